@@ -1,0 +1,55 @@
+"""Durations as people write them: "5 seconds", a timedelta, or a number of milliseconds."""
+
+import re
+from datetime import timedelta
+from typing import TypeAlias
+
+Duration: TypeAlias = str | int | timedelta
+
+MILLISECONDS = {
+    "ms": 1, "millisecond": 1, "s": 1000, "sec": 1000, "second": 1000, "m": 60_000, "min": 60_000, "minute": 60_000,
+    "h": 3_600_000, "hour": 3_600_000, "d": 86_400_000, "day": 86_400_000, "week": 604_800_000,
+}  # fmt: skip
+
+
+def to_milliseconds(duration: Duration, what: str = "duration") -> int:
+    """Return `duration` in whole milliseconds.
+
+    Args:
+        duration: "5 seconds", "1 hour 30 minutes", "250 ms"; a `timedelta`; or an int of milliseconds.
+        what: what the duration is for, named in the error.
+
+    Raises:
+        ValueError: the text is not a duration, or it is negative.
+
+    >>> to_milliseconds("5 seconds"), to_milliseconds(250)
+    (5000, 250)
+    """
+    if isinstance(duration, timedelta):
+        milliseconds = round(duration.total_seconds() * 1000)
+    elif isinstance(duration, int) and not isinstance(duration, bool):
+        milliseconds = duration
+    elif isinstance(duration, str):
+        milliseconds = _parse(duration, what)
+    else:
+        raise ValueError(f"{what} {duration!r} is not a duration: write '5 seconds', a timedelta or milliseconds as an int.")
+    if milliseconds < 0:
+        raise ValueError(f"{what} {duration!r} is negative: a duration is 0 or more.")
+    return milliseconds
+
+
+def _parse(text: str, what: str) -> int:
+    parts = re.findall(r"(\d+(?:\.\d+)?)\s*([a-z]+)", text.lower())
+    leftover = re.sub(r"(\d+(?:\.\d+)?)\s*([a-z]+)", "", text.lower()).strip()
+    units = [unit if unit in MILLISECONDS else unit.removesuffix("s") for _, unit in parts]
+    if not parts or leftover or any(unit not in MILLISECONDS for unit in units):
+        raise ValueError(f"{what} {text!r} is not a duration: write a number and a unit, like '5 seconds', '250 ms' or '1 hour'.")
+    return round(sum(float(number) * MILLISECONDS[unit] for (number, _), unit in zip(parts, units, strict=True)))
+
+
+def spell(milliseconds: int) -> str:
+    """Return the shortest plain text for a duration: 5000 is "5 s", 250 is "250 ms"."""
+    for name, size in (("d", 86_400_000), ("h", 3_600_000), ("min", 60_000), ("s", 1000)):
+        if milliseconds and milliseconds % size == 0:
+            return f"{milliseconds // size} {name}"
+    return f"{milliseconds} ms"

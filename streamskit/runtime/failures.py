@@ -1,0 +1,82 @@
+"""A failed query in a learner's words: which node, which line, what to do."""
+
+import inspect
+import re
+from collections.abc import Callable
+from typing import Any
+
+from pyspark.errors import PySparkException
+
+from streamskit.builder import file_label
+from streamskit.errors import StreamsError
+from streamskit.lowering import Plan
+from streamskit.topology import Node
+
+
+def explain(failure: Exception, plan: Plan) -> StreamsError:
+    """Return the error to raise for a query that failed: the node's name, what happened, what to do next.
+
+    Args:
+        failure: what Spark raised.
+        plan: the sub-topology whose query failed.
+    """
+    text = str(failure)
+    if "MALFORMED_RECORD_IN_PARSING" in text:
+        return _unreadable(plan, text)
+    topic = next((sink for sink in plan.sinks if _mentions(text, sink.topic)), None)
+    if topic is not None and re.search(r"RecordTooLarge|UnknownTopic|not present in metadata", text):
+        return StreamsError(f"{_place(topic)}: a record could not be written to topic '{topic.topic}': {_first_line(text)}")
+    node, line = _node_of(failure, plan)
+    if node is not None:
+        return StreamsError(f"{_place(node)} failed on a record, at {line}: {_first_line(text)}")
+    names = ", ".join(node.name for node in plan.nodes)
+    return StreamsError(f"Sub-topology {plan.number} of '{plan.application_id}' ({names}) failed: {_first_line(text)}")
+
+
+def _unreadable(plan: Plan, text: str) -> StreamsError:
+    source = plan.sources[0]
+    shown = re.search(r"record parsing: (.*?)\.?\n", text)
+    record = f" The fields that could be read: {shown.group(1)}." if shown else ""
+    return StreamsError(
+        f"{_place(source)}: a record of topic {' or '.join(repr(topic) for topic in source.topics)} is not what its serde "
+        f"reads ({source.value}).{record} Mend the producer, or read the topic with the serde it was written with."
+    )
+
+
+def _node_of(failure: Exception, plan: Plan) -> tuple[Node | None, str]:
+    """Find the node whose function holds the line that Spark blames."""
+    for place in _blamed_lines(failure):
+        filename, _, number = place.rpartition(":")
+        if not number.isdigit():
+            continue
+        for node in plan.nodes:
+            if any(_holds(function, filename, int(number)) for function in node.functions):
+                return node, f"{file_label(filename)} line {number}"
+    return None, ""
+
+
+def _blamed_lines(failure: Exception) -> list[str]:
+    found = re.findall(r"was called from\s*\n\s*(\S+:\d+)", str(failure))
+    contexts = failure.getQueryContext() if isinstance(failure, PySparkException) else []
+    return found + [context.callSite() for context in contexts if hasattr(context, "callSite")]
+
+
+def _holds(function: Callable[..., Any], filename: str, line: int) -> bool:
+    code = getattr(inspect.unwrap(function), "__code__", None)
+    return code is not None and code.co_filename == filename and line in {number for *_, number in code.co_lines()}
+
+
+def _place(node: Node) -> str:
+    return f"{node.name} (written at {node.written_at})"
+
+
+def _mentions(text: str, topic: str) -> bool:
+    return re.search(rf"(?<![\w.-]){re.escape(topic)}(?![\w.-])", text) is not None
+
+
+def _first_line(text: str) -> str:
+    """Return the sentence in Spark's message, which often comes wrapped in several others."""
+    marked = re.search(r"\[[A-Z_.]+\] [^\n]*", text)
+    causes = re.findall(r"Caused by: ([\w.$]+(?:Exception|Error): [^\n]*)", text)
+    line = causes[-1] if causes and not marked else (marked.group(0) if marked else text.strip().split("\n")[0])
+    return line.split(" SQLSTATE")[0].strip()

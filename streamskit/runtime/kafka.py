@@ -1,0 +1,69 @@
+"""Spark's Kafka source and sink, with the settings that make them behave as Kafka Streams' consumer and producer."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming import StreamingQuery
+
+from streamskit.lowering import Plan
+from streamskit.topology import Source
+
+STAMP = "streamskit.RecordStamp"
+"""The producer interceptor (in `streamskit/jvm`) that sets each record's timestamp, and the partition of windowed keys."""
+
+
+@dataclass(frozen=True)
+class KafkaTopics:
+    """Where queries read and write: a cluster, and the number of partitions of each of its topics."""
+
+    spark: SparkSession
+    bootstrap_servers: str
+    partitions: dict[str, int]
+    max_records_per_batch: int | None = None
+
+    def read(self, source: Source) -> DataFrame:
+        """Return the raw records of a source's topics, from the first that is still there."""
+        reader = (
+            self.spark.readStream.format("kafka")
+            .option("kafka.bootstrap.servers", self.bootstrap_servers)
+            .option("subscribe", ",".join(source.topics))
+            .option("startingOffsets", "earliest")
+            .option("includeHeaders", "true")
+        )
+        if self.max_records_per_batch is not None:
+            reader = reader.option("maxOffsetsPerTrigger", self.max_records_per_batch)
+        return reader.load()
+
+    def start(self, plan: Plan, checkpoint: Path, commit_interval: int) -> StreamingQuery:
+        """Start the query of a plan.
+
+        Args:
+            plan: the sub-topology to run.
+            checkpoint: the folder where Spark notes what is done.
+            commit_interval: how long a micro-batch gathers records, in milliseconds.
+        """
+        windowed = ",".join(
+            f"{topic}:{suffix}:{self.partitions[topic]}" for topic, suffix in plan.windowed_topics().items()
+        )
+        # Spark reads this setting when a query starts for the first time: one task for each partition.
+        tasks = max(self.partitions[topic] for source in plan.sources for topic in source.topics)
+        self.spark.conf.set("spark.sql.shuffle.partitions", tasks)
+        return (
+            plan.outputs(self.read)
+            .writeStream.format("kafka")
+            .queryName(f"{plan.application_id}: sub-topology {plan.number}")
+            .outputMode(plan.output_mode)
+            .option("checkpointLocation", str(checkpoint))
+            .option("kafka.bootstrap.servers", self.bootstrap_servers)
+            .option("includeHeaders", "true")
+            .option("kafka.interceptor.classes", STAMP)
+            .option("kafka.streamskit.windowed.topics", windowed)
+            # Spark flushes at the end of each task: a little waiting makes few large requests out of many small ones.
+            .option("kafka.linger.ms", "20")
+            .option("kafka.batch.size", "131072")
+            .trigger(processingTime=f"{commit_interval} milliseconds")
+            .start()
+        )
+
+

@@ -1,0 +1,128 @@
+"""Topics in memory: how a test driver feeds a Spark query and reads what it writes, without a broker."""
+
+import base64
+import json
+import tempfile
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from streamskit.lowering import Plan
+from streamskit.lowering.records import HEADERS, TIMESTAMP_HEADER
+from streamskit.topology import Source
+
+RAW = f"key binary, value binary, topic string, partition int, offset bigint, timestamp bigint, headers {HEADERS}"
+
+SETTINGS = {
+    # One task, as the TopologyTestDriver of Kafka Streams has.
+    "spark.sql.shuffle.partitions": "1",
+    # A record is late by the stream time before it, not by that of two batches ago.
+    "spark.sql.streaming.statefulOperator.allowMultiple": "false",
+    "spark.sql.streaming.noDataMicroBatches.enabled": "false",
+}
+
+
+@dataclass(frozen=True)
+class Raw:
+    """A record in bytes, read from a topic or written to it; the timestamp in milliseconds."""
+
+    topic: str
+    key: bytes | None
+    value: bytes | None
+    timestamp: int
+    headers: tuple[tuple[str, bytes], ...] = ()
+
+
+class MemoryQuery:
+    """Runs one plan on records from memory; each call of `run` is one micro-batch."""
+
+    def __init__(self, spark: SparkSession, plan: Plan) -> None:
+        self._spark = spark
+        self._offsets: dict[str, int] = {}
+        self._read = 0
+        jvm: Any = spark.sparkContext._jvm
+        # Spark's own MemoryStream: a batch from it lists no files and starts no Python.
+        streams = getattr(jvm.org.apache.spark.sql.execution.streaming.runtime, "MemoryStream$")
+        self._stream = streams.__getattr__("MODULE$").apply(jvm.org.apache.spark.sql.Encoders.STRING(), spark._jsparkSession)
+        self._name = f"test_driver_{uuid.uuid4().hex}"
+        self._checkpoint = tempfile.TemporaryDirectory(prefix="streamskit-test-", ignore_cleanup_errors=True)
+        with settings(spark, SETTINGS):
+            self.query = (
+                plan.outputs(self._frame)
+                .writeStream.format("memory")
+                .queryName(self._name)
+                .outputMode(plan.output_mode)
+                .option("checkpointLocation", self._checkpoint.name)
+                .start()
+            )
+
+    def run(self, records: list[Raw]) -> list[Raw]:
+        """Process records as one micro-batch and return what the query writes."""
+        lines = [self._line(record) for record in records]
+        jvm: Any = self._spark.sparkContext._jvm
+        self._stream.addData(jvm.PythonUtils.toSeq(lines))
+        self.query.processAllAvailable()
+        rows = self._spark.table(self._name).collect()[self._read :]
+        self._read += len(rows)
+        return [_output(row) for row in rows]
+
+    def dropped(self) -> int:
+        """Return how many records (or record and window pairs) were too late so far."""
+        return sum(
+            operator.numRowsDroppedByWatermark for progress in self.query.recentProgress for operator in progress.stateOperators
+        )
+
+    def stop(self) -> None:
+        """Stop the query and forget its state."""
+        self.query.stop()
+        self._spark.catalog.dropTempView(self._name)
+        self._checkpoint.cleanup()
+
+    def _frame(self, source: Source) -> DataFrame:
+        lines = DataFrame(self._stream.toDF(), self._spark)
+        rows = lines.select(F.from_json("value", RAW, {"mode": "FAILFAST"}).alias("row")).select("row.*")
+        return rows.withColumn("timestamp", F.timestamp_millis("timestamp"))
+
+    def _line(self, record: Raw) -> str:
+        offset = self._offsets[record.topic] = self._offsets.get(record.topic, -1) + 1
+        headers = [{"key": name, "value": _text(value)} for name, value in record.headers]
+        return json.dumps(
+            {
+                "key": _text(record.key),
+                "value": _text(record.value),
+                "topic": record.topic,
+                "partition": 0,
+                "offset": offset,
+                "timestamp": record.timestamp,
+                "headers": headers or None,
+            }
+        )
+
+
+def _text(data: bytes | None) -> str | None:
+    return None if data is None else base64.b64encode(data).decode()
+
+
+def _output(row: Any) -> Raw:
+    headers = {header.key: bytes(header.value) for header in row.headers}
+    timestamp = int(headers.pop(TIMESTAMP_HEADER))
+    key, value = (None if data is None else bytes(data) for data in (row.key, row.value))
+    return Raw(row.topic, key, value, timestamp, tuple(headers.items()))
+
+
+@contextmanager
+def settings(spark: SparkSession, values: dict[str, str]) -> Iterator[None]:
+    """Change settings of a session for the time of a `with`; a query keeps those it was started with."""
+    before = {name: spark.conf.get(name, None) for name in values}
+    try:
+        for name, value in values.items():
+            spark.conf.set(name, value)
+        yield
+    finally:
+        for name, old in before.items():
+            spark.conf.unset(name) if old is None else spark.conf.set(name, old)

@@ -1,0 +1,89 @@
+"""`Topology`: the finished graph of a program, cut into sub-topologies, described and drawn."""
+
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+
+from streamskit.errors import TopologyError
+from streamskit.topology.description import describe
+from streamskit.topology.diagram import draw
+from streamskit.topology.nodes import Node, Sink, Source, Store
+
+
+class Topology:
+    """An immutable graph of nodes, made by `StreamsBuilder.build()`.
+
+    Mirrors `org.apache.kafka.streams.Topology`.
+
+    >>> print(builder.build().describe())
+    Topologies: ...
+    """
+
+    def __init__(self, nodes: Iterable[Node]) -> None:
+        self.nodes: Mapping[str, Node] = MappingProxyType({node.name: node for node in nodes})
+
+    def __repr__(self) -> str:
+        return f"<Topology of {len(self.nodes)} nodes in {len(self.sub_topologies())} sub-topologies>"
+
+    def __getitem__(self, name: str) -> Node:
+        return self.nodes[name]
+
+    @property
+    def sources(self) -> list[Source]:
+        """The nodes that read topics, in the order they were written."""
+        return [node for node in self.nodes.values() if isinstance(node, Source)]
+
+    @property
+    def sinks(self) -> list[Sink]:
+        """The nodes that write topics, in the order they were written."""
+        return [node for node in self.nodes.values() if isinstance(node, Sink)]
+
+    @property
+    def stores(self) -> dict[str, Store]:
+        """The state stores by name."""
+        return {store.name: store for node in self.nodes.values() for store in node.stores}
+
+    def store(self, name: str) -> Store:
+        """Return the store of that name.
+
+        Raises:
+            TopologyError: there is none.
+        """
+        if name not in self.stores:
+            known = ", ".join(sorted(self.stores)) or "none"
+            raise TopologyError(f"There is no store '{name}' in this topology; its stores are: {known}.")
+        return self.stores[name]
+
+    def children(self, node: Node) -> list[Node]:
+        """Return the nodes that `node` feeds."""
+        return [other for other in self.nodes.values() if node.name in other.parents]
+
+    def sub_topologies(self) -> list[list[Node]]:
+        """Return the groups of nodes that are connected by arrows or share a store; only topics join one to another."""
+        group = {name: name for name in self.nodes}
+
+        def root(name: str) -> str:
+            while group[name] != name:
+                name = group[name]
+            return name
+
+        keepers: dict[str, str] = {}
+        for node in self.nodes.values():
+            for parent in node.parents:
+                group[root(node.name)] = root(parent)
+            for store in node.stores:
+                group[root(node.name)] = root(keepers.setdefault(store.name, node.name))
+        members: dict[str, list[Node]] = {}
+        for node in self.nodes.values():
+            members.setdefault(root(node.name), []).append(node)
+        return list(members.values())
+
+    def describe(self) -> str:
+        """Return the topology as text, exactly as Kafka Streams' `TopologyDescription` prints it."""
+        return describe(self.sub_topologies())
+
+    def diagram(self) -> str:
+        """Return the topology as an SVG picture."""
+        return draw(self.sub_topologies())
+
+    def _repr_svg_(self) -> str:
+        return self.diagram()
