@@ -10,6 +10,7 @@ from pyspark.sql import types as T
 
 from streamskit import columns
 from streamskit.durations import Duration, to_milliseconds
+from streamskit.environment.session import spark_session
 from streamskit.errors import TopologyError
 from streamskit.serdes import Serde, Serdes
 from streamskit.topology import Aggregate, Filter, MapValues, Node, Sink, Store
@@ -52,6 +53,7 @@ class Handle:
         return {"key": self._node.key.data_type, "value": self._node.value.data_type}
 
     def _dressed(self) -> list[Column]:
+        spark_session()  # no Column can be made without one
         return [columns.typed(F.col(name), data_type, name[0]) for name, data_type in self._inputs().items()]
 
     def _result(self, function: ColumnFunction, operator: str, name: str, aggregate: bool = False) -> T.DataType:

@@ -5,9 +5,6 @@ from typing import Any, NamedTuple
 
 from streamskit.durations import Duration, to_milliseconds
 
-DAY = 86_400_000
-
-
 class Windowed(NamedTuple):
     """A key and the window it was aggregated in; `start` and `end` in milliseconds, the end exclusive.
 
@@ -69,8 +66,8 @@ class TimeWindows:
 
     @property
     def retention(self) -> int:
-        """How long a store keeps a window when nothing else is said, in milliseconds: a day, or as long as it is open."""
-        return max(DAY, self.size + self.grace)
+        """How long a store keeps a window when nothing else is said, in milliseconds: no longer than it is open."""
+        return self.size + self.grace
 
     def starting_for(self, timestamp: int) -> list[int]:
         """Return the starts of all windows that hold `timestamp`, in order; none is negative."""

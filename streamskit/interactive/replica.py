@@ -80,7 +80,7 @@ class Replica:
         for partition, records in batches.items():
             store = self._stores[partition.topic]
             for record in records:
-                store.apply(record.key, record.value, record.timestamp)
+                store.apply(record.key, record.value, record.timestamp, partition.partition)
         with self._moved:
             self._positions.update({partition: consumer.position(partition) for partition in batches})
             self._moved.notify_all()

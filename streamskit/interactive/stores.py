@@ -21,46 +21,63 @@ class KeyValue(NamedTuple):
     value: Any
 
 
+class Partition:
+    """The rows of one partition of a store, in the order of their bytes, and the stream time they have seen."""
+
+    def __init__(self) -> None:
+        self.rows: SortedDict[Any, tuple[bytes, int]] = SortedDict()
+        self.stream_time = -1
+
+
 class LocalStore:
-    """What all local stores share: rows in the order of their bytes, written by one thread and read by any.
+    """What all local stores share: rows by partition, written by one thread and read by any.
 
     A row's value stays in its bytes until somebody asks for it.
     """
 
     def __init__(self, store: Store) -> None:
         self.name = store.name
-        self._store = store
-        self._rows: SortedDict[Any, tuple[bytes, int]] = SortedDict()
-        self._changing = threading.Lock()
+        self.kind = store.kind
         self.updates = 0
+        self._store = store
+        self._partitions: dict[int, Partition] = {}
+        self._changing = threading.Lock()
 
     def __len__(self) -> int:
-        return len(self._rows)
+        return sum(len(partition.rows) for partition in self._partitions.values())
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} '{self.name}': {len(self)} rows after {self.updates} updates>"
 
-    def apply(self, key: bytes, value: bytes | None, timestamp: int) -> None:
+    def apply(self, key: bytes, value: bytes | None, timestamp: int, partition: int = 0) -> None:
         """Take one record of the changelog in; a null value deletes the row."""
+        row = self._row(key)
         with self._changing:
             self.updates += 1
-            row = self._row(key)
+            kept = self._partitions.setdefault(partition, Partition())
             if value is None:
-                self._rows.pop(row, None)
+                kept.rows.pop(row, None)
             else:
-                self._rows[row] = (value, timestamp)
+                kept.rows[row] = (value, timestamp)
+            self._advance(kept, row)
 
     def approximate_num_entries(self) -> int:
         """Return the number of rows. Mirrors `ReadOnlyKeyValueStore#approximateNumEntries`."""
         return len(self)
 
     def all(self) -> list[KeyValue]:
-        """Return every row, in the order of the keys' bytes. Mirrors the stores' `all()`."""
+        """Return every row, partition by partition, in the order of the keys' bytes. Mirrors the stores' `all()`."""
         return list(self._read(None, None))
 
     def to_pandas(self) -> pd.DataFrame:
         """Return every row as a data frame: the key (and its window), the value's fields, the time of the last update."""
-        return frame_of(self._snapshot(None, None), self._decode_key, self._store)
+        records = []
+        for row, (value, timestamp) in self._snapshot(None, None):
+            key, decoded = self._decode_key(row), self._store.value.deserialize(value)
+            record = dict(key._asdict()) if isinstance(key, Windowed) else {"key": key}
+            record |= decoded if isinstance(decoded, dict) else {"value": decoded}
+            records.append(record | {"timestamp": timestamp})
+        return pd.DataFrame.from_records(records)
 
     def _row(self, key: bytes) -> Any:
         return key
@@ -68,9 +85,29 @@ class LocalStore:
     def _decode_key(self, row: Any) -> Any:
         return self._store.key.deserialize(row)
 
+    def _advance(self, partition: Partition, row: Any) -> None:
+        """Note that a row of a partition has changed."""
+
+    def _is_kept(self, partition: Partition, row: Any) -> bool:
+        return True
+
+    def _find(self, row: Any) -> Any:
+        """Return the value of one row, or None."""
+        with self._changing:
+            for partition in self._partitions.values():
+                found = partition.rows.get(row)
+                if found is not None and self._is_kept(partition, row):
+                    return self._store.value.deserialize(found[0])
+        return None
+
     def _snapshot(self, first: Any, last: Any) -> list[tuple[Any, tuple[bytes, int]]]:
         with self._changing:
-            return [(row, self._rows[row]) for row in self._rows.irange(first, last)]
+            return [
+                (row, partition.rows[row])
+                for _, partition in sorted(self._partitions.items())
+                for row in partition.rows.irange(first, last)
+                if self._is_kept(partition, row)
+            ]
 
     def _read(self, first: Any, last: Any) -> Iterator[KeyValue]:
         for row, (value, _) in self._snapshot(first, last):
@@ -91,8 +128,7 @@ class KeyValueStore(LocalStore):
         >>> streams.store("counts").get("KO")
         42
         """
-        row = self._rows.get(self._key_bytes(key))
-        return None if row is None else self._store.value.deserialize(row[0])
+        return self._find(self._key_bytes(key))
 
     def range(self, first: Any, last: Any) -> list[KeyValue]:
         """Return the rows with keys from `first` to `last`, both included, in the order of their bytes."""
@@ -102,14 +138,14 @@ class KeyValueStore(LocalStore):
 class WindowStore(LocalStore):
     """A table of keys, windows and values. Mirrors `org.apache.kafka.streams.state.ReadOnlyWindowStore`.
 
-    A window older than the store's retention is gone.
+    A window that starts a retention or more before the latest one of its partition is gone.
     """
 
     def __init__(self, store: Store) -> None:
         super().__init__(store)
         assert store.windows is not None and store.retention is not None
         self._size, self._retention = store.windows.size, store.retention
-        self._latest = self._purged = 0
+        self._purged = -1
 
     def fetch(self, key: Any, time_from: Time, time_to: Time | None = None) -> Any:
         """Return the windows of `key` that start between two times, or the value of the one that starts at a time.
@@ -124,35 +160,35 @@ class WindowStore(LocalStore):
         """
         start, inner = milliseconds(time_from), self._key_bytes(key)
         if time_to is None:
-            row = self._rows.get((inner, start))
-            return None if row is None else self._store.value.deserialize(row[0])
+            return self._find((inner, start))
         rows = self._snapshot((inner, start), (inner, milliseconds(time_to)))
         return [(row[1], self._store.value.deserialize(value)) for row, (value, _) in rows]
 
     def fetch_all(self, time_from: Time, time_to: Time) -> list[KeyValue]:
         """Return the windows of all keys that start between two times, both included."""
         first, last = milliseconds(time_from), milliseconds(time_to)
-        return [row for row in self.all() if first <= row.key.start <= last]
-
-    def apply(self, key: bytes, value: bytes | None, timestamp: int) -> None:
-        super().apply(key, value, timestamp)
-        self._latest = max(self._latest, self._row(key)[1])
-        # Looking for old windows at every update would cost more than keeping them a little longer.
-        if self._latest - self._purged > max(self._retention // 10, self._size):
-            self._purge()
-
-    def _purge(self) -> None:
-        self._purged = self._latest
-        oldest = self._latest - self._retention
-        with self._changing:
-            for row in [row for row in self._rows if row[1] < oldest]:
-                del self._rows[row]
+        return [
+            KeyValue(self._decode_key(row), self._store.value.deserialize(value))
+            for row, (value, _) in self._snapshot(None, None)
+            if first <= row[1] <= last
+        ]
 
     def _row(self, key: bytes) -> tuple[bytes, int]:
         return key[:-12], int.from_bytes(key[-12:-4], "big", signed=True)
 
     def _decode_key(self, row: tuple[bytes, int]) -> Windowed:
         return Windowed(self._store.key.deserialize(row[0]), row[1], row[1] + self._size)
+
+    def _is_kept(self, partition: Partition, row: tuple[bytes, int]) -> bool:
+        return row[1] > partition.stream_time - self._retention
+
+    def _advance(self, partition: Partition, row: tuple[bytes, int]) -> None:
+        partition.stream_time = max(partition.stream_time, row[1])
+        # Looking for old windows at every update would cost more than keeping them, unseen, a little longer.
+        if partition.stream_time - self._purged > max(self._retention, 60_000):
+            self._purged = partition.stream_time
+            for old in [row for row in partition.rows if not self._is_kept(partition, row)]:
+                del partition.rows[old]
 
 
 def local_store(store: Store) -> LocalStore:
@@ -165,15 +201,4 @@ def milliseconds(time: Time) -> int:
     if isinstance(time, datetime):
         return round((time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp() * 1000)
     return int(time)
-
-
-def frame_of(rows: list[Any], decode_key: Any, store: Store) -> pd.DataFrame:
-    """Return rows of a store as a data frame, with one column for each field."""
-    records = []
-    for row, (value, timestamp) in rows:
-        key, decoded = decode_key(row), store.value.deserialize(value)
-        record = dict(key._asdict()) if isinstance(key, Windowed) else {"key": key}
-        record |= decoded if isinstance(decoded, dict) else {"value": decoded}
-        records.append(record | {"timestamp": timestamp})
-    return pd.DataFrame.from_records(records)
 

@@ -6,6 +6,9 @@ from pyspark.sql import functions as F
 from streamskit.lowering.records import HEADERS, columns_of
 from streamskit.topology import Aggregate, Node
 
+SKIPPED = "skipped records"
+"""The name under which a query reports how many records could not take part in an aggregation."""
+
 
 def aggregate(node: Aggregate, frame: DataFrame, parent: Node) -> DataFrame:
     """Return the updates of an aggregate: one row for each key (and window) that the batch changed.
@@ -14,8 +17,11 @@ def aggregate(node: Aggregate, frame: DataFrame, parent: Node) -> DataFrame:
     minus grace: it drops a record's late windows and forgets closed ones.
     """
     made = columns_of(frame).call(node, node.aggregator, parent.key, parent.value)
-    # As in Kafka Streams, a record without key or value takes no part in an aggregation.
-    counted = frame.where(frame["key"].isNotNull() & frame["value"].isNotNull())
+    # As in Kafka Streams: no key, no part in an aggregation; and a null value takes part in windows only.
+    takes_part = frame["key"].isNotNull()
+    if node.windows is None:
+        takes_part &= frame["value"].isNotNull()
+    counted = frame.observe(f"{SKIPPED} {node.name}", F.count_if(~takes_part).alias(SKIPPED)).where(takes_part)
     results = (made.alias("value"), F.max("timestamp").alias("timestamp"), F.lit(None).cast(HEADERS).alias("headers"))
     if node.windows is None:
         return counted.groupBy("key").agg(*results)

@@ -4,6 +4,18 @@ import json
 from dataclasses import dataclass
 
 from pyspark.sql.streaming import StreamingQuery
+from pyspark.sql.streaming.listener import StreamingQueryProgress
+
+from streamskit.lowering.aggregation import SKIPPED
+
+
+def dropped(progress: StreamingQueryProgress) -> int:
+    """Return how many records a batch dropped: too late (once for each window they missed), or without a key or value.
+
+    Mirrors the metric `dropped-records-total` of Kafka Streams.
+    """
+    late = sum(operator.numRowsDroppedByWatermark for operator in progress.stateOperators)
+    return late + sum(row[SKIPPED] for name, row in progress.observedMetrics.items() if name.startswith(SKIPPED))
 
 
 @dataclass(frozen=True)

@@ -81,7 +81,7 @@ class TopologyTestDriver:
         return self._stores[self.topology.store(name).name]
 
     def dropped(self) -> int:
-        """Return how many records were dropped for being late, counted once for each window they missed."""
+        """Return how many records were dropped: too late (once for each window they missed), or without a key or value."""
         return sum(query.dropped() for query in self._queries)
 
     def close(self) -> None:

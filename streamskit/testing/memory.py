@@ -14,6 +14,7 @@ from pyspark.sql import functions as F
 
 from streamskit.lowering import Plan
 from streamskit.lowering.records import HEADERS, TIMESTAMP_HEADER
+from streamskit.runtime.progress import dropped
 from streamskit.topology import Source
 
 RAW = f"key binary, value binary, topic string, partition int, offset bigint, timestamp bigint, headers {HEADERS}"
@@ -72,10 +73,8 @@ class MemoryQuery:
         return [_output(row) for row in rows]
 
     def dropped(self) -> int:
-        """Return how many records (or record and window pairs) were too late so far."""
-        return sum(
-            operator.numRowsDroppedByWatermark for progress in self.query.recentProgress for operator in progress.stateOperators
-        )
+        """Return how many records were dropped so far."""
+        return sum(dropped(progress) for progress in self.query.recentProgress)
 
     def stop(self) -> None:
         """Stop the query and forget its state."""
