@@ -1,0 +1,175 @@
+"""Applications that run on Spark over a real broker."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from pyspark.sql import functions as F
+
+from streamskit import KafkaStreams, Serdes, State, StreamsBuilder, Topology
+from streamskit.broker.base import Broker
+from streamskit.datasets import trades
+from streamskit.errors import InvalidStateStoreError, StreamsError
+from tests.integration.trade_statistics import WINDOW, expected_statistics, trade_statistics
+
+pytestmark = [pytest.mark.broker, pytest.mark.spark]
+
+Run = Callable[..., KafkaStreams]
+
+
+@pytest.fixture
+def run(broker: Broker, state_dir: Path, name: str) -> Run:
+    started: list[KafkaStreams] = []
+
+    def start(topology: Topology, **options: object) -> KafkaStreams:
+        streams = KafkaStreams(topology, name, broker.bootstrap_servers, state_dir=state_dir, **options)  # type: ignore[arg-type]
+        started.append(streams)
+        streams.start()
+        return streams
+
+    yield start  # type: ignore[misc]
+    for streams in started:
+        streams.close()
+
+
+def count_by_key(source: str, sink: str) -> Topology:
+    builder = StreamsBuilder()
+    builder.stream(source).group_by_key().count("counts").to_stream().to(sink)
+    return builder.build()
+
+
+def test_the_trade_statistics_of_100_000_trades_equal_those_of_pandas(broker: Broker, run: Run, name: str) -> None:
+    records = list(trades(100_000))
+    broker.create_topics(f"{name}-trades", f"{name}-out", partitions=4)
+    broker.produce(f"{name}-trades", records)
+    streams = run(trade_statistics(f"{name}-trades", f"{name}-out"))
+    streams.await_processed("120 seconds")
+
+    expected = expected_statistics(records)
+    store = streams.store("trade-aggregates").to_pandas().set_index(["key", "start"]).sort_index()
+    pd.testing.assert_frame_equal(
+        store[["count", "min_price", "sum_price"]], expected[["count", "min_price", "sum_price"]], check_dtype=False
+    )
+
+    out = broker.consume(f"{name}-out", key=Serdes.time_windowed(Serdes.string(), WINDOW), value=Serdes.double())
+    latest = {(key.key, key.start): value for key, value in zip(out["key"], out["value"], strict=True)}
+    average = expected["sum_price"] / expected["count"]
+    assert latest == pytest.approx(dict(average.items()))
+
+
+def test_the_bytes_written_are_those_of_kafka_streams(broker: Broker, run: Run, name: str) -> None:
+    broker.create_topics(f"{name}-in", f"{name}-out", partitions=2)
+    broker.produce(f"{name}-in", [("a", "x", 1_000), ("a", "y", 2_000)])
+    run(count_by_key(f"{name}-in", f"{name}-out")).await_processed()
+
+    out = broker.consume(f"{name}-out", value=Serdes.byte_array())
+    assert (out["key"].iloc[-1], out["value"].iloc[-1]) == ("a", (2).to_bytes(8, "big"))
+    assert out["timestamp"].iloc[-1] == 2_000
+    changelog = broker.consume(f"{name}-counts-changelog", value=Serdes.byte_array())
+    assert changelog["value"].iloc[-1] == (2).to_bytes(8, "big")
+    assert broker.describe_topic(f"{name}-counts-changelog").config["cleanup.policy"] == "compact"
+
+
+def test_all_windows_of_a_key_meet_in_the_partition_of_the_key(broker: Broker, run: Run, name: str) -> None:
+    broker.create_topics(f"{name}-trades", f"{name}-out", partitions=4)
+    broker.produce(f"{name}-trades", list(trades(2_000)))
+    run(trade_statistics(f"{name}-trades", f"{name}-out")).await_processed()
+
+    home = broker.consume(f"{name}-trades").groupby("key")["partition"].first().to_dict()
+    for topic, suffix in ((f"{name}-out", 8), (f"{name}-trade-aggregates-changelog", 12)):
+        rows = broker.consume(topic, key=Serdes.byte_array(), value=Serdes.byte_array())
+        found = {(key[:-suffix].decode(), partition) for key, partition in zip(rows["key"], rows["partition"], strict=True)}
+        assert found == set(home.items())
+
+
+def test_an_application_goes_on_where_it_stopped(broker: Broker, run: Run, name: str) -> None:
+    broker.create_topics(f"{name}-in", f"{name}-out", partitions=2)
+    broker.produce(f"{name}-in", [("a", "x"), ("b", "x")])
+    first = run(count_by_key(f"{name}-in", f"{name}-out"))
+    first.await_processed()
+    first.close()
+    broker.produce(f"{name}-in", [("a", "x")])
+    second = run(count_by_key(f"{name}-in", f"{name}-out"))
+    second.await_processed()
+    assert dict(second.store("counts").all()) == {"a": 2, "b": 1}
+
+
+def test_clean_up_makes_an_application_start_over(broker: Broker, run: Run, name: str, state_dir: Path) -> None:
+    broker.create_topics(f"{name}-in", f"{name}-out")
+    broker.produce(f"{name}-in", [("a", "x")])
+    topology = count_by_key(f"{name}-in", f"{name}-out")
+    first = run(topology)
+    first.await_processed()
+    with pytest.raises(StreamsError, match="close\\(\\) it before"):
+        first.clean_up()
+    first.close()
+    first.clean_up()
+    assert f"{name}-counts-changelog" not in broker.topics()
+    second = run(topology)
+    second.await_processed()
+    assert dict(second.store("counts").all()) == {"a": 1}
+
+
+def test_the_states_of_an_application_reach_its_listener(broker: Broker, name: str, state_dir: Path) -> None:
+    broker.create_topics(f"{name}-in", f"{name}-out")
+    streams = KafkaStreams(
+        count_by_key(f"{name}-in", f"{name}-out"), name, broker.bootstrap_servers, state_dir=state_dir
+    )
+    seen: list[tuple[State, State]] = []
+    streams.set_state_listener(lambda new, old: seen.append((old, new)))
+    assert streams.state is State.CREATED
+    with streams:
+        assert streams.state is State.RUNNING
+    assert [new.name for _, new in seen] == ["REBALANCING", "RUNNING", "PENDING_SHUTDOWN", "NOT_RUNNING"]
+    with pytest.raises(StreamsError, match="make a new KafkaStreams"):
+        streams.start()
+
+
+def test_headers_and_timestamps_pass_through_a_stateless_application(broker: Broker, run: Run, name: str) -> None:
+    broker.create_topics(f"{name}-in", f"{name}-out")
+    broker.produce(f"{name}-in", [{"key": "k", "value": "v", "timestamp": 42, "headers": [("trace", b"1")]}])
+    builder = StreamsBuilder()
+    builder.stream(f"{name}-in").map_values(F.upper).to(f"{name}-out")
+    run(builder.build()).await_processed()
+    (record,) = broker.consume(f"{name}-out").to_dict("records")
+    assert (record["value"], record["timestamp"], record["headers"]) == ("V", 42, [("trace", b"1")])
+
+
+def test_a_missing_topic_is_named_before_anything_starts(broker: Broker, run: Run, name: str) -> None:
+    with pytest.raises(StreamsError, match=rf"'{name}-in', '{name}-out'\. Create them"):
+        run(count_by_key(f"{name}-in", f"{name}-out"))
+
+
+def test_a_second_application_with_the_same_id_is_refused(broker: Broker, run: Run, name: str) -> None:
+    broker.create_topics(f"{name}-in", f"{name}-out")
+    run(count_by_key(f"{name}-in", f"{name}-out"))
+    with pytest.raises(StreamsError, match="is running already"):
+        run(count_by_key(f"{name}-in", f"{name}-out"))
+
+
+def test_an_unreadable_record_stops_the_application_and_names_the_source(broker: Broker, run: Run, name: str) -> None:
+    broker.create_topics(f"{name}-trades", f"{name}-out")
+    streams = run(trade_statistics(f"{name}-trades", f"{name}-out"))
+    broker.produce(f"{name}-trades", [("KO", '{"price": "much"}')])
+    with pytest.raises(StreamsError, match=rf"KSTREAM-SOURCE-0000000000 .*'{name}-trades'"):
+        streams.await_processed()
+    assert streams.state is State.ERROR
+
+
+def test_a_failing_function_is_named_with_its_node_and_line(broker: Broker, run: Run, name: str) -> None:
+    broker.create_topics(f"{name}-in", f"{name}-out")
+    builder = StreamsBuilder()
+    numbers = builder.stream(f"{name}-in", value=Serdes.long())
+    numbers.map_values(lambda v: v + 1).map_values(lambda v: 100 / v).to(f"{name}-out")
+    streams = run(builder.build())
+    broker.produce(f"{name}-in", [("k", -1)])
+    with pytest.raises(StreamsError, match=r"KSTREAM-MAPVALUES-0000000002 .*test_streams\.py line \d+.*DIVIDE_BY_ZERO"):
+        streams.await_processed()
+
+
+def test_a_store_that_does_not_exist_is_refused_by_name(broker: Broker, run: Run, name: str) -> None:
+    broker.create_topics(f"{name}-in", f"{name}-out")
+    streams = run(count_by_key(f"{name}-in", f"{name}-out"))
+    with pytest.raises(InvalidStateStoreError, match="no store 'count' to query.*its stores are: counts"):
+        streams.store("count")
