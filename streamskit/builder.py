@@ -45,8 +45,8 @@ class StreamsBuilder:
             for source in (node for node in self._nodes if isinstance(node, Source)):
                 if topic in source.topics:
                     raise TopologyError(
-                        f"Topic '{topic}' is already read by {source.name} ({source.written_at}): keep that stream in a "
-                        "variable and use it twice."
+                        f"Topic '{topic}' is already read by {source.name} ({source.written_at}): keep that stream "
+                        "in a variable and use it twice."
                     )
         source = self._add(
             Source, "KSTREAM-SOURCE", (), key or Serdes.string(), value or Serdes.string(), topics=tuple(topics)
@@ -70,7 +70,13 @@ class StreamsBuilder:
         return name
 
     def _add(
-        self, kind: Callable[..., Node], operator: str, parents: tuple[str, ...], key: Serde, value: Serde, **details: Any
+        self,
+        kind: Callable[..., Node],
+        operator: str,
+        parents: tuple[str, ...],
+        key: Serde,
+        value: Serde,
+        **details: Any,
     ) -> Any:
         name = details.pop("name", None) or self._name(operator)
         node = kind(name, parents, key, value, written_at(), **details)

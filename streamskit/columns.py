@@ -1,7 +1,7 @@
 """A learner's function on Columns: called, typed, and explained when it is wrong.
 
-`map_values(lambda v: v.price * v.size)` sees Spark Columns. A value with fields is a `Fields` Column, whose attributes are
-the fields whatever their names; every mistake a beginner makes with a Column becomes a sentence with the operator's name.
+`map_values(lambda v: v.price * v.size)` sees Spark Columns. A value with fields is a `Fields` Column, whose attributes
+are the fields whatever their names; what a beginner does wrong with a Column becomes a sentence with the operator's name.
 """
 
 import difflib
@@ -27,7 +27,7 @@ STRING_METHODS = {
 """What a Python string method is called among Spark's functions."""
 
 
-class _Mistake(Exception):
+class _MistakeError(Exception):
     """A mistake found while a learner's function runs; its text has the way to write it right."""
 
 
@@ -39,7 +39,7 @@ class _Typed(ClassicColumn):
         self.__dict__.update(_data_type=data_type, _written=written)
 
     def __format__(self, spec: str) -> str:
-        raise _Mistake(
+        raise _MistakeError(
             f"an f-string cannot hold the Column {self._written}: it has a value only when records flow. "
             f"Write F.concat(F.lit('text '), {self._written}) or F.format_string('text %s', {self._written})."
         )
@@ -48,21 +48,25 @@ class _Typed(ClassicColumn):
     __hash__ = ClassicColumn.__hash__
 
     def __len__(self) -> int:
-        raise _Mistake(f"len({self._written}) is Python's: write F.length({self._written}) or F.size({self._written}).")
+        raise _MistakeError(
+            f"len({self._written}) is Python's: write F.length({self._written}) or F.size({self._written})."
+        )
 
     def __int__(self) -> int:
-        raise _Mistake(f"int({self._written}) is Python's: write {self._written}.cast('int').")
+        raise _MistakeError(f"int({self._written}) is Python's: write {self._written}.cast('int').")
 
     def __float__(self) -> float:
-        raise _Mistake(f"float({self._written}) is Python's: write {self._written}.cast('double').")
+        raise _MistakeError(f"float({self._written}) is Python's: write {self._written}.cast('double').")
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
         if name in STRING_METHODS:
             right = STRING_METHODS[name].format(self._written)
-            raise _Mistake(f"{self._written}.{name}() is a method of Python text, not of a Column: write {right}.")
-        raise _Mistake(f"{self._written} is a {self._data_type.simpleString()} and has no field or method '{name}'.")
+            raise _MistakeError(f"{self._written}.{name}() is a method of Python text, not of a Column: write {right}.")
+        raise _MistakeError(
+            f"{self._written} is a {self._data_type.simpleString()} and has no field or method '{name}'."
+        )
 
 
 class Fields(_Typed):
@@ -87,12 +91,14 @@ class Fields(_Typed):
         if name not in self._data_type.fieldNames():
             near = difflib.get_close_matches(name, self._data_type.fieldNames(), 1, 0.5)
             hint = f" Did you mean '{near[0]}'?" if near else ""
-            raise _Mistake(f"there is no field '{name}' in {self._written}; it has: {spell(self._data_type)}.{hint}")
+            raise _MistakeError(
+                f"there is no field '{name}' in {self._written}; it has: {spell(self._data_type)}.{hint}"
+            )
         return typed(ClassicColumn.__getitem__(self, name), self._data_type[name].dataType, f"{self._written}.{name}")
 
 
 def typed(column: Column, data_type: T.DataType, written: str) -> Column:
-    """Return `column` dressed for a learner's function: with fields if it is a struct, with helpful errors in any case."""
+    """Return `column` dressed for a learner's function: with fields if it is a struct, always with helpful errors."""
     return (Fields if isinstance(data_type, T.StructType) else _Typed)(column, data_type, written)
 
 
@@ -177,7 +183,11 @@ def _accepted(function: Callable[..., Any], arguments: list[Column]) -> list[Col
     required = [
         p for p in parameters if p.default is p.empty and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
     ]
-    return arguments if len(required) >= len(arguments) or any(p.kind == p.VAR_POSITIONAL for p in parameters) else arguments[-1:]
+    return (
+        arguments
+        if len(required) >= len(arguments) or any(p.kind == p.VAR_POSITIONAL for p in parameters)
+        else arguments[-1:]
+    )
 
 
 def _as_column(result: Any, what: str) -> Column:
@@ -196,13 +206,14 @@ def _kind(result: Any) -> str:
 
 
 def _explain(mistake: Exception) -> str:
-    if isinstance(mistake, _Mistake):
+    if isinstance(mistake, _MistakeError):
         return str(mistake)
     condition = (mistake.getCondition() or "") if isinstance(mistake, PySparkException) else ""
     if condition == "CANNOT_CONVERT_COLUMN_INTO_BOOL":
         return (
             "a Column is not True or False yet, so `if`, `and`, `or`, `not` cannot ask it. "
-            "Write F.when(condition, a).otherwise(b) for if/else, and & | ~ with brackets around each side: (v.a > 0) & (v.b > 0)."
+            "Write F.when(condition, a).otherwise(b) for if/else, and & | ~ with brackets around each side: "
+            "(v.a > 0) & (v.b > 0)."
         )
     if condition == "CANNOT_APPLY_IN_FOR_COLUMN":
         return "`in` cannot ask a Column: write v.field.isin('a', 'b'), or v.field.contains('text')."
@@ -211,4 +222,6 @@ def _explain(mistake: Exception) -> str:
     if isinstance(mistake, TypeError) and "'Column' object is not callable" in str(mistake):
         return "a Column has no such method (Python's text methods are not there): use a function of F, like F.upper(v.name)."
     first = str(mistake).split(" SQLSTATE")[0].split("\n")[0]
-    return f"{first} ({type(mistake).__name__})" if not isinstance(mistake, PySparkException) else f"Spark says: {first}"
+    return (
+        f"{first} ({type(mistake).__name__})" if not isinstance(mistake, PySparkException) else f"Spark says: {first}"
+    )

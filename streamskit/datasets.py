@@ -1,7 +1,8 @@
 """The course's data, made from a seed: the same call gives the same records on every machine."""
 
 import random
-from collections.abc import Iterator
+import time
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 SYMBOLS = ("AAPL", "AMZN", "GOOG", "IBM", "INTC", "KO", "MMM", "MSFT", "ORCL", "PG")
@@ -28,7 +29,7 @@ def trades(
     chance = random.Random(seed)
     prices = {symbol: chance.uniform(20, 200) for symbol in symbols}
     weights = [1 / (place + 2) for place in range(len(symbols))]
-    time = float(start)
+    now = float(start)
     for _ in range(count):
         symbol = chance.choices(symbols, weights)[0]
         # A price wanders, and is pulled back gently so that it neither vanishes nor explodes.
@@ -41,9 +42,9 @@ def trades(
                 "price": round(prices[symbol], 2),
                 "size": chance.randint(1, 20) * 10,
             },
-            "timestamp": int(time),
+            "timestamp": int(now),
         }
-        time += chance.expovariate(per_second) * 1000
+        now += chance.expovariate(per_second) * 1000
 
 
 def widgets(count: int, seed: int = 7, start: int = NEW_YEAR) -> Iterator[dict[str, Any]]:
@@ -56,3 +57,21 @@ def widgets(count: int, seed: int = 7, start: int = NEW_YEAR) -> Iterator[dict[s
     for number in range(count):
         value = {"id": number, "colour": chance.choice(("red", "green", "blue")), "grams": chance.randint(40, 120)}
         yield {"key": f"widget-{number}", "value": value, "timestamp": start + number * 1000}
+
+
+def replay(records: Iterable[dict[str, Any]], speed: float = 1.0) -> Iterator[dict[str, Any]]:
+    """Yield records at the pace of their timestamps.
+
+    Args:
+        records: in the order of their `timestamp`.
+        speed: 1 takes as long as it took; 60 packs a minute into a second.
+
+    >>> broker.produce("trades", replay(trades(1_000), speed=10))
+    """
+    first, began = None, time.monotonic()
+    for record in records:
+        first = record["timestamp"] if first is None else first
+        due = began + (record["timestamp"] - first) / 1000 / speed
+        if (ahead := due - time.monotonic()) > 0:
+            time.sleep(ahead)
+        yield record

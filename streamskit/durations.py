@@ -32,7 +32,9 @@ def to_milliseconds(duration: Duration, what: str = "duration") -> int:
     elif isinstance(duration, str):
         milliseconds = _parse(duration, what)
     else:
-        raise ValueError(f"{what} {duration!r} is not a duration: write '5 seconds', a timedelta or milliseconds as an int.")
+        raise ValueError(
+            f"{what} {duration!r} is not a duration: write '5 seconds', a timedelta or milliseconds as an int."
+        )
     if milliseconds < 0:
         raise ValueError(f"{what} {duration!r} is negative: a duration is 0 or more.")
     return milliseconds
@@ -43,7 +45,9 @@ def _parse(text: str, what: str) -> int:
     leftover = re.sub(r"(\d+(?:\.\d+)?)\s*([a-z]+)", "", text.lower()).strip()
     units = [unit if unit in MILLISECONDS else unit.removesuffix("s") for _, unit in parts]
     if not parts or leftover or any(unit not in MILLISECONDS for unit in units):
-        raise ValueError(f"{what} {text!r} is not a duration: write a number and a unit, like '5 seconds', '250 ms' or '1 hour'.")
+        raise ValueError(
+            f"{what} {text!r} is not a duration: write a number and a unit, like '5 seconds', '250 ms' or '1 hour'."
+        )
     return round(sum(float(number) * MILLISECONDS[unit] for (number, _), unit in zip(parts, units, strict=True)))
 
 

@@ -69,7 +69,7 @@ class Handle:
         made = self._result(predicate, operator, name)
         if not isinstance(made, T.BooleanType):
             raise TopologyError(
-                f"{operator} ({name}): the function must say true or false, and this one makes a {made.simpleString()}. "
+                f"{operator} ({name}): the function must say true or false, and makes a {made.simpleString()}. "
                 "Compare with something: lambda v: v.price > 0."
             )
         return self._after(Filter, name, self._node.value, predicate=predicate)
@@ -135,8 +135,8 @@ class KStream(Handle):
         for part, given, have in (("key", key, self._node.key), ("value", value, self._node.value)):
             if given is not None and not _same_type(given.data_type, have.data_type):
                 raise TopologyError(
-                    f"to('{topic}') ({name}): the {part} is {columns.spell(have.data_type)}, and the serde given writes "
-                    f"{columns.spell(given.data_type)}. Cast it before, or give the serde that fits, or leave {part}= out."
+                    f"to('{topic}') ({name}): the {part} is {columns.spell(have.data_type)}, and the serde given "
+                    f"writes {columns.spell(given.data_type)}. Cast it before, give the serde that fits, or leave {part}= out."
                 )
         self._after(Sink, name, value or self._node.value, key=key or self._node.key, topic=topic)
 
@@ -194,7 +194,9 @@ class KGroupedStream(Handle):
         if self._windows is not None:
             key = Serdes.time_windowed(self._node.key, self._windows.size)
             retention = _retention(wanted, self._windows, name)
-            store = Store(store_name, "window", self._node.key, value, self._windows, retention, wanted.name is not None)
+            store = Store(
+                store_name, "window", self._node.key, value, self._windows, retention, wanted.name is not None
+            )
         node = self._after(Aggregate, name, value, key=key, aggregator=aggregator, windows=self._windows, store=store)
         return KTable(self._builder, node)
 
@@ -214,7 +216,7 @@ def _retention(wanted: Materialized, windows: TimeWindows, name: str) -> int:
     if retention < windows.size + windows.grace:
         raise TopologyError(
             f"aggregate ({name}): a retention of {retention} ms is shorter than the window and its grace "
-            f"({windows.size} + {windows.grace} ms), so windows would be lost while still open. Keep at least their sum."
+            f"({windows.size} + {windows.grace} ms), so windows would be lost while open. Keep at least their sum."
         )
     return retention
 

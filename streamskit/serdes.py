@@ -18,13 +18,15 @@ from streamskit.windows import Windowed
 
 
 class Serde(ABC):
-    """Turns values into bytes and back. Subclass it with `data_type`, `serialize` and `deserialize` for your own format.
+    """Turns values into bytes and back. For a format of your own write `data_type`, `serialize`, `deserialize`.
 
     Mirrors `org.apache.kafka.common.serialization.Serde`.
     """
 
-    data_type: T.DataType
-    """The Spark type of a decoded value."""
+    @property
+    def data_type(self) -> T.DataType:
+        """The Spark type of a decoded value."""
+        raise NotImplementedError(f"{type(self).__name__} has no data_type: say which Spark type its values have.")
 
     @abstractmethod
     def serialize(self, value: Any) -> bytes | None:
@@ -47,7 +49,9 @@ class Serde(ABC):
 class StringSerde(Serde):
     """Text as UTF-8."""
 
-    data_type = T.StringType()
+    @property
+    def data_type(self) -> T.DataType:
+        return T.StringType()
 
     def serialize(self, value: str | None) -> bytes | None:
         return None if value is None else value.encode()
@@ -68,8 +72,12 @@ class NumberSerde(Serde):
     """A number in big-endian bytes, as Java's ByteBuffer writes it."""
 
     name: str
-    data_type: T.DataType
+    number_type: T.DataType
     format: str
+
+    @property
+    def data_type(self) -> T.DataType:
+        return self.number_type
 
     @property
     def width(self) -> int:
@@ -91,8 +99,12 @@ class NumberSerde(Serde):
         return struct.unpack(self.format, data)[0]
 
     def to_bytes(self, value: Column) -> Column:
-        whole = _double_bits(value) if isinstance(self.data_type, T.DoubleType) else value
-        digits = F.lpad(F.hex(whole.cast("bigint")), 16, "0")
+        if isinstance(self.data_type, T.DoubleType):
+            whole = _double_bits(value)
+        else:
+            # A cast that changes nothing would take the blame in Spark's message when `value` fails.
+            whole = value if self.width == 8 else value.cast("bigint")
+        digits = F.lpad(F.hex(whole), 16, "0")
         return F.unhex(digits if self.width == 8 else F.right(digits, F.lit(2 * self.width)))
 
     def from_bytes(self, data: Column) -> Column:
@@ -108,14 +120,18 @@ class NumberSerde(Serde):
         else:
             half = 1 << (8 * self.width - 1)
             number = (F.pmod(bits + F.lit(half), F.lit(2 * half)) - F.lit(half)).cast(self.data_type)
-        return F.when(data.isNull() | (F.octet_length(data) == self.width), number).otherwise(wrong.cast(self.data_type))
+        return F.when(data.isNull() | (F.octet_length(data) == self.width), number).otherwise(
+            wrong.cast(self.data_type)
+        )
 
 
 @dataclass(frozen=True)
 class BytesSerde(Serde):
     """Bytes as they are."""
 
-    data_type = T.BinaryType()
+    @property
+    def data_type(self) -> T.DataType:
+        return T.BinaryType()
 
     def serialize(self, value: bytes | None) -> bytes | None:
         return None if value is None else bytes(value)
@@ -248,7 +264,7 @@ class Serdes:
 
     @staticmethod
     def for_type(data_type: T.DataType) -> Serde:
-        """Return the serde that fits a Spark type when none is named: numbers and text as Kafka writes them, the rest JSON."""
+        """Return the serde for a Spark type when none is named: numbers and text as Kafka has them, the rest JSON."""
         simple: dict[type[T.DataType], Serde] = {
             T.StringType: StringSerde(),
             T.LongType: LONG,
@@ -268,7 +284,7 @@ def windowed_type(key: T.DataType) -> T.StructType:
 
 
 def _double_bits(value: Column) -> Column:
-    return F.reflect(F.lit("java.lang.Double"), F.lit("doubleToLongBits"), value.cast("double"))
+    return F.reflect(F.lit("java.lang.Double"), F.lit("doubleToLongBits"), value).cast("bigint")
 
 
 def _double_from_bits(bits: Column) -> Column:
@@ -277,5 +293,3 @@ def _double_from_bits(bits: Column) -> Column:
 
 def _plain(row: Any) -> Any:
     return row.asDict(recursive=True) if isinstance(row, T.Row) else row
-
-

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 from streamskit.durations import Duration, to_milliseconds
 
+
 class Windowed(NamedTuple):
     """A key and the window it was aggregated in; `start` and `end` in milliseconds, the end exclusive.
 
@@ -60,7 +61,7 @@ class TimeWindows:
         step = to_milliseconds(advance, "advance")
         if not 0 < step <= self.size:
             raise ValueError(
-                f"Windows of {self.size} ms cannot advance by {step} ms: choose more than 0 and at most the window's size."
+                f"Windows of {self.size} ms cannot advance by {step} ms: choose more than 0, at most the size."
             )
         return replace(self, advance=step)
 

@@ -1,9 +1,11 @@
-"""The Spark session that streamskit runs on: local by default, with the Kafka connector and the settings streams need."""
+"""The Spark session that streamskit runs on: local by default, with the Kafka connector and settings for streams."""
 
 import logging
 import os
-import tempfile
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from streamskit.environment.jars import spark_jars
@@ -32,6 +34,9 @@ SETTINGS = {
 }
 """What streamskit sets on a session it makes; a setting passed to `spark_session` wins."""
 
+LOG_SETTINGS = Path(__file__).with_name("log4j2.properties")
+LOG_FILE = "streamskit.log"
+
 _starting = threading.Lock()
 
 
@@ -59,21 +64,41 @@ def spark_session(master: str = "local[*]", **settings: str) -> "SparkSession":
             return running
         # Spark's launcher reads JAVA_HOME; it may name a Java that Spark can't run on.
         os.environ["JAVA_HOME"] = str(find_java().home)
+        # Otherwise Spark looks the machine's name up and warns about what it finds.
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
         builder = SparkSession.builder.master(master).appName("streamskit")
         for name, value in (_all_settings() | {k.replace("__", "."): v for k, v in settings.items()}).items():
             builder = builder.config(name, value)
         session = builder.getOrCreate()
-        session.sparkContext.setLogLevel("OFF")
         # It repeats every failed query as one long line of JSON, which hides the sentence we raise.
         logging.getLogger("DataFrameQueryContextLogger").setLevel(logging.CRITICAL + 1)
         return session
 
 
+@contextmanager
+def settings(spark: "SparkSession", values: dict[str, str]) -> Iterator[None]:
+    """Change settings of a session for the time of a `with`; a query keeps those it was started with."""
+    before = {name: spark.conf.get(name, None) for name in values}
+    try:
+        for name, value in values.items():
+            spark.conf.set(name, value)
+        yield
+    finally:
+        for name, old in before.items():
+            spark.conf.unset(name) if old is None else spark.conf.set(name, old)
+
+
+def spark_log() -> Path:
+    """Return the file that Spark writes its log to."""
+    return state_dir() / "spark.log"
+
+
 def _all_settings() -> dict[str, str]:
     jars = [str(jar) for jar in spark_jars()]
-    folders = {
+    return SETTINGS | {
         "spark.sql.warehouse.dir": str(state_dir() / "warehouse"),
-        "spark.local.dir": tempfile.gettempdir(),
+        # On the class path of the JVM itself, so that a session starts without copying jars around.
+        "spark.driver.extraClassPath": os.pathsep.join(jars),
+        "spark.jars": ",".join(jars),
+        "spark.driver.extraJavaOptions": f'"-Dlog4j2.configurationFile={LOG_SETTINGS}" "-D{LOG_FILE}={spark_log()}"',
     }
-    # On the class path of the JVM itself, so that a session starts without copying jars around.
-    return SETTINGS | folders | {"spark.driver.extraClassPath": os.pathsep.join(jars), "spark.jars": ",".join(jars)}

@@ -50,10 +50,14 @@ class Replica:
         with self._moved:
             while any(self._positions.get(partition, 0) < offset for partition, offset in offsets.items()):
                 if self._failure is not None:
-                    raise StreamsError(f"The stores could not be read from their changelogs: {self._failure}.") from self._failure
+                    raise StreamsError(
+                        f"The stores could not be read from their changelogs: {self._failure}."
+                    ) from self._failure
                 if not self._moved.wait(min(1.0, deadline - time.monotonic())) and time.monotonic() > deadline:
                     behind = sum(max(0, end - self._positions.get(p, 0)) for p, end in offsets.items())
-                    raise StreamsError(f"The stores are still {behind} updates behind their changelogs: give it more time.")
+                    raise StreamsError(
+                        f"The stores are still {behind} updates behind their changelogs: give it more time."
+                    )
 
     def _run(self) -> None:
         consumer = KafkaConsumer(

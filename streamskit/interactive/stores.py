@@ -70,7 +70,7 @@ class LocalStore:
         return list(self._read(None, None))
 
     def to_pandas(self) -> pd.DataFrame:
-        """Return every row as a data frame: the key (and its window), the value's fields, the time of the last update."""
+        """Return every row as a data frame: the key (and its window), the value's fields, the last update's time."""
         records = []
         for row, (value, timestamp) in self._snapshot(None, None):
             key, decoded = self._decode_key(row), self._store.value.deserialize(value)
@@ -143,7 +143,8 @@ class WindowStore(LocalStore):
 
     def __init__(self, store: Store) -> None:
         super().__init__(store)
-        assert store.windows is not None and store.retention is not None
+        if store.windows is None or store.retention is None:
+            raise ValueError(f"Store '{store.name}' has no windows: it is a {store.kind} store.")
         self._size, self._retention = store.windows.size, store.retention
         self._purged = -1
 
@@ -201,4 +202,3 @@ def milliseconds(time: Time) -> int:
     if isinstance(time, datetime):
         return round((time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp() * 1000)
     return int(time)
-

@@ -25,7 +25,9 @@ def aggregate(node: Aggregate, frame: DataFrame, parent: Node) -> DataFrame:
     results = (made.alias("value"), F.max("timestamp").alias("timestamp"), F.lit(None).cast(HEADERS).alias("headers"))
     if node.windows is None:
         return counted.groupBy("key").agg(*results)
-    size, advance, grace = (f"{duration} milliseconds" for duration in (node.windows.size, node.windows.advance, node.windows.grace))
+    size, advance, grace = (
+        f"{duration} milliseconds" for duration in (node.windows.size, node.windows.advance, node.windows.grace)
+    )
     in_windows = (
         counted.withWatermark("timestamp", grace)
         .select("key", "value", "timestamp", F.window("timestamp", size, advance).alias("window"))

@@ -14,7 +14,7 @@ from streamskit.serdes import TimeWindowedSerde
 from streamskit.topology import Aggregate, Node, Sink, Source, Store, Topology
 
 Read = Callable[[Source], DataFrame]
-"""How a plan gets its input: a function from a source to the raw bytes of its topics, as Spark's Kafka source gives them."""
+"""How a plan gets its input: a function from a source to its raw records, as Spark's Kafka source gives them."""
 
 
 @dataclass(frozen=True)
@@ -69,11 +69,15 @@ class Plan:
         """
         source, *others = self.sources
         if others:
-            raise TopologyError(f"{others[0].name} ({others[0].written_at}): two sources that meet cannot run on Spark yet.")
+            raise TopologyError(
+                f"{others[0].name} ({others[0].written_at}): two sources that meet cannot run on Spark yet."
+            )
         node, frame = self._follow(source, decode(read(source), source))
         rows = self._rows(node, columns_of(frame))
         if not rows:
-            raise TopologyError(f"{node.name} ({node.written_at}): nothing is made of its records. End it in .to('a-topic').")
+            raise TopologyError(
+                f"{node.name} ({node.written_at}): nothing is made of its records. End it in .to('a-topic')."
+            )
         if len(rows) == 1:
             return frame.select(rows[0].alias("row")).where("row is not null").select("row.*")
         # All outputs of a record leave in one pass over it, whatever their number.

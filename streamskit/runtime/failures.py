@@ -25,10 +25,13 @@ def explain(failure: Exception, plan: Plan) -> StreamsError:
         return _unreadable(plan, text)
     topic = next((sink for sink in plan.sinks if _mentions(text, sink.topic)), None)
     if topic is not None and re.search(r"RecordTooLarge|UnknownTopic|not present in metadata", text):
-        return StreamsError(f"{_place(topic)}: a record could not be written to topic '{topic.topic}': {_first_line(text)}")
-    node, line = _node_of(failure, plan)
-    if node is not None:
-        return StreamsError(f"{_place(node)} failed on a record, at {line}: {_first_line(text)}")
+        return StreamsError(
+            f"{_place(topic)}: a record could not be written to topic '{topic.topic}': {_first_line(text)}"
+        )
+    nodes, line = _nodes_of(failure, plan)
+    if nodes:
+        places = " or ".join(_place(node) for node in nodes)
+        return StreamsError(f"{places} failed on a record, at {line}: {_first_line(text)}")
     names = ", ".join(node.name for node in plan.nodes)
     return StreamsError(f"Sub-topology {plan.number} of '{plan.application_id}' ({names}) failed: {_first_line(text)}")
 
@@ -38,21 +41,23 @@ def _unreadable(plan: Plan, text: str) -> StreamsError:
     shown = re.search(r"record parsing: (.*?)\.?\n", text)
     record = f" The fields that could be read: {shown.group(1)}." if shown else ""
     return StreamsError(
-        f"{_place(source)}: a record of topic {' or '.join(repr(topic) for topic in source.topics)} is not what its serde "
-        f"reads ({source.value}).{record} Mend the producer, or read the topic with the serde it was written with."
+        f"{_place(source)}: a record of topic {' or '.join(repr(topic) for topic in source.topics)} is not what its "
+        f"serde reads ({source.value}).{record} Mend the producer, or read the topic with the serde it was written with."
     )
 
 
-def _node_of(failure: Exception, plan: Plan) -> tuple[Node | None, str]:
-    """Find the node whose function holds the line that Spark blames."""
+def _nodes_of(failure: Exception, plan: Plan) -> tuple[list[Node], str]:
+    """Find the nodes whose functions hold the line that Spark blames: several where they share a line."""
     for place in _blamed_lines(failure):
         filename, _, number = place.rpartition(":")
         if not number.isdigit():
             continue
-        for node in plan.nodes:
-            if any(_holds(function, filename, int(number)) for function in node.functions):
-                return node, f"{file_label(filename)} line {number}"
-    return None, ""
+        nodes = [
+            node for node in plan.nodes if any(_holds(function, filename, int(number)) for function in node.functions)
+        ]
+        if nodes:
+            return nodes, f"{file_label(filename)} line {number}"
+    return [], ""
 
 
 def _blamed_lines(failure: Exception) -> list[str]:
@@ -76,7 +81,8 @@ def _mentions(text: str, topic: str) -> bool:
 
 def _first_line(text: str) -> str:
     """Return the sentence in Spark's message, which often comes wrapped in several others."""
-    marked = re.search(r"\[[A-Z_.]+\] [^\n]*", text)
+    marked = re.findall(r"\[[A-Z_.0-9]+\] [^\n]*", text.replace("[STREAM_FAILED]", ""))
     causes = re.findall(r"Caused by: ([\w.$]+(?:Exception|Error): [^\n]*)", text)
-    line = causes[-1] if causes and not marked else (marked.group(0) if marked else text.strip().split("\n")[0])
-    return line.split(" SQLSTATE")[0].strip()
+    line = (marked or causes[-1:] or text.strip().split("\n"))[0]
+    # The advice to switch Spark's checks off would make wrong answers out of errors.
+    return line.split(" SQLSTATE")[0].split(" If necessary set")[0].strip()

@@ -6,11 +6,17 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
+from streamskit.environment.session import settings
 from streamskit.lowering import Plan
 from streamskit.topology import Source
 
 STAMP = "streamskit.RecordStamp"
-"""The producer interceptor (in `streamskit/jvm`) that sets each record's timestamp, and the partition of windowed keys."""
+"""The producer interceptor (in `streamskit/jvm`) that sets a record's timestamp, and a windowed key's partition."""
+
+SETTINGS = {
+    # A batch without records would only move the watermark, and so drop what another partition is about to bring.
+    "spark.sql.streaming.noDataMicroBatches.enabled": "false",
+}
 
 
 @dataclass(frozen=True)
@@ -46,24 +52,21 @@ class KafkaTopics:
         windowed = ",".join(
             f"{topic}:{suffix}:{self.partitions[topic]}" for topic, suffix in plan.windowed_topics().items()
         )
-        # Spark reads this setting when a query starts for the first time: one task for each partition.
         tasks = max(self.partitions[topic] for source in plan.sources for topic in source.topics)
-        self.spark.conf.set("spark.sql.shuffle.partitions", tasks)
-        return (
-            plan.outputs(self.read)
-            .writeStream.format("kafka")
-            .queryName(f"{plan.application_id}: sub-topology {plan.number}")
-            .outputMode(plan.output_mode)
-            .option("checkpointLocation", str(checkpoint))
-            .option("kafka.bootstrap.servers", self.bootstrap_servers)
-            .option("includeHeaders", "true")
-            .option("kafka.interceptor.classes", STAMP)
-            .option("kafka.streamskit.windowed.topics", windowed)
-            # Spark flushes at the end of each task: a little waiting makes few large requests out of many small ones.
-            .option("kafka.linger.ms", "20")
-            .option("kafka.batch.size", "131072")
-            .trigger(processingTime=f"{commit_interval} milliseconds")
-            .start()
-        )
-
-
+        with settings(self.spark, SETTINGS | {"spark.sql.shuffle.partitions": str(tasks)}):
+            return (
+                plan.outputs(self.read)
+                .writeStream.format("kafka")
+                .queryName(f"{plan.application_id}: sub-topology {plan.number}")
+                .outputMode(plan.output_mode)
+                .option("checkpointLocation", str(checkpoint))
+                .option("kafka.bootstrap.servers", self.bootstrap_servers)
+                .option("includeHeaders", "true")
+                .option("kafka.interceptor.classes", STAMP)
+                .option("kafka.streamskit.windowed.topics", windowed)
+                # Spark flushes at the end of each task: a little waiting makes few large requests of many.
+                .option("kafka.linger.ms", "20")
+                .option("kafka.batch.size", "131072")
+                .trigger(processingTime=f"{commit_interval} milliseconds")
+                .start()
+            )

@@ -19,6 +19,7 @@ from streamskit.environment.session import spark_session
 from streamskit.errors import InvalidStateStoreError, StreamsError
 from streamskit.interactive import Replica, local_store
 from streamskit.lowering import Plan, plan
+from streamskit.runtime.explanation import spark_plan
 from streamskit.runtime.failures import explain
 from streamskit.runtime.kafka import KafkaTopics
 from streamskit.runtime.progress import Progress
@@ -69,7 +70,9 @@ class KafkaStreams:
         self._plans = plan(topology, application_id)
         self._queries: list[tuple[Plan, StreamingQuery]] = []
         self._stores = {store.name: local_store(store) for store in topology.stores.values()}
-        self._replica = Replica(bootstrap_servers, {self._changelog(name): store for name, store in self._stores.items()})
+        self._replica = Replica(
+            bootstrap_servers, {self._changelog(name): store for name, store in self._stores.items()}
+        )
         self._states = StateMachine()
         self._lock = FileLock(str(self._folder) + ".lock")
         self._failure: StreamsError | None = None
@@ -113,7 +116,7 @@ class KafkaStreams:
         self._states.move(State.RUNNING)
 
     def close(self, timeout: Duration = "30 seconds") -> bool:
-        """Stop the queries after the batch they are in, and stop filling the stores; return whether it took less than `timeout`.
+        """Stop the queries after the batch they are in, and the filling of the stores; return whether that met the timeout.
 
         A closed application keeps its stores as they were, and its work is kept for the next start.
         """
@@ -145,7 +148,7 @@ class KafkaStreams:
             self._brokers.delete_topics(*made)
 
     def await_processed(self, timeout: Duration = "60 seconds") -> None:
-        """Wait until everything that is in the source topics now is processed, and its outputs and store updates can be seen.
+        """Wait until all that is in the source topics now is processed, and its outputs and store updates can be seen.
 
         Args:
             timeout: how long to wait at most.
@@ -161,8 +164,8 @@ class KafkaStreams:
                 self._raise_failure()
                 if time.monotonic() > deadline:
                     raise StreamsError(
-                        f"Sub-topology {plan_.number} is not done after {timeout}: {Progress.of(query).lag(wanted)} records "
-                        "are left. Give await_processed() a longer timeout."
+                        f"Sub-topology {plan_.number} is not done after {timeout}: {Progress.of(query).lag(wanted)} "
+                        "records are left. Give await_processed() a longer timeout."
                     )
                 time.sleep(0.02)
         self._replica.wait_for(self._changelog_ends(), deadline)
@@ -188,6 +191,18 @@ class KafkaStreams:
     def queries(self) -> list[StreamingQuery]:
         """Return Spark's streaming queries, one for each sub-topology."""
         return [query for _, query in self._queries]
+
+    def explain(self) -> str:
+        """Return what Spark runs for each sub-topology: the plan of its last micro-batch, outermost step first.
+
+        Raises:
+            StreamsError: the application has not started.
+
+        Mirrors `StreamingQuery.explain`.
+        """
+        if not self._queries:
+            raise StreamsError(f"'{self.application_id}' has no Spark query until start() is called.")
+        return "\n\n".join(f"Sub-topology {plan_.number}\n{spark_plan(query)}" for plan_, query in self._queries)
 
     def _start(self) -> None:
         partitions = self._prepare_topics()
@@ -254,8 +269,8 @@ class KafkaStreams:
             self._lock.acquire(timeout=0)
         except Timeout:
             raise StreamsError(
-                f"An application with the id '{self.application_id}' is running already: close it first, or choose another "
-                "application_id."
+                f"An application with the id '{self.application_id}' is running already: close it first, or choose "
+                "another application_id."
             ) from None
 
     def _changelog(self, store_name: str) -> str:
@@ -267,5 +282,3 @@ class KafkaStreams:
             for topic in map(self._changelog, self._stores)
             for partition, offset in self._brokers.end_offsets(topic).items()
         }
-
-

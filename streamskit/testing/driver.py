@@ -16,12 +16,13 @@ from streamskit.topology import Topology
 class TestRecord(NamedTuple):
     """A record that came out of a topology. Mirrors `org.apache.kafka.streams.test.TestRecord`."""
 
-    __test__ = False  # not a test class, whatever pytest thinks of the name
-
     key: Any
     value: Any
     timestamp: int
     headers: tuple[tuple[str, bytes], ...] = ()
+
+
+TestRecord.__test__ = False  # type: ignore[attr-defined]  # no test class, whatever pytest thinks of the name
 
 
 class TopologyTestDriver:
@@ -81,7 +82,7 @@ class TopologyTestDriver:
         return self._stores[self.topology.store(name).name]
 
     def dropped(self) -> int:
-        """Return how many records were dropped: too late (once for each window they missed), or without a key or value."""
+        """Return how many records were dropped: too late (once for each window missed), or without a key or value."""
         return sum(query.dropped() for query in self._queries)
 
     def close(self) -> None:
@@ -118,9 +119,7 @@ class TestInputTopic:
     def __init__(self, driver: TopologyTestDriver, name: str, key: Serde, value: Serde) -> None:
         self._driver, self._name, self._key, self._value = driver, name, key, value
 
-    def pipe_input(
-        self, key: Any, value: Any, timestamp: int = 0, headers: tuple[tuple[str, bytes], ...] = ()
-    ) -> None:
+    def pipe_input(self, key: Any, value: Any, timestamp: int = 0, headers: tuple[tuple[str, bytes], ...] = ()) -> None:
         """Send one record through the topology and wait until it has come out.
 
         Args:

@@ -4,14 +4,13 @@ import base64
 import json
 import tempfile
 import uuid
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from streamskit.environment.session import settings
 from streamskit.lowering import Plan
 from streamskit.lowering.records import HEADERS, TIMESTAMP_HEADER
 from streamskit.runtime.progress import dropped
@@ -49,7 +48,9 @@ class MemoryQuery:
         jvm: Any = spark.sparkContext._jvm
         # Spark's own MemoryStream: a batch from it lists no files and starts no Python.
         streams = getattr(jvm.org.apache.spark.sql.execution.streaming.runtime, "MemoryStream$")
-        self._stream = streams.__getattr__("MODULE$").apply(jvm.org.apache.spark.sql.Encoders.STRING(), spark._jsparkSession)
+        self._stream = streams.__getattr__("MODULE$").apply(
+            jvm.org.apache.spark.sql.Encoders.STRING(), spark._jsparkSession
+        )
         self._name = f"test_driver_{uuid.uuid4().hex}"
         self._checkpoint = tempfile.TemporaryDirectory(prefix="streamskit-test-", ignore_cleanup_errors=True)
         with settings(spark, SETTINGS):
@@ -112,16 +113,3 @@ def _output(row: Any) -> Raw:
     timestamp = int(headers.pop(TIMESTAMP_HEADER))
     key, value = (None if data is None else bytes(data) for data in (row.key, row.value))
     return Raw(row.topic, key, value, timestamp, tuple(headers.items()))
-
-
-@contextmanager
-def settings(spark: SparkSession, values: dict[str, str]) -> Iterator[None]:
-    """Change settings of a session for the time of a `with`; a query keeps those it was started with."""
-    before = {name: spark.conf.get(name, None) for name in values}
-    try:
-        for name, value in values.items():
-            spark.conf.set(name, value)
-        yield
-    finally:
-        for name, old in before.items():
-            spark.conf.unset(name) if old is None else spark.conf.set(name, old)

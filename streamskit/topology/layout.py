@@ -1,13 +1,12 @@
-"""Where the nodes of a graph go: in layers along the flow, in rows across it. Knows neither topologies nor pictures."""
+"""Where the nodes of a graph go: in layers along the flow, in rows across it."""
 
-from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from graphlib import TopologicalSorter
+from itertools import pairwise
 from statistics import fmean
 from typing import NamedTuple
 
-Name = Hashable
-Links = Mapping[Name, Sequence[Name]]
 Point = tuple[float, float]
 
 SWEEPS = 4
@@ -16,9 +15,13 @@ SWEEPS = 4
 class Bend(NamedTuple):
     """Where an edge passes a layer that it has no node in."""
 
-    parent: Name
-    child: Name
+    parent: str
+    child: str
     layer: int
+
+
+Name = str | Bend
+Links = Mapping[Name, Sequence[Name]]
 
 
 @dataclass(frozen=True)
@@ -32,47 +35,52 @@ class Extent:
 
 @dataclass(frozen=True)
 class Layout:
-    """Centres of the nodes as (along, across), the points where an edge passes layers between, and the size of it all."""
+    """The nodes' centres as (along, across), the points where edges pass layers, and the size of it all."""
 
-    centres: dict[Name, Point]
-    bends: dict[tuple[Name, Name], list[Point]]
+    centres: dict[str, Point]
+    bends: dict[tuple[str, str], list[Point]]
     along: float
     across: float
 
 
 def arrange(
-    parents: Links, extents: Mapping[Name, Extent], ends: Collection[Name], gap_along: float, gap_across: float
+    parents: Mapping[str, Sequence[str]],
+    extents: Mapping[str, Extent],
+    ends: Collection[str],
+    gap_along: float,
+    gap_across: float,
 ) -> Layout:
     """Lay out an acyclic graph: each node one layer after its last parent, the `ends` all in the last layer.
 
-    Mirrors the method of Sugiyama: longest-path layers, order by barycentres, then rows as straight as room allows.
+    Sugiyama's method: longest-path layers, order by barycentres, then rows as straight as room allows.
     """
-    layer_of = _layers(parents, ends)
-    links, layer_of = _with_bends(parents, layer_of)
+    links, layer_of = _with_bends(parents, _layers(parents, ends))
     layers: list[list[Name]] = [[] for _ in range(1 + max(layer_of.values(), default=-1))]
     for name, layer in layer_of.items():
         layers[layer].append(name)
     order = _ordered(layers, links)
-    sizes = {name: extents.get(name, Extent(0, 5, 5)) for name in layer_of}
+    sizes = {name: Extent(0, 5, 5) if isinstance(name, Bend) else extents[name] for name in layer_of}
     across = _rows(order, links, sizes, gap_across)
     return _placed(order, sizes, across, gap_along)
 
 
-def _layers(parents: Links, ends: Collection[Name]) -> dict[Name, int]:
-    layer_of: dict[Name, int] = {}
+def _layers(parents: Mapping[str, Sequence[str]], ends: Collection[str]) -> dict[str, int]:
+    layer_of: dict[str, int] = {}
     for name in TopologicalSorter(parents).static_order():
         layer_of[name] = 1 + max((layer_of[parent] for parent in parents[name]), default=-1)
     last = max(layer_of.values(), default=0)
     return {name: last if name in ends else layer_of[name] for name in parents}
 
 
-def _with_bends(parents: Links, layer_of: dict[Name, int]) -> tuple[Links, dict[Name, int]]:
+def _with_bends(
+    parents: Mapping[str, Sequence[str]], layer_of: Mapping[str, int]
+) -> tuple[Links, dict[Name, int]]:
     """Cut each edge that passes layers into edges of one layer, joined at bends."""
     links: dict[Name, list[Name]] = {name: [] for name in parents}
-    layers = dict(layer_of)
+    layers: dict[Name, int] = dict(layer_of.items())
     for child, its_parents in parents.items():
         for parent in its_parents:
-            before = parent
+            before: Name = parent
             for layer in range(layer_of[parent] + 1, layer_of[child]):
                 bend = Bend(parent, child, layer)
                 links[bend], layers[bend], before = [before], layer, bend
@@ -85,9 +93,11 @@ def _ordered(layers: list[list[Name]], parents: Links) -> list[list[Name]]:
     children = _turned(parents)
     for _ in range(SWEEPS):
         for neighbours, sweep in ((parents, layers), (children, layers[::-1])):
-            for before, layer in zip(sweep, sweep[1:], strict=False):
+            for before, layer in pairwise(sweep):
                 place = {name: number for number, name in enumerate(before)}
-                means = {name: _mean_place(neighbours[name], place, number) for number, name in enumerate(layer)}
+                means = {
+                    name: _mean_place(neighbours[name], place, number) for number, name in enumerate(layer)
+                }
                 layer.sort(key=means.__getitem__)
     return layers
 
@@ -104,7 +114,9 @@ def _turned(parents: Links) -> dict[Name, list[Name]]:
     return children
 
 
-def _rows(layers: list[list[Name]], parents: Links, sizes: Mapping[Name, Extent], gap: float) -> dict[Name, float]:
+def _rows(
+    layers: list[list[Name]], parents: Links, sizes: Mapping[Name, Extent], gap: float
+) -> dict[Name, float]:
     """Put each node as near as room allows to the mean of its neighbours, so that chains are straight."""
     children = _turned(parents)
     across: dict[Name, float] = {}
@@ -117,10 +129,12 @@ def _rows(layers: list[list[Name]], parents: Links, sizes: Mapping[Name, Extent]
     return across
 
 
-def _apart(layer: list[Name], wanted: list[float], sizes: Mapping[Name, Extent], gap: float) -> Iterator[tuple[Name, float]]:
-    """Keep the nodes of a layer apart: those that would touch form a block, which sits at the mean of what they want."""
+def _apart(
+    layer: list[Name], wanted: list[float], sizes: Mapping[Name, Extent], gap: float
+) -> Iterator[tuple[Name, float]]:
+    """Keep the nodes of a layer apart: those that would touch form a block, at the mean of what they want."""
     offsets = [0.0]
-    for one, two in zip(layer, layer[1:], strict=False):
+    for one, two in pairwise(layer):
         offsets.append(offsets[-1] + sizes[one].after + gap + sizes[two].before)
     blocks: list[list[float]] = []
     for want, offset in zip(wanted, offsets, strict=False):
@@ -137,8 +151,8 @@ def _placed(
 ) -> Layout:
     first = min((across[name] - sizes[name].before for name in across), default=0)
     last = max((across[name] + sizes[name].after for name in across), default=0)
-    centres: dict[Name, Point] = {}
-    bends: dict[tuple[Name, Name], list[Point]] = {}
+    centres: dict[str, Point] = {}
+    bends: dict[tuple[str, str], list[Point]] = {}
     position = -gap
     for layer in layers:
         position += gap

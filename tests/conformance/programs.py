@@ -24,9 +24,7 @@ def windows_hopping_trade_stats(builder: StreamsBuilder) -> None:
         .group_by_key()
         .windowed_by(TimeWindows.of_size_with_no_grace("5 seconds").advance_by("1 second"))
         .aggregate(
-            lambda v: F.struct(
-                F.count("*").alias("count"), F.sum(v.price).alias("sum"), F.min(v.price).alias("min")
-            ),
+            lambda v: F.struct(F.count("*").alias("count"), F.sum(v.price).alias("sum"), F.min(v.price).alias("min")),
             Materialized("trade-stats", retention="1 hour"),
         )
         .to_stream()

@@ -93,5 +93,3 @@ def unordered(rows: list[dict[str, Any]]) -> list[str]:
 
 def test_there_is_a_recording_for_every_program() -> None:
     assert not [name for name in PROGRAMS if not (VECTORS / f"{name}.json").exists()]
-
-

@@ -79,7 +79,9 @@ def test_all_windows_of_a_key_meet_in_the_partition_of_the_key(broker: Broker, r
     home = broker.consume(f"{name}-trades").groupby("key")["partition"].first().to_dict()
     for topic, suffix in ((f"{name}-out", 8), (f"{name}-trade-aggregates-changelog", 12)):
         rows = broker.consume(topic, key=Serdes.byte_array(), value=Serdes.byte_array())
-        found = {(key[:-suffix].decode(), partition) for key, partition in zip(rows["key"], rows["partition"], strict=True)}
+        found = {
+            (key[:-suffix].decode(), partition) for key, partition in zip(rows["key"], rows["partition"], strict=True)
+        }
         assert found == set(home.items())
 
 
@@ -161,7 +163,8 @@ def test_a_failing_function_is_named_with_its_node_and_line(broker: Broker, run:
     broker.create_topics(f"{name}-in", f"{name}-out")
     builder = StreamsBuilder()
     numbers = builder.stream(f"{name}-in", value=Serdes.long())
-    numbers.map_values(lambda v: v + 1).map_values(lambda v: 100 / v).to(f"{name}-out")
+    more = numbers.map_values(lambda v: v + 1)
+    more.map_values(lambda v: 100 / v).to(f"{name}-out")
     streams = run(builder.build())
     broker.produce(f"{name}-in", [("k", -1)])
     with pytest.raises(StreamsError, match=r"KSTREAM-MAPVALUES-0000000002 .*test_streams\.py line \d+.*DIVIDE_BY_ZERO"):
@@ -171,5 +174,5 @@ def test_a_failing_function_is_named_with_its_node_and_line(broker: Broker, run:
 def test_a_store_that_does_not_exist_is_refused_by_name(broker: Broker, run: Run, name: str) -> None:
     broker.create_topics(f"{name}-in", f"{name}-out")
     streams = run(count_by_key(f"{name}-in", f"{name}-out"))
-    with pytest.raises(InvalidStateStoreError, match="no store 'count' to query.*its stores are: counts"):
+    with pytest.raises(InvalidStateStoreError, match=r"no store 'count' to query.*its stores are: counts"):
         streams.store("count")

@@ -1,0 +1,69 @@
+# streamskit: `make lab` to learn, `make test` to check, `make doctor` when something is wrong.
+# Plain make: it runs with GNU make 3.81 (macOS) and newer.
+
+SHELL := /bin/sh
+VENV := .venv
+PYTHON_IN_VENV := $(VENV)/bin/python
+READY := $(VENV)/.ready
+ARGS ?=
+
+.PHONY: help setup lab test lint notebooks doctor bench clean
+
+help:
+	@echo 'make lab        open the course in JupyterLab (ARGS=--no-browser passes options on)'
+	@echo 'make doctor     look at this machine: what is wrong, and what to do'
+	@echo 'make test       lint, types, tests, notebooks'
+	@echo 'make lint       lint and types only'
+	@echo 'make notebooks  run the notebooks and compare their outputs'
+	@echo 'make bench      the benchmarks'
+	@echo 'make clean      stop the broker and remove its data, and all caches of this folder'
+
+setup: $(READY)
+
+lab: $(READY)
+	@$(PYTHON_IN_VENV) -m streamskit.lab $(ARGS)
+
+doctor: $(READY)
+	@$(PYTHON_IN_VENV) -m streamskit.environment.doctor
+
+test: lint
+	$(PYTHON_IN_VENV) -m pytest --nbval tests $(wildcard notebooks) $(ARGS)
+
+lint: $(READY)
+	$(PYTHON_IN_VENV) -m ruff check .
+	$(PYTHON_IN_VENV) -m ruff format --check .
+	$(PYTHON_IN_VENV) -m mypy
+
+notebooks: $(READY)
+	$(PYTHON_IN_VENV) -m pytest --nbval notebooks $(ARGS)
+
+bench: $(READY)
+	$(PYTHON_IN_VENV) -m tests.benchmarks $(ARGS)
+
+clean:
+	@if [ -d .streamskit ] && [ -f $(READY) ]; then $(PYTHON_IN_VENV) -m streamskit.broker clean; fi
+	rm -rf .streamskit .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist spark-warehouse metastore_db derby.log
+	find . -path ./$(VENV) -prune -o -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# Made again when the dependencies change; otherwise nothing here needs the network.
+$(READY): pyproject.toml constraints.txt
+	@found=; \
+	for python in $(PYTHON) python3 python3.13 python3.12 python3.11; do \
+	  if $$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then found=$$python; break; fi; \
+	done; \
+	if [ -z "$$found" ]; then \
+	  echo 'streamskit needs Python 3.11 or newer, and none is on PATH. Install one, or name it: make lab PYTHON=/path/to/python3' >&2; \
+	  exit 1; \
+	fi; \
+	if $(PYTHON_IN_VENV) -c 'import pip' 2>/dev/null; then exit 0; fi; \
+	if ! $$found -c 'import ensurepip' 2>/dev/null; then \
+	  version=$$($$found -c 'import sys; print("%d.%d" % sys.version_info[:2])'); \
+	  echo "$$found cannot make virtual environments. On Debian or Ubuntu: sudo apt-get install python$$version-venv" >&2; \
+	  exit 1; \
+	fi; \
+	echo "Making $(VENV) with $$($$found --version) ..."; \
+	$$found -m venv --clear $(VENV)
+	@echo 'Installing the packages of the course (1.6 GB on disk; about a minute on a fast line, once) ...'
+	@$(PYTHON_IN_VENV) -m pip install --disable-pip-version-check -c constraints.txt -e '.[course,test]'
+	@touch $(READY)
+	@echo 'The Python environment is ready.'

@@ -1,0 +1,199 @@
+"""The Java process of an embedded broker: formatted, launched, awaited, ended."""
+
+import base64
+import contextlib
+import os
+import re
+import subprocess
+import time
+import uuid
+from collections.abc import Mapping
+from pathlib import Path
+
+import psutil
+
+from streamskit.broker.connection import cluster_id, wait_until
+from streamskit.broker.lock import alive
+from streamskit.broker.settings import HOST, LOGGING, server_properties
+from streamskit.environment.jars import broker_jars
+from streamskit.environment.java import find_java
+from streamskit.errors import BrokerError, SetupError
+
+JVM_OPTIONS = ["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Djava.awt.headless=true"]
+FORMAT_SECONDS = 60.0
+TERM_SECONDS = 10.0
+KILL_SECONDS = 10.0
+LEAST_FREE_BYTES = 100 * 1024 * 1024
+
+
+class DataFolder:
+    """The files of one embedded broker: `kafka/` holds Kafka's own, beside it are its settings and log."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.kafka = path / "kafka"
+        self.properties = path / "server.properties"
+        self.logging = path / "log4j2.properties"
+        self.log = path / "server.log"
+        self.console = path / "console.log"
+
+    @property
+    def is_formatted(self) -> bool:
+        """Whether Kafka has prepared the folder."""
+        return (self.kafka / "meta.properties").is_file()
+
+    @property
+    def cluster_id(self) -> str | None:
+        """The id that Kafka's cluster was given when the folder was prepared."""
+        found = re.search(r"^cluster\.id=(.+)$", (self.kafka / "meta.properties").read_text(), re.MULTILINE)
+        return found[1].strip() if found else None
+
+    @property
+    def last_port(self) -> int | None:
+        """The port that the broker of this folder had last time."""
+        if not self.properties.is_file():
+            return None
+        found = re.search(r"^listeners=PLAINTEXT://[^:]+:(\d+)", self.properties.read_text(), re.MULTILINE)
+        return int(found[1]) if found else None
+
+    def write_settings(self, port: int, controller_port: int, extra: Mapping[str, str]) -> None:
+        """Write the files that Kafka reads at its start."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        self.properties.write_text(server_properties(self.kafka, port, controller_port, extra))
+        self.logging.write_text(LOGGING)
+
+    def format(self) -> None:
+        """Prepare the folder with Kafka's own tool; costs about half a second, once."""
+        new_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+        tool = ["kafka.tools.StorageTool", "format", "-t", new_id, "-c", str(self.properties)]
+        try:
+            done = subprocess.run(
+                _java("-Xmx128m") + tool,
+                capture_output=True,
+                text=True,
+                timeout=FORMAT_SECONDS,
+                stdin=subprocess.DEVNULL,
+            )
+        except subprocess.TimeoutExpired:
+            raise BrokerError(
+                f"Preparing the data folder {self.path} took more than {FORMAT_SECONDS:.0f} s."
+            ) from None
+        if done.returncode != 0:
+            lines = [line for line in (done.stderr + done.stdout).splitlines() if line.strip()]
+            raise explain(self.path, lines[0] if lines else f"exit code {done.returncode}")
+
+    def launch(self, heap: str) -> psutil.Process:
+        """Start Kafka as a process of its own, which a Ctrl-C in this terminal or notebook does not reach."""
+        options = [
+            f"-Xmx{heap}",
+            f"-Dlog4j2.configurationFile={self.logging.as_uri()}",
+            f"-Dkafka.logs.file={self.log}",
+        ]
+        self.log.unlink(missing_ok=True)
+        with self.console.open("wb") as console:
+            child = subprocess.Popen(
+                [*_java(*options), "kafka.Kafka", str(self.properties)],
+                cwd=self.path,
+                stdin=subprocess.DEVNULL,
+                stdout=console,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        child.returncode = (
+            0  # psutil watches the process from here; Popen would warn that it outlives its object
+        )
+        return psutil.Process(child.pid)
+
+    def owner(self) -> int | None:
+        """The process id of a broker that runs on this folder, even one whose lock file is lost."""
+        for process in psutil.process_iter(["cmdline"]):
+            if str(self.properties) in (process.info["cmdline"] or []):
+                return process.pid
+        return None
+
+    def failure(self) -> str:
+        """The line of the log, or of the console, that says best why Kafka ended."""
+        log = self.log.read_text(errors="replace").splitlines() if self.log.is_file() else []
+        exceptions = [line for line in log if re.match(r"(Caused by: )?[\w.$]+(Exception|Error): ", line)]
+        errors = [
+            re.sub(r"^\[[^]]*\] (ERROR|FATAL) ", "", line)
+            for line in log
+            if re.match(r"\[[^]]*\] (ERROR|FATAL)", line)
+        ]
+        console = " ".join(self.console.read_text(errors="replace").split("\n")[:2])
+        candidates = exceptions[-1:] or errors[-1:] or [console]
+        return candidates[0].strip() or "Java wrote nothing"
+
+
+def await_ready(folder: DataFolder, process: psutil.Process, port: int, seconds: float) -> None:
+    """Return once a metadata request succeeds. Raises an error if Java ends or time is up."""
+    deadline = time.monotonic() + seconds
+    while True:
+        if not alive(process):
+            raise explain(folder.path, folder.failure(), port)
+        answer = cluster_id(f"{HOST}:{port}", timeout=min(5.0, seconds))
+        if answer is not None and answer == folder.cluster_id:  # another broker may have taken the port
+            return
+        if time.monotonic() > deadline:
+            raise BrokerError(
+                f"The broker did not answer on {HOST}:{port} within {seconds:.0f} s, so it was stopped. The "
+                f"last it said: {folder.failure()} (log: {folder.log}). On a busy machine try again."
+            )
+        time.sleep(0.02)
+
+
+def end(process: psutil.Process, orderly: bool) -> None:
+    """End a process by SIGTERM, then SIGKILL after ten seconds; if not orderly, by SIGKILL. Waits for it."""
+    try:
+        if orderly:
+            process.terminate()
+            process.resume()  # a paused process hears SIGTERM only when it runs again
+            if _gone(process, TERM_SECONDS):
+                return
+        process.kill()
+        if not _gone(process, KILL_SECONDS):
+            raise BrokerError(
+                f"The broker's process {process.pid} did not end {KILL_SECONDS:.0f} s after SIGKILL."
+            )
+    except psutil.NoSuchProcess:
+        pass
+
+
+def explain(path: Path, words: str, port: int | None = None) -> BrokerError | SetupError:
+    """The error for what Kafka said when it could not start."""
+    if "Address already in use" in words or "Failed to bind" in words:
+        return SetupError(
+            f"Port {port} of {HOST} is taken by another program. Stop that one, or choose another port: "
+            f"EmbeddedBroker(port=…), or no port for a free one. ({words})"
+        )
+    if "No space left on device" in words:
+        return SetupError(f"The disk that holds {path} is full. Free some space and start again. ({words})")
+    if "Failed to acquire lock" in words:
+        return BrokerError(
+            f"The data folder {path} is in use by another process: stop that one first. ({words})"
+        )
+    if "ConfigException" in words:
+        return BrokerError(
+            f"Kafka refuses one of its settings: {words}. Correct the settings of this EmbeddedBroker."
+        )
+    if "initialization of VM" in words or "Could not create the Java" in words:
+        return SetupError(
+            f"Java does not start: {words}. Check the heap of this EmbeddedBroker and the free memory."
+        )
+    return BrokerError(
+        f"Kafka could not start on the data folder {path}: {words} (log: {path / 'server.log'}). If the "
+        "folder is damaged, remove it and start again; its records are then gone."
+    )
+
+
+def _java(*options: str) -> list[str]:
+    classpath = os.pathsep.join(str(jar) for jar in broker_jars())
+    return [str(find_java().executable), *options, *JVM_OPTIONS, "-cp", classpath]
+
+
+def _gone(process: psutil.Process, seconds: float) -> bool:
+    """Whether the process ended in time; it stays listed until the process that started it looks."""
+    ended = wait_until(lambda: not alive(process), seconds)
+    with contextlib.suppress(psutil.TimeoutExpired, psutil.NoSuchProcess):
+        process.wait(timeout=0)
+    return ended

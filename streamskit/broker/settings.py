@@ -1,0 +1,71 @@
+"""The Kafka settings of a one-node broker for teaching, and the files that tell them to Kafka."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+NODE_ID = 1
+HOST = "127.0.0.1"
+
+TEACHING_SETTINGS: dict[str, str] = {
+    "auto.create.topics.enable": "false",
+    # one node can hold one replica
+    "offsets.topic.replication.factor": "1",
+    "transaction.state.log.replication.factor": "1",
+    "transaction.state.log.min.isr": "1",
+    "share.coordinator.state.topic.replication.factor": "1",
+    "share.coordinator.state.topic.min.isr": "1",
+    # small and quick
+    "offsets.topic.num.partitions": "4",
+    "transaction.state.log.num.partitions": "4",
+    "share.coordinator.state.topic.num.partitions": "4",
+    "group.initial.rebalance.delay.ms": "0",
+    "group.min.session.timeout.ms": "1000",
+    # after a crash the controller waits this long for the old process before it lets the new one in
+    "broker.session.timeout.ms": "2000",
+    "broker.heartbeat.interval.ms": "500",
+    # compaction that can be watched; the default buffer would take 128 MB of the heap
+    "log.segment.bytes": str(16 * 1024 * 1024),
+    "log.index.size.max.bytes": str(1024 * 1024),
+    "log.cleaner.backoff.ms": "500",
+    "log.cleaner.min.cleanable.ratio": "0.01",
+    "log.cleaner.dedupe.buffer.size": str(16 * 1024 * 1024),
+    "log.segment.delete.delay.ms": "1000",
+    # records of a course have timestamps of years ago, which retention by time would delete within minutes
+    "log.retention.ms": "-1",
+    "log.retention.check.interval.ms": "5000",
+}
+
+LOGGING = """\
+status = error
+appender.file.type = RollingFile
+appender.file.name = file
+appender.file.fileName = ${sys:kafka.logs.file}
+appender.file.filePattern = ${sys:kafka.logs.file}.%i
+appender.file.layout.type = PatternLayout
+appender.file.layout.pattern = [%d] %p %m (%c)%n
+appender.file.policies.type = Policies
+appender.file.policies.start.type = OnStartupTriggeringPolicy
+appender.file.policies.size.type = SizeBasedTriggeringPolicy
+appender.file.policies.size.size = 5MB
+appender.file.strategy.type = DefaultRolloverStrategy
+appender.file.strategy.max = 2
+rootLogger.level = info
+rootLogger.appenderRef.file.ref = file
+"""
+
+
+def server_properties(data: Path, port: int, controller_port: int, extra: Mapping[str, str]) -> str:
+    """Kafka's server.properties for a node that is broker and controller, reachable on loopback only."""
+    settings = {
+        "process.roles": "broker,controller",
+        "node.id": str(NODE_ID),
+        "controller.quorum.voters": f"{NODE_ID}@{HOST}:{controller_port}",
+        "listeners": f"PLAINTEXT://{HOST}:{port},CONTROLLER://{HOST}:{controller_port}",
+        "advertised.listeners": f"PLAINTEXT://{HOST}:{port}",
+        "controller.listener.names": "CONTROLLER",
+        "inter.broker.listener.name": "PLAINTEXT",
+        "log.dirs": data.as_posix(),
+        **TEACHING_SETTINGS,
+        **extra,
+    }
+    return "".join(f"{name}={value}\n" for name, value in settings.items())

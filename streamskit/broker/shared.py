@@ -1,0 +1,141 @@
+"""The one broker of a project, which its notebooks and programs share."""
+
+import contextlib
+import logging
+import os
+import shutil
+from collections.abc import Iterator
+
+import filelock
+import psutil
+
+from streamskit.broker import java_process
+from streamskit.broker.base import Broker
+from streamskit.broker.connection import answers
+from streamskit.broker.embedded import EmbeddedBroker
+from streamskit.broker.external import ExternalBroker
+from streamskit.broker.lock import BrokerLock, read_lock
+from streamskit.environment.paths import state_dir
+from streamskit.errors import BrokerError
+
+log = logging.getLogger("streamskit.broker")
+
+EXTERNAL_VARIABLE = "STREAMSKIT_BOOTSTRAP_SERVERS"
+ANSWER_SECONDS = 15.0
+GUARD_SECONDS = 180.0
+
+
+def shared_broker() -> Broker:
+    """The broker of this project, started if none runs; it goes on after this Python process has ended.
+
+    It is found through `.streamskit/broker.json` and keeps its data in `.streamskit/broker`. With the
+    environment variable STREAMSKIT_BOOTSTRAP_SERVERS it is the external broker at that address. Raises
+    SetupError or BrokerError if it cannot be started.
+
+    >>> broker = shared_broker()  # doctest: +SKIP
+    >>> broker.topics()  # doctest: +SKIP
+    """
+    if address := os.environ.get(EXTERNAL_VARIABLE):
+        return ExternalBroker(address)
+    broker = _broker()
+    with _guard():
+        lock = read_lock(state_dir() / "broker.json")
+        if lock is not None and _serves(lock):
+            return broker
+        broker.start()
+    return broker
+
+
+def find_shared_broker() -> Broker | None:
+    """The broker of this project if it runs, without starting one.
+
+    >>> find_shared_broker() is None  # doctest: +SKIP
+    True
+    """
+    if address := os.environ.get(EXTERNAL_VARIABLE):
+        return ExternalBroker(address)
+    broker = _broker()
+    return broker if broker.is_running else None
+
+
+def stop_shared_broker() -> bool:
+    """Stop the broker of this project; says whether one was running. Its data stays.
+
+    Raises BrokerError for an external broker.
+
+    >>> stop_shared_broker()  # doctest: +SKIP
+    True
+    """
+    _refuse_external("stopped")
+    with _guard():
+        broker = _broker()
+        was_running = broker.is_running
+        broker.stop()
+    return was_running
+
+
+def clean_shared_broker() -> bool:
+    """Stop the broker of this project and remove its data; says whether there was any.
+
+    Raises BrokerError for an external broker.
+
+    >>> clean_shared_broker()  # doctest: +SKIP
+    True
+    """
+    _refuse_external("cleaned")
+    with _guard():
+        broker = _broker()
+        broker.stop()
+        had_data = broker.data_dir.exists()
+        if had_data:
+            shutil.rmtree(broker.data_dir)
+    return had_data
+
+
+def _broker() -> EmbeddedBroker:
+    folder = state_dir()
+    return EmbeddedBroker(folder / "broker", detached=True, lock_file=folder / "broker.json")
+
+
+def _serves(lock: BrokerLock) -> bool:
+    """Whether the lock's broker answers; a log line says why not, and a process that hangs is ended."""
+    process = lock.process()
+    if process is None:
+        log.warning(
+            "The broker of this project (process %s) is gone; starting it anew on its data.", lock.pid
+        )
+        return False
+    if process.status() == psutil.STATUS_STOPPED:
+        log.warning("The broker of this project (process %s) was paused; it goes on.", lock.pid)
+        process.resume()
+    if answers(lock.bootstrap_servers, ANSWER_SECONDS):
+        return True
+    log.warning(
+        "The broker of this project (process %s) does not answer at %s; starting it anew on its data.",
+        lock.pid,
+        lock.bootstrap_servers,
+    )
+    java_process.end(process, orderly=True)
+    return False
+
+
+@contextlib.contextmanager
+def _guard() -> Iterator[None]:
+    """Only one process at a time starts or stops the broker."""
+    path = state_dir() / "broker.lock"
+    try:
+        with filelock.FileLock(path, timeout=GUARD_SECONDS):
+            yield
+    except filelock.Timeout:
+        raise BrokerError(
+            f"Another process has been starting or stopping the broker for {GUARD_SECONDS:.0f} s. If none "
+            f"does, remove {path}."
+        ) from None
+
+
+def _refuse_external(what: str) -> None:
+    if address := os.environ.get(EXTERNAL_VARIABLE):
+        raise BrokerError(
+            f"{EXTERNAL_VARIABLE} names the broker at {address}, which runs outside this project, so it "
+            f"cannot be {what} from here. Unset the variable for the project's own broker."
+        )

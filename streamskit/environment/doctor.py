@@ -1,0 +1,324 @@
+"""The doctor: looks at everything streamskit needs on this machine and says what is wrong and what to do."""
+
+import html
+import importlib.metadata
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import textwrap
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import psutil
+from packaging.requirements import Requirement
+
+from streamskit.environment import jars
+from streamskit.environment.java import find_java
+from streamskit.environment.paths import cache_dir, project_dir
+from streamskit.errors import SetupError
+
+Status = Literal["ok", "warning", "problem"]
+SIGNS = {"ok": "✓", "warning": "!", "problem": "✗"}
+OLDEST_PYTHON = (3, 11)
+JUPYTER_PORT = 8888
+GIGABYTE = 1024**3
+
+
+@dataclass(frozen=True)
+class Check:
+    """One line of the doctor: what was looked at, how it is, and what to do about it ("" for nothing)."""
+
+    name: str
+    status: Status
+    says: str
+    do: str = ""
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """All checks of one visit; prints as text in a terminal, shows as a table in a notebook."""
+
+    checks: tuple[Check, ...]
+
+    @property
+    def healthy(self) -> bool:
+        """Whether there is no problem (there may be warnings)."""
+        return all(check.status != "problem" for check in self.checks)
+
+    def __iter__(self) -> Iterator[Check]:
+        return iter(self.checks)
+
+    def __str__(self) -> str:
+        wide = max(40, min(110, shutil.get_terminal_size().columns))
+        return "\n".join(_as_text(check, wide) for check in self.checks)
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        rows = "".join(_as_row(check) for check in self.checks)
+        heads = "".join(
+            f'<th scope="col" style="text-align:left">{head}</th>'
+            for head in ("Status", "What", "How it is", "What to do")
+        )
+        return (
+            "<table><caption>Is this machine ready for streamskit?</caption>"
+            f"<thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>"
+        )
+
+
+def doctor() -> Diagnosis:
+    """Examine this machine: Python, packages, Java, jars, broker, ports, Docker, memory, disk.
+
+    Never raises; each check says in a sentence what is wrong and what to do.
+
+    >>> doctor().healthy  # doctest: +SKIP
+    True
+    """
+    return Diagnosis(tuple(_examine(name, check) for name, check in CHECKS.items()))
+
+
+def _examine(name: str, check: Callable[[], tuple[Status, str, str]]) -> Check:
+    try:
+        return Check(name, *check())
+    except SetupError as error:
+        says, _, do = str(error).partition(". ")
+        return Check(name, "problem", says.rstrip(".") + ".", do)
+    except Exception as error:
+        return Check(
+            name, "problem", f"It could not be examined: {type(error).__name__}: {error}", "Please report it."
+        )
+
+
+def _python() -> tuple[Status, str, str]:
+    version = ".".join(map(str, sys.version_info[:3]))
+    if sys.version_info[:2] < OLDEST_PYTHON:
+        return (
+            "problem",
+            f"Python {version} is too old.",
+            "Install Python 3.11 or newer, remove the folder .venv and run `make lab`.",
+        )
+    return "ok", f"Python {version} in {sys.prefix}.", ""
+
+
+def _packages() -> tuple[Status, str, str]:
+    try:
+        needed = [Requirement(text) for text in importlib.metadata.requires("streamskit") or []]
+    except importlib.metadata.PackageNotFoundError:
+        do = "Run `make lab`, or `pip install -c constraints.txt -e .` in the project's folder."
+        return (
+            "warning",
+            "streamskit runs from its folder and is not installed, so versions are not known.",
+            do,
+        )
+    wrong = [fault for requirement in needed if (fault := _fault(requirement))]
+    if wrong:
+        return (
+            "problem",
+            "; ".join(wrong) + ".",
+            "Remove the folder .venv and run `make lab`, which installs the right ones.",
+        )
+    return "ok", f"PySpark {importlib.metadata.version('pyspark')}, and all other packages fit.", ""
+
+
+def _fault(requirement: Requirement) -> str | None:
+    wanted = f"{requirement.name}{requirement.specifier}"
+    try:
+        version = importlib.metadata.version(requirement.name)
+    except importlib.metadata.PackageNotFoundError:
+        optional = requirement.marker and not requirement.marker.evaluate({"extra": ""})
+        return None if optional else f"{wanted} is not installed"
+    fits = requirement.specifier.contains(version, prereleases=True)
+    return None if fits else f"{requirement.name} {version} is installed, and streamskit needs {wanted}"
+
+
+def _java() -> tuple[Status, str, str]:
+    java = find_java()
+    says = f"Java {java.version} in {java.home} ({java.source})."
+    if java.skipped:
+        return (
+            "warning",
+            f"{'; '.join(java.skipped)}; streamskit uses Java {java.version} in {java.home} instead.",
+            "",
+        )
+    return "ok", says, ""
+
+
+def _spark() -> tuple[Status, str, str]:
+    shipped = jars.pyspark_jars().parent
+    named = os.environ.get("SPARK_HOME")
+    if named and Path(named).resolve() != shipped.resolve():
+        says = f"SPARK_HOME points to {named}, so that Spark would run and not the one of this PySpark."
+        return "problem", says, "Unset SPARK_HOME and start the notebook's kernel again."
+    return "ok", f"Spark {importlib.metadata.version('pyspark')} in {shipped}.", ""
+
+
+def _jars() -> tuple[Status, str, str]:
+    if jars.jars_are_here():
+        return "ok", f"Kafka and its Spark connector are in {cache_dir() / 'jars'}.", ""
+    jars.ask_repository()
+    return (
+        "warning",
+        "The jars (53 MB) are not fetched yet; the network is there.",
+        "`make lab` fetches them.",
+    )
+
+
+def _broker() -> tuple[Status, str, str]:
+    if outside := os.environ.get("STREAMSKIT_BOOTSTRAP_SERVERS"):
+        if any(_answers(address) for address in outside.split(",")):
+            return "ok", f"STREAMSKIT_BOOTSTRAP_SERVERS names a broker at {outside}, and it answers.", ""
+        do = "Start it, or unset the variable for a broker of the project's own."
+        return "problem", f"STREAMSKIT_BOOTSTRAP_SERVERS names {outside}, and no broker answers there.", do
+    lock = project_dir() / ".streamskit" / "broker.json"
+    if not lock.is_file():
+        return "ok", "No broker runs yet; the first notebook starts one.", ""
+    try:
+        found = json.loads(lock.read_text())
+        pid, created, address = int(found["pid"]), float(found["created"]), str(found["bootstrap_servers"])
+    except (ValueError, KeyError, TypeError):
+        return "warning", f"The broker's lock file {lock} is damaged.", "Nothing: the next start replaces it."
+    if not _lives(pid, created):
+        says = f"The broker that {lock} names (process {pid}) has ended without removing its lock."
+        return "warning", says, "Nothing: the next start takes over its data."
+    if not _answers(address):
+        do = "Run `python -m streamskit.broker stop`, then start the notebook's kernel again."
+        return "problem", f"The broker (process {pid}) is alive and does not answer at {address}.", do
+    return "ok", f"It runs at {address} (process {pid}).", ""
+
+
+def _lives(pid: int, created: float) -> bool:
+    try:
+        process = psutil.Process(pid)
+        # A process id is used again after a while; the start time tells the two apart.
+        return bool(abs(process.create_time() - created) < 1 and process.status() != psutil.STATUS_ZOMBIE)
+    except psutil.Error:
+        return False
+
+
+def _answers(address: str) -> bool:
+    host, _, port = address.strip().rpartition(":")
+    try:
+        with socket.create_connection((host, int(port)), timeout=3):
+            return True
+    except (OSError, ValueError):
+        return False
+
+
+def _ports() -> tuple[Status, str, str]:
+    try:
+        with socket.create_server(("127.0.0.1", 0)):
+            pass
+    except OSError as error:
+        do = "Look for a firewall or a security tool that forbids programs to listen on 127.0.0.1."
+        return "problem", f"No port of 127.0.0.1 can be opened ({error.strerror}).", do
+    if _answers(f"127.0.0.1:{JUPYTER_PORT}"):
+        do = "Nothing, or choose one: `make lab ARGS=--port=9999`."
+        return "warning", f"Port {JUPYTER_PORT} is taken; JupyterLab will use the next free one.", do
+    return "ok", f"Ports of 127.0.0.1 can be opened; {JUPYTER_PORT} is free for JupyterLab.", ""
+
+
+def _docker() -> tuple[Status, str, str]:
+    if shutil.which("docker") is None:
+        return "ok", "Not installed, and not needed: only the broker in a container uses it.", ""
+    command = ["docker", "info", "--format", "{{.ServerVersion}}"]
+    try:
+        said = subprocess.run(command, capture_output=True, text=True, timeout=20, stdin=subprocess.DEVNULL)
+    except subprocess.TimeoutExpired:
+        return (
+            "warning",
+            "The Docker engine does not answer.",
+            "Restart it, or go on without: it is optional.",
+        )
+    if said.returncode != 0 or not said.stdout.strip():
+        do = "Start it if you want the broker in a container, or go on without: it is optional."
+        return "warning", "Docker is installed, and its engine does not run or refuses you.", do
+    return "ok", f"Engine {said.stdout.strip()}.", ""
+
+
+def _memory() -> tuple[Status, str, str]:
+    free, total = (size / GIGABYTE for size in psutil.virtual_memory()[1::-1])
+    says = f"{free:.1f} GB of {total:.1f} GB are free."
+    if free < 1:
+        return (
+            "problem",
+            f"{says} Spark and Kafka need about 2 GB.",
+            "Close other programs, or other notebooks' kernels.",
+        )
+    if free < 2.5:
+        return "warning", f"{says} That is tight.", "Close other programs if a notebook becomes slow."
+    return "ok", says, ""
+
+
+def _disk() -> tuple[Status, str, str]:
+    roomy = []
+    for folder in dict.fromkeys((project_dir(), cache_dir())):
+        nearest = next(parent for parent in (folder, *folder.parents) if parent.exists())
+        free = shutil.disk_usage(nearest).free / GIGABYTE
+        if free < 0.5:
+            do = "Free some space, or set STREAMSKIT_CACHE to a folder on another disk."
+            return "problem", f"The disk of {folder} is full ({free * 1024:.0f} MB left).", do
+        if not os.access(nearest, os.W_OK):
+            do = "Work in a folder of your own; STREAMSKIT_CACHE names another place for the cache."
+            return "problem", f"{nearest} cannot be written.", do
+        roomy.append(f"{free:.0f} GB free for {folder}")
+    return "ok", "; ".join(roomy) + ".", ""
+
+
+CHECKS: dict[str, Callable[[], tuple[Status, str, str]]] = {
+    "Python": _python,
+    "Packages": _packages,
+    "Java": _java,
+    "Spark": _spark,
+    "Jars": _jars,
+    "Broker": _broker,
+    "Ports": _ports,
+    "Docker": _docker,
+    "Memory": _memory,
+    "Disk": _disk,
+}
+
+
+def _as_text(check: Check, wide: int) -> str:
+    start = f"{SIGNS[check.status]} {check.status:<8} {check.name:<9} "
+    hint = " " * len(start) + "→ "
+    return "\n".join(_wrapped(start, check.says, wide) + _wrapped(hint, check.do, wide))
+
+
+def _wrapped(start: str, text: str, wide: int) -> list[str]:
+    indent = " " * len(start)
+    # Paths stay whole, so that they can be copied.
+    return textwrap.wrap(
+        text,
+        wide,
+        initial_indent=start,
+        subsequent_indent=indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def _as_row(check: Check) -> str:
+    bold = "font-weight:bold;" if check.status != "ok" else ""
+    status = (
+        f'<td style="text-align:left;white-space:nowrap;{bold}">{SIGNS[check.status]} {check.status}</td>'
+    )
+    cells = "".join(
+        f'<td style="text-align:left">{html.escape(text)}</td>' for text in (check.says, check.do)
+    )
+    return f'<tr>{status}<th scope="row" style="text-align:left">{check.name}</th>{cells}</tr>'
+
+
+def main() -> int:
+    """Print the diagnosis; the exit code is 1 if there is a problem."""
+    diagnosis = doctor()
+    print(diagnosis)
+    return 0 if diagnosis.healthy else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

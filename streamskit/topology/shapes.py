@@ -1,0 +1,171 @@
+"""What a topology's picture is made of: pipes for topics, boxes for operators, drums for stores, and text."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from html import escape
+
+from streamskit.topology.nodes import Node, Store
+from streamskit.topology.words import duration, topics, word
+
+TITLE, SMALL, MONO_WIDTH = 12.0, 9.0, 0.605
+LONGEST_TOPIC = 18
+RIM, DRUM_GAP = 6, 6
+
+INK, QUIET, RED = "#0f172a", "#475569", "#b91c1c"
+OPERATOR, TOPIC, STORE = ("#ffffff", "#64748b"), ("#dbeafe", "#1d4ed8"), ("#ffedd5", "#c2410c")
+FAILED = ("#fee2e2", RED)
+
+SANS = "system-ui,-apple-system,'Segoe UI',Roboto,'DejaVu Sans',sans-serif"
+MONO = "ui-monospace,Menlo,Consolas,'DejaVu Sans Mono',monospace"
+
+Lines = Sequence[str]
+Drum = tuple[Lines, Lines]
+"""What is written on a store: its name and its kind."""
+
+
+@dataclass(frozen=True)
+class Card:
+    """What is written on a node: the word a learner knows it by, Kafka's name for it, and its stores."""
+
+    node: Node
+    words: Lines
+    name: Lines
+    stores: Sequence[Drum]
+
+    @property
+    def width(self) -> float:
+        widths = [TITLE * width_of(line) for line in self.words]
+        widths += [SMALL * MONO_WIDTH * len(line) for line in self.name]
+        widths += [SMALL * width_of(line) for store in self.stores for part in store for line in part]
+        return max(widths) + (28 if topics(self.node) else 16)
+
+    @property
+    def height(self) -> float:
+        return 14 + 14 * len(self.words) + 11 * len(self.name)
+
+    @property
+    def stores_height(self) -> float:
+        return sum(DRUM_GAP + drum_height(store) for store in self.stores)
+
+
+def card(node: Node, shared: Collection[str], longest_name: int) -> Card:
+    """Return what to write on a node; `shared` are the names of the stores that several nodes keep."""
+    stores = [
+        (wrapped(store.name, longest_name), _kind(store, store.name in shared)) for store in node.stores
+    ]
+    return Card(node, _words(node), wrapped(node.name, longest_name), stores)
+
+
+def wrapped(name: str, longest: int, lines: int = 2) -> list[str]:
+    """Break a name into lines, after hyphens or dots where there are; what is too long loses its middle."""
+    if len(name) <= longest:
+        return [name]
+    if lines == 1:
+        return ["…" + name[1 - longest :]]
+    cut = 1 + max(name.rfind(mark, 0, longest) for mark in "-._ ")
+    if cut == 0 or len(name) - cut > longest * (lines - 1):
+        cut = longest
+    return [name[:cut], *wrapped(name[cut:], longest, lines - 1)]
+
+
+def width_of(words: str) -> float:
+    """Return how wide a text may get, in ems, in the widest font that a browser may choose."""
+    return sum(0.78 if letter.isupper() else 0.62 for letter in words)
+
+
+def operator(x: float, y: float, width: float, height: float, stateful: bool, failed: bool) -> str:
+    """Draw the box of an operator; that of a stateful one has the edge of its stores."""
+    fill, edge = FAILED if failed else (OPERATOR[0], STORE[1]) if stateful else OPERATOR
+    box = f'x="{n(x)}" y="{n(y)}" width="{n(width)}" height="{n(height)}"'
+    return f'<rect {box} rx="7" {_paint(fill, edge, failed)}/>'
+
+
+def pipe(x: float, y: float, width: float, height: float, stateful: bool, failed: bool) -> str:
+    """Draw a topic: a cylinder that lies on its side."""
+    turn = f"a{RIM} {n(height / 2)} 0 0"
+    left, right, top = n(x + RIM), n(x + width - RIM), n(y)
+    body = f"M{left} {top}H{right}{turn} 1 0 {n(height)}H{left}{turn} 1 0 -{n(height)}z"
+    rim = f"M{right} {top}{turn} 0 0 {n(height)}"
+    return f'<path d="{body}{rim}" {_paint(*(FAILED if failed else TOPIC), failed)}/>'
+
+
+def drum(x: float, y: float, width: float, store: Drum) -> str:
+    """Draw a store: a standing cylinder with its name and kind."""
+    name, kind = store
+    turn = f"a{n(width / 2)} {RIM - 1} 0 0"
+    left, right, top = n(x), n(x + width), n(y + RIM - 1)
+    side = n(drum_height(store) - 2 * (RIM - 1))
+    body = f"M{left} {top}{turn} 1 {n(width)} 0v{side}{turn} 1 -{n(width)} 0z"
+    rim = f"M{right} {top}{turn} 1 -{n(width)} 0"
+    centre, first = x + width / 2, y + 21
+    return (
+        f'<path d="{body}{rim}" {_paint(*STORE, False)}/>'
+        + text(name, centre, first, SMALL, INK, bold=True)
+        + text(kind, centre, first + 11 * len(name), SMALL)
+    )
+
+
+def drum_height(store: Drum) -> float:
+    """Return how high a store is drawn."""
+    return 18 + 11 * (len(store[0]) + len(store[1]))
+
+
+def label(card: Card, x: float, y: float) -> str:
+    """Write a node's word and its name, centred on a point; on a pipe, left of its rim."""
+    x -= RIM if topics(card.node) else 0
+    top = y - (14 * len(card.words) + 11 * len(card.name)) / 2
+    words = text(card.words, x, top + 11, TITLE, INK, bold=True, step=14)
+    return words + text(card.name, x, top + 14 * len(card.words) + 9, SMALL, mono=True)
+
+
+def text(
+    lines: Lines,
+    x: float,
+    y: float,
+    size: float,
+    fill: str = QUIET,
+    *,
+    bold: bool = False,
+    mono: bool = False,
+    step: float = 11,
+    anchor: str = "middle",
+) -> str:
+    """Write lines of text, the first with its baseline at `y`."""
+    look = f'font-size="{n(size)}" fill="{fill}" text-anchor="{anchor}"'
+    look += ' font-weight="600"' if bold else ""
+    look += f' font-family="{MONO}"' if mono else ""
+    return "".join(
+        f'<text x="{n(x)}" y="{n(y + step * number)}" {look}>{escape(line)}</text>'
+        for number, line in enumerate(lines)
+    )
+
+
+def line(path: str, colour: str, dashed: bool = False) -> str:
+    """Draw an open line."""
+    dashes = ' stroke-dasharray="5 3"' if dashed else ""
+    return f'<path d="{path}" fill="none" stroke="{colour}" stroke-width="1.3"{dashes}/>'
+
+
+def n(number: float) -> str:
+    """Write a coordinate with at most one decimal."""
+    return f"{round(number, 1):g}"
+
+
+def _paint(fill: str, edge: str, strong: bool) -> str:
+    return f'fill="{fill}" stroke="{edge}" stroke-width="{2.5 if strong else 1.2}"'
+
+
+def _words(node: Node) -> Lines:
+    names = topics(node)
+    if not names:
+        return [word(node)]
+    lines = [line for name in names[:3] for line in wrapped(name, LONGEST_TOPIC, 3)]
+    return [*lines, f"and {len(names) - 3} more"] if len(names) > 3 else lines
+
+
+def _kind(store: Store, shared: bool) -> Lines:
+    lines = [f"{store.kind} store" + (", shared" if shared else "")]
+    if store.windows is not None:
+        size, advance = duration(store.windows.size), duration(store.windows.advance)
+        lines.append(f"{size} every {advance}" if advance != size else f"{size} windows")
+    return lines

@@ -1,0 +1,23 @@
+"""Fixtures that every kind of test may use."""
+
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture
+def empty_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A user cache of the test's own, with nothing in it."""
+    folder = tmp_path / "cache"
+    monkeypatch.setenv("STREAMSKIT_CACHE", str(folder))
+    return folder
+
+
+@pytest.fixture
+def empty_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project folder of the test's own: no broker, no state."""
+    folder = tmp_path / "project"
+    folder.mkdir()
+    monkeypatch.setenv("STREAMSKIT_PROJECT", str(folder))
+    monkeypatch.delenv("STREAMSKIT_BOOTSTRAP_SERVERS", raising=False)
+    return folder

@@ -1,0 +1,208 @@
+"""The jars, fetched by the real Ivy from a small Maven repository on loopback."""
+
+import re
+import shutil
+import ssl
+import subprocess
+import threading
+import zipfile
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from streamskit.environment import jars
+from streamskit.environment.jars import broker_jars, ensure_jars, jars_are_here, spark_jars
+from streamskit.errors import SetupError
+
+IVY_FILE = """<ivy-module version="2.0">
+  <info organisation="streamskit" module="jars"/>
+  <configurations><conf name="spark"/><conf name="broker"/></configurations>
+  <dependencies>
+    <dependency conf="spark->default" org="org.test" name="connector" rev="1.0"/>
+    <dependency conf="broker->default" org="org.test" name="kafka" rev="2.0"/>
+  </dependencies>
+</ivy-module>
+"""
+
+
+@dataclass
+class Repository:
+    """A Maven repository; `broken` is a jar whose transfer ends half-way, once."""
+
+    server: ThreadingHTTPServer
+    url: str
+    requests: Counter[str] = field(default_factory=Counter)
+    broken: str = ""
+
+
+@pytest.fixture
+def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, empty_cache: Path) -> Iterator[Repository]:
+    folder = tmp_path / "repository"
+    for name, version in (("connector", "1.0"), ("kafka", "2.0")):
+        jar = folder / "org" / "test" / name / version / f"{name}-{version}.jar"
+        jar.parent.mkdir(parents=True)
+        with zipfile.ZipFile(jar, "w") as archive:
+            archive.writestr("content", name * 10_000)
+    (tmp_path / "ivy.xml").write_text(IVY_FILE)
+    (tmp_path / "jvm").mkdir()
+    (tmp_path / "jvm" / "Small.scala").write_text("package streamskit\nclass Small\n")
+    monkeypatch.setattr(jars, "IVY_FILE", tmp_path / "ivy.xml")
+    monkeypatch.setattr(jars, "SCALA_SOURCES", tmp_path / "jvm")
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.repository = made = Repository(server, f"http://127.0.0.1:{server.server_port}")  # type: ignore[attr-defined]
+    server.folder = folder  # type: ignore[attr-defined]
+    monkeypatch.setenv("STREAMSKIT_MAVEN_URL", made.url)
+    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
+    yield made
+    server.shutdown()
+    server.server_close()
+
+
+class Handler(SimpleHTTPRequestHandler):
+    def __init__(self, request: Any, address: Any, server: Any) -> None:
+        self.repository: Repository = server.repository
+        super().__init__(request, address, server, directory=str(server.folder))
+
+    def do_GET(self) -> None:
+        name = self.path.rpartition("/")[2]
+        self.repository.requests[name] += 1
+        if name != self.repository.broken:
+            return super().do_GET()
+        self.repository.broken = ""
+        self.send_response(200)
+        self.send_header("Content-Length", "100000")
+        self.end_headers()
+        self.wfile.write(b"half of a jar")
+        return None
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+def test_jars_are_fetched_and_compiled_once(repository: Repository, empty_cache: Path) -> None:
+    assert not jars_are_here()
+    said: list[str] = []
+    ensure_jars(said.append)
+    assert jars_are_here()
+    assert "(2 jars," in said[0]
+    assert re.fullmatch(r"\.\.\. done in \d+ s\.", said[1])
+    asked = repository.requests.total()
+    said.clear()
+    assert [jar.name for jar in broker_jars(said.append)] == ["kafka-2.0.jar"]
+    connector, own = spark_jars(said.append)
+    assert connector.name == "connector-1.0.jar"
+    assert "streamskit/Small.class" in zipfile.ZipFile(own).namelist()
+    assert said == []
+    assert repository.requests.total() == asked
+
+
+def test_a_broken_transfer_is_a_sentence_and_the_next_try_goes_on_from_there(
+    repository: Repository, empty_cache: Path
+) -> None:
+    repository.broken = "kafka-2.0.jar"
+    with pytest.raises(SetupError, match=r"could not be fetched.*What has arrived is kept"):
+        ensure_jars(lambda line: None)
+    assert not jars_are_here()
+    ensure_jars(lambda line: None)
+    assert zipfile.is_zipfile(broker_jars()[0])
+    assert repository.requests["connector-1.0.jar"] == 1
+
+
+def test_no_network_with_an_empty_cache_is_a_sentence_that_names_the_log(
+    repository: Repository, empty_cache: Path
+) -> None:
+    repository.server.shutdown()
+    repository.server.server_close()
+    with pytest.raises(SetupError, match="Check the network") as raised:
+        ensure_jars(lambda line: None)
+    log = empty_cache / "jars" / "ivy.log"
+    assert str(log) in str(raised.value)
+    assert "org.test" in log.read_text()
+    assert "\n" not in str(raised.value)
+    assert not list((empty_cache / "jars").glob("fetching-*"))
+
+
+def test_two_programs_at_once_fetch_each_jar_once(repository: Repository) -> None:
+    with ThreadPoolExecutor(2) as pool:
+        first, second = pool.map(lambda _: ensure_jars(lambda line: None), range(2))
+    assert first == second
+    assert repository.requests["kafka-2.0.jar"] == 1
+
+
+def test_a_source_that_does_not_compile_is_a_sentence_that_names_the_log(
+    repository: Repository, empty_cache: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "jvm" / "Small.scala").write_text("class {")
+    with pytest.raises(SetupError, match="did not compile"):
+        ensure_jars(lambda line: None)
+    assert "Small.scala" in (empty_cache / "jars" / "scala.log").read_text()
+
+
+def test_a_full_disk_is_a_sentence_before_anything_is_fetched(
+    repository: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        shutil, "disk_usage", lambda path: shutil._ntuple_diskusage(10**9, 10**9, 5 * 1024**2)
+    )
+    with pytest.raises(SetupError, match="has 5 MB left"):
+        ensure_jars(lambda line: None)
+    assert not repository.requests
+
+
+def test_a_cache_that_cannot_be_written_is_a_sentence(repository: Repository, empty_cache: Path) -> None:
+    empty_cache.write_text("a file where the folder should be")
+    with pytest.raises(SetupError, match=r"cannot be written .*Set STREAMSKIT_CACHE"):
+        ensure_jars(lambda line: None)
+
+
+@pytest.fixture
+def certificate(repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The certificate of the repository, which now speaks HTTPS, as one behind a company's proxy would."""
+    if shutil.which("openssl") is None:
+        pytest.skip("openssl, which makes the certificate, is not installed")
+    made, key = tmp_path / "certificate.pem", tmp_path / "key.pem"
+    command = (
+        "openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=test -addext subjectAltName=IP:127.0.0.1"
+    )
+    subprocess.run(
+        [*command.split(), "-out", str(made), "-keyout", str(key)], check=True, capture_output=True
+    )
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(made, key)
+    repository.server.socket = context.wrap_socket(repository.server.socket, server_side=True)
+    monkeypatch.setenv("STREAMSKIT_MAVEN_URL", repository.url.replace("http:", "https:"))
+    return made
+
+
+def test_java_trusts_the_certificates_that_python_trusts(
+    certificate: Path, repository: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+    ensure_jars(lambda line: None)
+    assert repository.requests["kafka-2.0.jar"] == 1
+
+
+def test_a_certificate_that_nobody_trusts_is_a_sentence(
+    certificate: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for variable in ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "PIP_CERT"):
+        monkeypatch.delenv(variable, raising=False)
+    with pytest.raises(SetupError, match=r"does not trust the certificate.*Set SSL_CERT_FILE"):
+        ensure_jars(lambda line: None)
+
+
+def listed(section: str) -> set[str]:
+    return set(re.findall(rf'conf="{section}->default".* name="([^"]+)"', jars.IVY_FILE.read_text()))
+
+
+def test_no_jar_for_spark_is_one_that_pyspark_ships() -> None:
+    shipped = {re.sub(r"-\d+(\.\w+)+(-\w+)?$", "", jar.stem) for jar in jars.pyspark_jars().glob("*.jar")}
+    assert "kafka-clients" in listed("spark")
+    assert "snappy-java" in shipped
+    assert not listed("spark") & shipped
