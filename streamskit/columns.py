@@ -1,7 +1,7 @@
 """A learner's function on Columns: called, typed, and explained when it is wrong.
 
 `map_values(lambda v: v.price * v.size)` sees Spark Columns. A value with fields is a `Fields` Column, whose attributes
-are the fields whatever their names; what a beginner does wrong with a Column becomes a sentence with the operator's name.
+are the fields whatever their names; what a beginner does wrong becomes a sentence with the operator's name.
 """
 
 import difflib
@@ -220,7 +220,7 @@ def _explain(mistake: Exception) -> str:
     if condition == "NOT_ITERABLE":
         return "a Column cannot be looped over or unpacked: use F.transform, F.explode or v.items[0]."
     if isinstance(mistake, TypeError) and "'Column' object is not callable" in str(mistake):
-        return "a Column has no such method (Python's text methods are not there): use a function of F, like F.upper(v.name)."
+        return "a Column has no such method, as Python's text has: use a function of F, like F.upper(v.name)."
     first = str(mistake).split(" SQLSTATE")[0].split("\n")[0]
     return (
         f"{first} ({type(mistake).__name__})" if not isinstance(mistake, PySparkException) else f"Spark says: {first}"

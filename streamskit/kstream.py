@@ -136,7 +136,7 @@ class KStream(Handle):
             if given is not None and not _same_type(given.data_type, have.data_type):
                 raise TopologyError(
                     f"to('{topic}') ({name}): the {part} is {columns.spell(have.data_type)}, and the serde given "
-                    f"writes {columns.spell(given.data_type)}. Cast it before, give the serde that fits, or leave {part}= out."
+                    f"writes {columns.spell(given.data_type)}. Cast it before, or give the serde that fits."
                 )
         self._after(Sink, name, value or self._node.value, key=key or self._node.key, topic=topic)
 

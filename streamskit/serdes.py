@@ -284,11 +284,14 @@ def windowed_type(key: T.DataType) -> T.StructType:
 
 
 def _double_bits(value: Column) -> Column:
-    return F.reflect(F.lit("java.lang.Double"), F.lit("doubleToLongBits"), value).cast("bigint")
+    # Java's own function, called by name: no SQL function gives the bits of a double.
+    bits = F.reflect(F.lit("java.lang.Double"), F.lit("doubleToLongBits"), value).cast("bigint")
+    return F.when(value.isNotNull(), bits)
 
 
 def _double_from_bits(bits: Column) -> Column:
-    return F.reflect(F.lit("java.lang.Double"), F.lit("longBitsToDouble"), bits).cast("double")
+    number = F.reflect(F.lit("java.lang.Double"), F.lit("longBitsToDouble"), bits).cast("double")
+    return F.when(bits.isNotNull(), number)
 
 
 def _plain(row: Any) -> Any:

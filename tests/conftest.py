@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from pyspark.sql import SparkSession
 
 
 @pytest.fixture
@@ -21,3 +22,11 @@ def empty_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("STREAMSKIT_PROJECT", str(folder))
     monkeypatch.delenv("STREAMSKIT_BOOTSTRAP_SERVERS", raising=False)
     return folder
+
+
+@pytest.fixture(scope="session")
+def spark() -> SparkSession:
+    """The Spark session that all tests share: it takes seconds to start."""
+    from streamskit.environment.session import spark_session
+
+    return spark_session()

@@ -37,6 +37,7 @@ TEACHING_SETTINGS: dict[str, str] = {
 
 LOGGING = """\
 status = error
+shutdownHook = disable
 appender.file.type = RollingFile
 appender.file.name = file
 appender.file.fileName = ${sys:kafka.logs.file}

@@ -32,7 +32,7 @@ SMALL_JAR = ("org.apache.spark", "spark-token-provider-kafka-0-10_2.13", "4.0.0"
 SETTINGS = """<ivysettings>
   <settings defaultResolver="central"/>
   <timeout-constraints>
-    <timeout-constraint name="patient" connectionTimeout="15000" readTimeout="60000"/>
+    <timeout-constraint name="patient" connectionTimeout="15000" readTimeout="30000"/>
   </timeout-constraints>
   <resolvers>
     <ibiblio name="central" m2compatible="true" usepoms="false" timeoutConstraint="patient"{root}/>
@@ -94,17 +94,14 @@ def ask_repository() -> None:
     >>> ask_repository()  # doctest: +SKIP
     """
     with _alone("fetch", lambda line: None), tempfile.TemporaryDirectory() as scratch:
-        log = cache_dir() / "jars" / "ivy.log"
-        _run_ivy(Path(scratch), log, lambda line: None, ["-dependency", *SMALL_JAR])
+        _ask(Path(scratch), cache_dir() / "jars" / "ivy.log")
 
 
 def pyspark_jars() -> Path:
     """The folder of the jars that PySpark ships."""
     package = importlib.util.find_spec("pyspark")
     if package is None or package.origin is None:
-        raise SetupError(
-            "PySpark is not installed. Run `make lab`, or `pip install -e .` in the project's folder."
-        )
+        raise SetupError("PySpark is not installed. Run `make lab`, or `pip install -e .` in the project's folder.")
     return Path(package.origin).parent / "jars"
 
 
@@ -118,9 +115,7 @@ def _ivy_cache() -> Path:
 
 def _extension() -> Path:
     content = b"".join(source.read_bytes() for source in sorted(SCALA_SOURCES.glob("*.scala")))
-    return _folder().with_name(
-        f"streamskit-{hashlib.sha256(_folder().name.encode() + content).hexdigest()[:12]}.jar"
-    )
+    return _folder().with_name(f"streamskit-{hashlib.sha256(_folder().name.encode() + content).hexdigest()[:12]}.jar")
 
 
 def _jars_in(folder: Path) -> list[Path]:
@@ -166,6 +161,7 @@ def _fetch(folder: Path, progress: Progress) -> None:
         shutil.rmtree(leftover, ignore_errors=True)
     with tempfile.TemporaryDirectory(dir=home, prefix="fetching-") as scratch:
         arrived = Path(scratch) / "jars"
+        _ask(Path(scratch), log)  # where nothing answers, one time-out is enough
         retrieve = f"{arrived}/[conf]/[artifact]-[revision].[ext]"
         _run_ivy(Path(scratch), log, progress, ["-ivy", str(IVY_FILE), "-retrieve", retrieve])
         if not _jars_in(arrived / "spark") or not _jars_in(arrived / "broker"):
@@ -173,6 +169,10 @@ def _fetch(folder: Path, progress: Progress) -> None:
         arrived.rename(folder)
     shutil.rmtree(_ivy_cache(), ignore_errors=True)
     progress(f"... done in {time.monotonic() - started:.0f} s.")
+
+
+def _ask(scratch: Path, log: Path) -> None:
+    _run_ivy(scratch, log, lambda line: None, ["-dependency", *SMALL_JAR])
 
 
 def _run_ivy(scratch: Path, log: Path, progress: Progress, request: list[str]) -> None:
@@ -247,7 +247,5 @@ def _compile(target: Path, progress: Progress) -> None:
         if done.returncode != 0 or not draft.is_file():
             log = target.parent / "scala.log"
             log.write_text(done.stdout + done.stderr)
-            raise SetupError(
-                f"streamskit's own Scala classes did not compile. The compiler's words are in {log}."
-            )
+            raise SetupError(f"streamskit's own Scala classes did not compile. The compiler's words are in {log}.")
         draft.rename(target)

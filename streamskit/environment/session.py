@@ -2,6 +2,7 @@
 
 import logging
 import os
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING
 from streamskit.environment.jars import spark_jars
 from streamskit.environment.java import find_java
 from streamskit.environment.paths import state_dir
+from streamskit.errors import SetupError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -56,6 +58,7 @@ def spark_session(master: str = "local[*]", **settings: str) -> "SparkSession":
 
     Mirrors `SparkSession.builder.getOrCreate`.
     """
+    from pyspark.errors import PySparkRuntimeError
     from pyspark.sql import SparkSession
 
     with _starting:
@@ -64,12 +67,18 @@ def spark_session(master: str = "local[*]", **settings: str) -> "SparkSession":
             return running
         # Spark's launcher reads JAVA_HOME; it may name a Java that Spark can't run on.
         os.environ["JAVA_HOME"] = str(find_java().home)
+        # Spark would run Python functions with the first python3 on PATH, which need not be this one.
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         # Otherwise Spark looks the machine's name up and warns about what it finds.
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
         builder = SparkSession.builder.master(master).appName("streamskit")
         for name, value in (_all_settings() | {k.replace("__", "."): v for k, v in settings.items()}).items():
             builder = builder.config(name, value)
-        session = builder.getOrCreate()
+        with _stderr_to(spark_log()):
+            try:
+                session = builder.getOrCreate()
+            except PySparkRuntimeError as failure:
+                raise SetupError(f"Spark did not start: {failure} What Java said is in {spark_log()}.") from failure
         # It repeats every failed query as one long line of JSON, which hides the sentence we raise.
         logging.getLogger("DataFrameQueryContextLogger").setLevel(logging.CRITICAL + 1)
         return session
@@ -86,6 +95,20 @@ def settings(spark: "SparkSession", values: dict[str, str]) -> Iterator[None]:
     finally:
         for name, old in before.items():
             spark.conf.unset(name) if old is None else spark.conf.set(name, old)
+
+
+@contextmanager
+def _stderr_to(path: Path) -> Iterator[None]:
+    """Send what a process started now says on stderr to a file; Java's remarks at start-up have no place in a notebook."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    kept = os.dup(2)
+    try:
+        with path.open("ab") as file:
+            os.dup2(file.fileno(), 2)
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
 
 
 def spark_log() -> Path:

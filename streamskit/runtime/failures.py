@@ -42,7 +42,7 @@ def _unreadable(plan: Plan, text: str) -> StreamsError:
     record = f" The fields that could be read: {shown.group(1)}." if shown else ""
     return StreamsError(
         f"{_place(source)}: a record of topic {' or '.join(repr(topic) for topic in source.topics)} is not what its "
-        f"serde reads ({source.value}).{record} Mend the producer, or read the topic with the serde it was written with."
+        f"serde reads ({source.value}).{record} Mend the producer, or read with the serde it was written with."
     )
 
 

@@ -116,7 +116,7 @@ class KafkaStreams:
         self._states.move(State.RUNNING)
 
     def close(self, timeout: Duration = "30 seconds") -> bool:
-        """Stop the queries after the batch they are in, and the filling of the stores; return whether that met the timeout.
+        """Stop the queries after the batch they are in, and the filling of stores; return whether that met the timeout.
 
         A closed application keeps its stores as they were, and its work is kept for the next start.
         """

@@ -66,9 +66,7 @@ class _Pen:
     def _frame(self, box: Box) -> str:
         x, y = self._places.at((box.along, box.across))
         width, height = self._places.at((box.layout.along, box.layout.across))
-        title = shapes.text(
-            [f"Sub-topology {box.number}"], x - 2, y - HEADER + 16, 10.5, bold=True, anchor="start"
-        )
+        title = shapes.text([f"Sub-topology {box.number}"], x - 2, y - HEADER + 16, 10.5, bold=True, anchor="start")
         return (
             f'<rect x="{n(x - PAD)}" y="{n(y - HEADER)}" width="{n(width + 2 * PAD)}" '
             f'height="{n(height + HEADER + PAD)}" rx="9" fill="#f1f5f9" stroke="#cbd5e1"/>{title}'

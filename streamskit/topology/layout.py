@@ -72,9 +72,7 @@ def _layers(parents: Mapping[str, Sequence[str]], ends: Collection[str]) -> dict
     return {name: last if name in ends else layer_of[name] for name in parents}
 
 
-def _with_bends(
-    parents: Mapping[str, Sequence[str]], layer_of: Mapping[str, int]
-) -> tuple[Links, dict[Name, int]]:
+def _with_bends(parents: Mapping[str, Sequence[str]], layer_of: Mapping[str, int]) -> tuple[Links, dict[Name, int]]:
     """Cut each edge that passes layers into edges of one layer, joined at bends."""
     links: dict[Name, list[Name]] = {name: [] for name in parents}
     layers: dict[Name, int] = dict(layer_of.items())
@@ -95,9 +93,7 @@ def _ordered(layers: list[list[Name]], parents: Links) -> list[list[Name]]:
         for neighbours, sweep in ((parents, layers), (children, layers[::-1])):
             for before, layer in pairwise(sweep):
                 place = {name: number for number, name in enumerate(before)}
-                means = {
-                    name: _mean_place(neighbours[name], place, number) for number, name in enumerate(layer)
-                }
+                means = {name: _mean_place(neighbours[name], place, number) for number, name in enumerate(layer)}
                 layer.sort(key=means.__getitem__)
     return layers
 
@@ -114,9 +110,7 @@ def _turned(parents: Links) -> dict[Name, list[Name]]:
     return children
 
 
-def _rows(
-    layers: list[list[Name]], parents: Links, sizes: Mapping[Name, Extent], gap: float
-) -> dict[Name, float]:
+def _rows(layers: list[list[Name]], parents: Links, sizes: Mapping[Name, Extent], gap: float) -> dict[Name, float]:
     """Put each node as near as room allows to the mean of its neighbours, so that chains are straight."""
     children = _turned(parents)
     across: dict[Name, float] = {}
@@ -146,9 +140,7 @@ def _apart(
     return ((name, base + offset) for name, base, offset in zip(layer, bases, offsets, strict=False))
 
 
-def _placed(
-    layers: list[list[Name]], sizes: Mapping[Name, Extent], across: dict[Name, float], gap: float
-) -> Layout:
+def _placed(layers: list[list[Name]], sizes: Mapping[Name, Extent], across: dict[Name, float], gap: float) -> Layout:
     first = min((across[name] - sizes[name].before for name in across), default=0)
     last = max((across[name] + sizes[name].after for name in across), default=0)
     centres: dict[str, Point] = {}

@@ -97,9 +97,7 @@ class Places:
         width, height = self.card_width, self.card_height
         if not self.down:
             return Extent(width, height / 2, height / 2 + stores_height)
-        return Extent(
-            max(height, stores_height), width / 2, width / 2 + (width + DRUM_GAP if stores_height else 0)
-        )
+        return Extent(max(height, stores_height), width / 2, width / 2 + (width + DRUM_GAP if stores_height else 0))
 
     def _lanes(self, links: Sequence[Link]) -> dict[int, list[Link]]:
         """Sort the links by the gap they run in: 0 is before the first box, 1 after it, and so on."""
@@ -145,8 +143,6 @@ def _in_flow_order(count: int, links: Sequence[Link]) -> list[int]:
     """Put each sub-topology after those whose topics it reads, as far as there is no circle."""
     order: list[int] = []
     while left := [number for number in range(count) if number not in order]:
-        waiting = {
-            link.read_in for link in links if link.written_in in left and link.read_in != link.written_in
-        }
+        waiting = {link.read_in for link in links if link.written_in in left and link.read_in != link.written_in}
         order.append(next((number for number in left if number not in waiting), left[0]))
     return order

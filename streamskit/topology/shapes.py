@@ -50,9 +50,7 @@ class Card:
 
 def card(node: Node, shared: Collection[str], longest_name: int) -> Card:
     """Return what to write on a node; `shared` are the names of the stores that several nodes keep."""
-    stores = [
-        (wrapped(store.name, longest_name), _kind(store, store.name in shared)) for store in node.stores
-    ]
+    stores = [(wrapped(store.name, longest_name), _kind(store, store.name in shared)) for store in node.stores]
     return Card(node, _words(node), wrapped(node.name, longest_name), stores)
 
 
@@ -135,8 +133,7 @@ def text(
     look += ' font-weight="600"' if bold else ""
     look += f' font-family="{MONO}"' if mono else ""
     return "".join(
-        f'<text x="{n(x)}" y="{n(y + step * number)}" {look}>{escape(line)}</text>'
-        for number, line in enumerate(lines)
+        f'<text x="{n(x)}" y="{n(y + step * number)}" {look}>{escape(line)}</text>' for number, line in enumerate(lines)
     )
 
 

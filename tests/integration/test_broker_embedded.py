@@ -99,10 +99,11 @@ def test_a_paused_broker_answers_again_when_it_is_resumed(broker: EmbeddedBroker
         assert name in asking.result(timeout=30)
 
 
-def test_a_paused_broker_can_be_stopped(broker: EmbeddedBroker) -> None:
+def test_a_paused_broker_can_be_shut_down_in_an_orderly_way(broker: EmbeddedBroker) -> None:
     broker.pause()
     broker.stop()
     assert not broker.is_running
+    assert "shut down completed" in (broker.data_dir / "server.log").read_text()
 
 
 def test_a_stopped_broker_starts_again_on_its_data(broker: EmbeddedBroker, name: str) -> None:

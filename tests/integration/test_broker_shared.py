@@ -74,9 +74,7 @@ def test_everyone_gets_the_same_broker(project: Path, name: str) -> None:
 def test_two_programs_that_start_at_once_get_one_broker(project: Path) -> None:
     stop_shared_broker()
     program = "from streamskit.broker import shared_broker; print(shared_broker().process.pid)"
-    starters = [
-        subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) for _ in range(2)
-    ]
+    starters = [subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) for _ in range(2)]
     answers = [starter.communicate(timeout=120)[0].split()[-1] for starter in starters]
     assert answers[0] == answers[1] == str(lock_of(project)["pid"])
 
@@ -110,9 +108,7 @@ def test_a_lock_of_another_process_with_the_same_number_is_stale(project: Path, 
     assert lock_of(project)["pid"] != os.getpid()
 
 
-def test_a_paused_broker_goes_on_when_it_is_asked_for(
-    project: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_paused_broker_goes_on_when_it_is_asked_for(project: Path, caplog: pytest.LogCaptureFixture) -> None:
     shared_broker().pause()
     pid = lock_of(project)["pid"]
     with caplog.at_level(logging.WARNING):
@@ -189,9 +185,7 @@ def test_an_external_broker_serves_and_refuses_to_be_stopped(
     assert broker.is_running
 
 
-def test_an_external_broker_that_does_not_answer_is_told(
-    project: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_external_broker_that_does_not_answer_is_told(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(VARIABLE, "127.0.0.1:9")
     assert not shared_broker().is_running
     with pytest.raises(BrokerError, match=r"No Kafka broker answers at 127\.0\.0\.1:9\."), shared_broker():

@@ -21,9 +21,7 @@ def test_a_new_topic_has_one_partition_unless_told_otherwise(broker: Broker, nam
 
 
 def test_the_settings_of_a_topic_are_kept_and_told(broker: Broker, name: str) -> None:
-    broker.create_topics(
-        name, config={"cleanup.policy": "compact", "retention.ms": 60_000, "preallocate": True}
-    )
+    broker.create_topics(name, config={"cleanup.policy": "compact", "retention.ms": 60_000, "preallocate": True})
     expected = {"cleanup.policy": "compact", "retention.ms": "60000", "preallocate": "true"}
     assert broker.describe_topic(name).config == expected
 
@@ -36,9 +34,7 @@ def test_a_topic_that_is_already_as_asked_for_is_left_alone(broker: Broker, name
     assert len(broker.consume(name)) == 1
 
 
-def test_an_existing_topic_with_other_partitions_is_refused_with_both_counts(
-    broker: Broker, name: str
-) -> None:
+def test_an_existing_topic_with_other_partitions_is_refused_with_both_counts(broker: Broker, name: str) -> None:
     broker.create_topics(name, partitions=2)
     with pytest.raises(BrokerError, match=r"exists with 2 partition\(s\), and 4 were asked for"):
         broker.create_topics(name, partitions=4)
@@ -96,9 +92,7 @@ def test_kafkas_own_topics_are_listed_only_on_request(broker: Broker, name: str)
     broker.create_topics(name)
     broker.produce(name, [("k", "v")])
     address = broker.bootstrap_servers
-    with KafkaConsumer(
-        name, bootstrap_servers=address, group_id=name, auto_offset_reset="earliest"
-    ) as consumer:
+    with KafkaConsumer(name, bootstrap_servers=address, group_id=name, auto_offset_reset="earliest") as consumer:
         next(consumer)
         consumer.commit()
     assert "__consumer_offsets" not in broker.topics()

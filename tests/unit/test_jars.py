@@ -54,6 +54,7 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, empty_cache: Pat
     (tmp_path / "jvm" / "Small.scala").write_text("package streamskit\nclass Small\n")
     monkeypatch.setattr(jars, "IVY_FILE", tmp_path / "ivy.xml")
     monkeypatch.setattr(jars, "SCALA_SOURCES", tmp_path / "jvm")
+    monkeypatch.setattr(jars, "SMALL_JAR", ("org.test", "connector", "1.0"))
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.repository = made = Repository(server, f"http://127.0.0.1:{server.server_port}")  # type: ignore[attr-defined]
     server.folder = folder  # type: ignore[attr-defined]
@@ -147,9 +148,7 @@ def test_a_source_that_does_not_compile_is_a_sentence_that_names_the_log(
 def test_a_full_disk_is_a_sentence_before_anything_is_fetched(
     repository: Repository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(
-        shutil, "disk_usage", lambda path: shutil._ntuple_diskusage(10**9, 10**9, 5 * 1024**2)
-    )
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: shutil._ntuple_diskusage(10**9, 10**9, 5 * 1024**2))
     with pytest.raises(SetupError, match="has 5 MB left"):
         ensure_jars(lambda line: None)
     assert not repository.requests
@@ -167,12 +166,8 @@ def certificate(repository: Repository, tmp_path: Path, monkeypatch: pytest.Monk
     if shutil.which("openssl") is None:
         pytest.skip("openssl, which makes the certificate, is not installed")
     made, key = tmp_path / "certificate.pem", tmp_path / "key.pem"
-    command = (
-        "openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=test -addext subjectAltName=IP:127.0.0.1"
-    )
-    subprocess.run(
-        [*command.split(), "-out", str(made), "-keyout", str(key)], check=True, capture_output=True
-    )
+    command = "openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=test -addext subjectAltName=IP:127.0.0.1"
+    subprocess.run([*command.split(), "-out", str(made), "-keyout", str(key)], check=True, capture_output=True)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(made, key)
     repository.server.socket = context.wrap_socket(repository.server.socket, server_side=True)
@@ -188,9 +183,7 @@ def test_java_trusts_the_certificates_that_python_trusts(
     assert repository.requests["kafka-2.0.jar"] == 1
 
 
-def test_a_certificate_that_nobody_trusts_is_a_sentence(
-    certificate: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_certificate_that_nobody_trusts_is_a_sentence(certificate: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for variable in ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "PIP_CERT"):
         monkeypatch.delenv(variable, raising=False)
     with pytest.raises(SetupError, match=r"does not trust the certificate.*Set SSL_CERT_FILE"):

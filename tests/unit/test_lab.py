@@ -1,6 +1,7 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -13,7 +14,7 @@ from typing import Any
 import pytest
 
 from streamskit import lab
-from streamskit.broker.ports import free_port, is_free
+from streamskit.broker.ports import free_port
 from streamskit.lab import first_notebook, main, prepare
 
 NOTEBOOK = {"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
@@ -89,9 +90,12 @@ def test_what_is_missing_is_a_sentence_and_no_stack_trace(
 
 def await_listening(port: int) -> None:
     deadline = time.monotonic() + 30
-    while is_free(port):
-        assert time.monotonic() < deadline, f"Nobody listens on port {port}."
-        time.sleep(0.05)
+    while True:
+        try:
+            return socket.create_connection(("127.0.0.1", port), timeout=5).close()
+        except ConnectionRefusedError:
+            assert time.monotonic() < deadline, f"Nobody listens on port {port}."
+            time.sleep(0.05)
 
 
 @pytest.fixture

@@ -1,0 +1,37 @@
+import pytest
+
+from streamskit import StreamsBuilder, TopologyError
+
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
+
+
+def test_an_empty_program_is_refused() -> None:
+    with pytest.raises(TopologyError, match="The topology is empty"):
+        StreamsBuilder().build()
+
+
+def test_reading_a_topic_twice_names_the_first_reader() -> None:
+    builder = StreamsBuilder()
+    builder.stream("orders")
+    with pytest.raises(
+        TopologyError, match=r"'orders' is already read by KSTREAM-SOURCE-0000000000 \(test_builder\.py line \d+\)"
+    ):
+        builder.stream("orders")
+
+
+def test_streams_that_never_meet_are_sub_topologies_of_their_own() -> None:
+    builder = StreamsBuilder()
+    builder.stream("a").to("x")
+    builder.stream("b").group_by_key().count("counts").to_stream().to("y")
+    topology = builder.build()
+    assert [[node.name.split("-")[1] for node in nodes] for nodes in topology.sub_topologies()] == [
+        ["SOURCE", "SINK"],
+        ["SOURCE", "AGGREGATE", "TOSTREAM", "SINK"],
+    ]
+    assert "Sub-topology: 1" in topology.describe()
+
+
+def test_a_store_without_a_name_gets_the_one_kafka_streams_gives_it() -> None:
+    builder = StreamsBuilder()
+    builder.stream("a").group_by_key().count().to_stream().to("y")
+    assert list(builder.build().stores) == ["KSTREAM-AGGREGATE-STATE-STORE-0000000001"]

@@ -1,0 +1,86 @@
+"""A learner's function on Columns: what works, and what a mistake is told."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from pyspark.sql import functions as F
+
+from streamskit import KStream, Serdes, StreamsBuilder, TimeWindows, TopologyError
+
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
+
+FIELDS = "symbol string, price double, size int, name string, count int, like string, address struct<city:string>"
+
+
+@pytest.fixture
+def trades() -> KStream:
+    return StreamsBuilder().stream("trades", value=Serdes.json(FIELDS))
+
+
+@pytest.mark.parametrize(
+    ("function", "made"),
+    [
+        (lambda v: v.price * 2, "double"),
+        (lambda k, v: F.concat(k, v.symbol), "string"),
+        (F.to_json, "string"),
+        (lambda v: v.name, "string"),
+        (lambda v: v.count + 1, "int"),
+        (lambda v: v["like"], "string"),
+        (lambda v: v.address.city, "string"),
+        (lambda v: F.struct(v.symbol, v.price), "struct<symbol:string,price:double>"),
+        (lambda v: 1, "int"),
+    ],
+)
+def test_a_function_of_the_value_or_of_key_and_value_makes_a_typed_column(
+    trades: KStream, function: Callable[..., Any], made: str
+) -> None:
+    assert trades.map_values(function)._node.value.data_type.simpleString() == made
+
+
+@pytest.mark.parametrize(
+    ("function", "told"),
+    [
+        (lambda v: v.prise, r"no field 'prise' in v; it has: symbol string, price double.* Did you mean 'price'\?"),
+        (lambda v: v.address.street, r"no field 'street' in v\.address; it has: city string"),
+        (lambda v: v.symbol.upper(), r"write F\.upper\(v\.symbol\)"),
+        (lambda v: v.price > 0 and v.size > 0, r"& \| ~"),
+        (lambda v: 1 if v.price > 0 else 2, r"F\.when"),
+        (lambda v: f"{v.symbol}!", r"f-string cannot hold the Column v\.symbol.*F\.concat"),
+        (lambda v: len(v.symbol), r"F\.length\(v\.symbol\)"),
+        (lambda v: float(v.size), r"v\.size\.cast\('double'\)"),
+        (lambda v: "A" in v.symbol, r"isin"),
+        (lambda v: None, r"returned nothing \(None\)"),
+        (lambda v: {"a": v.price}, r"returned a Python dict.*F\.struct"),
+        (lambda v: F.upper(v.address), r"requires the \"STRING\" type"),
+        (lambda v: F.upper("nope"), r"`nope` cannot be resolved"),
+    ],
+)
+def test_a_mistake_is_named_with_its_operator_and_the_way_to_write_it_right(
+    trades: KStream, function: Callable[..., Any], told: str
+) -> None:
+    with pytest.raises(TopologyError, match=rf"map_values \(KSTREAM-MAPVALUES-0000000001\) at \S+ line \d+: .*{told}"):
+        trades.map_values(function)
+
+
+def test_a_filter_that_says_neither_true_nor_false_is_refused(trades: KStream) -> None:
+    with pytest.raises(TopologyError, match="must say true or false, and makes a double"):
+        trades.filter(lambda v: v.price)
+
+
+def test_an_aggregate_of_no_aggregate_function_is_refused(trades: KStream) -> None:
+    with pytest.raises(TopologyError, match=r"aggregate \(KSTREAM-AGGREGATE-\d+\)"):
+        trades.group_by_key().aggregate(lambda v: v.price, materialized="prices")
+
+
+def test_a_serde_for_another_type_than_the_value_has_is_refused(trades: KStream) -> None:
+    with pytest.raises(TopologyError, match=r"to\('out'\).*the value is bigint, and the serde given writes double"):
+        trades.group_by_key().count("counts").to_stream().to("out", value=Serdes.double())
+
+
+def test_a_retention_shorter_than_the_window_is_refused(trades: KStream) -> None:
+    from streamskit import Materialized
+
+    grouped = trades.group_by_key().windowed_by(TimeWindows.of_size_and_grace("5 s", "1 s"))
+    with pytest.raises(TopologyError, match=r"retention of 5000 ms .*\(5000 \+ 1000 ms\)"):
+        grouped.count(Materialized("counts", retention="5 s"))
