@@ -60,10 +60,7 @@ def status() -> int:
         return 1
     topics = broker.topics()
     print(f"The broker runs at {_where(broker)}.")
-    print(
-        "\n".join(f"  {name}: {count} partition(s)" for name, count in topics.items())
-        or "  It has no topics yet."
-    )
+    print("\n".join(f"  {name}: {count} partition(s)" for name, count in topics.items()) or "  It has no topics yet.")
     return 0
 
 

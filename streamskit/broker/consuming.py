@@ -5,6 +5,7 @@ import time
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal, NamedTuple, TypeAlias
 
+import numpy as np
 import pandas as pd
 from kafka import KafkaConsumer, TopicPartition
 from kafka.errors import KafkaError
@@ -75,9 +76,7 @@ def records(
     for _, batch in _read(bootstrap_servers, topic, from_offsets, isolation):
         decoded = zip(batch, _decoded(key, "key", batch), _decoded(value, "value", batch), strict=True)
         for raw, key_of_record, value_of_record in decoded:
-            yield ConsumedRecord(
-                raw.partition, raw.offset, raw.timestamp, key_of_record, value_of_record, raw.headers
-            )
+            yield ConsumedRecord(raw.partition, raw.offset, raw.timestamp, key_of_record, value_of_record, raw.headers)
 
 
 def _read(
@@ -130,9 +129,7 @@ def _poll(
             )
 
 
-def _start(
-    topic: str, from_offsets: FromOffsets, first: dict[int, int], end: dict[int, int]
-) -> dict[int, int]:
+def _start(topic: str, from_offsets: FromOffsets, first: dict[int, int], end: dict[int, int]) -> dict[int, int]:
     """The offset to start at in each partition; those a dict does not name start at their first record."""
     if from_offsets == "earliest":
         return first
@@ -145,11 +142,11 @@ def _start(
     for number, offset in from_offsets.items():
         if number not in end:
             raise BrokerError(f"Topic {topic!r} has no partition {number!r}; it has 0 to {len(end) - 1}.")
-        if not 0 <= offset <= end[number]:
+        if not isinstance(offset, (int, np.integer)) or not 0 <= offset <= end[number]:
             raise BrokerError(
                 f"Partition {number} of topic {topic!r} ends at offset {end[number]}; {offset} is not in it."
             )
-    return {number: max(from_offsets.get(number, 0), first[number]) for number in end}
+    return {number: max(int(from_offsets.get(number, 0)), first[number]) for number in end}
 
 
 def _decoded(serde: SerdeLike | None, part: str, batch: list[Any]) -> list[Any]:
@@ -189,8 +186,6 @@ def _consumer(bootstrap_servers: str, isolation: Isolation) -> Iterator[KafkaCon
     try:
         yield consumer
     except KafkaError as error:
-        raise BrokerError(
-            f"Reading from the broker at {bootstrap_servers} failed: {reason(error)}"
-        ) from error
+        raise BrokerError(f"Reading from the broker at {bootstrap_servers} failed: {reason(error)}") from error
     finally:
         consumer.close(autocommit=False, timeout_ms=1000)

@@ -120,11 +120,10 @@ class ContainerBroker(Broker):
         _use_ryuk_if_it_can_be_had(client.client)
         _ensure_image(client.client, self.image)
         port = ports.free_port()
-        # a fixed port, so that a restart keeps the address; on loopback where the engine is this machine's
-        # own
+        # a fixed port, so that a restart keeps the address; only on loopback if the engine is on this machine
         kafka.ports[str(KAFKA_PORT)] = (HOST, port) if client.host() in ("localhost", HOST) else port
         for name, value in {"log.dirs": LOG_DIRS, **self._settings}.items():
-            kafka.with_env("KAFKA_" + name.upper().replace(".", "_"), value)
+            kafka.with_env("KAFKA_" + name.upper().replace(".", "_"), str(value))
         self._kafka = kafka
         self._finalizer = weakref.finalize(self, _remove, kafka)
         try:
@@ -208,9 +207,7 @@ def _use_ryuk_if_it_can_be_had(client: Any) -> None:
         try:
             client.images.pull(testcontainers_config.ryuk_image)
         except errors.DockerException:
-            log.warning(
-                "Without the image %s, a crash leaves its container.", testcontainers_config.ryuk_image
-            )
+            log.warning("Without the image %s, a crash leaves its container.", testcontainers_config.ryuk_image)
             testcontainers_config.ryuk_disabled = True
 
 

@@ -54,9 +54,7 @@ class EmbeddedBroker(Broker):
         if detached and data_dir is None:
             raise BrokerError("A detached broker outlives this process, so it needs a data_dir of its own.")
         self._temporary = data_dir is None
-        self.data_dir = Path(
-            tempfile.mkdtemp(prefix="streamskit-broker-") if data_dir is None else data_dir
-        ).absolute()
+        self.data_dir = Path(tempfile.mkdtemp(prefix="streamskit-broker-") if data_dir is None else data_dir).absolute()
         self._folder = DataFolder(self.data_dir)
         self._lock_file = Path(lock_file).absolute() if lock_file else self.data_dir / "broker.json"
         self._port = port
@@ -69,7 +67,9 @@ class EmbeddedBroker(Broker):
     @property
     def bootstrap_servers(self) -> str:
         """Where clients connect to: "127.0.0.1:port". Raises BrokerError before the first start."""
-        port = self._port or self._folder.last_port
+        port = self._port
+        if port is None or self._detached:  # another program may have started it on another port
+            port = self._folder.last_port or port
         if port is None:
             raise BrokerError("This broker has no address before its first start: call broker.start().")
         return f"{HOST}:{port}"
@@ -107,7 +107,9 @@ class EmbeddedBroker(Broker):
     def stop(self) -> None:
         """Shut the broker down (SIGTERM, after ten seconds SIGKILL); its data stays."""
         self._end(orderly=True)
-        self._lock_file.unlink(missing_ok=True)
+        lock = read_lock(self._lock_file)
+        if lock is None or lock.process() is None:  # it may be the lock of another broker on this folder
+            self._lock_file.unlink(missing_ok=True)
 
     def kill(self) -> None:
         """End the broker at once by SIGKILL, as a crash would; `restart()` brings it back with its data."""
@@ -142,9 +144,7 @@ class EmbeddedBroker(Broker):
                 f"lost. End it with `kill {owner}`, then start again."
             )
         if self.data_dir.exists() and any(self.data_dir.iterdir()) and not self._folder.properties.exists():
-            raise BrokerError(
-                f"{self.data_dir} holds files that are no broker's. Choose an empty folder as data_dir."
-            )
+            raise BrokerError(f"{self.data_dir} holds files that are no broker's. Choose an empty folder as data_dir.")
         try:
             self.data_dir.mkdir(parents=True, exist_ok=True)
             free = shutil.disk_usage(self.data_dir).free
@@ -199,9 +199,7 @@ class EmbeddedBroker(Broker):
     def _running_process(self, verb: str) -> psutil.Process:
         process = self.process
         if process is None:
-            raise BrokerError(
-                f"The broker is not running, so it cannot be {verb}; start it with broker.start()."
-            )
+            raise BrokerError(f"The broker is not running, so it cannot be {verb}; start it with broker.start().")
         return process
 
     def _discard(self) -> None:

@@ -75,9 +75,7 @@ class DataFolder:
                 stdin=subprocess.DEVNULL,
             )
         except subprocess.TimeoutExpired:
-            raise BrokerError(
-                f"Preparing the data folder {self.path} took more than {FORMAT_SECONDS:.0f} s."
-            ) from None
+            raise BrokerError(f"Preparing the data folder {self.path} took more than {FORMAT_SECONDS:.0f} s.") from None
         if done.returncode != 0:
             lines = [line for line in (done.stderr + done.stdout).splitlines() if line.strip()]
             raise explain(self.path, lines[0] if lines else f"exit code {done.returncode}")
@@ -99,9 +97,7 @@ class DataFolder:
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
-        child.returncode = (
-            0  # psutil watches the process from here; Popen would warn that it outlives its object
-        )
+        child.returncode = 0  # psutil watches the process from here; Popen would warn that it outlives its object
         return psutil.Process(child.pid)
 
     def owner(self) -> int | None:
@@ -116,9 +112,7 @@ class DataFolder:
         log = self.log.read_text(errors="replace").splitlines() if self.log.is_file() else []
         exceptions = [line for line in log if re.match(r"(Caused by: )?[\w.$]+(Exception|Error): ", line)]
         errors = [
-            re.sub(r"^\[[^]]*\] (ERROR|FATAL) ", "", line)
-            for line in log
-            if re.match(r"\[[^]]*\] (ERROR|FATAL)", line)
+            re.sub(r"^\[[^]]*\] (ERROR|FATAL) ", "", line) for line in log if re.match(r"\[[^]]*\] (ERROR|FATAL)", line)
         ]
         console = " ".join(self.console.read_text(errors="replace").split("\n")[:2])
         candidates = exceptions[-1:] or errors[-1:] or [console]
@@ -152,9 +146,7 @@ def end(process: psutil.Process, orderly: bool) -> None:
                 return
         process.kill()
         if not _gone(process, KILL_SECONDS):
-            raise BrokerError(
-                f"The broker's process {process.pid} did not end {KILL_SECONDS:.0f} s after SIGKILL."
-            )
+            raise BrokerError(f"The broker's process {process.pid} did not end {KILL_SECONDS:.0f} s after SIGKILL.")
     except psutil.NoSuchProcess:
         pass
 
@@ -169,17 +161,11 @@ def explain(path: Path, words: str, port: int | None = None) -> BrokerError | Se
     if "No space left on device" in words:
         return SetupError(f"The disk that holds {path} is full. Free some space and start again. ({words})")
     if "Failed to acquire lock" in words:
-        return BrokerError(
-            f"The data folder {path} is in use by another process: stop that one first. ({words})"
-        )
+        return BrokerError(f"The data folder {path} is in use by another process: stop that one first. ({words})")
     if "ConfigException" in words:
-        return BrokerError(
-            f"Kafka refuses one of its settings: {words}. Correct the settings of this EmbeddedBroker."
-        )
+        return BrokerError(f"Kafka refuses one of its settings: {words}. Correct the settings of this EmbeddedBroker.")
     if "initialization of VM" in words or "Could not create the Java" in words:
-        return SetupError(
-            f"Java does not start: {words}. Check the heap of this EmbeddedBroker and the free memory."
-        )
+        return SetupError(f"Java does not start: {words}. Check the heap of this EmbeddedBroker and the free memory.")
     return BrokerError(
         f"Kafka could not start on the data folder {path}: {words} (log: {path / 'server.log'}). If the "
         "folder is damaged, remove it and start again; its records are then gone."

@@ -48,9 +48,7 @@ def alive(process: psutil.Process) -> bool:
     """Whether the process runs, paused or not; one that has ended and waits for its parent does not."""
     try:
         # a killed JVM is listed as a zombie while its last threads still hold its port and files
-        return process.is_running() and (
-            process.status() != psutil.STATUS_ZOMBIE or process.num_threads() > 1
-        )
+        return process.is_running() and (process.status() != psutil.STATUS_ZOMBIE or process.num_threads() > 1)
     except psutil.NoSuchProcess:
         return False
 

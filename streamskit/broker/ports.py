@@ -14,9 +14,7 @@ CANDIDATES = range(20_000, 32_000)
 def is_free(port: int) -> bool:
     """Whether a server could listen on the port of 127.0.0.1."""
     with socket.socket() as probe:
-        probe.setsockopt(
-            socket.SOL_SOCKET, socket.SO_REUSEADDR, 1
-        )  # connections that just ended do not count
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # connections that just ended do not count
         try:
             probe.bind((HOST, port))
             probe.listen()

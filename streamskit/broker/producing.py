@@ -22,6 +22,7 @@ REQUEST_SECONDS = 10
 # What may be under way at once: the client itself buffers without a limit.
 MOST_RECORDS_UNDER_WAY = 25_000
 MOST_BYTES_UNDER_WAY = 16 * 1024 * 1024
+LARGEST_REQUEST = 64 * 1024 * 1024  # the topic says what is too large, not the client
 NULL = object()
 
 
@@ -48,9 +49,7 @@ def produce(
         except Exception as error:
             delivery.wait()  # the records before the wrong one are delivered
             if isinstance(error, BrokerError):
-                raise BrokerError(
-                    f"{error} The {delivery.sent} record(s) before it are in topic {topic!r}."
-                ) from error
+                raise BrokerError(f"{error} The {delivery.sent} record(s) before it are in topic {topic!r}.") from error
             raise  # from the learner's own generator
         delivery.wait()
         return delivery.sent
@@ -149,9 +148,7 @@ def _producer(bootstrap_servers: str) -> Iterator[KafkaProducer]:
             allow_auto_create_topics=False,
             linger_ms=20,
             batch_size=128 * 1024,
-            max_request_size=64
-            * 1024
-            * 1024,  # the broker and the topic say what is too large, not the client
+            max_request_size=LARGEST_REQUEST,
             request_timeout_ms=REQUEST_SECONDS * 1000,
             delivery_timeout_ms=DELIVERY_SECONDS * 1000,
             reconnect_backoff_max_ms=1000,

@@ -80,9 +80,7 @@ def _record(row: Any) -> Record:
         raise BrokerError(f"{row!r} is a {type(row).__name__}, not a record. {SHAPES}.")
     if unknown := row.keys() - Record._fields:
         names = ", ".join(sorted(map(repr, unknown)))
-        raise BrokerError(
-            f'{names} is not a field of a record. {SHAPES}; for a dict as value: {{"value": {{...}}}}.'
-        )
+        raise BrokerError(f'{names} is not a field of a record. {SHAPES}; for a dict as value: {{"value": {{...}}}}.')
     if "value" not in row:
         raise BrokerError('there is no "value"; write "value": None for a tombstone.')
     headers = row.get("headers")

@@ -101,9 +101,7 @@ def _serves(lock: BrokerLock) -> bool:
     """Whether the lock's broker answers; a log line says why not, and a process that hangs is ended."""
     process = lock.process()
     if process is None:
-        log.warning(
-            "The broker of this project (process %s) is gone; starting it anew on its data.", lock.pid
-        )
+        log.warning("The broker of this project (process %s) is gone; starting it anew on its data.", lock.pid)
         return False
     if process.status() == psutil.STATUS_STOPPED:
         log.warning("The broker of this project (process %s) was paused; it goes on.", lock.pid)

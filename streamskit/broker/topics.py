@@ -58,9 +58,7 @@ def delete_topics(bootstrap_servers: str, names: tuple[str, ...], missing_ok: bo
         answer = admin.delete_topics(doomed, raise_errors=False)
         _raise_refusal("delete", answer["topics"], fine=UnknownTopicOrPartitionError.errno)
         if not wait_until(lambda: not set(doomed) & set(_partition_counts(admin)), SETTLE_SECONDS):
-            raise BrokerError(
-                f"Topics {doomed} are still listed {SETTLE_SECONDS:.0f} s after the broker deleted them."
-            )
+            raise BrokerError(f"Topics {doomed} are still listed {SETTLE_SECONDS:.0f} s after the broker deleted them.")
 
 
 def list_topics(bootstrap_servers: str, internal: bool) -> dict[str, int]:
@@ -101,11 +99,7 @@ def offsets(bootstrap_servers: str, topic: str, isolation: str) -> tuple[dict[in
 def unknown_topic(name: str, existing: Iterable[str], bootstrap_servers: str) -> BrokerError:
     """The error for a topic that the broker does not have."""
     visible = sorted(topic for topic in existing if not topic.startswith("__"))
-    known = (
-        f"It has {', '.join(visible[:20])}{', …' if len(visible) > 20 else ''}"
-        if visible
-        else "It has no topics"
-    )
+    known = f"It has {', '.join(visible[:20])}{', …' if len(visible) > 20 else ''}" if visible else "It has no topics"
     return BrokerError(
         f"The broker at {bootstrap_servers} has no topic {name!r}. {known}. Create it first: "
         f"broker.create_topics({name!r})."
@@ -124,14 +118,10 @@ def _check_names(names: tuple[str, ...]) -> None:
 
 def _partition_counts(admin: KafkaAdminClient, internal: bool = True) -> dict[str, int]:
     listed = admin.describe_topics()
-    return {
-        topic["name"]: len(topic["partitions"]) for topic in listed if internal or not topic["is_internal"]
-    }
+    return {topic["name"]: len(topic["partitions"]) for topic in listed if internal or not topic["is_internal"]}
 
 
-def _create(
-    admin: KafkaAdminClient, names: list[str], partitions: int | None, config: dict[str, str]
-) -> None:
+def _create(admin: KafkaAdminClient, names: list[str], partitions: int | None, config: dict[str, str]) -> None:
     order = {
         "num_partitions": -1 if partitions is None else partitions,
         "replication_factor": -1,
@@ -143,9 +133,7 @@ def _create(
     try:
         admin.wait_for_topics(names, timeout_ms=SETTLE_SECONDS * 1000)
     except KafkaTimeoutError as error:
-        raise BrokerError(
-            f"Topics {names} were created, but no leader took them in {SETTLE_SECONDS:.0f} s."
-        ) from error
+        raise BrokerError(f"Topics {names} were created, but no leader took them in {SETTLE_SECONDS:.0f} s.") from error
 
 
 def _raise_refusal(verb: str, answers: list[dict[str, Any]], fine: int) -> None:
@@ -155,9 +143,7 @@ def _raise_refusal(verb: str, answers: list[dict[str, Any]], fine: int) -> None:
             raise BrokerError(f"Kafka did not {verb} topic {answer['name']!r}: {words}")
 
 
-def _check_same(
-    admin: KafkaAdminClient, name: str, has: int, partitions: int | None, config: dict[str, str]
-) -> None:
+def _check_same(admin: KafkaAdminClient, name: str, has: int, partitions: int | None, config: dict[str, str]) -> None:
     """An existing topic serves only if it is what was asked for."""
     if partitions is not None and partitions != has:
         raise BrokerError(

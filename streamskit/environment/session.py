@@ -99,7 +99,7 @@ def settings(spark: "SparkSession", values: dict[str, str]) -> Iterator[None]:
 
 @contextmanager
 def _stderr_to(path: Path) -> Iterator[None]:
-    """Send what a process started now says on stderr to a file; Java's remarks at start-up have no place in a notebook."""
+    """Send what a process started now says on stderr to a file, such as Java's remarks at its start."""
     path.parent.mkdir(parents=True, exist_ok=True)
     kept = os.dup(2)
     try:

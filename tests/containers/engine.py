@@ -42,9 +42,7 @@ def engine_answers(address: str | None) -> bool:
         return False
     environment = {**os.environ, "DOCKER_HOST": address} if address else None
     try:
-        return (
-            subprocess.run([docker, "info"], env=environment, capture_output=True, timeout=30).returncode == 0
-        )
+        return subprocess.run([docker, "info"], env=environment, capture_output=True, timeout=30).returncode == 0
     except subprocess.TimeoutExpired:
         return False
 
@@ -58,9 +56,7 @@ def start_private_engine(folder: Path) -> psutil.Process:
     """Start dockerd and wait until it answers. Raises NoEngineError if it cannot run here."""
     dockerd = shutil.which("dockerd") or shutil.which("dockerd", path="/usr/sbin:/sbin")
     if dockerd is None or shutil.which("docker") is None:
-        raise NoEngineError(
-            "No Docker engine answers, and Docker (Debian: docker.io) is not installed to start one."
-        )
+        raise NoEngineError("No Docker engine answers, and Docker (Debian: docker.io) is not installed to start one.")
     if os.name != "posix" or os.geteuid() != 0:
         raise NoEngineError("No Docker engine answers, and starting a private one needs root.")
     folder.mkdir(parents=True, exist_ok=True)

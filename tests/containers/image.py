@@ -27,9 +27,7 @@ def build_image(tag: str = IMAGE) -> str:
     """Build the image in the engine that Docker's settings lead to, and return its tag."""
     busybox = shutil.which("busybox")
     if busybox is None:
-        raise CannotBuildError(
-            "The test image needs busybox (Debian: busybox-static), which is not installed."
-        )
+        raise CannotBuildError("The test image needs busybox (Debian: busybox-static), which is not installed.")
     java = java_home()
     importing = subprocess.Popen(
         [
@@ -75,11 +73,7 @@ def java_home() -> Path:
 
 def java_files(home: Path) -> list[Path]:
     """The files of a Java that running it takes."""
-    return [
-        file
-        for file in home.rglob("*")
-        if file.is_file() and file.relative_to(home).parts[0] not in NEVER_NEEDED
-    ]
+    return [file for file in home.rglob("*") if file.is_file() and file.relative_to(home).parts[0] not in NEVER_NEEDED]
 
 
 def libraries(files: Iterable[Path]) -> list[Path]:

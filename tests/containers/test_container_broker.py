@@ -35,9 +35,7 @@ def test_records_go_in_and_come_out(broker: ContainerBroker, topic: str) -> None
     assert broker.topics()[topic] == 3
 
 
-def test_it_has_the_settings_of_the_embedded_broker_and_those_it_was_given(
-    broker: ContainerBroker, topic: str
-) -> None:
+def test_it_has_the_settings_of_the_embedded_broker_and_those_it_was_given(broker: ContainerBroker, topic: str) -> None:
     with pytest.raises(BrokerError, match="Create it first"):
         broker.produce(topic, [("k", "v")])
     broker.create_topics(topic)
@@ -103,9 +101,7 @@ def test_an_image_that_cannot_be_had_is_told(docker: None) -> None:
 
 def test_an_image_without_a_shell_is_told_and_leaves_nothing_behind(docker: None) -> None:
     empty_tar = b"\0" * 10240
-    subprocess.run(
-        ["docker", "import", "-", "streamskit/empty:test"], input=empty_tar, check=True, capture_output=True
-    )
+    subprocess.run(["docker", "import", "-", "streamskit/empty:test"], input=empty_tar, check=True, capture_output=True)
     before = containers()
     with pytest.raises(SetupError, match="Docker could not start the container"):
         ContainerBroker("streamskit/empty:test").start()

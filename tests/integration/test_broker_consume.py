@@ -74,7 +74,7 @@ def test_partitions_that_from_offsets_does_not_name_are_read_whole(broker: Broke
     assert broker.consume(name, from_offsets="latest").empty
 
 
-@pytest.mark.parametrize("from_offsets", ["first", {2: 0}, {0: -1}, {0: 2}, 3])
+@pytest.mark.parametrize("from_offsets", ["first", {2: 0}, {0: -1}, {0: 2}, {0: "0"}, 3])
 def test_offsets_that_are_not_in_the_topic_are_refused(broker: Broker, name: str, from_offsets: object) -> None:
     broker.create_topics(name)
     broker.produce(name, [("k", "v")])

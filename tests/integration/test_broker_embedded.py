@@ -16,6 +16,7 @@ import psutil
 import pytest
 
 from streamskit.broker import EmbeddedBroker
+from streamskit.broker.java_process import explain
 from streamskit.broker.lock import alive
 from streamskit.errors import BrokerError, SetupError
 
@@ -147,6 +148,12 @@ def test_a_data_folder_in_use_is_refused_even_without_its_lock_file(broker: Embe
         lock.write_text(text)
 
 
+def test_another_object_on_the_same_folder_cannot_stop_the_broker(broker: EmbeddedBroker) -> None:
+    EmbeddedBroker(broker.data_dir).stop()
+    assert broker.is_running
+    assert (broker.data_dir / "broker.json").exists()
+
+
 def test_the_logs_stay_in_the_data_folder_and_say_what_happened(broker: EmbeddedBroker) -> None:
     assert "Kafka Server started" in (broker.data_dir / "server.log").read_text()
 
@@ -204,6 +211,16 @@ def test_a_taken_port_is_told_before_java_starts(tmp_path: Path) -> None:
             EmbeddedBroker(tmp_path, port).start()
 
 
+def test_a_port_that_is_taken_while_java_starts_is_told_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        port = other.getsockname()[1]
+        monkeypatch.setattr("streamskit.broker.ports.is_free", lambda port: True)
+        with pytest.raises(SetupError, match=f"Port {port} of 127.0.0.1 is taken"):
+            EmbeddedBroker(tmp_path, port).start()
+
+
 def test_a_broker_moves_to_another_port_when_its_old_one_is_taken(tmp_path: Path) -> None:
     with EmbeddedBroker(tmp_path) as broker:
         address = broker.bootstrap_servers
@@ -255,6 +272,12 @@ def test_a_folder_with_other_files_is_left_alone(tmp_path: Path) -> None:
     with pytest.raises(BrokerError, match="files that are no broker's"):
         EmbeddedBroker(tmp_path).start()
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
+
+
+def test_a_disk_that_fills_up_is_told() -> None:
+    told = explain(Path("/data"), "java.io.IOException: No space left on device")
+    assert isinstance(told, SetupError)
+    assert "The disk that holds /data is full" in str(told)
 
 
 def test_a_full_disk_is_told_before_java_starts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

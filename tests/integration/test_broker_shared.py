@@ -19,6 +19,7 @@ from streamskit.broker import (
     stop_shared_broker,
 )
 from streamskit.broker.base import Broker
+from streamskit.broker.lock import BrokerLock
 from streamskit.broker.shared import clean_shared_broker
 from streamskit.errors import BrokerError
 
@@ -106,6 +107,21 @@ def test_a_lock_of_another_process_with_the_same_number_is_stale(project: Path, 
     (project / ".streamskit" / "broker.json").write_text(json.dumps(lock))
     assert name in shared_broker().topics()
     assert lock_of(project)["pid"] != os.getpid()
+
+
+def test_a_broker_that_does_not_answer_is_ended_and_replaced(
+    project: Path, name: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    shared_broker().create_topics(name)
+    stop_shared_broker()
+    hanging = psutil.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    BrokerLock(hanging.pid, hanging.create_time(), "127.0.0.1:9", "embedded", "x").write(
+        project / ".streamskit" / "broker.json"
+    )
+    with caplog.at_level(logging.WARNING):
+        assert name in shared_broker().topics()
+    assert "does not answer at 127.0.0.1:9" in caplog.text
+    assert hanging.wait(timeout=10) != 0
 
 
 def test_a_paused_broker_goes_on_when_it_is_asked_for(project: Path, caplog: pytest.LogCaptureFixture) -> None:

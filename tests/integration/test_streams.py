@@ -1,7 +1,8 @@
 """Applications that run on Spark over a real broker."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -19,16 +20,16 @@ Run = Callable[..., KafkaStreams]
 
 
 @pytest.fixture
-def run(broker: Broker, state_dir: Path, name: str) -> Run:
+def run(broker: Broker, state_dir: Path, name: str) -> Iterator[Run]:
     started: list[KafkaStreams] = []
 
-    def start(topology: Topology, **options: object) -> KafkaStreams:
-        streams = KafkaStreams(topology, name, broker.bootstrap_servers, state_dir=state_dir, **options)  # type: ignore[arg-type]
+    def start(topology: Topology, **options: Any) -> KafkaStreams:
+        streams = KafkaStreams(topology, name, broker.bootstrap_servers, state_dir=state_dir, **options)
         started.append(streams)
         streams.start()
         return streams
 
-    yield start  # type: ignore[misc]
+    yield start
     for streams in started:
         streams.close()
 
@@ -120,9 +121,9 @@ def test_the_states_of_an_application_reach_its_listener(broker: Broker, name: s
     )
     seen: list[tuple[State, State]] = []
     streams.set_state_listener(lambda new, old: seen.append((old, new)))
-    assert streams.state is State.CREATED
+    before = streams.state
     with streams:
-        assert streams.state is State.RUNNING
+        assert (before, streams.state) == (State.CREATED, State.RUNNING)
     assert [new.name for _, new in seen] == ["REBALANCING", "RUNNING", "PENDING_SHUTDOWN", "NOT_RUNNING"]
     with pytest.raises(StreamsError, match="make a new KafkaStreams"):
         streams.start()

@@ -36,9 +36,5 @@ def expected_statistics(records: list[dict[str, Any]]) -> pd.DataFrame:
     rows = pd.DataFrame({"key": r["key"], "time": r["timestamp"], "price": r["value"]["price"]} for r in records)
     last = rows["time"] // ADVANCE * ADVANCE
     windows = pd.concat([rows.assign(start=last - back) for back in range(0, WINDOW, ADVANCE)])
-    return (
-        windows[windows["start"] >= 0]
-        .groupby(["key", "start"])["price"]
-        .agg(count="count", min_price="min", sum_price="sum")
-        .sort_index()
-    )
+    prices = windows[windows["start"] >= 0].groupby(["key", "start"])["price"]
+    return pd.DataFrame({"count": prices.count(), "min_price": prices.min(), "sum_price": prices.sum()}).sort_index()

@@ -40,9 +40,7 @@ def test_a_lock_of_an_ended_process_is_stale() -> None:
 
 def test_a_lock_whose_pid_now_belongs_to_another_process_is_stale() -> None:
     now = psutil.Process()
-    assert (
-        BrokerLock(now.pid, now.create_time() - 60, "127.0.0.1:20001", "embedded", "/data").process() is None
-    )
+    assert BrokerLock(now.pid, now.create_time() - 60, "127.0.0.1:20001", "embedded", "/data").process() is None
 
 
 def test_no_file_is_no_lock(tmp_path: Path) -> None:

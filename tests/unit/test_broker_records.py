@@ -36,9 +36,7 @@ def test_a_plain_value_becomes_the_bytes_of_kafkas_serializers(value: Any, data:
     assert encode(value) == data
 
 
-@pytest.mark.parametrize(
-    "value", [True, object(), {1, 2}, 2**63, {"price": float("nan")}, {"at": datetime.now()}]
-)
+@pytest.mark.parametrize("value", [True, object(), {1, 2}, 2**63, {"price": float("nan")}, {"at": datetime.now()}])
 def test_a_value_without_clear_bytes_is_refused(value: Any) -> None:
     with pytest.raises(BrokerError):
         encode(value)

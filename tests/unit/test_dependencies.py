@@ -36,9 +36,7 @@ def requirements(project: dict[str, Any]) -> list[str]:
     return [*project["dependencies"], *(each for group in groups.values() for each in group)]
 
 
-def test_conda_installs_the_same_packages_in_the_same_ranges(
-    project: dict[str, Any], conda: list[Any]
-) -> None:
+def test_conda_installs_the_same_packages_in_the_same_ranges(project: dict[str, Any], conda: list[Any]) -> None:
     from_pip = next(entry["pip"] for entry in conda if isinstance(entry, dict))
     assert [each for each in from_pip if not each.startswith("--")] == requirements(project)
 
@@ -56,9 +54,7 @@ def test_conda_installs_a_java_that_streamskit_takes(conda: list[Any]) -> None:
 def test_every_dependency_is_pinned_inside_its_range(project: dict[str, Any], pins: dict[str, str]) -> None:
     for requirement in map(Requirement, requirements(project)):
         version = pins[canonicalize_name(requirement.name)]
-        assert requirement.specifier.contains(version), (
-            f"{requirement.name} {version} is not {requirement.specifier}"
-        )
+        assert requirement.specifier.contains(version), f"{requirement.name} {version} is not {requirement.specifier}"
 
 
 def test_every_dependency_has_a_range(project: dict[str, Any]) -> None:

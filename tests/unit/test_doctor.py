@@ -14,7 +14,8 @@ import pytest
 
 from streamskit.environment import doctor as examined
 from streamskit.environment import java
-from streamskit.environment.doctor import Check, Diagnosis, doctor
+from streamskit.environment.diagnosis import Check, Diagnosis, Status
+from streamskit.environment.doctor import doctor
 
 pytestmark = pytest.mark.usefixtures("empty_project")
 
@@ -122,9 +123,7 @@ def test_a_damaged_lock_is_a_warning(empty_project: Path, text: str) -> None:
     assert (check("Broker").status, "is damaged" in check("Broker").says) == ("warning", True)
 
 
-def test_an_outside_broker_that_does_not_answer_is_a_problem(
-    monkeypatch: pytest.MonkeyPatch, closed_port: int
-) -> None:
+def test_an_outside_broker_that_does_not_answer_is_a_problem(monkeypatch: pytest.MonkeyPatch, closed_port: int) -> None:
     monkeypatch.setenv("STREAMSKIT_BOOTSTRAP_SERVERS", f"127.0.0.1:{closed_port}")
     assert check("Broker").status == "problem"
 
@@ -180,7 +179,7 @@ def test_docker_is_optional(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
 
 
 def test_a_check_that_fails_itself_is_a_sentence() -> None:
-    def broken() -> tuple[examined.Status, str, str]:
+    def broken() -> tuple[Status, str, str]:
         raise KeyError("surprise")
 
     found = examined._examine("Moon", broken)
@@ -214,7 +213,7 @@ def test_the_table_says_the_status_in_words_and_escapes_what_it_shows() -> None:
 
 @pytest.mark.parametrize(("status", "code"), [("problem", 1), ("warning", 0)])
 def test_the_exit_code_tells_whether_there_is_a_problem(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], status: examined.Status, code: int
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], status: Status, code: int
 ) -> None:
     monkeypatch.setattr(examined, "CHECKS", {"Moon": lambda: (status, "It is full.", "Wait.")})
     assert examined.main() == code

