@@ -5,10 +5,11 @@ import shutil
 import threading
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from filelock import FileLock, Timeout
 from kafka import TopicPartition
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
@@ -48,6 +49,9 @@ class KafkaStreams:
 
     Mirrors `org.apache.kafka.streams.KafkaStreams`.
     """
+
+    running: ClassVar[dict[str, "KafkaStreams"]] = {}
+    """The applications that run in this process, by id: a notebook can close one whose variable is gone."""
 
     def __init__(
         self,
@@ -108,9 +112,12 @@ class KafkaStreams:
             )
         try:
             self._take_lock()
+            self.running[self.application_id] = self
             self._start()
         except BaseException as failure:
-            self._fail(failure if isinstance(failure, StreamsError) else StreamsError(f"Could not start: {failure}"))
+            self._stop_failed(
+                failure if isinstance(failure, StreamsError) else StreamsError(f"Could not start: {failure}")
+            )
             self.close()
             raise
         self._states.move(State.RUNNING)
@@ -128,7 +135,7 @@ class KafkaStreams:
         for _, query in self._queries:
             query.stop()
         self._replica.stop()
-        self._lock.release()
+        self._release_lock()
         self._states.move(State.NOT_RUNNING)
         return time.monotonic() - began < to_milliseconds(timeout, "timeout") / 1000
 
@@ -142,6 +149,13 @@ class KafkaStreams:
         """
         if self.state not in (State.CREATED, State.NOT_RUNNING):
             raise StreamsError(f"'{self.application_id}' is {self.state.name}: close() it before clean_up().")
+        self._take_lock()
+        try:
+            self._forget()
+        finally:
+            self._release_lock()
+
+    def _forget(self) -> None:
         shutil.rmtree(self._folder, ignore_errors=True)
         made = [topic for topic in map(self._changelog, self._stores) if topic in self._brokers.topics()]
         if made:
@@ -211,7 +225,10 @@ class KafkaStreams:
         if self._stores:
             self._replica.start()
         for plan_ in self._plans:
-            query = topics.start(plan_, self._folder / str(plan_.number), self._commit_interval)
+            try:
+                query = topics.start(plan_, self._folder / str(plan_.number), self._commit_interval)
+            except PySparkException as failure:
+                raise explain(failure, plan_) from failure
             self._queries.append((plan_, query))
             threading.Thread(target=self._watch, args=(plan_, query), name="streamskit-watch", daemon=True).start()
         if self._stores:
@@ -242,13 +259,14 @@ class KafkaStreams:
             query.awaitTermination()
         except Exception as failure:
             if self.state is not State.PENDING_SHUTDOWN:
-                self._fail(explain(failure, plan_))
+                self._stop_failed(explain(failure, plan_))
+                # Nobody may be waiting for this application, and so nobody would be told.
+                logger.error("'%s' stopped: %s", self.application_id, self._failure)
 
-    def _fail(self, failure: StreamsError) -> None:
+    def _stop_failed(self, failure: StreamsError) -> None:
         self._failure = self._failure or failure
         if not self._states.move(State.PENDING_ERROR):
             return
-        logger.error("'%s' stopped: %s", self.application_id, failure)
         for _, query in self._queries:
             if query.isActive:
                 query.stop()
@@ -268,10 +286,17 @@ class KafkaStreams:
         try:
             self._lock.acquire(timeout=0)
         except Timeout:
+            here = self.application_id in self.running
+            close = f"KafkaStreams.running['{self.application_id}'].close()" if here else "close it where it runs"
             raise StreamsError(
-                f"An application with the id '{self.application_id}' is running already: close it first, or choose "
-                "another application_id."
+                f"An application with the id '{self.application_id}' is running already, in "
+                f"{'this' if here else 'another'} process: {close}, or choose another application_id."
             ) from None
+
+    def _release_lock(self) -> None:
+        if self.running.get(self.application_id) is self:
+            del self.running[self.application_id]
+        self._lock.release()
 
     def _changelog(self, store_name: str) -> str:
         return f"{self.application_id}-{store_name}-changelog"

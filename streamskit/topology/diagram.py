@@ -1,5 +1,6 @@
 """A topology as a picture: an SVG that stands by itself, in a notebook and on a static page."""
 
+from base64 import b64encode
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from html import escape
 from itertools import pairwise
@@ -45,6 +46,20 @@ def draw(
         f"<desc>{escape(in_words(groups))}</desc>",
     ]
     return "\n".join([*head, *_Pen(places, notes or {}, failed).drawing(), "</svg>"])
+
+
+def as_html(
+    sub_topologies: Iterable[Sequence[Node]],
+    notes: Mapping[str, str] | None = None,
+    failed: Collection[str] = (),
+) -> str:
+    """Return the picture as an HTML image that fits its page, with the topology in words for those who cannot see it.
+
+    Pages that clean a stranger's HTML, such as GitHub's or an untrusted notebook, let images pass and take SVGs apart.
+    """
+    groups = list(sub_topologies)
+    data = b64encode(draw(groups, notes, failed).encode()).decode()
+    return f'<img alt="{escape(in_words(groups))}" style="max-width:100%" src="data:image/svg+xml;base64,{data}">'
 
 
 class _Pen:

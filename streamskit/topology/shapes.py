@@ -4,8 +4,9 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from html import escape
 
+from streamskit.durations import spell
 from streamskit.topology.nodes import Node, Store
-from streamskit.topology.words import duration, topics, word
+from streamskit.topology.words import topics, word
 
 TITLE, SMALL, MONO_WIDTH = 12.0, 9.0, 0.605
 LONGEST_TOPIC = 18
@@ -163,6 +164,6 @@ def _words(node: Node) -> Lines:
 def _kind(store: Store, shared: bool) -> Lines:
     lines = [f"{store.kind} store" + (", shared" if shared else "")]
     if store.windows is not None:
-        size, advance = duration(store.windows.size), duration(store.windows.advance)
+        size, advance = spell(store.windows.size), spell(store.windows.advance)
         lines.append(f"{size} every {advance}" if advance != size else f"{size} windows")
     return lines

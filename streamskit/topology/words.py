@@ -19,17 +19,10 @@ def topics(node: Node) -> tuple[str, ...]:
     return (node.topic,) if isinstance(node, Sink) else ()
 
 
-def duration(milliseconds: int) -> str:
-    """Write a duration in the largest unit that leaves a whole number: 5000 as "5 s"."""
-    for unit, length in (("d", 86_400_000), ("h", 3_600_000), ("min", 60_000), ("s", 1000)):
-        if milliseconds >= length and milliseconds % length == 0:
-            return f"{milliseconds // length} {unit}"
-    return f"{milliseconds} ms"
-
-
 def tooltip(node: Node) -> str:
     """Return all there is to say about a node."""
-    return f"{node.name}: {_in_words(node)}" + (f" ({node.written_at})" if node.written_at else "")
+    # Without the line it was written at: the same program has to give the same picture.
+    return f"{node.name}: {_in_words(node)}"
 
 
 def in_words(sub_topologies: Sequence[Sequence[Node]]) -> str:

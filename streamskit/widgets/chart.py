@@ -95,6 +95,11 @@ def decimals(values: Iterable[float]) -> int:
     return next((count for count in range(most) if all(abs(v - round(v, count)) < 1e-9 for v in finite)), most)
 
 
+def counted(number: int, what: str) -> str:
+    """Write a number of things: "1 row", "2,000 rows"."""
+    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
+
+
 def shortened(text: str, longest: int) -> str:
     """Return the text, or its beginning with an ellipsis."""
     return text if len(text) <= longest else text[: longest - 1] + "…"

@@ -8,16 +8,17 @@ from datetime import UTC, datetime
 from html import escape
 from typing import Any
 
-from streamskit.widgets.chart import bar_chart, decimals, line_chart, shortened, spelled
+from streamskit.widgets.chart import bar_chart, counted, decimals, line_chart, shortened, spelled
 from streamskit.widgets.snapshot import Row, Snapshot, is_number
 
 SIGNS = {"live": "●", "paused": "❚❚", "stopped": "■", "saved": "▤", "failed": "▲"}
 """A sign for each state, so that it can be told without colour."""
 
-MARK, KEY, WINDOW, FIELD, LINE = 20, 180, 250, 116, 26
+MARK, KEY, WINDOW, FIELD, LINE = 20, 140, 230, 100, 26
 """The widths of columns and the height of a row, in pixels: fixed, so that nothing jumps at a refresh."""
 
-LONGEST_CELL = 60
+LONGEST_CELL, FITS = 60, 12
+"""How many letters of a value are written at most, and how many can surely be seen."""
 
 READABLE_ANYWHERE = "#767676"
 """A grey that can be read on a white page and on a black one."""
@@ -72,8 +73,8 @@ def notice(sentence: str) -> str:
 
 def header(snapshot: Snapshot, state: str, trouble: str = "") -> str:
     """Return the line that says what is seen and how fresh it is, above a sentence about `trouble`."""
-    updates = f"{snapshot.updates:,} updates"
-    said = [f"{snapshot.kind} store", f"{snapshot.total:,} rows"]
+    updates = counted(snapshot.updates, "update")
+    said = [f"{snapshot.kind} store", counted(snapshot.total, "row")]
     if state == "saved":
         said += [updates, f"as of {_moment(int(snapshot.taken_at))} UTC"]
     else:
@@ -85,7 +86,7 @@ def header(snapshot: Snapshot, state: str, trouble: str = "") -> str:
     badge = f'<span class="sk-badge sk-{state}">{SIGNS[state]} {state}</span>'
     beneath = trouble or snapshot.stopped
     return (
-        f"<div><b>{escape(snapshot.name)}</b> {badge} "
+        f"<div><b>{escape(snapshot.name)}</b> {badge}</div><div>"
         + " · ".join(f"<span>{escape(fact)}</span>" for fact in said)
         + "</div>"
         + (f'<div class="sk-{state}">{escape(beneath)}</div>' if beneath else "")
@@ -105,7 +106,7 @@ def table(snapshot: Snapshot, height_of: int = 0) -> str:
     widths = [MARK, KEY, *[WINDOW] * is_windowed, *[FIELD] * len(names)]
     heads = [_cell("", head="changed"), _cell("key", left=True, head="key")]
     heads += [_cell("window (UTC)", left=True, head="window")] * is_windowed
-    heads += [_cell(name, head=name) for name in names]
+    heads += [_cell(name, name, head=name) for name in names]
     columns = [_column([row.fields.get(name) for row in rows]) for name in names]
     lines = [_line(row, [column[number] for column in columns]) for number, row in enumerate(rows)]
     columns_html = "".join(f'<col style="width:{width}px">' for width in widths)
@@ -128,8 +129,8 @@ def _cell(short: str, whole: str = "", *, left: bool = False, head: str = "") ->
     """Write a cell; what `whole` says can be read by pointing at it."""
     tag = f'th scope="col" aria-label="{escape(head)}"' if head else "td"
     look = ' style="text-align:left"' if left else ""
-    title = f' title="{escape(whole)}"' if whole and whole != short else ""
-    return f"<{tag}{look}{title}>{escape(short)}</{tag[:2]}>"
+    title = f' title="{escape(whole)}"' if whole != short or len(whole) > FITS else ""
+    return f"<{tag}{look}{title if whole else ''}>{escape(short)}</{tag[:2]}>"
 
 
 def _column(values: Sequence[Any]) -> list[str]:
@@ -155,7 +156,8 @@ def _which(snapshot: Snapshot) -> str:
 def _picture(svg: str) -> str:
     """Put an SVG into an image: pages that clean a stranger's HTML let images pass, but take an SVG apart."""
     title = svg.partition("<title>")[2].partition("</title>")[0]
-    data = b64encode(svg.replace("currentColor", READABLE_ANYWHERE).encode()).decode()
+    grey = svg.replace("currentColor", READABLE_ANYWHERE).replace(' opacity=".8"', "")
+    data = b64encode(grey.encode()).decode()
     return f'<img alt="Chart: {title}" src="data:image/svg+xml;base64,{data}">'
 
 

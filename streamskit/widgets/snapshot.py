@@ -7,6 +7,8 @@ from itertools import pairwise
 from typing import Any
 
 from streamskit.interactive import KeyValue, LocalStore, WindowStore
+from streamskit.widgets.chart import counted
+from streamskit.windows import Windowed
 
 LINES, POINTS, BARS = 5, 60, 10
 """How much a chart shows: lines, points in each, bars."""
@@ -46,7 +48,7 @@ class Chart:
 class Snapshot:
     """A store at one moment; `taken_at` and `changed_at` in seconds since 1970, `took` in seconds.
 
-    `counted` has the number of updates at moments of the last seconds; `stopped` says why no more will come.
+    `history` has the number of updates at moments of the last seconds; `stopped` says why no more will come.
     """
 
     name: str
@@ -60,13 +62,13 @@ class Snapshot:
     taken_at: float
     changed_at: float | None
     took: float
-    counted: Sequence[tuple[float, int]]
+    history: Sequence[tuple[float, int]]
     stopped: str = ""
 
     @property
     def rate(self) -> float:
         """Updates a second, over the last seconds."""
-        (since, before), (until, after) = self.counted[0], self.counted[-1]
+        (since, before), (until, after) = self.history[0], self.history[-1]
         return (after - before) / (until - since) if until - since > 0.1 else 0.0
 
 
@@ -89,11 +91,11 @@ def take(
         clock: tells the time, in seconds since 1970.
     """
     began, now, updates = time.perf_counter(), clock(), store.updates
-    counted = _counted(previous, now, updates)
+    history = _history(previous, now, updates)
     asked_the_same = previous is not None and (search, rows) == (previous.search, previous.wanted)
     if previous is not None and asked_the_same and updates == previous.updates:
         calm = [replace(row, changed=False) for row in previous.rows]
-        return replace(previous, rows=calm, taken_at=now, counted=counted, stopped=_stopped(store))
+        return replace(previous, rows=calm, taken_at=now, history=history, stopped=_stopped(store))
     found = _find(store, search, rows)
     shown = [_row(item) for item in found[:rows]]
     before = previous if asked_the_same else None
@@ -109,7 +111,7 @@ def take(
         taken_at=now,
         changed_at=_changed_at(previous, now, updates),
         took=time.perf_counter() - began,
-        counted=counted,
+        history=history,
         stopped=_stopped(store),
     )
 
@@ -139,12 +141,12 @@ def _matches(key: str, search: str) -> bool:
 
 
 def _key(item: KeyValue) -> str:
-    return str(getattr(item.key, "key", item.key))
+    return str(item.key.key if isinstance(item.key, Windowed) else item.key)
 
 
 def _row(item: KeyValue) -> Row:
     fields = item.value if isinstance(item.value, dict) else {"value": item.value}
-    window = (item.key.start, item.key.end) if hasattr(item.key, "start") else None
+    window = (item.key.start, item.key.end) if isinstance(item.key, Windowed) else None
     return Row(_key(item), window, fields)
 
 
@@ -171,7 +173,7 @@ def _chart(
         return _lines(store, found, name, before.chart if before else Chart())
     everything = [(row.key, row.fields[name]) for row in map(_row, found) if is_number(row.fields.get(name))]
     largest = sorted(everything, key=lambda bar: -bar[1])[:BARS]
-    return Chart(f"{name}: the largest of {len(everything):,} keys", bars=largest)
+    return Chart(f"{name}: the largest of {counted(len(everything), 'key')}", bars=largest)
 
 
 def _lines(store: WindowStore, found: Sequence[KeyValue], name: str, before: Chart) -> Chart:
@@ -181,9 +183,11 @@ def _lines(store: WindowStore, found: Sequence[KeyValue], name: str, before: Cha
     keys = {**before.keys, **{key: raw for key, raw in _keys(found) if key not in before.keys}}
     lines: dict[str, list[tuple[int, float]]] = {}
     for key, raw in keys.items():
+        if len(lines) == LINES:
+            break
         windows = _fields_of(store.fetch(raw, newest - step * (POINTS - 1), newest))
         points = [(start, fields[name]) for start, fields in windows if is_number(fields.get(name))]
-        if points and len(lines) < LINES:
+        if points:
             lines[key] = points[-POINTS:]
     gaps = [two - one for points in lines.values() for (one, _), (two, _) in pairwise(points)]
     drawn = dict(sorted(lines.items()))
@@ -199,9 +203,9 @@ def _fields_of(windows: Iterable[tuple[int, Any]]) -> Iterable[tuple[int, Mappin
     return ((start, value if isinstance(value, dict) else {"value": value}) for start, value in windows)
 
 
-def _counted(previous: Snapshot | None, now: float, updates: int) -> list[tuple[float, int]]:
+def _history(previous: Snapshot | None, now: float, updates: int) -> list[tuple[float, int]]:
     """Return the counts of the last seconds and this one; the last before them stays, to count from."""
-    counts = list(previous.counted) if previous else []
+    counts = list(previous.history) if previous else []
     while len(counts) > 1 and counts[1][0] < now - RATE_OVER:
         counts.pop(0)
     return [*counts, (now, updates)]

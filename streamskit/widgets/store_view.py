@@ -75,6 +75,7 @@ class StoreView(widgets.VBox):
                 self._keep()
             except Exception as failure:
                 self._complain(f"The store could not be read: {failure}. The next refresh tries again.")
+            self._listen_beside_the_cells()
 
     def get_state(self, key: Any = None, drop_defaults: bool = False) -> dict[str, Any]:
         """Return what a page has to know; one that loads anew begins to count its views at 0."""
@@ -91,6 +92,12 @@ class StoreView(widgets.VBox):
             self._header.value = page.notice(trouble)
         else:
             self._header.value = page.part(page.header(self._snapshot, "failed", trouble))
+
+    def _listen_beside_the_cells(self) -> None:
+        """Let the controls be heard while a cell runs."""
+        for widget in (self, self._search, self._every, self._pause):
+            # JupyterLab speaks to a thread beside the cells; ipykernel would send the message to who wrote here last.
+            getattr(widget.comm, "__dict__", {}).pop("_reply_subshell_id", None)
 
     @property
     def _state(self) -> str:

@@ -144,11 +144,17 @@ def test_a_missing_topic_is_named_before_anything_starts(broker: Broker, run: Ru
         run(count_by_key(f"{name}-in", f"{name}-out"))
 
 
-def test_a_second_application_with_the_same_id_is_refused(broker: Broker, run: Run, name: str) -> None:
+def test_a_second_application_with_the_same_id_is_refused(broker: Broker, run: Run, name: str, state_dir: Path) -> None:
     broker.create_topics(f"{name}-in", f"{name}-out")
-    run(count_by_key(f"{name}-in", f"{name}-out"))
-    with pytest.raises(StreamsError, match="is running already"):
+    first = run(count_by_key(f"{name}-in", f"{name}-out"))
+    with pytest.raises(StreamsError, match=rf"is running already, in this process: KafkaStreams.running\['{name}'\]"):
         run(count_by_key(f"{name}-in", f"{name}-out"))
+    other = KafkaStreams(first.topology, name, broker.bootstrap_servers, state_dir=state_dir)
+    with pytest.raises(StreamsError, match="is running already"):
+        other.clean_up()
+    assert KafkaStreams.running[name] is first
+    KafkaStreams.running[name].close()
+    run(count_by_key(f"{name}-in", f"{name}-out"))
 
 
 def test_an_unreadable_record_stops_the_application_and_names_the_source(broker: Broker, run: Run, name: str) -> None:
