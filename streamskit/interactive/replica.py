@@ -36,6 +36,7 @@ class Replica:
         self._stopping.set()
         if self._thread.is_alive():
             self._thread.join(10)
+        self._say_stopped("The application is closed; these are the last values it had.")
 
     def wait_for(self, offsets: Offsets, deadline: float) -> None:
         """Wait until the stores hold all updates before the given offsets.
@@ -75,8 +76,13 @@ class Replica:
                 self._take(consumer, consumer.poll(timeout_ms=100))
         except Exception as failure:
             self._failure = failure
+            self._say_stopped(f"No more updates come: the changelog could not be read ({failure}).")
         finally:
             consumer.close()
+
+    def _say_stopped(self, why: str) -> None:
+        for store in self._stores.values():
+            store.stopped = store.stopped or why
 
     def _take(self, consumer: KafkaConsumer, batches: dict[TopicPartition, list[Any]]) -> None:
         if not batches:

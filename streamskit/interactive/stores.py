@@ -1,8 +1,12 @@
 """Local copies of state stores, filled from their changelogs and read by queries."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
+from functools import cache
+from heapq import merge, nsmallest
+from itertools import islice, repeat
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import pandas as pd
@@ -32,13 +36,15 @@ class Partition:
 class LocalStore:
     """What all local stores share: rows by partition, written by one thread and read by any.
 
-    A row's value stays in its bytes until somebody asks for it.
+    A row's value stays in its bytes until somebody asks for it. `updates` counts what was taken in; `stopped` says why
+    no more will come, and is empty while more may.
     """
 
     def __init__(self, store: Store) -> None:
         self.name = store.name
         self.kind = store.kind
         self.updates = 0
+        self.stopped = ""
         self._store = store
         self._partitions: dict[int, Partition] = {}
         self._changing = threading.Lock()
@@ -69,6 +75,21 @@ class LocalStore:
         """Return every row, partition by partition, in the order of the keys' bytes. Mirrors the stores' `all()`."""
         return list(self._read(None, None))
 
+    def peek(self, rows: int, wanted: Callable[[Any], bool] | None = None) -> list[KeyValue]:
+        """Return a few rows to look at: the first by key, or the newest windows; only their values are decoded.
+
+        Args:
+            rows: how many at most.
+            wanted: says of a key (without its window) whether its rows may be among them; all may when not given.
+
+        >>> streams.store("counts").peek(2, lambda key: key.startswith("K"))
+        [KeyValue(key='KO', value=42), KeyValue(key='KR', value=7)]
+        """
+        is_wanted = cache(lambda key: wanted is None or wanted(self._store.key.deserialize(key)))
+        with self._changing:
+            found = [(row, partition.rows[row][0]) for row, partition in self._first(rows, is_wanted)]
+        return [KeyValue(self._decode_key(row), self._store.value.deserialize(value)) for row, value in found]
+
     def to_pandas(self) -> pd.DataFrame:
         """Return every row as a data frame: the key (and its window), the value's fields, the last update's time."""
         records = []
@@ -78,6 +99,11 @@ class LocalStore:
             record |= decoded if isinstance(decoded, dict) else {"value": decoded}
             records.append(record | {"timestamp": timestamp})
         return pd.DataFrame.from_records(records)
+
+    def _first(self, rows: int, is_wanted: Callable[[bytes], bool]) -> Iterable[tuple[Any, Partition]]:
+        """Return the rows to look at first, each with its partition."""
+        partitions = (zip(each.rows, repeat(each)) for each in self._partitions.values())
+        return islice((pair for pair in merge(*partitions, key=itemgetter(0)) if is_wanted(pair[0])), rows)
 
     def _row(self, key: bytes) -> Any:
         return key
@@ -173,6 +199,18 @@ class WindowStore(LocalStore):
             for row, (value, _) in self._snapshot(None, None)
             if first <= row[1] <= last
         ]
+
+    def _first(self, rows: int, is_wanted: Callable[[bytes], bool]) -> Iterable[tuple[Any, Partition]]:
+        newest = max((partition.stream_time for partition in self._partitions.values()), default=0)
+        reach, found = self._size, list[tuple[Any, Partition]]()
+        # Comparing the starts of all windows is quick, sorting them is not: go back only as far as it takes.
+        while len(found) < rows and reach < 10 * (self._retention + self._size):
+            found = []
+            for partition in self._partitions.values():
+                since = max(newest - reach, partition.stream_time - self._retention + 1)
+                found += [(row, partition) for row in partition.rows if row[1] >= since and is_wanted(row[0])]
+            reach *= 10
+        return nsmallest(rows, found, key=lambda pair: (-pair[0][1], pair[0][0]))
 
     def _row(self, key: bytes) -> tuple[bytes, int]:
         return key[:-12], int.from_bytes(key[-12:-4], "big", signed=True)

@@ -265,6 +265,8 @@ class KafkaStreams:
 
     def _stop_failed(self, failure: StreamsError) -> None:
         self._failure = self._failure or failure
+        for store in self._stores.values():
+            store.stopped = store.stopped or str(self._failure)
         if not self._states.move(State.PENDING_ERROR):
             return
         for _, query in self._queries:

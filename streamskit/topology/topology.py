@@ -5,7 +5,7 @@ from types import MappingProxyType
 
 from streamskit.errors import TopologyError
 from streamskit.topology.description import describe
-from streamskit.topology.diagram import draw
+from streamskit.topology.diagram import as_html, draw
 from streamskit.topology.nodes import Node, Sink, Source, Store
 
 
@@ -85,5 +85,5 @@ class Topology:
         """Return the topology as an SVG picture."""
         return draw(self.sub_topologies())
 
-    def _repr_svg_(self) -> str:
-        return self.diagram()
+    def _repr_html_(self) -> str:
+        return as_html(self.sub_topologies())

@@ -95,7 +95,7 @@ def take(
     asked_the_same = previous is not None and (search, rows) == (previous.search, previous.wanted)
     if previous is not None and asked_the_same and updates == previous.updates:
         calm = [replace(row, changed=False) for row in previous.rows]
-        return replace(previous, rows=calm, taken_at=now, history=history, stopped=_stopped(store))
+        return replace(previous, rows=calm, taken_at=now, history=history, stopped=store.stopped)
     found = _find(store, search, rows)
     shown = [_row(item) for item in found[:rows]]
     before = previous if asked_the_same else None
@@ -112,7 +112,7 @@ def take(
         changed_at=_changed_at(previous, now, updates),
         took=time.perf_counter() - began,
         history=history,
-        stopped=_stopped(store),
+        stopped=store.stopped,
     )
 
 
@@ -128,10 +128,8 @@ def is_number(value: Any) -> bool:
 
 def _find(store: LocalStore, search: str, rows: int) -> list[KeyValue]:
     """Return the rows to show: the newest windows, or the first keys of all that match."""
-    found = [item for item in store.all() if _matches(_key(item), search)]
-    if isinstance(store, WindowStore):
-        return sorted(found, key=lambda item: (-item.key.start, str(item.key.key)))[:rows]
-    return found[: max(rows, READ_AT_MOST)]
+    count = rows if isinstance(store, WindowStore) else max(rows, READ_AT_MOST)
+    return store.peek(count, (lambda key: _matches(str(key), search)) if search else None)
 
 
 def _matches(key: str, search: str) -> bool:
@@ -215,7 +213,3 @@ def _changed_at(previous: Snapshot | None, now: float, updates: int) -> float | 
     if previous is None:
         return None
     return now if updates != previous.updates else previous.changed_at
-
-
-def _stopped(store: LocalStore) -> str:
-    return str(getattr(store, "stopped", ""))

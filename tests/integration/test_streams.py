@@ -164,6 +164,7 @@ def test_an_unreadable_record_stops_the_application_and_names_the_source(broker:
     with pytest.raises(StreamsError, match=rf"KSTREAM-SOURCE-0000000000 .*'{name}-trades'"):
         streams.await_processed()
     assert streams.state is State.ERROR
+    assert f"'{name}-trades'" in streams.store("trade-aggregates").stopped
 
 
 def test_a_failing_function_is_named_with_its_node_and_line(broker: Broker, run: Run, name: str) -> None:

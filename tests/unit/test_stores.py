@@ -72,3 +72,34 @@ def test_a_store_becomes_a_data_frame_with_a_column_for_each_field() -> None:
 def test_a_key_that_is_none_is_refused() -> None:
     with pytest.raises(ValueError, match="no row with the key None"):
         window_store().fetch(None, 0)
+
+
+def test_a_peek_at_a_key_value_store_returns_the_first_keys_of_all_partitions() -> None:
+    store = KeyValueStore(Store("counts", "key-value", Serdes.string(), Serdes.long()))
+    for number, key in enumerate((b"d", b"a", b"c", b"b")):
+        store.apply(key, struct.pack(">q", number), 0, partition=number % 2)
+    assert store.peek(3) == [("a", 1), ("b", 3), ("c", 2)]
+    assert store.peek(2, lambda key: key > "b") == [("c", 2), ("d", 0)]
+
+
+def test_a_peek_at_a_window_store_returns_the_newest_windows_however_far_back() -> None:
+    store = window_store(retention=86_400_000)
+    for key, start, partition in (("KO", 0, 0), ("IBM", 80_000_000, 1), ("KO", 80_001_000, 0), ("AAPL", 80_001_000, 1)):
+        put(store, key, start, start, partition)
+    windows = [(row.key.key, row.key.start) for row in store.peek(3)]
+    assert windows == [("AAPL", 80_001_000), ("KO", 80_001_000), ("IBM", 80_000_000)]
+    assert [row.key.start for row in store.peek(5, lambda key: key == "KO")] == [80_001_000, 0]
+
+
+def test_a_peek_sees_no_window_that_is_gone() -> None:
+    store = window_store(retention=10_000)
+    for start in (0, 5_000, 10_000):
+        put(store, "KO", start, start)
+    assert [row.key.start for row in store.peek(9)] == [10_000, 5_000]
+
+
+def test_a_peek_decodes_only_what_it_returns() -> None:
+    store = KeyValueStore(Store("counts", "key-value", Serdes.string(), Serdes.long()))
+    store.apply(b"a", struct.pack(">q", 1), 0)
+    store.apply(b"b", b"not a long", 0)
+    assert store.peek(1) == [("a", 1)]

@@ -35,9 +35,9 @@ class CountingStore(KeyValueStore):
 
     reads = 0
 
-    def all(self) -> list[KeyValue]:
+    def peek(self, rows: int, wanted: Callable[[Any], bool] | None = None) -> list[KeyValue]:
         self.reads += 1
-        return super().all()
+        return super().peek(rows, wanted)
 
 
 def trades() -> WindowStore:
@@ -421,7 +421,7 @@ def test_another_refresh_rate_holds_from_then_on(shown: Any) -> None:
 def test_a_view_of_a_closed_application_says_so_and_looks_no_more(shown: Any) -> None:
     store = counts(a=1)
     view = shown(StoreView(store, refresh="50 ms"))
-    store.stopped = "The application 'trades-app' is closed."  # type: ignore[attr-defined,unused-ignore]
+    store.stopped = "The application 'trades-app' is closed."
     eventually(lambda: not is_looking(view))
     assert "■ stopped" in view._header.value
     assert "The application &#x27;trades-app&#x27; is closed." in view._header.value
