@@ -51,6 +51,8 @@ WHERE = {
 
 _MODULES = {name: module for module, names in WHERE.items() for name in names}
 
+__all__ = [*_MODULES]
+
 
 def __getattr__(name: str) -> Any:
     # Names are fetched when they are asked for, so that the doctor runs even where Spark or pandas is broken.

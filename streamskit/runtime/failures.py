@@ -47,28 +47,36 @@ def _unreadable(plan: Plan, text: str) -> StreamsError:
 
 
 def _nodes_of(failure: Exception, plan: Plan) -> tuple[list[Node], str]:
-    """Find the nodes whose functions hold the line that Spark blames: several where they share a line."""
-    for place in _blamed_lines(failure):
-        filename, _, number = place.rpartition(":")
-        if not number.isdigit():
-            continue
-        nodes = [
-            node for node in plan.nodes if any(_holds(function, filename, int(number)) for function in node.functions)
-        ]
-        if nodes:
-            return nodes, f"{file_label(filename)} line {number}"
+    """Find the nodes whose functions hold a line that Spark blames: several where that is all one can say."""
+    for filename, line in _blamed_lines(failure):
+        for node in plan.nodes:
+            holding = [function for function in node.functions if _holds(function, filename, line)]
+            if holding:
+                nodes = [other for other in plan.nodes if any(_holds(f, filename, line) for f in other.functions)]
+                return nodes, f"{file_label(_code(holding[0]).co_filename)} line {line}"
     return [], ""
 
 
-def _blamed_lines(failure: Exception) -> list[str]:
-    found = re.findall(r"was called from\s*\n\s*(\S+:\d+)", str(failure))
+def _blamed_lines(failure: Exception) -> list[tuple[str | None, int]]:
+    """Return the lines in Spark's message, as file and number; in a notebook it names no file."""
     contexts = failure.getQueryContext() if isinstance(failure, PySparkException) else []
-    return found + [context.callSite() for context in contexts if hasattr(context, "callSite")]
+    places = [context.callSite() for context in contexts if hasattr(context, "callSite")]
+    text = "\n".join([str(failure), *places])
+    # Spark counts cells by the one that runs now, which is start() and not the one where the function was written.
+    in_cells = [(None, int(number)) for number in re.findall(r"line (\d+) in cell \[\d+\]", text)]
+    in_files = [(name, int(number)) for name, number in re.findall(r"^(\S+):(\d+)$", text, re.M)]
+    return [*in_files, *in_cells]
 
 
-def _holds(function: Callable[..., Any], filename: str, line: int) -> bool:
-    code = getattr(inspect.unwrap(function), "__code__", None)
-    return code is not None and code.co_filename == filename and line in {number for *_, number in code.co_lines()}
+def _holds(function: Callable[..., Any], filename: str | None, line: int) -> bool:
+    code = _code(function)
+    return (
+        code is not None and filename in (None, code.co_filename) and line in {number for *_, number in code.co_lines()}
+    )
+
+
+def _code(function: Callable[..., Any]) -> Any:
+    return getattr(inspect.unwrap(function), "__code__", None)
 
 
 def _place(node: Node) -> str:

@@ -184,3 +184,28 @@ def test_a_store_that_does_not_exist_is_refused_by_name(broker: Broker, run: Run
     streams = run(count_by_key(f"{name}-in", f"{name}-out"))
     with pytest.raises(InvalidStateStoreError, match=r"no store 'count' to query.*its stores are: counts"):
         streams.store("count")
+
+
+def test_a_failing_function_is_named_in_a_notebook_too(broker: Broker, name: str, state_dir: Path) -> None:
+    import nbformat
+    from nbclient import NotebookClient
+    from nbclient.exceptions import CellExecutionError
+
+    broker.create_topics(f"{name}-in", f"{name}-out")
+    broker.produce(f"{name}-in", [("k", 0)])
+    cells = [
+        "from streamskit import KafkaStreams, Serdes, StreamsBuilder",
+        f"""builder = StreamsBuilder()
+numbers = builder.stream("{name}-in", value=Serdes.long())
+numbers.filter(lambda v: v < 9).map_values(
+    lambda v: 100 / v
+).to("{name}-out")""",
+        f"""streams = KafkaStreams(builder.build(), "{name}", "{broker.bootstrap_servers}", state_dir="{state_dir}")
+streams.start()
+streams.await_processed()""",
+    ]
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
+    with pytest.raises(
+        CellExecutionError, match=r"KSTREAM-MAPVALUES-0000000002 .*at In\[2\] line 4: \[DIVIDE_BY_ZERO\]"
+    ):
+        NotebookClient(notebook, timeout=120, kernel_name="python3").execute()

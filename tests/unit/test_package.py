@@ -9,6 +9,7 @@ def test_every_public_name_can_be_imported() -> None:
         for name in names:
             assert getattr(streamskit, name).__name__ == name
             assert name in dir(streamskit)
+            assert name in streamskit.__all__
 
 
 def test_importing_the_package_alone_loads_neither_spark_nor_pandas() -> None:
