@@ -64,7 +64,7 @@ $(READY): pyproject.toml constraints.txt
 	echo "Making $(VENV) with $$($$found --version) ..."; \
 	$$found -m venv --clear $(VENV)
 	@echo 'Installing the packages of the course (1.6 GB on disk; about a minute on a fast line, once) ...'
-	@quiet=; if $(PYTHON_IN_VENV) -c 'import streamskit' 2>/dev/null; then quiet=-q; fi; \
+	@quiet=; if $(PYTHON_IN_VENV) -c 'import importlib.metadata as m; m.version("streamskit")' 2>/dev/null; then quiet=-q; fi; \
 	$(PYTHON_IN_VENV) -m pip install $$quiet --disable-pip-version-check -c constraints.txt -e '.[course,test]'
 	@touch $(READY)
 	@echo 'The Python environment is ready.'

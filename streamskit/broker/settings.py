@@ -33,6 +33,8 @@ TEACHING_SETTINGS: dict[str, str] = {
     # records of a course have timestamps of years ago, which retention by time would delete within minutes
     "log.retention.ms": "-1",
     "log.retention.check.interval.ms": "5000",
+    # ... or of years to come, which Kafka would refuse from an hour on
+    "log.message.timestamp.after.max.ms": str(2**63 - 1),
 }
 
 LOGGING = """\

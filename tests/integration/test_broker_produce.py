@@ -41,6 +41,12 @@ def test_a_record_without_a_timestamp_gets_the_present(broker: Broker, topic: st
     assert before <= broker.consume(topic)["timestamp"][0] <= int(time.time() * 1000)
 
 
+def test_a_record_may_come_from_next_year(broker: Broker, topic: str) -> None:
+    in_a_year = int(time.time() * 1000) + 365 * 86_400_000
+    broker.produce(topic, [("k", "v", in_a_year)])
+    assert broker.consume(topic)["timestamp"].to_list() == [in_a_year]
+
+
 def test_keys_go_to_the_partitions_that_kafkas_murmur2_gives_them(broker: Broker, name: str) -> None:
     broker.create_topics(name, partitions=3)
     # from org.apache.kafka.common.utils.Utils.murmur2, as its own test has them
