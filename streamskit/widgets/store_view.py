@@ -131,8 +131,8 @@ class StoreView(widgets.VBox):
         self.refresh()
         live = super()._repr_mimebundle_(**kwargs)
         live.pop("text/plain", None)
-        display(live, raw=True)  # type: ignore[no-untyped-call]
-        self._kept = display(self._page(), raw=True, display_id=True)  # type: ignore[no-untyped-call]
+        display(live, raw=True)
+        self._kept = display(self._page(), raw=True, display_id=True)
         self._kept_at = time.monotonic()
         self._pulse.start()
 
@@ -144,7 +144,7 @@ class StoreView(widgets.VBox):
         """Bring the page that a saved notebook shows up to date, now and then."""
         if self._kept and (self._state != "live" or time.monotonic() - self._kept_at > KEEP_EVERY):
             self._kept_at = time.monotonic()
-            self._kept.update(self._page(), raw=True)  # type: ignore[no-untyped-call]
+            self._kept.update(self._page(), raw=True)
 
     def _build(self, interval: int) -> None:
         self._search = widgets.Text(
