@@ -117,7 +117,7 @@ class EmbeddedBroker(Broker):
 
     def pause(self) -> None:
         """Freeze the broker (SIGSTOP): it keeps its connections and answers nothing until `resume()`."""
-        self._running_process("paused").suspend()
+        java_process.freeze(self._running_process("paused"))
 
     def resume(self) -> None:
         """Let a paused broker go on (SIGCONT)."""

@@ -23,6 +23,7 @@ JVM_OPTIONS = ["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Djava.awt.headle
 FORMAT_SECONDS = 60.0
 TERM_SECONDS = 10.0
 KILL_SECONDS = 10.0
+FREEZE_SECONDS = 5.0
 LEAST_FREE_BYTES = 100 * 1024 * 1024
 
 
@@ -183,3 +184,11 @@ def _gone(process: psutil.Process, seconds: float) -> bool:
     with contextlib.suppress(psutil.TimeoutExpired, psutil.NoSuchProcess):
         process.wait(timeout=0)
     return ended
+
+
+def freeze(process: psutil.Process) -> None:
+    """Stop a process with SIGSTOP and return when it stands still: its threads hear of it one after the other."""
+    process.suspend()
+    deadline = time.monotonic() + FREEZE_SECONDS
+    while process.status() != psutil.STATUS_STOPPED and time.monotonic() < deadline:
+        time.sleep(0.01)

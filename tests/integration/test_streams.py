@@ -96,6 +96,10 @@ def test_an_application_goes_on_where_it_stopped(broker: Broker, run: Run, name:
     second = run(count_by_key(f"{name}-in", f"{name}-out"))
     second.await_processed()
     assert dict(second.store("counts").all()) == {"a": 2, "b": 1}
+    second.close()
+    third = run(count_by_key(f"{name}-in", f"{name}-out"))
+    third.await_processed("20 seconds")  # nothing new has come, and that is known at once
+    assert dict(third.store("counts").all()) == {"a": 2, "b": 1}
 
 
 def test_clean_up_makes_an_application_start_over(broker: Broker, run: Run, name: str, state_dir: Path) -> None:
