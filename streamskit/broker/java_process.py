@@ -189,6 +189,4 @@ def _gone(process: psutil.Process, seconds: float) -> bool:
 def freeze(process: psutil.Process) -> None:
     """Stop a process with SIGSTOP and return when it stands still: its threads hear of it one after the other."""
     process.suspend()
-    deadline = time.monotonic() + FREEZE_SECONDS
-    while process.status() != psutil.STATUS_STOPPED and time.monotonic() < deadline:
-        time.sleep(0.01)
+    wait_until(lambda: process.status() == psutil.STATUS_STOPPED, FREEZE_SECONDS)
