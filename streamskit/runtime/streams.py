@@ -123,9 +123,12 @@ class KafkaStreams:
         self._states.move(State.RUNNING)
 
     def close(self, timeout: Duration = "30 seconds") -> bool:
-        """Stop the queries after the batch they are in, and the filling of stores; return whether that met the timeout.
+        """Stop the queries and the filling of the stores, and return whether that met the timeout.
 
-        A closed application keeps its stores as they were, and its work is kept for the next start.
+        A closed application keeps its stores as they were. The next start goes on after the last whole micro-batch; one
+        that is under way now is run again then.
+
+        Mirrors `KafkaStreams#close`.
         """
         began = time.monotonic()
         if self.state is State.CREATED:
