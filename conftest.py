@@ -1,0 +1,16 @@
+"""For tests and notebooks alike: a broker that they have started does not outlive them."""
+
+import pytest
+
+from streamskit.broker import find_shared_broker, stop_shared_broker
+
+_running_before = pytest.StashKey[bool]()
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    session.config.stash[_running_before] = find_shared_broker() is not None
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    if not session.config.stash[_running_before]:
+        stop_shared_broker()
