@@ -48,9 +48,8 @@ class StreamsBuilder:
                         f"Topic '{topic}' is already read by {source.name} ({source.written_at}): keep that stream "
                         "in a variable and use it twice."
                     )
-        source = self._add(
-            Source, "KSTREAM-SOURCE", (), key or Serdes.string(), value or Serdes.string(), topics=tuple(topics)
-        )
+        name = self._name("KSTREAM-SOURCE")
+        source = self._add(Source, name, (), key or Serdes.string(), value or Serdes.string(), topics=topics)
         return KStream(self, source)
 
     def build(self) -> Topology:
@@ -72,13 +71,12 @@ class StreamsBuilder:
     def _add(
         self,
         kind: Callable[..., Node],
-        operator: str,
+        name: str,
         parents: tuple[str, ...],
         key: Serde,
         value: Serde,
         **details: Any,
     ) -> Any:
-        name = details.pop("name", None) or self._name(operator)
         node = kind(name, parents, key, value, written_at(), **details)
         self._nodes.append(node)
         return node

@@ -127,23 +127,6 @@ def call(function: Callable[..., Any], arguments: list[Column], what: str) -> Co
     return _as_column(result, what)
 
 
-def pair(function: Callable[..., Any], arguments: list[Column], what: str) -> tuple[Column, Column]:
-    """Call a function that returns a new key and value, and return both as Columns.
-
-    Raises:
-        TopologyError: it returned anything but a pair, or made a mistake that can be seen now.
-    """
-    try:
-        result = function(*_accepted(function, arguments))
-    except Exception as mistake:
-        raise TopologyError(f"{what}: {_explain(mistake)}") from mistake
-    if not isinstance(result, tuple) or len(result) != 2:
-        raise TopologyError(
-            f"{what}: the function returned {_kind(result)}, and must return a pair: lambda k, v: (new_key, new_value)."
-        )
-    return _as_column(result[0], what), _as_column(result[1], what)
-
-
 def result_type(column: Column, inputs: dict[str, T.DataType], what: str, aggregate: bool = False) -> T.DataType:
     """Return the Spark type of `column` over a row with the named inputs.
 

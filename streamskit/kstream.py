@@ -81,7 +81,7 @@ class Handle:
 
     def _after(self, kind: Callable[..., Node], name: str, value: Serde, **details: Any) -> Any:
         key = details.pop("key", self._node.key)
-        return self._builder._add(kind, "", (self._node.name,), key, value, name=name, **details)
+        return self._builder._add(kind, name, (self._node.name,), key, value, **details)
 
 
 class KStream(Handle):

@@ -1,6 +1,6 @@
 """From a sub-topology to one streaming DataFrame whose rows are Kafka records to write."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from pyspark.sql import Column, DataFrame
@@ -49,6 +49,10 @@ class Plan:
     def changelog(self, store: Store) -> str:
         """Return the name of the topic that holds a store's updates, as Kafka Streams names it."""
         return f"{self.application_id}-{store.name}-changelog"
+
+    def tasks(self, partitions: Mapping[str, int]) -> int:
+        """Return how many tasks the query has, given the partitions of each topic: one for each it reads."""
+        return max(partitions[topic] for source in self.sources for topic in source.topics)
 
     def windowed_topics(self) -> dict[str, int]:
         """Return the topics whose keys end in bytes that are not the key, and how many those are.

@@ -7,7 +7,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from streamskit import columns
-from streamskit.serdes import LONG, Serde
+from streamskit.serdes import Serde, Serdes
 from streamskit.topology import Node, Source, Store
 
 TIMESTAMP_HEADER = "streamskit-timestamp"
@@ -86,7 +86,7 @@ def changelog_key(record: Record, store: Store) -> Column:
     """
     if store.windows is None:
         return store.key.to_bytes(record.key)
-    return F.concat(store.key.to_bytes(record.key["key"]), LONG.to_bytes(record.key["start"]), F.lit(bytes(4)))
+    return F.concat(Serdes.time_windowed(store.key, store.windows.size).to_bytes(record.key), F.lit(bytes(4)))
 
 
 HEADERS = "array<struct<key: string, value: binary>>"

@@ -49,11 +49,12 @@ def _unreadable(plan: Plan, text: str) -> StreamsError:
 def _nodes_of(failure: Exception, plan: Plan) -> tuple[list[Node], str]:
     """Find the nodes whose functions hold a line that Spark blames: several where that is all one can say."""
     for filename, line in _blamed_lines(failure):
-        for node in plan.nodes:
-            holding = [function for function in node.functions if _holds(function, filename, line)]
-            if holding:
-                nodes = [other for other in plan.nodes if any(_holds(f, filename, line) for f in other.functions)]
-                return nodes, f"{file_label(_code(holding[0]).co_filename)} line {line}"
+        holding = [
+            (node, function) for node in plan.nodes for function in node.functions if _holds(function, filename, line)
+        ]
+        if holding:
+            file = file_label(_code(holding[0][1]).co_filename)
+            return [node for node, _ in holding], f"{file} line {line}"
     return [], ""
 
 

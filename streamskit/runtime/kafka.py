@@ -52,8 +52,8 @@ class KafkaTopics:
         windowed = ",".join(
             f"{topic}:{suffix}:{self.partitions[topic]}" for topic, suffix in plan.windowed_topics().items()
         )
-        tasks = max(self.partitions[topic] for source in plan.sources for topic in source.topics)
-        with settings(self.spark, SETTINGS | {"spark.sql.shuffle.partitions": str(tasks)}):
+        tasks = str(plan.tasks(self.partitions))
+        with settings(self.spark, SETTINGS | {"spark.sql.shuffle.partitions": tasks}):
             return (
                 plan.outputs(self.read)
                 .writeStream.format("kafka")

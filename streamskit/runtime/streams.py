@@ -74,9 +74,10 @@ class KafkaStreams:
         self._plans = plan(topology, application_id)
         self._queries: list[tuple[Plan, StreamingQuery]] = []
         self._stores = {store.name: local_store(store) for store in topology.stores.values()}
-        self._replica = Replica(
-            bootstrap_servers, {self._changelog(name): store for name, store in self._stores.items()}
-        )
+        self._changelogs = {
+            plan_.changelog(store): self._stores[store.name] for plan_ in self._plans for store in plan_.stores
+        }
+        self._replica = Replica(bootstrap_servers, self._changelogs)
         self._states = StateMachine()
         self._lock = FileLock(str(self._folder) + ".lock")
         self._failure: StreamsError | None = None
@@ -160,9 +161,8 @@ class KafkaStreams:
 
     def _forget(self) -> None:
         shutil.rmtree(self._folder, ignore_errors=True)
-        made = [topic for topic in map(self._changelog, self._stores) if topic in self._brokers.topics()]
-        if made:
-            self._brokers.delete_topics(*made)
+        if self._changelogs:
+            self._brokers.delete_topics(*self._changelogs, missing_ok=True)
 
     def await_processed(self, timeout: Duration = "60 seconds") -> None:
         """Wait until all that is in the source topics now is processed, and its outputs and store updates can be seen.
@@ -249,7 +249,7 @@ class KafkaStreams:
                 f"Create them before start(): broker.create_topics({names}, partitions=4)."
             )
         for plan_ in self._plans:
-            tasks = max(partitions[topic] for source in plan_.sources for topic in source.topics)
+            tasks = plan_.tasks(partitions)
             for changelog in map(plan_.changelog, plan_.stores):
                 if changelog not in partitions:
                     self._brokers.create_topics(changelog, partitions=tasks, config=CHANGELOG_CONFIG)
@@ -303,12 +303,9 @@ class KafkaStreams:
             del self.running[self.application_id]
         self._lock.release()
 
-    def _changelog(self, store_name: str) -> str:
-        return f"{self.application_id}-{store_name}-changelog"
-
     def _changelog_ends(self) -> dict[TopicPartition, int]:
         return {
             TopicPartition(topic, partition): offset
-            for topic in map(self._changelog, self._stores)
+            for topic in self._changelogs
             for partition, offset in self._brokers.end_offsets(topic).items()
         }

@@ -5,6 +5,7 @@ from pyspark.sql import functions as F
 
 from streamskit.broker.base import Broker
 from streamskit.datasets import NEW_YEAR, SYMBOLS
+from streamskit.lowering.records import TIMESTAMP_HEADER
 from streamskit.runtime.kafka import STAMP
 
 TRADES_PER_SECOND = 1_000
@@ -28,7 +29,7 @@ def load_trades(spark: SparkSession, broker: Broker, topic: str, count: int, par
             .alias("value"),
             F.array(
                 F.struct(
-                    F.lit("streamskit-timestamp").alias("key"),
+                    F.lit(TIMESTAMP_HEADER).alias("key"),
                     timestamp.cast("string").cast("binary").alias("value"),
                 )
             ).alias("headers"),
