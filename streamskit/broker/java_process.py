@@ -65,8 +65,7 @@ class DataFolder:
 
     def format(self) -> None:
         """Prepare the folder with Kafka's own tool; costs about half a second, once."""
-        new_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
-        tool = ["kafka.tools.StorageTool", "format", "-t", new_id, "-c", str(self.properties)]
+        tool = ["kafka.tools.StorageTool", "format", "-t", new_cluster_id(), "-c", str(self.properties)]
         try:
             done = subprocess.run(
                 _java("-Xmx128m") + tool,
@@ -118,6 +117,13 @@ class DataFolder:
         console = " ".join(self.console.read_text(errors="replace").split("\n")[:2])
         candidates = exceptions[-1:] or errors[-1:] or [console]
         return candidates[0].strip() or "Java wrote nothing"
+
+
+def new_cluster_id() -> str:
+    """Return a random id as Kafka writes them: 22 letters, of which the first is no dash."""
+    while (made := base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")).startswith("-"):
+        pass  # Kafka's tool would take it for an option
+    return made
 
 
 def await_ready(folder: DataFolder, process: psutil.Process, port: int, seconds: float) -> None:
