@@ -4,7 +4,9 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from streamskit.branching import BranchedKStream as BranchedKStream
     from streamskit.builder import StreamsBuilder as StreamsBuilder
+    from streamskit.cogrouped import CogroupedKStream as CogroupedKStream
     from streamskit.environment.doctor import doctor as doctor
     from streamskit.errors import BrokerError as BrokerError
     from streamskit.errors import InvalidStateStoreError as InvalidStateStoreError
@@ -12,24 +14,36 @@ if TYPE_CHECKING:
     from streamskit.errors import StreamsError as StreamsError
     from streamskit.errors import StreamsKitError as StreamsKitError
     from streamskit.errors import TopologyError as TopologyError
-    from streamskit.kstream import KGroupedStream as KGroupedStream
+    from streamskit.grouped import KGroupedStream as KGroupedStream
+    from streamskit.grouped import SessionWindowedKStream as SessionWindowedKStream
+    from streamskit.grouped import TimeWindowedKStream as TimeWindowedKStream
+    from streamskit.grouped_table import KGroupedTable as KGroupedTable
     from streamskit.kstream import KStream as KStream
-    from streamskit.kstream import Materialized as Materialized
-    from streamskit.kstream import TimeWindowedKStream as TimeWindowedKStream
+    from streamskit.ktable import GlobalKTable as GlobalKTable
     from streamskit.ktable import KTable as KTable
+    from streamskit.options import BufferConfig as BufferConfig
+    from streamskit.options import EmitStrategy as EmitStrategy
+    from streamskit.options import Materialized as Materialized
+    from streamskit.options import Suppressed as Suppressed
     from streamskit.runtime import KafkaStreams as KafkaStreams
     from streamskit.runtime import State as State
     from streamskit.serdes import Serde as Serde
     from streamskit.serdes import Serdes as Serdes
     from streamskit.testing import TopologyTestDriver as TopologyTestDriver
+    from streamskit.timestamps import TimestampExtractor as TimestampExtractor
     from streamskit.topology import Topology as Topology
+    from streamskit.windows import JoinWindows as JoinWindows
+    from streamskit.windows import SessionWindows as SessionWindows
+    from streamskit.windows import SlidingWindows as SlidingWindows
     from streamskit.windows import TimeWindows as TimeWindows
     from streamskit.windows import Windowed as Windowed
 
 __version__ = "0.1.0"
 
 WHERE = {
+    "branching": ("BranchedKStream",),
     "builder": ("StreamsBuilder",),
+    "cogrouped": ("CogroupedKStream",),
     "environment.doctor": ("doctor",),
     "errors": (
         "BrokerError",
@@ -39,13 +53,41 @@ WHERE = {
         "StreamsKitError",
         "TopologyError",
     ),
-    "kstream": ("KGroupedStream", "KStream", "Materialized", "TimeWindowedKStream"),
-    "ktable": ("KTable",),
-    "runtime": ("KafkaStreams", "State"),
-    "serdes": ("Serde", "Serdes"),
+    "grouped": (
+        "KGroupedStream",
+        "SessionWindowedKStream",
+        "TimeWindowedKStream",
+    ),
+    "grouped_table": ("KGroupedTable",),
+    "kstream": ("KStream",),
+    "ktable": (
+        "GlobalKTable",
+        "KTable",
+    ),
+    "options": (
+        "BufferConfig",
+        "EmitStrategy",
+        "Materialized",
+        "Suppressed",
+    ),
+    "runtime": (
+        "KafkaStreams",
+        "State",
+    ),
+    "serdes": (
+        "Serde",
+        "Serdes",
+    ),
     "testing": ("TopologyTestDriver",),
+    "timestamps": ("TimestampExtractor",),
     "topology": ("Topology",),
-    "windows": ("TimeWindows", "Windowed"),
+    "windows": (
+        "JoinWindows",
+        "SessionWindows",
+        "SlidingWindows",
+        "TimeWindows",
+        "Windowed",
+    ),
 }
 """Which module holds which public name."""
 

@@ -118,13 +118,31 @@ def call(function: Callable[..., Any], arguments: list[Column], what: str) -> Co
     Raises:
         TopologyError: the function made a mistake that can be seen before any record flows.
     """
+    return _as_column(_run(function, arguments, what), what)
+
+
+def pair(function: Callable[..., Any], arguments: list[Column], what: str) -> tuple[Column, Column]:
+    """Call a learner's function that makes a key and a value, and return the two Columns.
+
+    Raises:
+        TopologyError: the function made a mistake, or returned something else than a pair.
+    """
+    result = _run(function, arguments, what)
+    if not isinstance(result, tuple | list) or len(result) != 2:
+        raise TopologyError(
+            f"{what}: the function returned {_kind(result)}, and must return two Columns, the new key and the new "
+            "value: lambda k, v: (v.user, v.amount)."
+        )
+    return _as_column(result[0], what), _as_column(result[1], what)
+
+
+def _run(function: Callable[..., Any], arguments: list[Column], what: str) -> Any:
     try:
-        result = function(*_accepted(function, arguments))
+        return function(*_accepted(function, arguments))
     except TopologyError:
         raise
     except Exception as mistake:
         raise TopologyError(f"{what}: {_explain(mistake)}") from mistake
-    return _as_column(result, what)
 
 
 def result_type(column: Column, inputs: dict[str, T.DataType], what: str, aggregate: bool = False) -> T.DataType:
@@ -158,19 +176,17 @@ def spell(data_type: T.DataType) -> str:
 
 
 def _accepted(function: Callable[..., Any], arguments: list[Column]) -> list[Column]:
-    """Give a function of one argument the value alone, and any other all of them; F.upper counts as one."""
+    """Give a function as many arguments as it asks for, from the last on: (value), (key, value); F.upper asks for one."""
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):
         return arguments[-1:]
+    if any(p.kind == p.VAR_POSITIONAL for p in parameters):
+        return arguments
     required = [
         p for p in parameters if p.default is p.empty and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
     ]
-    return (
-        arguments
-        if len(required) >= len(arguments) or any(p.kind == p.VAR_POSITIONAL for p in parameters)
-        else arguments[-1:]
-    )
+    return arguments[-max(1, len(required)) :]
 
 
 def _as_column(result: Any, what: str) -> Column:

@@ -1,96 +1,42 @@
-"""`KStream` and its grouped forms: the DSL for streams of independent records."""
+"""`KStream`: the DSL for streams of independent records."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from pyspark.sql import Column
-from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from streamskit import columns
-from streamskit.durations import Duration, to_milliseconds
-from streamskit.environment.session import spark_session
+from streamskit import trying
+from streamskit.branching import BranchedKStream
 from streamskit.errors import TopologyError
+from streamskit.handle import ColumnFunction, Handle, PythonFunction
 from streamskit.serdes import Serde, Serdes
-from streamskit.topology import Aggregate, Filter, MapValues, Node, Sink, Store
-from streamskit.windows import TimeWindows
+from streamskit.stream_joins import StreamJoins
+from streamskit.topology import (
+    Filter,
+    FlatMap,
+    FlatMapValues,
+    Map,
+    MapValues,
+    Merge,
+    Node,
+    SelectKey,
+    SideEffect,
+    Sink,
+)
 
 if TYPE_CHECKING:
-    from streamskit.builder import StreamsBuilder
-    from streamskit.ktable import KTable
-
-ColumnFunction = Callable[..., Any]
+    pass
 
 
-@dataclass(frozen=True)
-class Materialized:
-    """How a store is kept: its name, the serde of its values, and for how long a windowed one keeps a window.
-
-    Mirrors `org.apache.kafka.streams.kstream.Materialized`.
-
-    >>> Materialized("counts", retention="1 hour")
-    Materialized(name='counts', value=None, retention='1 hour')
-    """
-
-    name: str | None = None
-    value: Serde | None = None
-    retention: Duration | None = None
-
-
-class Handle:
-    """What a step of the DSL returns: the node it added, and the builder to add the next one to."""
-
-    def __init__(self, builder: "StreamsBuilder", node: Node) -> None:
-        self._builder = builder
-        self._node = node
-
-    def __repr__(self) -> str:
-        key, value = (columns.spell(serde.data_type) for serde in (self._node.key, self._node.value))
-        return f"<{type(self).__name__} {self._node.name}: key {key}; value {value}>"
-
-    def _inputs(self) -> dict[str, T.DataType]:
-        return {"key": self._node.key.data_type, "value": self._node.value.data_type}
-
-    def _dressed(self) -> list[Column]:
-        spark_session()  # no Column can be made without one
-        return [columns.typed(F.col(name), data_type, name[0]) for name, data_type in self._inputs().items()]
-
-    def _result(self, function: ColumnFunction, operator: str, name: str, aggregate: bool = False) -> T.DataType:
-        """Try a learner's function on Columns of the right types, and return the type it makes."""
-        from streamskit.builder import written_at
-
-        what = f"{operator} ({name}) at {written_at()}"
-        made = columns.call(function, self._dressed(), what)
-        return columns.result_type(made, self._inputs(), what, aggregate)
-
-    def _filtered(self, predicate: ColumnFunction, operator: str, prefix: str) -> Node:
-        name = self._builder._name(f"{prefix}-FILTER")
-        made = self._result(predicate, operator, name)
-        if not isinstance(made, T.BooleanType):
-            raise TopologyError(
-                f"{operator} ({name}): the function must say true or false, and makes a {made.simpleString()}. "
-                "Compare with something: lambda v: v.price > 0."
-            )
-        return self._after(Filter, name, self._node.value, predicate=predicate)
-
-    def _mapped(self, mapper: ColumnFunction, prefix: str) -> Node:
-        name = self._builder._name(f"{prefix}-MAPVALUES")
-        value = Serdes.for_type(self._result(mapper, "map_values", name))
-        return self._after(MapValues, name, value, mapper=mapper)
-
-    def _after(self, kind: Callable[..., Node], name: str, value: Serde, **details: Any) -> Any:
-        key = details.pop("key", self._node.key)
-        return self._builder._add(kind, name, (self._node.name,), key, value, **details)
-
-
-class KStream(Handle):
+class KStream(StreamJoins):
     """A stream of records, each independent of those before it.
 
-    Mirrors `org.apache.kafka.streams.kstream.KStream`.
+    Every step takes a `name=` of your own for its node. Mirrors `org.apache.kafka.streams.kstream.KStream`.
     """
 
-    def filter(self, predicate: ColumnFunction) -> "KStream":
+    # ---- one record to one record ------------------------------------------------------------------------------------
+
+    def filter(self, predicate: ColumnFunction, name: str | None = None) -> "KStream":
         """Keep the records for which `predicate(value)` or `predicate(key, value)` is true; null counts as false.
 
         Raises:
@@ -100,9 +46,18 @@ class KStream(Handle):
 
         Mirrors `KStream#filter`; Spark's `where`.
         """
-        return KStream(self._builder, self._filtered(predicate, "filter", "KSTREAM"))
+        return self._filtered(predicate, "filter", name)
 
-    def map_values(self, mapper: ColumnFunction) -> "KStream":
+    def filter_not(self, predicate: ColumnFunction, name: str | None = None) -> "KStream":
+        """Keep the records for which `predicate(value)` or `predicate(key, value)` is not true: false or null.
+
+        >>> trades.filter_not(lambda v: v.price > 100)
+
+        Mirrors `KStream#filterNot`.
+        """
+        return self._filtered(predicate, "filter_not", name)
+
+    def map_values(self, mapper: ColumnFunction, name: str | None = None) -> "KStream":
         """Give each record the value `mapper(value)` or `mapper(key, value)`; the key stays.
 
         Raises:
@@ -112,17 +67,141 @@ class KStream(Handle):
 
         Mirrors `KStream#mapValues`; Spark's `select`.
         """
-        return KStream(self._builder, self._mapped(mapper, "KSTREAM"))
+        name = self._builder._name_for("KSTREAM-MAPVALUES", name)
+        value = Serdes.for_type(self._result(mapper, "map_values", name))
+        return self._next(MapValues, name, value=value, mapper=mapper)
 
-    def group_by_key(self) -> "KGroupedStream":
-        """Group the records by the key they have. Mirrors `KStream#groupByKey`."""
-        return KGroupedStream(self._builder, self._node)
+    def map(self, mapper: ColumnFunction, name: str | None = None) -> "KStream":
+        """Give each record a new key and value: `mapper(key, value)` returns the two Columns.
 
-    def to(self, topic: str, key: Serde | None = None, value: Serde | None = None) -> None:
+        Raises:
+            TopologyError: the function does not make two Columns.
+
+        >>> trades.map(lambda k, v: (v.symbol, v.price))
+
+        Mirrors `KStream#map`.
+        """
+        name = self._builder._name_for("KSTREAM-MAP", name)
+        key, value = trying.pair_types(mapper, self._inputs(), self._what("map", name))
+        return self._rekeying(Map, name, key=Serdes.for_type(key), value=Serdes.for_type(value), mapper=mapper)
+
+    def select_key(self, mapper: ColumnFunction, name: str | None = None) -> "KStream":
+        """Give each record the key `mapper(value)` or `mapper(key, value)`; the value stays.
+
+        >>> trades.select_key(lambda v: v.symbol)
+
+        Mirrors `KStream#selectKey`.
+        """
+        name = self._builder._name_for("KSTREAM-KEY-SELECT", name)
+        key = Serdes.for_type(self._result(mapper, "select_key", name))
+        return self._rekeying(SelectKey, name, key=key, mapper=mapper)
+
+    # ---- one record to many ------------------------------------------------------------------------------------------
+
+    def flat_map(self, mapper: ColumnFunction, name: str | None = None) -> "KStream":
+        """Make any number of records of each: `mapper` returns an array of structs of two fields, key and value.
+
+        Raises:
+            TopologyError: the function does not make such an array.
+
+        >>> lines.flat_map(lambda k, v: F.transform(F.split(v, ","), lambda part: F.struct(part, k)))
+
+        Mirrors `KStream#flatMap`.
+        """
+        name = self._builder._name_for("KSTREAM-FLATMAP", name)
+        element = self._element(mapper, "flat_map", name)
+        if not isinstance(element, T.StructType) or len(element) != 2:
+            raise TopologyError(
+                f"{self._what('flat_map', name)}: the function has to make an array of structs with two fields, key "
+                f"and value, and makes an array of {element.simpleString()}. Write "
+                "F.transform(items, lambda item: F.struct(item.id.alias('key'), item.alias('value')))."
+            )
+        key, value = (Serdes.for_type(field.dataType) for field in element)
+        fields = tuple(element.fieldNames())
+        return self._rekeying(FlatMap, name, key=key, value=value, mapper=mapper, fields=fields)
+
+    def flat_map_values(self, mapper: ColumnFunction, name: str | None = None) -> "KStream":
+        """Make any number of records of each, with its key: `mapper` returns an array of the values.
+
+        Raises:
+            TopologyError: the function does not make an array.
+
+        >>> lines.flat_map_values(lambda v: F.split(v, " "))
+
+        Mirrors `KStream#flatMapValues`; Spark's `explode`.
+        """
+        name = self._builder._name_for("KSTREAM-FLATMAPVALUES", name)
+        value = Serdes.for_type(self._element(mapper, "flat_map_values", name))
+        return self._next(FlatMapValues, name, value=value, mapper=mapper)
+
+    def split(self, name: str | None = None) -> BranchedKStream:
+        """Begin to split the stream into branches; each record goes to the first that wants it.
+
+        Args:
+            name: what the branches' names begin with.
+
+        >>> trades.split("b-").branch(lambda v: v.price > 100, name="high").default_branch(name="low")["b-high"]
+
+        Mirrors `KStream#split`.
+        """
+        return BranchedKStream(self, name)
+
+    def merge(self, other: "KStream", name: str | None = None) -> "KStream":
+        """Return one stream of the records of both; nothing is said about the order between the two.
+
+        Raises:
+            TopologyError: the other is no stream, or has other types.
+
+        Mirrors `KStream#merge`; Spark's `union`.
+        """
+        name = self._builder._name_for("KSTREAM-MERGE", name)
+        if not isinstance(other, KStream):
+            raise TopologyError(f"{self._what('merge', name)}: only a stream can be merged in, not {_kind(other)}.")
+        for part in ("key", "value"):
+            trying.check_serde(
+                getattr(other._node, part), getattr(self._node, part), f"{part} here", self._what("merge", name)
+            )
+        parents = (self._name, other._name)
+        node = self._builder._add(Merge, name, parents, self._node.key, self._node.value)
+        return KStream(self._builder, node, self._rekeyed or other._rekeyed)
+
+    # ---- side effects and ends ---------------------------------------------------------------------------------------
+
+    def peek(self, action: PythonFunction, name: str | None = None) -> "KStream":
+        """Call a plain Python function `action(key, value)` for each record, and pass the record on as it is.
+
+        Mirrors `KStream#peek`.
+        """
+        return self._with_effect("KSTREAM-PEEK", "peek", action, name)
+
+    def foreach(self, action: PythonFunction, name: str | None = None) -> None:
+        """Call a plain Python function `action(key, value)` for each record. Mirrors `KStream#foreach`."""
+        self._with_effect("KSTREAM-FOREACH", "foreach", action, name)
+
+    def print(self, label: str | None = None, name: str | None = None) -> None:
+        """Print each record as `[label]: key, value`; the label is this step's name when not given.
+
+        Mirrors `KStream#print`; Spark's console sink.
+        """
+        shown = label or self._name
+
+        def show(key: Any, value: Any) -> None:
+            print(f"[{shown}]: {key}, {value}")
+
+        self._with_effect("KSTREAM-PRINTER", "print", show, name)
+
+    def to(
+        self,
+        topic: str | ColumnFunction,
+        key: Serde | None = None,
+        value: Serde | None = None,
+        name: str | None = None,
+    ) -> None:
         """Write the records to a topic.
 
         Args:
-            topic: the topic's name; it has to exist when the application starts.
+            topic: the topic's name; or a Column function of the value, or of key and value, that names each record's.
+                The topics have to exist when the application starts.
             key: the serde of the keys; by default the one they came with, or the one that fits their type.
             value: the serde of the values, likewise.
 
@@ -131,96 +210,42 @@ class KStream(Handle):
 
         Mirrors `KStream#to(topic, Produced)`; Spark's Kafka sink.
         """
-        name = self._builder._name("KSTREAM-SINK")
-        for part, given, have in (("key", key, self._node.key), ("value", value, self._node.value)):
-            if given is not None and not _same_type(given.data_type, have.data_type):
-                raise TopologyError(
-                    f"to('{topic}') ({name}): the {part} is {columns.spell(have.data_type)}, and the serde given "
-                    f"writes {columns.spell(given.data_type)}. Cast it before, or give the serde that fits."
-                )
-        self._after(Sink, name, value or self._node.value, key=key or self._node.key, topic=topic)
-
-
-class KGroupedStream(Handle):
-    """A stream grouped by key, ready to be counted or aggregated.
-
-    Mirrors `org.apache.kafka.streams.kstream.KGroupedStream`.
-    """
-
-    _windows: TimeWindows | None = None
-
-    def windowed_by(self, windows: TimeWindows) -> "TimeWindowedKStream":
-        """Cut each key's records into windows of event time.
-
-        >>> grouped.windowed_by(TimeWindows.of_size_with_no_grace("5 seconds"))
-
-        Mirrors `KGroupedStream#windowedBy`; Spark's `window`.
-        """
-        return TimeWindowedKStream(self._builder, self._node, windows)
-
-    def count(self, materialized: str | Materialized | None = None) -> "KTable":
-        """Count the records of each key (and window); those with a null key or value do not count.
-
-        Args:
-            materialized: the name of the store that holds the counts, to query it.
-
-        Mirrors `KGroupedStream#count`.
-        """
-        return self.aggregate(lambda v: F.count("*"), materialized)
-
-    def aggregate(self, aggregator: ColumnFunction, materialized: str | Materialized | None = None) -> "KTable":
-        """Aggregate the values of each key (and window) with Spark's own aggregate functions.
-
-        Args:
-            aggregator: takes the value as a Column and returns an aggregate Column, such as `F.max(v.price)`.
-            materialized: the name of the store that holds the aggregates, to query it.
-
-        Raises:
-            TopologyError: the function does not make an aggregate.
-
-        >>> grouped.aggregate(lambda v: F.max(v.price), materialized="highest")
-
-        Mirrors `KGroupedStream#aggregate`; Spark's `groupBy(...).agg(...)`.
-        """
-        from streamskit.ktable import KTable
-
-        wanted = materialized if isinstance(materialized, Materialized) else Materialized(materialized)
-        # Kafka Streams numbers the store before the operator when it has to invent the store's name.
-        store_name = wanted.name or self._builder._name("KSTREAM-AGGREGATE-STATE-STORE")
-        name = self._builder._name("KSTREAM-AGGREGATE")
-        value = wanted.value or Serdes.for_type(self._result(aggregator, "aggregate", name, aggregate=True))
-        key = self._node.key
-        store = Store(store_name, "key-value", key, value, queryable=wanted.name is not None)
-        if self._windows is not None:
-            key = Serdes.time_windowed(self._node.key, self._windows.size)
-            retention = _retention(wanted, self._windows, name)
-            store = Store(
-                store_name, "window", self._node.key, value, self._windows, retention, wanted.name is not None
+        name = self._builder._name_for("KSTREAM-SINK", name)
+        what = self._what(f"to('{topic}')" if isinstance(topic, str) else "to", name)
+        if not isinstance(topic, str) and not isinstance(made := self._result(topic, "to", name), T.StringType):
+            raise TopologyError(
+                f"{what}: the function has to make the topic's name, and makes a {made.simpleString()}."
             )
-        node = self._after(Aggregate, name, value, key=key, aggregator=aggregator, windows=self._windows, store=store)
-        return KTable(self._builder, node)
+        key, value = self._serdes(key, value, what)
+        self._after(Sink, name, key=key, value=value, topic=topic)
+
+    # ---- how a step is added -----------------------------------------------------------------------------------------
+
+    def _next(self, kind: Callable[..., Node], name: str, **details: Any) -> "KStream":
+        return KStream(self._builder, self._after(kind, name, **details), self._rekeyed)
+
+    def _rekeying(self, kind: Callable[..., Node], name: str, **details: Any) -> "KStream":
+        return KStream(self._builder, self._after(kind, name, **details), rekeyed=True)
+
+    def _filtered(self, predicate: ColumnFunction, operator: str, name: str | None) -> "KStream":
+        name = self._builder._name_for("KSTREAM-FILTER", name)
+        self._check_predicate(predicate, operator, name)
+        return self._next(Filter, name, predicate=predicate, negated=operator == "filter_not")
+
+    def _with_effect(self, prefix: str, operator: str, action: PythonFunction, name: str | None) -> "KStream":
+        name = self._builder._name_for(prefix, name)
+        trying.check_python(action, "action", ("key", "value"), self._what(operator, name))
+        return self._next(SideEffect, name, action=action)
+
+    def _element(self, mapper: ColumnFunction, operator: str, name: str) -> T.DataType:
+        made = self._result(mapper, operator, name)
+        if not isinstance(made, T.ArrayType):
+            raise TopologyError(
+                f"{self._what(operator, name)}: the function has to make an array, and makes a "
+                f"{made.simpleString()}: F.split(v, ' '), F.array(a, b), F.transform(v.items, ...)."
+            )
+        return made.elementType
 
 
-class TimeWindowedKStream(KGroupedStream):
-    """A grouped stream cut into windows. Mirrors `org.apache.kafka.streams.kstream.TimeWindowedKStream`."""
-
-    def __init__(self, builder: "StreamsBuilder", node: Node, windows: TimeWindows) -> None:
-        super().__init__(builder, node)
-        self._windows = windows
-
-
-def _retention(wanted: Materialized, windows: TimeWindows, name: str) -> int:
-    if wanted.retention is None:
-        return windows.retention
-    retention = to_milliseconds(wanted.retention, "retention")
-    if retention < windows.size + windows.grace:
-        raise TopologyError(
-            f"aggregate ({name}): a retention of {retention} ms is shorter than the window and its grace "
-            f"({windows.size} + {windows.grace} ms), so windows would be lost while open. Keep at least their sum."
-        )
-    return retention
-
-
-def _same_type(one: T.DataType, other: T.DataType) -> bool:
-    """Compare types by shape: whether a field may be null makes no difference to its bytes."""
-    return one.simpleString() == other.simpleString()
+def _kind(thing: Any) -> str:
+    return f"a {type(thing).__name__}" if isinstance(thing, Handle) else repr(thing)

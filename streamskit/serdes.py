@@ -212,6 +212,43 @@ class TimeWindowedSerde(Serde):
         return F.struct(key.alias("key"), start.alias("start"), (start + self.window_size).alias("end"))
 
 
+@dataclass(frozen=True)
+class SessionWindowedSerde(Serde):
+    """A key with its session: the key's bytes, then the session's end and start as 8 bytes each.
+
+    Mirrors `org.apache.kafka.streams.kstream.SessionWindowedSerializer` and its deserializer.
+    """
+
+    inner: Serde
+
+    @property
+    def data_type(self) -> T.DataType:
+        return windowed_type(self.inner.data_type)
+
+    def serialize(self, value: Windowed | None) -> bytes | None:
+        if value is None:
+            return None
+        return (self.inner.serialize(value.key) or b"") + struct.pack(">qq", value.end, value.start)
+
+    def deserialize(self, data: bytes | None) -> Windowed | None:
+        if data is None:
+            return None
+        if len(data) < 16:
+            raise ValueError(f"A session's key ends in 16 bytes of time; this is {len(data)} bytes: {data!r}.")
+        end, start = struct.unpack(">qq", data[-16:])
+        return Windowed(self.inner.deserialize(data[:-16]), start, end)
+
+    def to_bytes(self, value: Column) -> Column:
+        return F.concat(self.inner.to_bytes(value["key"]), LONG.to_bytes(value["end"]), LONG.to_bytes(value["start"]))
+
+    def from_bytes(self, data: Column) -> Column:
+        length = F.octet_length(data)
+        key = self.inner.from_bytes(F.substring(data, F.lit(1), length - 16))
+        end = LONG.from_bytes(F.substring(data, length - 15, F.lit(8)))
+        start = LONG.from_bytes(F.substring(data, length - 7, F.lit(8)))
+        return F.struct(key.alias("key"), start.alias("start"), end.alias("end"))
+
+
 LONG = NumberSerde("long", T.LongType(), ">q")
 
 
@@ -261,6 +298,11 @@ class Serdes:
     def time_windowed(inner: Serde, window_size: int) -> Serde:
         """A windowed key: the inner key's bytes and the window's start; `window_size` in milliseconds."""
         return TimeWindowedSerde(inner, window_size)
+
+    @staticmethod
+    def session_windowed(inner: Serde) -> Serde:
+        """A key and its session: the inner key's bytes, the session's end and its start."""
+        return SessionWindowedSerde(inner)
 
     @staticmethod
     def for_type(data_type: T.DataType) -> Serde:

@@ -90,6 +90,8 @@ class Replica:
         for partition, records in batches.items():
             store = self._stores[partition.topic]
             for record in records:
+                if record.key is None:
+                    continue  # a global table has no row for it
                 store.apply(record.key, record.value, record.timestamp, partition.partition)
         with self._moved:
             self._positions.update({partition: consumer.position(partition) for partition in batches})

@@ -13,7 +13,7 @@ import pandas as pd
 from sortedcontainers import SortedDict
 
 from streamskit.topology import Store
-from streamskit.windows import Windowed
+from streamskit.windows import SessionWindows, Windowed
 
 Time = int | datetime
 
@@ -169,7 +169,7 @@ class WindowStore(LocalStore):
 
     def __init__(self, store: Store) -> None:
         super().__init__(store)
-        if store.windows is None or store.retention is None:
+        if store.windows is None or store.retention is None or isinstance(store.windows, SessionWindows):
             raise ValueError(f"Store '{store.name}' has no windows: it is a {store.kind} store.")
         self._size, self._retention = store.windows.size, store.retention
         self._purged = -1
@@ -230,9 +230,62 @@ class WindowStore(LocalStore):
                 del partition.rows[old]
 
 
+class SessionStore(LocalStore):
+    """A table of keys, sessions and values. Mirrors `org.apache.kafka.streams.state.ReadOnlySessionStore`.
+
+    A session that ended a retention or more before the latest one of its partition began to end is gone.
+    """
+
+    def __init__(self, store: Store) -> None:
+        super().__init__(store)
+        self._retention = store.retention or 0
+
+    def fetch(self, key: Any) -> list[KeyValue]:
+        """Return all sessions of `key`, the earliest first.
+
+        >>> streams.store("visits").fetch("alice")
+        [KeyValue(key=Windowed(key='alice', start=0, end=900), value=3)]
+        """
+        inner = self._key_bytes(key)
+        return list(self._read((inner,), (inner, 2**63)))
+
+    def _row(self, key: bytes) -> tuple[bytes, int, int]:
+        end, start = (int.from_bytes(part, "big", signed=True) for part in (key[-16:-8], key[-8:]))
+        return key[:-16], start, end
+
+    def _decode_key(self, row: tuple[bytes, int, int]) -> Windowed:
+        return Windowed(self._store.key.deserialize(row[0]), row[1], row[2])
+
+    def _is_kept(self, partition: Partition, row: tuple[bytes, int, int]) -> bool:
+        return row[2] > partition.stream_time - self._retention
+
+    def _advance(self, partition: Partition, row: tuple[bytes, int, int]) -> None:
+        partition.stream_time = max(partition.stream_time, row[2])
+
+
+class VersionedStore(KeyValueStore):
+    """A table that knows which of two updates of a row is the later one, whatever their order.
+
+    Mirrors `org.apache.kafka.streams.state.VersionedKeyValueStore`, as far as its latest values.
+    """
+
+    def __init__(self, store: Store) -> None:
+        super().__init__(store)
+        self._latest: dict[tuple[int, bytes], int] = {}
+
+    def apply(self, key: bytes, value: bytes | None, timestamp: int, partition: int = 0) -> None:
+        """Take one record of the changelog in, unless the row has a later version already."""
+        if self._latest.get((partition, key), -1) <= timestamp:
+            self._latest[partition, key] = timestamp
+            super().apply(key, value, timestamp, partition)
+
+
+KINDS = {"window": WindowStore, "session": SessionStore, "versioned": VersionedStore}
+
+
 def local_store(store: Store) -> LocalStore:
     """Return an empty local store of the right kind."""
-    return WindowStore(store) if store.windows is not None else KeyValueStore(store)
+    return KINDS.get(store.kind, KeyValueStore)(store)
 
 
 def milliseconds(time: Time) -> int:

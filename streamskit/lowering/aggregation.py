@@ -3,34 +3,49 @@
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from streamskit.lowering.records import HEADERS, columns_of
-from streamskit.topology import Aggregate, Node
+from streamskit import columns
+from streamskit.errors import TopologyError
+from streamskit.lowering.records import HEADERS
+from streamskit.topology import ColumnAggregate, Count, Node
+from streamskit.windows import TimeWindows
 
 SKIPPED = "skipped records"
-"""The name under which a query reports how many records could not take part in an aggregation."""
+"""How the name begins under which a query reports, node by node, how many records it dropped."""
 
 
-def aggregate(node: Aggregate, frame: DataFrame, parent: Node) -> DataFrame:
+def aggregate(node: Count | ColumnAggregate, frame: DataFrame, parent: Node) -> DataFrame:
     """Return the updates of an aggregate: one row for each key (and window) that the batch changed.
 
     The result's timestamp is the latest of the records in it, as in Kafka Streams. Spark's watermark is stream time
     minus grace: it drops a record's late windows and forgets closed ones.
+
+    Args:
+        node: the aggregation.
+        frame: its records, in the columns key, value and timestamp.
+        parent: the node that passes them on.
     """
-    made = columns_of(frame).call(node, node.aggregator, parent.key, parent.value)
+    if isinstance(node, ColumnAggregate):
+        value = columns.typed(frame["value"], parent.value.data_type, "v")
+        made = columns.call(node.aggregator, [value], f"{node.name} at {node.written_at}")
+    else:
+        made = F.count("*")
     # As in Kafka Streams: no key, no part in an aggregation; and a null value takes part in windows only.
     takes_part = frame["key"].isNotNull()
     if node.windows is None:
         takes_part &= frame["value"].isNotNull()
-    counted = frame.observe(f"{SKIPPED} {node.name}", F.count_if(~takes_part).alias(SKIPPED)).where(takes_part)
+    counted = frame.observe(f"{SKIPPED} {node.name}", F.count_if(~takes_part).alias(node.name)).where(takes_part)
     results = (made.alias("value"), F.max("timestamp").alias("timestamp"), F.lit(None).cast(HEADERS).alias("headers"))
     if node.windows is None:
         return counted.groupBy("key").agg(*results)
+    if not isinstance(node.windows, TimeWindows):
+        raise TopologyError(f"{node.name} ({node.written_at}): Spark has no windows of this kind for Columns.")
     size, advance, grace = (
         f"{duration} milliseconds" for duration in (node.windows.size, node.windows.advance, node.windows.grace)
     )
     in_windows = (
-        counted.withWatermark("timestamp", grace)
-        .select("key", "value", "timestamp", F.window("timestamp", size, advance).alias("window"))
+        counted.withColumn("time", F.timestamp_millis("timestamp"))
+        .withWatermark("time", grace)
+        .select("key", "value", "timestamp", F.window("time", size, advance).alias("window"))
         # Kafka Streams has no window that starts before 1970.
         .where(F.col("window.start") >= F.timestamp_millis(F.lit(0)))
     )

@@ -1,30 +1,111 @@
-"""From a sub-topology to one streaming DataFrame whose rows are Kafka records to write."""
+"""What one Spark query runs: the part of a sub-topology between the topics it reads and the topics it writes."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
+from streamskit.lowering.operators import Slot, place, slot_for
+from streamskit.serdes import SessionWindowedSerde, TimeWindowedSerde
+from streamskit.topology import (
+    GlobalTableSource,
+    Node,
+    SideEffect,
+    Sink,
+    Source,
+    Store,
+    StreamTableJoin,
+    Topology,
+)
 
-from streamskit.errors import TopologyError
-from streamskit.lowering.aggregation import aggregate
-from streamskit.lowering.records import Record, changelog_key, columns_of, decode, output, to_frame
-from streamskit.lowering.stateless import transform
-from streamskit.serdes import TimeWindowedSerde
-from streamskit.topology import Aggregate, Node, Sink, Source, Store, Topology
+WINDOW_BYTES: dict[type, int] = {TimeWindowedSerde: 8, SessionWindowedSerde: 16}
+"""How many bytes of a windowed key are not the key."""
 
-Read = Callable[[Source], DataFrame]
-"""How a plan gets its input: a function from a source to its raw records, as Spark's Kafka source gives them."""
+
+@dataclass(frozen=True)
+class Options:
+    """How an application wants its queries to run.
+
+    With `cache` the updates of a key are folded within a micro-batch. `emit_interval` (milliseconds) is how often
+    unmatched and final results are looked for. `test` says that records come from a test driver, one a batch.
+    """
+
+    cache: bool = False
+    emit_interval: int = 0
+    test: bool = False
+
+
+@dataclass(frozen=True)
+class Entry:
+    """Topics that a query reads, and the node whose records they hold: a source, or a node of an earlier query."""
+
+    node: Node
+    topics: tuple[str, ...]
+    changes: bool = False
+    everywhere: bool = False
+
+    @property
+    def is_handover(self) -> bool:
+        """Whether the topic was written by an earlier query of the same sub-topology."""
+        return not isinstance(self.node, Source)
 
 
 @dataclass(frozen=True)
 class Plan:
-    """How one sub-topology runs: a single Spark streaming query."""
+    """One Spark query: what it reads, and `within` which nodes it follows its records.
+
+    `native` is the aggregation that Spark's own operators do.
+    """
 
     topology: Topology
-    nodes: tuple[Node, ...]
-    number: int
     application_id: str
+    options: Options
+    number: int
+    part: int
+    entries: tuple[Entry, ...]
+    within: frozenset[str]
+    native: Node | None = None
+    handovers: Mapping[str, str] = field(default_factory=dict)
+    """Nodes whose records another query takes up, and the topic between the two."""
+
+    @property
+    def name(self) -> str:
+        """The query's name: the number of its sub-topology, and of its part where there are several."""
+        return f"{self.number}" if self.part == 0 else f"{self.number}.{self.part}"
+
+    def topic(self, node: Source | Sink) -> str:
+        """Return a topic's real name: an internal one begins with the application's id."""
+        name = node.topics[0] if isinstance(node, Source) else node.topic
+        return f"{self.application_id}-{name}" if node.internal else str(name)
+
+    def changelog(self, store: Store) -> str:
+        """Return the name of the topic that holds a store's updates, as Kafka Streams names it."""
+        return f"{self.application_id}-{store.name}-changelog"
+
+    def calls_topic(self, node: SideEffect) -> str:
+        """Return the name of the topic on which records travel to the process that calls a learner's function."""
+        return f"{self.application_id}-{node.name}-calls"
+
+    def following(self, node: Node) -> list[Node]:
+        """Return the nodes that get this one's records: its children, and the joins that look into its table."""
+        lookups = [each for each in self.topology.nodes.values()
+                   if isinstance(each, StreamTableJoin) and each.table == node.name]  # fmt: skip
+        return [each for each in (*self.topology.children(node), *lookups) if each.name in self.within]
+
+    @cached_property
+    def nodes(self) -> tuple[Node, ...]:
+        """All nodes of which this query runs a part, in the order of the program."""
+        found: set[str] = set()
+
+        def visit(node: Node) -> None:
+            found.add(node.name)
+            for child in self.following(node):
+                if child.name not in found:
+                    visit(child)
+
+        for entry in self.entries:
+            for node in self.following(entry.node) if entry.is_handover else [entry.node]:
+                visit(node)
+        return tuple(node for node in self.topology.nodes.values() if node.name in found)
 
     @property
     def sources(self) -> list[Source]:
@@ -37,100 +118,86 @@ class Plan:
         return [node for node in self.nodes if isinstance(node, Sink)]
 
     @property
+    def side_effects(self) -> list[SideEffect]:
+        """The nodes that call a learner's function for each record."""
+        return [node for node in self.nodes if isinstance(node, SideEffect)]
+
+    @property
+    def topics(self) -> list[str]:
+        """The topics that this query reads."""
+        return list(dict.fromkeys(topic for entry in self.entries for topic in entry.topics))
+
+    @property
     def stores(self) -> list[Store]:
-        """The stores whose updates this query writes to a changelog."""
-        return [store for node in self.nodes for store in node.stores]
+        """The named stores whose updates this query writes to a changelog."""
+        return [store for node in self.nodes for store in node.stores if has_changelog(node, store)]
+
+    @cached_property
+    def slots(self) -> tuple[Slot, ...]:
+        """The task operators of this query, by level: those of a level need nothing but the levels before it."""
+        found: dict[str, Slot] = {}
+
+        def visit(node: Node, level: int, giver: Node | None) -> None:
+            """Follow a record that `giver` passes on to `node`."""
+            looked_up = isinstance(node, StreamTableJoin) and giver is not None and node.table == giver.name
+            where = place(node, self)
+            if where is not None:
+                slot = found.get(where.operator) or slot_for(node, self)
+                level = max(slot.level, level + 1)
+                found[where.operator] = slot.at(level)
+                node = slot.node
+            if looked_up:
+                return  # the table's side of a join makes no results of its own
+            for child in self.following(node):
+                visit(child, level, node)
+
+        # The second time round, operators that share a table know the highest level among them.
+        for _ in range(2):
+            for entry in self.entries:
+                visit(entry.node, 0, None)
+            highest: dict[str, int] = {}
+            for slot in found.values():
+                highest[slot.shares] = max(slot.level, highest.get(slot.shares, 0))
+            found = {name: slot.at(highest[slot.shares] if slot.shares else slot.level) for name, slot in found.items()}
+        return tuple(sorted(found.values(), key=lambda slot: slot.level))
+
+    @property
+    def taken_up(self) -> frozenset[str]:
+        """The names of nodes whose records an earlier query has written."""
+        return frozenset(entry.node.name for entry in self.entries if entry.is_handover)
 
     @property
     def output_mode(self) -> str:
         """Spark's output mode: a table's updates as they happen, a stream's records once."""
-        return "update" if self.stores else "append"
-
-    def changelog(self, store: Store) -> str:
-        """Return the name of the topic that holds a store's updates, as Kafka Streams names it."""
-        return f"{self.application_id}-{store.name}-changelog"
+        return "update" if self.slots or self.native else "append"
 
     def tasks(self, partitions: Mapping[str, int]) -> int:
         """Return how many tasks the query has, given the partitions of each topic: one for each it reads."""
-        return max(partitions[topic] for source in self.sources for topic in source.topics)
+        spread = [topic for entry in self.entries if not entry.everywhere for topic in entry.topics]
+        return max(partitions[topic] for topic in spread)
 
     def windowed_topics(self) -> dict[str, int]:
         """Return the topics whose keys end in bytes that are not the key, and how many those are.
 
         Records with the same inner key have to meet in one partition, whatever their window.
         """
-        sinks = {sink.topic: 8 for sink in self.sinks if isinstance(sink.key, TimeWindowedSerde)}
-        return sinks | {self.changelog(store): 12 for store in self.stores if store.windows}
-
-    def outputs(self, read: Read) -> DataFrame:
-        """Return the streaming DataFrame of this query: one row for each record to write.
-
-        Args:
-            read: gives the raw records of a source.
-
-        Raises:
-            TopologyError: Spark cannot run this shape of program in one query.
-        """
-        source, *others = self.sources
-        if others:
-            raise TopologyError(
-                f"{others[0].name} ({others[0].written_at}): two sources that meet cannot run on Spark yet."
-            )
-        node, frame = self._follow(source, decode(read(source), source))
-        rows = self._rows(node, columns_of(frame))
-        if not rows:
-            raise TopologyError(
-                f"{node.name} ({node.written_at}): nothing is made of its records. End it in .to('a-topic')."
-            )
-        if len(rows) == 1:
-            return frame.select(rows[0].alias("row")).where("row is not null").select("row.*")
-        # All outputs of a record leave in one pass over it, whatever their number.
-        return frame.select(F.explode(F.array(*rows)).alias("row")).where("row is not null").select("row.*")
-
-    def _follow(self, node: Node, frame: DataFrame) -> tuple[Node, DataFrame]:
-        """Walk down to the last node with state, applying each step to the whole frame."""
-        while (child := self._towards_state(node)) is not None:
-            if isinstance(child, Aggregate):
-                frame = aggregate(child, frame, node)
-            else:
-                frame = to_frame(frame, transform(child, columns_of(frame), node))
-            node = child
-        return node, frame
-
-    def _towards_state(self, node: Node) -> Node | None:
-        """Return the child that leads to a node with state, if any."""
-        children = self.topology.children(node)
-        leading = [child for child in children if self._keeps_state(child)]
-        if leading and len(children) > 1:
-            wrong = leading[1] if len(leading) > 1 else leading[0]
-            raise TopologyError(
-                f"{wrong.name} ({wrong.written_at}): {node.name} feeds both this and "
-                f"{', '.join(child.name for child in children if child is not wrong)}, and one Spark query cannot keep "
-                "state on one branch only yet. Read the topic in an application of its own for each."
-            )
-        return leading[0] if leading else None
-
-    def _keeps_state(self, node: Node) -> bool:
-        return bool(node.stores) or any(self._keeps_state(child) for child in self.topology.children(node))
-
-    def _rows(self, node: Node, record: Record) -> list[Column]:
-        """Return the rows that a record at `node` becomes: its store's update, and what its children write."""
-        rows = [
-            output(record, self.changelog(store), changelog_key(record, store), store.value.to_bytes(record.value))
-            for store in node.stores
-        ]
-        for child in self.topology.children(node):
-            if isinstance(child, Sink):
-                rows.append(
-                    output(record, child.topic, child.key.to_bytes(record.key), child.value.to_bytes(record.value))
-                )
-            else:
-                rows += self._rows(child, transform(child, record, node))
-        return rows
+        found: dict[str, int] = {}
+        for node in self.nodes:
+            extra = WINDOW_BYTES.get(type(node.key), 0)
+            if extra and isinstance(node, Sink) and isinstance(node.topic, str):
+                found[self.topic(node)] = extra
+            for store in node.stores if extra else ():
+                found[self.changelog(store)] = extra + (4 if extra == 8 else 0)
+            if extra and node.name in self.handovers:
+                found[self.handovers[node.name]] = extra
+        return found
 
 
-def plan(topology: Topology, application_id: str) -> list[Plan]:
-    """Return one plan for each sub-topology, in order."""
-    return [
-        Plan(topology, tuple(nodes), number, application_id) for number, nodes in enumerate(topology.sub_topologies())
-    ]
+def is_readable(store: Store) -> bool:
+    """Return whether a store can be read from outside: it was given a name, and is no buffer."""
+    return store.queryable and store.kind != "buffer"
+
+
+def has_changelog(node: Node, store: Store) -> bool:
+    """Return whether a store's updates are written to a changelog: it was named, and no topic holds them already."""
+    return is_readable(store) and store.logged and not isinstance(node, GlobalTableSource)

@@ -1,4 +1,4 @@
-"""Records as Spark sees them: the columns of a row, and the bytes they are read from and written as."""
+"""Records as Spark sees them: Columns over a row, and the bytes they are read from and written as."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -7,86 +7,125 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from streamskit import columns
-from streamskit.serdes import Serde, Serdes
-from streamskit.topology import Node, Source, Store
+from streamskit.serdes import LONG, Serde, SessionWindowedSerde, StringSerde
+from streamskit.topology import Node, Store
+
+HEADERS = "array<struct<key: string, value: binary>>"
 
 TIMESTAMP_HEADER = "streamskit-timestamp"
 """The header in which a record's timestamp travels to the producer, as Spark's Kafka sink has no column for it."""
 
 
 @dataclass(frozen=True)
-class Record:
-    """One record, as Columns over a row. `kept` is false for a record that a filter has dropped."""
+class Datum:
+    """A key or a value, as a typed Column; and its bytes as they were read, as long as nothing has changed them."""
 
-    key: Column
-    value: Column
+    typed: Column
+    raw: Column | None = None
+    serde: Serde | None = None
+
+    def to_bytes(self, serde: Serde) -> Column:
+        """Return the bytes that `serde` writes; those that were read are written again as they are."""
+        if self.raw is None or serde != self.serde:
+            return serde.to_bytes(self.typed)
+        # Bytes that are not what the serde reads have to fail here too, though nobody looks at the value.
+        return self.raw if isinstance(serde, StringSerde) else F.when(self.typed.isNotNull(), self.raw)
+
+
+def read_datum(raw: Column, serde: Serde) -> Datum:
+    """Return what a serde reads in a Column of bytes."""
+    return Datum(serde.from_bytes(raw), raw, serde)
+
+
+@dataclass(frozen=True)
+class Record:
+    """One record, as Columns over a row; `timestamp` in milliseconds.
+
+    `old` is a table row's value before, where it is known. `kept` is false for a record that a step has dropped. `note`
+    is what a table's operator says of an update beside its value: that it came out of order.
+    """
+
+    key: Datum
+    value: Datum
     timestamp: Column
     headers: Column
     kept: Column | None = None
+    old: Datum | None = None
+    note: Column | None = None
 
-    def call(self, node: Node, function: Callable[..., object], key: Serde, value: Serde) -> Column:
-        """Return what a learner's function makes of this record's key and value, whose serdes are given."""
-        dressed = [columns.typed(self.key, key.data_type, "k"), columns.typed(self.value, value.data_type, "v")]
-        return columns.call(function, dressed, f"{node.name} at {node.written_at}")
+    def dressed(self, parent: Node, value: Column | None = None) -> list[Column]:
+        """Return key and value (or another value in its place) dressed for a learner's function.
+
+        Args:
+            parent: the node that passes the record on, which says the types.
+            value: another value to give than the record's.
+        """
+        value = self.value.typed if value is None else value
+        return [
+            columns.typed(self.key.typed, parent.key.data_type, "k"),
+            columns.typed(value, parent.value.data_type, "v"),
+        ]
+
+    def call(self, node: Node, function: Callable[..., object], parent: Node, value: Column | None = None) -> Column:
+        """Return what a learner's function of `node` makes of the record that `parent` passes on."""
+        return columns.call(function, self.dressed(parent, value), f"{node.name} at {node.written_at}")
 
     def where(self, condition: Column) -> "Record":
         """Return the record, dropped unless `condition` is true."""
         return replace(self, kept=condition if self.kept is None else self.kept & condition)
 
 
-def columns_of(frame: DataFrame) -> Record:
-    """Return the record in each row of a frame with the columns key, value, timestamp and headers."""
-    return Record(frame["key"], frame["value"], frame["timestamp"], frame["headers"])
-
-
-def to_frame(frame: DataFrame, record: Record) -> DataFrame:
-    """Return a frame with the kept records of `record`, one in each row."""
-    kept = frame if record.kept is None else frame.where(record.kept)
-    return kept.select(
-        record.key.alias("key"),
-        record.value.alias("value"),
-        record.timestamp.alias("timestamp"),
-        record.headers.alias("headers"),
-    )
-
-
-def decode(raw: DataFrame, source: Source) -> DataFrame:
-    """Read the bytes of a topic's records with the serdes of the source."""
-    decoded = raw.select(
-        source.key.from_bytes(raw["key"]).alias("key"),
-        source.value.from_bytes(raw["value"]).alias("value"),
-        raw["timestamp"],
-        raw["headers"],
-        F.spark_partition_id().alias("task"),
-    )
-    # Spark would move a later filter below the decoding, and so decode every record twice. It never moves one past a
-    # column that might differ from call to call, and `task` counts as such.
-    return decoded.where("task >= 0").drop("task")
-
-
-def output(record: Record, topic: str, key: Column, value: Column) -> Column:
-    """Return the row of Spark's Kafka sink that writes bytes to a topic at the record's timestamp."""
-    stamp = F.struct(
-        F.lit(TIMESTAMP_HEADER).alias("key"),
-        F.unix_millis(record.timestamp).cast("string").cast("binary").alias("value"),
-    )
+def finished_row(record: Record, topic: str | Column, key: Column, value: Column) -> Column:
+    """Return the row that is a record to write; null if it was dropped."""
     row = F.struct(
-        F.lit(topic).alias("topic"),
+        (F.lit(topic) if isinstance(topic, str) else topic).alias("topic"),
         key.alias("key"),
         value.alias("value"),
-        F.concat(F.coalesce(record.headers, F.array().cast(HEADERS)), F.array(stamp)).alias("headers"),
+        record.timestamp.alias("timestamp"),
+        record.headers.alias("headers"),
     )
     return row if record.kept is None else F.when(record.kept, row)
 
 
-def changelog_key(record: Record, store: Store) -> Column:
-    """Return the key of a store's row in its changelog: for a window store the key, the window's start and a number.
+def to_sink(frame: DataFrame) -> DataFrame:
+    """Return a frame of finished rows as Spark's Kafka sink wants them, their timestamps among the headers."""
+    stamp = F.struct(
+        F.lit(TIMESTAMP_HEADER).alias("key"), frame["timestamp"].cast("string").cast("binary").alias("value")
+    )
+    headers = F.concat(F.coalesce(frame["headers"], F.array().cast(HEADERS)), F.array(stamp))
+    return frame.select("topic", "key", "value", headers.alias("headers"))
+
+
+def changelog_key(record: Record, store: Store, key: Serde) -> Column:
+    """Return the key of a store's row in its changelog: for a window store the windowed key and a number.
 
     The number (always 0) is where Kafka's `WindowKeySchema` tells duplicates apart.
     """
-    if store.windows is None:
-        return store.key.to_bytes(record.key)
-    return F.concat(Serdes.time_windowed(store.key, store.windows.size).to_bytes(record.key), F.lit(bytes(4)))
+    written = record.key.to_bytes(key)
+    if store.kind != "window" or isinstance(key, SessionWindowedSerde):
+        return written
+    return F.concat(written, F.lit(bytes(4)))
 
 
-HEADERS = "array<struct<key: string, value: binary>>"
+def change_to_bytes(new: Column, old: Column) -> Column:
+    """Return the new and the old value of a table's row as one value of a repartition topic; either may be null.
+
+    The first byte says which of the two are there (1 the new, 2 the old); where both are, the length of the new one
+    follows in 8 bytes.
+    """
+    length = LONG.to_bytes(F.octet_length(new).cast("bigint"))
+    return (
+        F.when(new.isNotNull() & old.isNotNull(), F.concat(F.lit(b"\x03"), length, new, old))
+        .when(new.isNotNull(), F.concat(F.lit(b"\x01"), new))
+        .when(old.isNotNull(), F.concat(F.lit(b"\x02"), old))
+    )
+
+
+def change_from_bytes(data: Column) -> tuple[Column, Column]:
+    """Return the new and the old value that `change_to_bytes` wrote."""
+    kind, both = F.substring(data, 1, 1), F.substring(data, 1, 1) == F.lit(b"\x03")
+    length = F.when(both, LONG.from_bytes(F.substring(data, 2, 8)).cast("int"))
+    rest = F.substring(data, F.lit(2), F.octet_length(data))
+    new = F.when(both, F.substring(data, F.lit(10), length)).when(kind == F.lit(b"\x01"), rest)
+    old = F.when(both, F.substring(data, length + 10, F.octet_length(data))).when(kind == F.lit(b"\x02"), rest)
+    return new, old

@@ -4,6 +4,9 @@ import re
 
 from pyspark.sql.streaming import StreamingQuery
 
+from streamskit import tasks
+from streamskit.lowering import Plan
+
 WIDTH = 120
 
 NOISE = (
@@ -15,6 +18,40 @@ NOISE = (
     (r"state info \[.*?\]", "state"),
     (r"org\.apache\.spark\.sql\.\S*?(\w+)\$?@\w+", r"\1"),
 )
+
+
+def in_words(plan: Plan) -> str:
+    """Return which steps of a query are Spark's own and which run in Python, and why."""
+    lines = [f"Sub-topology {plan.name}: reads {', '.join(plan.topics)}"]
+    if plan.native is not None:
+        lines.append(f"  {plan.native.name}: Spark's own aggregation, groupBy in update mode")
+    for slot in plan.slots:
+        kind = type(slot.operator).__name__
+        lines.append(f"  {slot.node.name}: Python, record by record ({kind} in transformWithState), because {why(slot.operator)}")
+    inside = {slot.node.name for slot in plan.slots} | ({plan.native.name} if plan.native else set())
+    columns = [node.name for node in plan.nodes if node.functions and node.name not in inside]
+    if columns:
+        lines.append(f"  {', '.join(columns)}: Spark Columns, compiled by Catalyst")
+    return "\n".join(lines)
+
+
+def why(operator: tasks.Operator) -> str:
+    """Return why Spark's own operators do not do what a task operator does."""
+    return WHY.get(type(operator).__name__, "its functions are Python's")
+
+
+WHY = {
+    "CountFold": "each update has to go out by itself, or a step after it keeps state too",
+    "TableLookup": "Spark has no join of a stream with a table that changes",
+    "StreamJoin": "Spark's join closes windows by another clock, and finds no unmatched records in update mode",
+    "TableJoin": "Spark has no join of two tables that change",
+    "TableFold": "Spark cannot take a row's old value out of an aggregate",
+    "LatestValue": "a step after it asks for a row's old value",
+    "SessionFold": "Spark has no sessions in update mode, and no deletions of those that grow together",
+    "WindowFold": "its windows or functions are not Spark's",
+    "Suppress": "Spark would hold back what the store has to show",
+    "PartitionTime": "a record may need the time of those before it",
+}
 
 
 def spark_plan(query: StreamingQuery) -> str:

@@ -7,8 +7,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
 from streamskit.environment.session import settings
-from streamskit.lowering import Plan
-from streamskit.topology import Source
+from streamskit.lowering import Plan, outputs
 
 STAMP = "streamskit.RecordStamp"
 """The producer interceptor (in `streamskit/jvm`) that sets a record's timestamp, and a windowed key's partition."""
@@ -17,6 +16,10 @@ SETTINGS = {
     # A batch without records would only move the watermark, and so drop what another partition is about to bring.
     "spark.sql.streaming.noDataMicroBatches.enabled": "false",
 }
+
+
+MOST_FOR_TASKS = 500_000
+"""How many records a micro-batch with task operators takes at most when nothing else is said."""
 
 
 @dataclass(frozen=True)
@@ -28,17 +31,17 @@ class KafkaTopics:
     partitions: dict[str, int]
     max_records_per_batch: int | None = None
 
-    def read(self, source: Source) -> DataFrame:
-        """Return the raw records of a source's topics, from the first that is still there."""
+    def read(self, topics: list[str], most: int | None) -> DataFrame:
+        """Return the raw records of topics, from the first that is still there; at most so many in a micro-batch."""
         reader = (
             self.spark.readStream.format("kafka")
             .option("kafka.bootstrap.servers", self.bootstrap_servers)
-            .option("subscribe", ",".join(source.topics))
+            .option("subscribe", ",".join(topics))
             .option("startingOffsets", "earliest")
             .option("includeHeaders", "true")
         )
-        if self.max_records_per_batch is not None:
-            reader = reader.option("maxOffsetsPerTrigger", self.max_records_per_batch)
+        if most is not None:
+            reader = reader.option("maxOffsetsPerTrigger", most)
         return reader.load()
 
     def start(self, plan: Plan, checkpoint: Path, commit_interval: int) -> StreamingQuery:
@@ -52,12 +55,14 @@ class KafkaTopics:
         windowed = ",".join(
             f"{topic}:{suffix}:{self.partitions[topic]}" for topic, suffix in plan.windowed_topics().items()
         )
-        tasks = str(plan.tasks(self.partitions))
-        with settings(self.spark, SETTINGS | {"spark.sql.shuffle.partitions": tasks}):
+        tasks = plan.tasks(self.partitions)
+        # A task operator sorts the records of several topics in memory.
+        most = self.max_records_per_batch or (MOST_FOR_TASKS if plan.slots else None)
+        with settings(self.spark, SETTINGS | {"spark.sql.shuffle.partitions": str(tasks)}):
             return (
-                plan.outputs(self.read)
+                outputs(plan, lambda topics: self.read(topics, most), tasks)
                 .writeStream.format("kafka")
-                .queryName(f"{plan.application_id}: sub-topology {plan.number}")
+                .queryName(f"{plan.application_id}: sub-topology {plan.name}")
                 .outputMode(plan.output_mode)
                 .option("checkpointLocation", str(checkpoint))
                 .option("kafka.bootstrap.servers", self.bootstrap_servers)

@@ -1,21 +1,64 @@
 """How far a Spark query has come in its topics."""
 
 import json
+import threading
+from collections import Counter
 from dataclasses import dataclass
+from typing import Any
 
 from pyspark.sql.streaming import StreamingQuery
 from pyspark.sql.streaming.listener import StreamingQueryProgress
 
+from streamskit.lowering import Plan
 from streamskit.lowering.aggregation import SKIPPED
 
 
-def dropped(progress: StreamingQueryProgress) -> int:
-    """Return how many records a batch dropped: too late (once for each window they missed), or without a key or value.
+def dropped(progress: StreamingQueryProgress, plan: Plan) -> Counter[str]:
+    """Return how many records each node dropped in a batch: too late (once for each window missed), or incomplete.
 
     Mirrors the metric `dropped-records-total` of Kafka Streams.
     """
-    late = sum(operator.numRowsDroppedByWatermark for operator in progress.stateOperators)
-    return late + sum(row[SKIPPED] for name, row in progress.observedMetrics.items() if name.startswith(SKIPPED))
+    counts: Counter[str] = Counter()
+    for name, row in progress.observedMetrics.items():
+        if name.startswith(SKIPPED):
+            counts.update({node: count for node, count in row.asDict().items() if count})
+    if plan.native is not None:
+        counts[plan.native.name] += sum(operator.numRowsDroppedByWatermark for operator in progress.stateOperators)
+    return +counts
+
+
+def batches_after(query: StreamingQuery, batch: int) -> list[StreamingQueryProgress]:
+    """Return what a query reported of its micro-batches after number `batch`, oldest first."""
+    reported: Any = query._jsq.recentProgress()
+    found: list[StreamingQueryProgress] = []
+    for index in range(len(reported) - 1, -1, -1):
+        if reported[index].batchId() <= batch:
+            break
+        found.insert(0, StreamingQueryProgress.fromJson(json.loads(reported[index].json())))
+    return found
+
+
+class Metrics:
+    """Counts what a query's micro-batches report; none is counted twice, and none is forgotten while it is asked often."""
+
+    def __init__(self, query: StreamingQuery, plan: Plan) -> None:
+        self._query, self._plan = query, plan
+        self._batch = -1
+        self._counting = threading.Lock()
+        self.dropped: Counter[str] = Counter()
+        self.processed = 0
+        self.batches = 0
+
+    def update(self) -> "Metrics":
+        """Take in what was reported since the last time."""
+        with self._counting:
+            for progress in batches_after(self._query, self._batch):
+                if progress.batchId > self._batch:
+                    self.batches += 1
+                    self.processed += progress.numInputRows
+                self._batch = max(self._batch, progress.batchId)
+                self.dropped.update(dropped(progress, self._plan))
+        return self
 
 
 @dataclass(frozen=True)

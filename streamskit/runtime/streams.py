@@ -4,10 +4,12 @@ import logging
 import shutil
 import threading
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, ClassVar
 
 from filelock import FileLock, Timeout
+import pandas as pd
 from kafka import TopicPartition
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
@@ -19,17 +21,17 @@ from streamskit.environment.paths import state_dir as project_state_dir
 from streamskit.environment.session import spark_session
 from streamskit.errors import InvalidStateStoreError, StreamsError
 from streamskit.interactive import Replica, local_store
-from streamskit.lowering import Plan, plan
-from streamskit.runtime.explanation import spark_plan
+from streamskit.lowering import Options, Plan, is_readable, plan
+from streamskit.runtime.calls import Calls
+from streamskit.runtime.explanation import in_words, spark_plan
 from streamskit.runtime.failures import explain
 from streamskit.runtime.kafka import KafkaTopics
-from streamskit.runtime.progress import Progress
+from streamskit.runtime.progress import Metrics, Progress
 from streamskit.runtime.states import Listener, State, StateMachine
-from streamskit.topology import Topology
+from streamskit.runtime.topics import Topics
+from streamskit.topology import GlobalTableSource, Node, SideEffect, Source, Topology
 
 logger = logging.getLogger("streamskit")
-
-CHANGELOG_CONFIG = {"cleanup.policy": "compact", "segment.bytes": str(16 * 1024 * 1024)}
 
 
 class KafkaStreams:
@@ -42,7 +44,13 @@ class KafkaStreams:
         spark: the session to run on; streamskit's own when not given.
         state_dir: the folder for checkpoints; `.streamskit/applications` of the project when not given.
         commit_interval: how long a micro-batch gathers records before it is run, a duration.
-        max_records_per_batch: the most records that a micro-batch takes; all there are when not given.
+        max_records_per_batch: the most records that a micro-batch takes; when not given all there are, or 500,000 where
+            records are processed one by one in Python.
+        statestore_cache_max_bytes: 0 switches the record cache off, so that every update of a table goes out. With any
+            other number the updates of a key are folded within a micro-batch, which is what Spark's own aggregations
+            do in any case; the commit interval is how long that folds.
+        emit_interval: how often unmatched results of outer joins and final results of windows are looked for, a duration
+            of wall-clock time; 0 for at every record.
 
     >>> streams = KafkaStreams(topology, application_id="trades-app", bootstrap_servers=broker.bootstrap_servers)
     >>> streams.start()
@@ -63,6 +71,8 @@ class KafkaStreams:
         state_dir: str | Path | None = None,
         commit_interval: Duration = "100 ms",
         max_records_per_batch: int | None = None,
+        statestore_cache_max_bytes: int = 10 * 1024 * 1024,
+        emit_interval: Duration = 0,
     ) -> None:
         self.topology = topology
         self.application_id = application_id
@@ -71,13 +81,21 @@ class KafkaStreams:
         self._folder = Path(state_dir or project_state_dir() / "applications") / application_id
         self._commit_interval = to_milliseconds(commit_interval, "commit_interval")
         self._max_records = max_records_per_batch
-        self._plans = plan(topology, application_id)
+        options = Options(statestore_cache_max_bytes > 0, to_milliseconds(emit_interval, "emit_interval"))
+        self._plans = plan(topology, application_id, options)
+        self._topics = Topics(application_id, self._plans)
         self._queries: list[tuple[Plan, StreamingQuery]] = []
-        self._stores = {store.name: local_store(store) for store in topology.stores.values()}
+        self._metrics: list[Metrics] = []
+        self._stores = {store.name: local_store(store) for store in topology.stores.values() if is_readable(store)}
         self._changelogs = {
             plan_.changelog(store): self._stores[store.name] for plan_ in self._plans for store in plan_.stores
         }
+        for node in topology.nodes.values():
+            if isinstance(node, GlobalTableSource) and node.store is not None:
+                self._changelogs |= dict.fromkeys(_topics_of(topology[node.parents[0]]), self._stores[node.store.name])
         self._replica = Replica(bootstrap_servers, self._changelogs)
+        nodes = {plan_.calls_topic(node): node for plan_ in self._plans for node in plan_.side_effects}
+        self._calls = Calls(bootstrap_servers, nodes, self._call_failed)
         self._states = StateMachine()
         self._lock = FileLock(str(self._folder) + ".lock")
         self._failure: StreamsError | None = None
@@ -139,6 +157,7 @@ class KafkaStreams:
         for _, query in self._queries:
             query.stop()
         self._replica.stop()
+        self._calls.stop()
         self._release_lock()
         self._states.move(State.NOT_RUNNING)
         return time.monotonic() - began < to_milliseconds(timeout, "timeout") / 1000
@@ -161,8 +180,8 @@ class KafkaStreams:
 
     def _forget(self) -> None:
         shutil.rmtree(self._folder, ignore_errors=True)
-        if self._changelogs:
-            self._brokers.delete_topics(*self._changelogs, missing_ok=True)
+        if self._topics.internal:
+            self._brokers.delete_topics(*self._topics.internal, missing_ok=True)
 
     def await_processed(self, timeout: Duration = "60 seconds") -> None:
         """Wait until all that is in the source topics now is processed, and its outputs and store updates can be seen.
@@ -175,17 +194,26 @@ class KafkaStreams:
         """
         deadline = time.monotonic() + to_milliseconds(timeout, "timeout") / 1000
         self._check_running("await_processed")
-        for plan_, query in self._queries:
-            wanted = {topic: self._brokers.end_offsets(topic) for source in plan_.sources for topic in source.topics}
-            while not Progress.of(query).has_reached(wanted):
-                self._raise_failure()
-                if time.monotonic() > deadline:
-                    raise StreamsError(
-                        f"Sub-topology {plan_.number} is not done after {timeout}: {Progress.of(query).lag(wanted)} "
-                        "records are left. Give await_processed() a longer timeout."
-                    )
-                time.sleep(0.02)
-        self._replica.wait_for(self._changelog_ends(), deadline)
+        while not all([self._has_caught_up(plan_, query, deadline) for plan_, query in self._queries]):
+            pass  # one query's output may be another's input: go round until there was nothing to wait for
+        self._replica.wait_for(self._ends(self._changelogs), deadline)
+        self._calls.wait_for(self._ends(self._topics.calls), deadline)
+        self._raise_failure()
+
+    def _has_caught_up(self, plan_: Plan, query: StreamingQuery, deadline: float) -> bool:
+        """Wait until a query has processed what is in its topics now, and return whether it had before."""
+        wanted = {topic: self._brokers.end_offsets(topic) for topic in plan_.topics}
+        if Progress.of(query).has_reached(wanted):
+            return True
+        while not (progress := Progress.of(query)).has_reached(wanted):
+            self._raise_failure()
+            if time.monotonic() > deadline:
+                raise StreamsError(
+                    f"Sub-topology {plan_.name} is not done in time: {progress.lag(wanted)} records are left. Give "
+                    "await_processed() a longer timeout."
+                )
+            time.sleep(0.02)
+        return False
 
     def store(self, name: str) -> Any:
         """Return a local, read-only view of a store, to be queried by key or whole.
@@ -209,8 +237,25 @@ class KafkaStreams:
         """Return Spark's streaming queries, one for each sub-topology."""
         return [query for _, query in self._queries]
 
+    def metrics(self) -> pd.DataFrame:
+        """Return what each query has done: its micro-batches, its records, and how many each of its nodes dropped.
+
+        One row for each node that dropped records, at least one for each query. Of late records those that Spark's own
+        operators drop count once for each window and batch, so that the number is a lower bound there.
+
+        Mirrors `KafkaStreams#metrics`, the metrics `process-total` and `dropped-records-total`.
+        """
+        rows = []
+        for (plan_, _), metrics in zip(self._queries, self._metrics, strict=True):
+            now = metrics.update()
+            for node, count in now.dropped.items() or [("", 0)]:
+                rows.append((plan_.name, now.batches, now.processed, node, count))
+        return pd.DataFrame(rows, columns=["query", "batches", "records", "node", "dropped"])
+
     def explain(self) -> str:
-        """Return what Spark runs for each sub-topology: the plan of its last micro-batch, outermost step first.
+        """Return what runs each sub-topology: which steps are Spark's own, which Python's and why, and Spark's plan.
+
+        The plan is that of the last micro-batch, its outermost step first.
 
         Raises:
             StreamsError: the application has not started.
@@ -219,47 +264,32 @@ class KafkaStreams:
         """
         if not self._queries:
             raise StreamsError(f"'{self.application_id}' has no Spark query until start() is called.")
-        return "\n\n".join(f"Sub-topology {plan_.number}\n{spark_plan(query)}" for plan_, query in self._queries)
+        return "\n\n".join(f"{in_words(plan_)}\n\n{spark_plan(query)}" for plan_, query in self._queries)
 
     def _start(self) -> None:
-        partitions = self._prepare_topics()
+        partitions = self._topics.prepare(self._brokers)
         spark = self._spark or spark_session()
         topics = KafkaTopics(spark, self._brokers.bootstrap_servers, partitions, self._max_records)
+        self._calls.start()
         if self._stores:
             self._replica.start()
         for plan_ in self._plans:
             try:
-                query = topics.start(plan_, self._folder / str(plan_.number), self._commit_interval)
+                query = topics.start(plan_, self._folder / plan_.name, self._commit_interval)
             except PySparkException as failure:
                 raise explain(failure, plan_) from failure
             self._queries.append((plan_, query))
+            self._metrics.append(Metrics(query, plan_))
             threading.Thread(target=self._watch, args=(plan_, query), name="streamskit-watch", daemon=True).start()
         if self._stores:
-            self._replica.wait_for(self._changelog_ends(), time.monotonic() + 600)
-
-    def _prepare_topics(self) -> dict[str, int]:
-        """Check that all topics are there, create the changelogs, and return how many partitions each has."""
-        partitions = self._brokers.topics()
-        needed = [topic for plan_ in self._plans for source in plan_.sources for topic in source.topics]
-        needed += [sink.topic for plan_ in self._plans for sink in plan_.sinks]
-        if missing := [topic for topic in dict.fromkeys(needed) if topic not in partitions]:
-            names = ", ".join(repr(topic) for topic in missing)
-            raise StreamsError(
-                f"'{self.application_id}' needs topics that are not there: {names}. "
-                f"Create them before start(): broker.create_topics({names}, partitions=4)."
-            )
-        for plan_ in self._plans:
-            tasks = plan_.tasks(partitions)
-            for changelog in map(plan_.changelog, plan_.stores):
-                if changelog not in partitions:
-                    self._brokers.create_topics(changelog, partitions=tasks, config=CHANGELOG_CONFIG)
-                    partitions[changelog] = tasks
-        return partitions
+            self._replica.wait_for(self._ends(self._changelogs), time.monotonic() + 600)
 
     def _watch(self, plan_: Plan, query: StreamingQuery) -> None:
         """Wait for the end of a query; if it is a failure, say so once and stop the others."""
+        metrics = next(metrics for (_, each), metrics in zip(self._queries, self._metrics, strict=True) if each is query)
         try:
-            query.awaitTermination()
+            while not query.awaitTermination(1):
+                metrics.update()
         except Exception as failure:
             if self.state is not State.PENDING_SHUTDOWN:
                 self._stop_failed(explain(failure, plan_))
@@ -303,9 +333,19 @@ class KafkaStreams:
             del self.running[self.application_id]
         self._lock.release()
 
-    def _changelog_ends(self) -> dict[TopicPartition, int]:
+    def _ends(self, topics: Iterable[str]) -> dict[TopicPartition, int]:
         return {
             TopicPartition(topic, partition): offset
-            for topic in self._changelogs
+            for topic in topics
             for partition, offset in self._brokers.end_offsets(topic).items()
         }
+
+    def _call_failed(self, node: SideEffect, failure: Exception) -> None:
+        self._stop_failed(
+            StreamsError(f"{node.name} (written at {node.written_at}) failed on a record: {type(failure).__name__}: {failure}")
+        )
+        logger.error("'%s' stopped: %s", self.application_id, self._failure)
+
+
+def _topics_of(node: Node) -> tuple[str, ...]:
+    return node.topics if isinstance(node, Source) else ()

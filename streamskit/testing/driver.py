@@ -1,16 +1,18 @@
 """`TopologyTestDriver`: a topology run one record at a time, without a broker."""
 
-from collections import defaultdict, deque
+from collections import Counter, defaultdict, deque
 from typing import Any, NamedTuple
 
+from streamskit.durations import Duration, to_milliseconds
 from streamskit.environment.session import spark_session
 from streamskit.errors import StreamsError, TopologyError
 from streamskit.interactive import LocalStore, local_store
-from streamskit.lowering import plan
+from streamskit.lowering import Options, Plan, is_readable, plan
+from streamskit.lowering.sources import CLOCK_TOPIC
 from streamskit.runtime.failures import explain
-from streamskit.serdes import Serde, Serdes
+from streamskit.serdes import Serde
 from streamskit.testing.memory import MemoryQuery, Raw
-from streamskit.topology import Topology
+from streamskit.topology import GlobalTableSource, Sink, Topology
 
 
 class TestRecord(NamedTuple):
@@ -31,6 +33,9 @@ class TopologyTestDriver:
     Args:
         topology: what to run.
         application_id: the name to run it under.
+        cache: whether the record cache folds the updates that one input makes to one key.
+        emit_interval: how often, in wall-clock time, unmatched results of outer joins and final results of windows are
+            looked for; a duration, 0 for always. A running Kafka Streams application waits a second.
 
     >>> with TopologyTestDriver(topology) as driver:
     ...     driver.create_input_topic("orders").pipe_input("key", "value", timestamp=0)
@@ -39,13 +44,16 @@ class TopologyTestDriver:
     Mirrors `org.apache.kafka.streams.TopologyTestDriver`.
     """
 
-    def __init__(self, topology: Topology, application_id: str = "test") -> None:
+    def __init__(
+        self, topology: Topology, application_id: str = "test", *, cache: bool = False, emit_interval: Duration = 0
+    ) -> None:
         self.topology = topology
-        self._plans = plan(topology, application_id)
-        self._stores = {store.name: local_store(store) for store in topology.stores.values()}
-        self._changelogs = {plan_.changelog(store): store.name for plan_ in self._plans for store in plan_.stores}
+        interval = to_milliseconds(emit_interval, "emit_interval")
+        self._plans = plan(topology, application_id, Options(cache, interval, test=True))
+        self._topics = TopicRoles(topology, self._plans)
+        self._stores = {store.name: local_store(store) for store in topology.stores.values() if is_readable(store)}
         self._outputs: dict[str, deque[Raw]] = defaultdict(deque)
-        self._clock = 0
+        self._wall_clock = 0
         spark = spark_session()
         self._queries = [MemoryQuery(spark, plan_) for plan_ in self._plans]
 
@@ -56,59 +64,159 @@ class TopologyTestDriver:
         self.close()
 
     def create_input_topic(self, name: str, key: Serde | None = None, value: Serde | None = None) -> "TestInputTopic":
-        """Return the way into a source topic; keys and values are text unless serdes are given.
+        """Return the way into a source topic; the serdes are the source's own unless others are given.
 
         Raises:
             TopologyError: the topology does not read that topic.
         """
-        known = [topic for source in self.topology.sources for topic in source.topics]
-        if name not in known:
-            raise TopologyError(f"The topology reads no topic '{name}'; it reads: {', '.join(known)}.")
-        return TestInputTopic(self, name, key or Serdes.string(), value or Serdes.string())
+        sources = {topic: source for source in self.topology.sources for topic in source.topics if not source.internal}
+        if name not in sources:
+            raise TopologyError(f"The topology reads no topic '{name}'; it reads: {', '.join(sources)}.")
+        return TestInputTopic(self, name, key or sources[name].key, value or sources[name].value)
 
     def create_output_topic(self, name: str, key: Serde | None = None, value: Serde | None = None) -> "TestOutputTopic":
-        """Return the way out of a sink topic; the serdes are the sink's own unless others are given.
+        """Return the way out of a topic that the topology writes; the serdes are the sink's own unless others are given.
 
         Raises:
             TopologyError: the topology does not write that topic.
         """
-        sinks = {sink.topic: sink for sink in self.topology.sinks}
-        if name not in sinks:
-            raise TopologyError(f"The topology writes no topic '{name}'; it writes: {', '.join(sinks)}.")
-        return TestOutputTopic(self, name, key or sinks[name].key, value or sinks[name].value)
+        sinks = {self._topics.name(sink): sink for sink in self.topology.sinks if isinstance(sink.topic, str)}
+        dynamic = [sink for sink in self.topology.sinks if not isinstance(sink.topic, str)]
+        stores = {topic: self.topology.store(store) for topic, store in self._topics.changelogs.items()}
+        if name in sinks or dynamic:
+            sink = sinks.get(name) or dynamic[0]
+            return TestOutputTopic(self, name, key or sink.key, value or sink.value)
+        if name in stores:
+            return TestOutputTopic(self, name, key or stores[name].key, value or stores[name].value)
+        raise TopologyError(f"The topology writes no topic '{name}'; it writes: {', '.join([*sinks, *stores])}.")
+
+    def advance_wall_clock_time(self, duration: Duration) -> None:
+        """Move the wall clock forward, which nothing else does. Mirrors `TopologyTestDriver#advanceWallClockTime`."""
+        self._wall_clock += to_milliseconds(duration, "duration")
+        for query in self._queries:
+            if query.plan.slots:
+                self._run(query, [Raw(CLOCK_TOPIC, None, None, self._wall_clock)])
+        self._work()
 
     def state_store(self, name: str) -> LocalStore:
         """Return a store by name, to be read. Mirrors `TopologyTestDriver#getStateStore`."""
-        return self._stores[self.topology.store(name).name]
+        store = self.topology.store(name)
+        if store.name not in self._stores:
+            readable = ", ".join(sorted(self._stores)) or "none"
+            raise TopologyError(
+                f"Store '{name}' belongs to streamskit and is not written out; give it a name with materialized= to "
+                f"read it. Those with a name: {readable}."
+            )
+        return self._stores[store.name]
+
+    def metrics(self) -> dict[str, int]:
+        """Return how many records each node has dropped, by the node's name.
+
+        Late ones count once for each window they missed. Mirrors the metric `dropped-records-total`.
+        """
+        return dict(sum((query.dropped for query in self._queries), self._topics.dropped))
 
     def dropped(self) -> int:
-        """Return how many records were dropped: too late (once for each window missed), or without a key or value."""
-        return sum(query.dropped() for query in self._queries)
+        """Return how many records were dropped in all: too late, or without the key or value that a step needs."""
+        return sum(self.metrics().values())
 
     def close(self) -> None:
         """Stop the queries and forget all state."""
         for query in self._queries:
             query.stop()
 
-    def _pipe(self, records: list[Raw]) -> None:
-        for plan_, query in zip(self._plans, self._queries, strict=True):
-            mine = [record for record in records if any(record.topic in source.topics for source in plan_.sources)]
-            if not mine:
-                continue
-            try:
-                written = query.run(mine)
-            except Exception as failure:
-                raise explain(failure, plan_) from failure
-            self._take(written, plan_.windowed_topics())
+    # ---- records on their way ----------------------------------------------------------------------------------------
 
-    def _take(self, written: list[Raw], windowed: dict[str, int]) -> None:
-        # Kafka Streams updates the windows of a record from the earliest on; their keys are the same but for the start.
-        for record in sorted(written, key=lambda record: record.key or b"" if record.topic in windowed else b""):
-            if record.topic in self._changelogs:
-                store = self._stores[self._changelogs[record.topic]]
-                store.apply(record.key or b"", record.value, record.timestamp)
+    def _pipe(self, records: list[Raw]) -> None:
+        self._check_time(records)
+        self._topics.waiting.extend(records)
+        self._work()
+
+    def _check_time(self, records: list[Raw]) -> None:
+        """Refuse what a broker does not hold: a record before 1970, unless its source has its own idea of time."""
+        own = {topic for source in self.topology.sources if source.timestamps for topic in source.topics}
+        for record in records:
+            if record.timestamp < 0 and record.topic not in own:
+                raise StreamsError(
+                    f"Topic '{record.topic}': a record has the timestamp {record.timestamp}, which is before 1970. Pipe "
+                    "it with a valid one, or read the topic with another TimestampExtractor."
+                )
+
+    def _work(self) -> None:
+        """Run queries until no topic between them holds a record that is not processed."""
+        waiting = self._topics.waiting
+        while waiting:
+            topic = waiting[0].topic
+            batch = []
+            while waiting and waiting[0].topic == topic:
+                batch.append(waiting.popleft())
+            for store in self._topics.global_stores.get(topic, ()):
+                self._topics.fill(self._stores[store], batch)
+            for query in self._queries:
+                if topic not in query.plan.topics:
+                    continue
+                # Spark's own aggregations fold what a batch brings, so that records of other queries go one by one.
+                alone = query.plan.native is not None and topic in self._topics.internal
+                for part in [[record] for record in batch] if alone else [batch]:
+                    self._run(query, part)
+
+    def _run(self, query: MemoryQuery, records: list[Raw]) -> None:
+        try:
+            written = query.run(records)
+        except Exception as failure:
+            raise explain(failure, query.plan) from failure
+        if query.plan.native is not None:
+            # Kafka Streams updates the windows of a record from the earliest on; their keys differ by the start only.
+            windowed = query.plan.windowed_topics()
+            written = sorted(written, key=lambda record: record.key or b"" if record.topic in windowed else b"")
+        for record in written:
+            self._take(record)
+
+    def _take(self, record: Raw) -> None:
+        if (call := self._topics.calls.get(record.topic)) is not None:
+            call.action(call.key.deserialize(record.key), call.value.deserialize(record.value))
+            return
+        if (store := self._topics.changelogs.get(record.topic)) is not None:
+            self._stores[store].apply(record.key or b"", record.value, record.timestamp)
+        if record.topic in self._topics.internal:
+            self._topics.waiting.append(record)
+        self._outputs[record.topic].append(record)
+
+
+class TopicRoles:
+    """What each topic is for: which store it fills, which function it calls, and what waits in it."""
+
+    def __init__(self, topology: Topology, plans: list[Plan]) -> None:
+        self._plans = plans
+        self.waiting: deque[Raw] = deque()
+        self.dropped: Counter[str] = Counter()
+        self.changelogs = {plan_.changelog(store): store.name for plan_ in plans for store in plan_.stores}
+        self.calls = {plan_.calls_topic(node): node for plan_ in plans for node in plan_.side_effects}
+        self.internal = {topic for plan_ in plans for topic in plan_.topics} & self._written()
+        self.global_stores: dict[str, list[str]] = defaultdict(list)
+        for node in topology.nodes.values():
+            if isinstance(node, GlobalTableSource) and node.store is not None:
+                source = topology[node.parents[0]]
+                for topic in getattr(source, "topics", ()):
+                    self.global_stores[topic].append(node.store.name)
+        self._global = {node.store.name: node for node in topology.nodes.values()
+                        if isinstance(node, GlobalTableSource) and node.store}  # fmt: skip
+
+    def name(self, sink: Sink) -> str:
+        """Return the real name of a sink's topic."""
+        return next((plan_.topic(sink) for plan_ in self._plans if sink.name in plan_.within), str(sink.topic))
+
+    def fill(self, store: LocalStore, records: list[Raw]) -> None:
+        """Take records of a global table's topic into its store; one without a key is dropped."""
+        for record in records:
+            if record.key is None:
+                self.dropped[self._global[store.name].name] += 1
             else:
-                self._outputs[record.topic].append(record)
+                store.apply(record.key, record.value, record.timestamp)
+
+    def _written(self) -> set[str]:
+        sinks = {plan_.topic(sink) for plan_ in self._plans for sink in plan_.sinks if isinstance(sink.topic, str)}
+        return sinks | {topic for plan_ in self._plans for topic in plan_.handovers.values()}
 
 
 class TestInputTopic:

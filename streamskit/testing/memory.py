@@ -4,6 +4,7 @@ import base64
 import json
 import tempfile
 import uuid
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,20 +12,20 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from streamskit.environment.session import settings
-from streamskit.lowering import Plan
+from streamskit.lowering import Plan, outputs
 from streamskit.lowering.records import HEADERS, TIMESTAMP_HEADER
-from streamskit.runtime.progress import dropped
-from streamskit.topology import Source
+from streamskit.runtime.progress import Metrics
 
 RAW = f"key binary, value binary, topic string, partition int, offset bigint, timestamp bigint, headers {HEADERS}"
 
 SETTINGS = {
     # One task, as the TopologyTestDriver of Kafka Streams has.
     "spark.sql.shuffle.partitions": "1",
-    # A record is late by the stream time before it, not by that of two batches ago.
-    "spark.sql.streaming.statefulOperator.allowMultiple": "false",
     "spark.sql.streaming.noDataMicroBatches.enabled": "false",
 }
+
+# A record is late by the stream time before it, not by that of two batches ago.
+EXACT_LATENESS = {"spark.sql.streaming.statefulOperator.allowMultiple": "false"}
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,7 @@ class MemoryQuery:
     """Runs one plan on records from memory; each call of `run` is one micro-batch."""
 
     def __init__(self, spark: SparkSession, plan: Plan) -> None:
+        self.plan = plan
         self._spark = spark
         self._offsets: dict[str, int] = {}
         self._read = 0
@@ -53,15 +55,22 @@ class MemoryQuery:
         )
         self._name = f"test_driver_{uuid.uuid4().hex}"
         self._checkpoint = tempfile.TemporaryDirectory(prefix="streamskit-test-", ignore_cleanup_errors=True)
-        with settings(spark, SETTINGS):
+        # A chain of task operators needs Spark's own way with several states, and keeps its own clock.
+        with settings(spark, SETTINGS | (EXACT_LATENESS if plan.native is not None else {})):
             self.query = (
-                plan.outputs(self._frame)
+                outputs(plan, self._frame, tasks=1)
                 .writeStream.format("memory")
                 .queryName(self._name)
                 .outputMode(plan.output_mode)
                 .option("checkpointLocation", self._checkpoint.name)
                 .start()
             )
+        self._metrics = Metrics(self.query, plan)
+
+    @property
+    def dropped(self) -> Counter[str]:
+        """How many records each node has dropped."""
+        return self._metrics.dropped
 
     def run(self, records: list[Raw]) -> list[Raw]:
         """Process records as one micro-batch and return what the query writes."""
@@ -69,13 +78,10 @@ class MemoryQuery:
         jvm: Any = self._spark.sparkContext._jvm
         self._stream.addData(jvm.PythonUtils.toSeq(lines))
         self.query.processAllAvailable()
+        self._metrics.update()
         rows = self._spark.table(self._name).collect()[self._read :]
         self._read += len(rows)
         return [_output(row) for row in rows]
-
-    def dropped(self) -> int:
-        """Return how many records were dropped so far."""
-        return sum(dropped(progress) for progress in self.query.recentProgress)
 
     def stop(self) -> None:
         """Stop the query and forget its state."""
@@ -83,7 +89,7 @@ class MemoryQuery:
         self._spark.catalog.dropTempView(self._name)
         self._checkpoint.cleanup()
 
-    def _frame(self, source: Source) -> DataFrame:
+    def _frame(self, topics: list[str]) -> DataFrame:
         lines = DataFrame(self._stream.toDF(), self._spark)
         rows = lines.select(F.from_json("value", RAW, {"mode": "FAILFAST"}).alias("row")).select("row.*")
         return rows.withColumn("timestamp", F.timestamp_millis("timestamp"))

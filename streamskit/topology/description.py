@@ -1,44 +1,84 @@
 """A topology in the words of Kafka's `TopologyDescription`, to the letter."""
 
-from collections.abc import Iterable, Sequence
-from functools import cache
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
-from streamskit.topology.nodes import Node, Sink, Source
+from streamskit.topology.java_order import TreeSet, hash_order
+from streamskit.topology.nodes import GlobalTableSource, Node, Sink, Source
 
 
 def describe(sub_topologies: Iterable[Sequence[Node]]) -> str:
     """Return the text that `TopologyDescription.toString()` prints for the same program."""
-    parts = [f"   Sub-topology: {number}\n" + _describe(nodes) for number, nodes in enumerate(sub_topologies)]
-    return "Topologies:\n" + "\n".join(parts) + "\n"
+    parts = []
+    for number, nodes in enumerate(sub_topologies):
+        kind, end = ("", "\n") if not is_global(nodes) else (" for global store (will not generate tasks)", "")
+        parts.append(f"  Sub-topology: {number}{kind}\n{_described(nodes)}{end}")
+    return "Topologies:\n " + "".join(parts)
 
 
-def _describe(nodes: Sequence[Node]) -> str:
-    children = {node.name: [child for child in nodes if node.name in child.parents] for node in nodes}
+def is_global(nodes: Iterable[Node]) -> bool:
+    """Say whether a sub-topology only keeps a global table: each instance does so for itself, not in tasks."""
+    return any(isinstance(node, GlobalTableSource) for node in nodes)
 
-    @cache
-    def size(name: str) -> int:
-        """How many nodes follow, counted along every path: Kafka prints the largest first."""
-        return 1 + sum(size(child.name) for child in children[name])
 
-    def order(node: Node) -> tuple[int, str]:
-        return -size(node.name), node.name
+@dataclass(eq=False)
+class _Described:
+    """A node as Kafka describes it. `size` counts the nodes that follow, along every path that was known by then."""
 
-    by_name = {node.name: node for node in nodes}
-    lines = []
-    for node in sorted(nodes, key=order):
-        lines.append(f"    {node.kind}: {node.name} {_details(node)}")
-        if not isinstance(node, Sink):
-            following = [child.name for child in sorted(children[node.name], key=order)]
-            lines.append(f"      --> {', '.join(following) or 'none'}")
-        if not isinstance(node, Source):
-            preceding = [parent.name for parent in sorted((by_name[name] for name in node.parents), key=order)]
-            lines.append(f"      <-- {', '.join(preceding) or 'none'}")
+    node: Node
+    size: int = 1
+    parents: TreeSet["_Described"] = field(default_factory=lambda: TreeSet(_largest_first))
+    children: TreeSet["_Described"] = field(default_factory=lambda: TreeSet(_largest_first))
+
+    def grow(self, by: int) -> None:
+        """Count more nodes after this one, and so after its parents."""
+        self.size += by
+        for parent in self.parents:
+            parent.grow(by)
+
+
+def _largest_first(described: _Described) -> tuple[int, str]:
+    return -described.size, described.node.name
+
+
+def _described(nodes: Sequence[Node]) -> str:
+    by_name = {node.name: _Described(node) for node in nodes}
+    _connect(by_name)
+    return "".join(map(_lines, sorted(by_name.values(), key=_largest_first)))
+
+
+def _connect(by_name: Mapping[str, _Described]) -> None:
+    """Link parents and children in the order in which Kafka goes through its map of nodes.
+
+    Sizes change on the way, and the sets do not sort again: so `--> b, a` may stand where b turned out the smaller.
+    """
+    for name in hash_order(by_name):
+        child = by_name[name]
+        for parent in (by_name[parent] for parent in child.node.parents):
+            child.parents.add(parent)
+            parent.children.add(child)
+            parent.grow(child.size)
+
+
+def _lines(described: _Described) -> str:
+    node = described.node
+    lines = [f"    {node.kind}: {node.name} {_details(node)}"]
+    if not isinstance(node, Sink):
+        lines.append(f"      --> {_names(described.children)}")
+    if not isinstance(node, Source):
+        lines.append(f"      <-- {_names(described.parents)}")
     return "\n".join(lines) + "\n"
+
+
+def _names(others: Iterable[_Described]) -> str:
+    return ", ".join(other.node.name for other in others) or "none"
 
 
 def _details(node: Node) -> str:
     if isinstance(node, Source):
-        return f"(topics: [{', '.join(node.topics)}])"
+        return f"(topics: [{', '.join(hash_order(node.topics))}])"
     if isinstance(node, Sink):
-        return f"(topic: {node.topic})"
-    return f"(stores: [{', '.join(sorted(store.name for store in node.stores))}])"
+        if isinstance(node.topic, str):
+            return f"(topic: {node.topic})"
+        return f"(extractor class: {getattr(node.topic, '__name__', type(node.topic).__name__)})"
+    return f"(stores: [{', '.join(hash_order([*(store.name for store in node.stores), *node.reads]))}])"

@@ -58,7 +58,10 @@ class Topology:
         return [other for other in self.nodes.values() if node.name in other.parents]
 
     def sub_topologies(self) -> list[list[Node]]:
-        """Return the groups of nodes that are connected by arrows or share a store; only topics join one to another."""
+        """Return the groups of nodes that are connected by arrows or share a store; only topics join one to another.
+
+        They are numbered as Kafka Streams numbers them. Those of global tables are among them.
+        """
         group = {name: name for name in self.nodes}
 
         def root(name: str) -> str:
@@ -70,8 +73,8 @@ class Topology:
         for node in self.nodes.values():
             for parent in node.parents:
                 group[root(node.name)] = root(parent)
-            for store in node.stores:
-                group[root(node.name)] = root(keepers.setdefault(store.name, node.name))
+            for store in [*(store.name for store in node.stores), *node.reads]:
+                group[root(node.name)] = root(keepers.setdefault(store, node.name))
         members: dict[str, list[Node]] = {}
         for node in self.nodes.values():
             members.setdefault(root(node.name), []).append(node)

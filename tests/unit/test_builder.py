@@ -1,6 +1,6 @@
 import pytest
 
-from streamskit import StreamsBuilder, TopologyError
+from streamskit import Serdes, StreamsBuilder, TopologyError
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
 
@@ -10,13 +10,16 @@ def test_an_empty_program_is_refused() -> None:
         StreamsBuilder().build()
 
 
-def test_reading_a_topic_twice_names_the_first_reader() -> None:
+def test_reading_a_topic_in_two_ways_names_the_first_reader() -> None:
     builder = StreamsBuilder()
     builder.stream("orders")
-    with pytest.raises(
-        TopologyError, match=r"'orders' is already read by KSTREAM-SOURCE-0000000000 \(test_builder\.py line \d+\)"
-    ):
-        builder.stream("orders")
+    told = r"'orders' is already read by KSTREAM-SOURCE-0000000000 \(test_builder\.py line \d+\)"
+    with pytest.raises(TopologyError, match=told):
+        builder.stream("orders", value=Serdes.long())
+    with pytest.raises(TopologyError, match=told):
+        builder.stream("orders", "returns")
+    with pytest.raises(TopologyError, match=told):
+        builder.table("orders")
 
 
 def test_streams_that_never_meet_are_sub_topologies_of_their_own() -> None:

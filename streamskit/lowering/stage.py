@@ -1,0 +1,178 @@
+"""A stage of a query: the task operators of one level, run by Spark's `transformWithState`, once for each task."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from heapq import merge
+from operator import itemgetter
+from typing import Any
+
+import pandas as pd
+from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
+
+from streamskit import tasks
+from streamskit.lowering.wire import CLOCK, DROPPED, FIELDS, ORDER, RESULTS, SEQUENCE
+
+CHUNK = 10_000
+"""After how many results they are handed over to Spark."""
+
+NAMES = [*FIELDS, *ORDER]
+Row = tuple[Any, ...]
+PORT, TOPIC, KEY, VALUE, OLD, OTHER, OTHER_OLD, TIMESTAMP, HEADERS, TASK, ORIGIN, POSITION, STEP = range(len(NAMES))
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """Which operator and side each port leads to; whether all rows have one origin, and which origins come first."""
+
+    ports: dict[int, tuple[int, int]]
+    single: bool
+    first: frozenset[int] = frozenset()
+
+
+class TaskProcessor(StatefulProcessor):
+    """Runs the operators of a stage on the records of one task.
+
+    Mirrors `org.apache.kafka.streams.processor.internals.StreamTask`; Spark's `StatefulProcessor`.
+    """
+
+    def __init__(
+        self,
+        operators: Sequence[tasks.Operator],
+        numbers: Sequence[int],
+        inputs: Inputs,
+        cache: bool,
+        interval: int,
+        test: bool,
+    ) -> None:
+        self._operators, self._numbers, self._inputs = operators, numbers, inputs
+        self._cache, self._interval, self._test = cache, interval, test
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        """Open the one state variable of a stage: its pages."""
+        self._pages = handle.getMapState("pages", "page string", "data binary")
+
+    def handleInputRows(self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any) -> Iterator[pd.DataFrame]:
+        """Process a task's records of this micro-batch in order, and yield what the operators make of them."""
+        pages = SparkPages(self._pages)
+        wall_clock = int(pages.load("wall clock") or b"0") if self._test else None
+        stage = tasks.Stage(
+            self._operators, pages, cache=self._cache, emit_interval=self._interval, wall_clock=wall_clock
+        )
+        made = Results(key[0], self._numbers)
+        for row in in_order((_rows(frame) for frame in rows), self._inputs):
+            port = row[PORT]
+            if port in self._inputs.ports:
+                operator, side = self._inputs.ports[port]
+                record = tasks.Record(
+                    row[KEY], row[VALUE], row[OLD], row[OTHER], row[TIMESTAMP], row[HEADERS]
+                )
+                stage.process(operator, side, record)
+                if len(stage.outputs) >= CHUNK:
+                    made.take(stage.take_outputs())
+            elif port == CLOCK:
+                pages.save("wall clock", str(row[TIMESTAMP]).encode())
+                stage.advance_wall_clock(row[TIMESTAMP])
+                made.pass_on(row)
+            else:
+                # In the middle of the results, so that a task's rows keep their order.
+                made.take(stage.take_outputs())
+                made.pass_on(row)
+            if len(made.rows) >= CHUNK:
+                yield made.frame()
+        stage.finish()
+        made.take(stage.take_outputs())
+        made.count_dropped(stage.dropped)
+        if made.rows:
+            yield made.frame()
+
+    def close(self) -> None:
+        """Nothing to close: pages are saved at the end of each batch."""
+
+
+class SparkPages:
+    """Pages of state in Spark's state store."""
+
+    def __init__(self, pages: Any) -> None:
+        self._pages = pages
+
+    def load(self, page: str) -> bytes | None:
+        """Return a page, or None if there is none."""
+        found = self._pages.getValue((page,))
+        return None if found is None else bytes(found[0])
+
+    def save(self, page: str, data: bytes | None) -> None:
+        """Write a page; None deletes it."""
+        if data is None:
+            self._pages.removeKey((page,))
+        else:
+            self._pages.updateValue((page,), (data,))
+
+
+class Results:
+    """The rows that a stage hands over, numbered in order."""
+
+    def __init__(self, task: int, numbers: Sequence[int]) -> None:
+        self._task, self._numbers, self._count = task, numbers, 0
+        self.rows: list[Row] = []
+
+    def take(self, outputs: Iterable[tasks.Output]) -> None:
+        """Take the operators' results."""
+        for count, made in enumerate(outputs, self._count):
+            operator, key, value, old, other, other_old, timestamp, headers = made
+            self.rows.append((RESULTS + self._numbers[operator], None, key, value, old, other, other_old, timestamp, headers,
+                              self._task, SEQUENCE, count, 0))  # fmt: skip
+            self._count = count + 1
+
+    def pass_on(self, row: Row) -> None:
+        """Take a row that is for a later stage, or finished."""
+        self.rows.append((*row[:TASK], self._task, SEQUENCE, self._count, 0))
+        self._count += 1
+
+    def count_dropped(self, dropped: dict[int, int]) -> None:
+        """Report how many records each operator dropped."""
+        for operator, count in dropped.items():
+            empty = dict.fromkeys(NAMES) | {"port": DROPPED, "task": self._task, "step": 0}
+            empty |= {"origin": self._numbers[operator], "position": count}
+            self.rows.append(tuple(empty.values()))
+
+    def frame(self) -> pd.DataFrame:
+        """Return the rows so far as a data frame, and begin anew."""
+        made = pd.DataFrame(dict(zip(NAMES, map(list, zip(*self.rows, strict=True)), strict=True)), dtype=object)
+        self.rows = []
+        return made
+
+
+def in_order(batches: Iterable[list[Row]], inputs: Inputs) -> Iterator[Row]:
+    """Yield the rows of a task in the order in which Kafka Streams would take them.
+
+    Rows of one topic stay in order of their offsets; between topics the one whose next record is the earliest goes on.
+    Where there is but one topic, rows pass as they come, and a batch need not fit into memory.
+    """
+    if inputs.single:
+        yield from _checked(row for batch in batches for row in batch)
+        return
+    topics: dict[int, list[Row]] = defaultdict(list)
+    for batch in batches:
+        for row in batch:
+            topics[row[ORIGIN]].append(row)
+    for rows in topics.values():
+        rows.sort(key=itemgetter(POSITION, STEP))
+    for origin in sorted(topics.keys() & inputs.first):
+        yield from topics.pop(origin)
+    yield from merge(*(topics[origin] for origin in sorted(topics)), key=itemgetter(TIMESTAMP))
+
+
+def _checked(rows: Iterable[Row]) -> Iterator[Row]:
+    last = (-1, -1)
+    for row in rows:
+        place = row[POSITION], row[STEP]
+        if place < last:
+            raise RuntimeError("Spark handed the records of a partition over in another order: give KafkaStreams a "
+                               "smaller max_records_per_batch, so that a batch needs no sorting on disk.")  # fmt: skip
+        last = place
+        yield row
+
+
+def _rows(frame: pd.DataFrame) -> list[Row]:
+    return list(zip(*(frame[name].tolist() for name in NAMES), strict=True))

@@ -1,0 +1,69 @@
+"""The rows that travel between the operators of a query: which way they go, and bytes."""
+
+from dataclasses import dataclass
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from streamskit.lowering.records import HEADERS
+
+FIELDS = {
+    "port": "int",  # which operator input this is for, or which operator's result it is
+    "topic": "string",  # where a row goes that is finished
+    "key": "binary",
+    "value": "binary",
+    "old": "binary",
+    "other": "binary",
+    "other_old": "binary",
+    "timestamp": "bigint",
+    "headers": HEADERS,
+}
+
+ORDER = {"task": "int", "origin": "int", "position": "bigint", "step": "int"}
+"""Where a row came from: its task, the topic, the offset, and its number among the rows made of one record."""
+
+SCHEMA = ", ".join(f"{name} {kind}" for name, kind in (FIELDS | ORDER).items())
+
+SIDES = 100
+"""How many sides an operator may have: side s of operator number n is port `n * SIDES + s`."""
+
+RESULTS = 1_000_000
+"""Ports from here on are results: of operator number `port - RESULTS`."""
+
+DROPPED = -1
+"""The port of a row that says how many records were dropped (in `position`), and by which operator (in `origin`)."""
+
+CLOCK = -2
+"""The port of a row that moves the wall clock of a test driver."""
+
+FINISHED = -3
+"""The port of a row that is a record to write to its topic."""
+
+SEQUENCE = -1
+"""The origin of rows that an operator made: their position is their order."""
+
+
+@dataclass(frozen=True)
+class Wire:
+    """The fields of a row as Columns."""
+
+    frame: DataFrame
+
+    def __getattr__(self, name: str) -> Column:
+        if name.startswith("_") or name not in FIELDS | ORDER:
+            raise AttributeError(name)
+        return self.frame[name]
+
+
+def port_of(operator: int, side: int) -> int:
+    """Return the port of a side of an operator."""
+    return operator * SIDES + side
+
+
+def wire_row(port: int | Column, **values: Column | None) -> Column:
+    """Return a row as a struct; what is not given is null."""
+    given = {"port": F.lit(port) if isinstance(port, int) else port} | values
+    return F.struct(
+        *((F.lit(None) if given.get(name) is None else given[name]).cast(kind).alias(name)  # type: ignore[union-attr]
+          for name, kind in FIELDS.items())
+    )  # fmt: skip

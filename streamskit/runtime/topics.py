@@ -1,0 +1,147 @@
+"""The topics of an application: those it needs, those it makes, and how many partitions each has."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from streamskit.broker import ExternalBroker
+from streamskit.errors import StreamsError
+from streamskit.lowering import Plan
+from streamskit.lowering.operators import place
+from streamskit.topology import ForeignKeyStep, Node, Sink, StreamTableJoin
+
+CHANGELOG = {"cleanup.policy": "compact", "segment.bytes": str(16 * 1024 * 1024)}
+BETWEEN = {"cleanup.policy": "delete", "retention.ms": "-1"}
+CALLS = {"cleanup.policy": "delete", "retention.ms": str(60 * 60 * 1000)}
+
+
+@dataclass(frozen=True)
+class Topics:
+    """The topics of an application with the given plans."""
+
+    application_id: str
+    plans: list[Plan]
+
+    @property
+    def internal(self) -> list[str]:
+        """Every topic that belongs to the application: between its queries, changelogs, and calls."""
+        between = [*self._sinks(), *(topic for plan in self.plans for topic in plan.handovers.values())]
+        changelogs = [plan.changelog(store) for plan in self.plans for store in plan.stores]
+        return list(dict.fromkeys([*between, *changelogs, *self.calls]))
+
+    @property
+    def calls(self) -> list[str]:
+        """The topics on which records travel to a learner's functions."""
+        return [plan.calls_topic(node) for plan in self.plans for node in plan.side_effects]
+
+    def prepare(self, brokers: ExternalBroker) -> dict[str, int]:
+        """Check that all topics are there, make the internal ones, and return how many partitions each topic has.
+
+        Raises:
+            StreamsError: a topic is missing, or the topics of a join have different numbers of partitions.
+        """
+        partitions = dict(brokers.topics())
+        self._check_there(partitions)
+        wanted = self._between(partitions)
+        self._check_partners(partitions | wanted)
+        for plan in self.plans:
+            tasks = plan.tasks(partitions | wanted)
+            for topic in plan.handovers.values():
+                self._make(brokers, partitions, topic, tasks, BETWEEN)
+            for store in plan.stores:
+                self._make(brokers, partitions, plan.changelog(store), tasks, CHANGELOG)
+        for topic, count in wanted.items():
+            self._make(brokers, partitions, topic, count, BETWEEN)
+        for topic in self.calls:
+            self._make(brokers, partitions, topic, 1, CALLS)
+        return partitions
+
+    def _make(
+        self, brokers: ExternalBroker, partitions: dict[str, int], topic: str, count: int, config: dict[str, str]
+    ) -> None:
+        if topic not in partitions:
+            brokers.create_topics(topic, partitions=count, config=config)
+            partitions[topic] = count
+        elif partitions[topic] != count:
+            raise StreamsError(
+                f"The internal topic '{topic}' has {partitions[topic]} partitions and '{self.application_id}' needs "
+                f"{count}: its source topics have changed. Call clean_up() to begin anew."
+            )
+
+    def _check_there(self, partitions: Mapping[str, int]) -> None:
+        own = set(self.internal)
+        needed = [topic for plan in self.plans for topic in plan.topics if topic not in own]
+        needed += [sink.topic for plan in self.plans for sink in plan.sinks
+                   if isinstance(sink.topic, str) and not sink.internal]  # fmt: skip
+        if missing := [topic for topic in dict.fromkeys(needed) if topic not in partitions]:
+            names = ", ".join(repr(topic) for topic in missing)
+            raise StreamsError(
+                f"'{self.application_id}' needs topics that are not there: {names}. "
+                f"Create them before start(): broker.create_topics({names}, partitions=4)."
+            )
+
+    def _sinks(self) -> dict[str, tuple[Plan, Sink]]:
+        """Return the internal topics that sinks write, each with its sink."""
+        return {plan.topic(sink): (plan, sink) for plan in self.plans for sink in plan.sinks if sink.internal}
+
+    def _between(self, partitions: Mapping[str, int]) -> dict[str, int]:
+        """Return how many partitions each repartition topic has.
+
+        As many as it was asked to have; else as the topics it is joined with; else as those that feed it.
+        """
+        sinks, found = self._sinks(), dict[str, int]()
+
+        def count(topic: str, asking: frozenset[str] = frozenset()) -> int:
+            if topic in found or topic not in sinks:
+                return found.get(topic) or partitions.get(topic, 1)
+            plan, sink = sinks[topic]
+            if sink.partitions is not None:
+                return sink.partitions
+            partners = [other for group, _ in self._joined() if topic in group for other in group]
+            outer = [partitions[other] for other in partners if other not in sinks]
+            feeding = [t for p in self.plans if sink.name in p.within for t in p.topics if t not in asking | {topic}]
+            return max(outer or [count(other, asking | {topic}) for other in feeding] or [1])
+
+        handovers = {topic for plan in self.plans for topic in plan.handovers.values()}
+        for topic in sinks:
+            if topic not in handovers:
+                found[topic] = count(topic)
+        return found
+
+    def _joined(self) -> Iterator[tuple[list[str], Node]]:
+        """Yield the topics that meet in each operator with several inputs, and its node."""
+        for plan in self.plans:
+            for slot in plan.slots:
+                meeting = [node for node in plan.nodes if (where := place(node, plan))
+                           and (where.operator == slot.operator.name or _shares(node, slot.node))]  # fmt: skip
+                topics = [topic for node in meeting for topic in self._feeding(plan, node)]
+                if len(set(topics)) > 1:
+                    yield list(dict.fromkeys(topics)), slot.node
+
+    def _feeding(self, plan: Plan, node: Node) -> list[str]:
+        """Return the topics whose records reach a node within its query."""
+        entries = {entry.node.name: entry for entry in plan.entries}
+        if node.name in entries:
+            entry = entries[node.name]
+            return [] if entry.everywhere else list(entry.topics)
+        before = [plan.topology[name] for name in node.parents if name in plan.within | entries.keys()]
+        if isinstance(node, StreamTableJoin) and node.table in plan.within:
+            before.append(plan.topology[node.table])
+        return [topic for parent in before for topic in self._feeding(plan, parent)]
+
+    def _check_partners(self, partitions: Mapping[str, int]) -> None:
+        for topics, node in self._joined():
+            if len({partitions[topic] for topic in topics}) > 1:
+                spelled = " and ".join(f"'{topic}' ({partitions[topic]} partitions)" for topic in topics)
+                raise StreamsError(
+                    f"{node.name} (written at {node.written_at}) brings together {spelled}: records with the same key "
+                    "would be in different tasks and never meet. Create the topics with the same number of "
+                    "partitions, or put .repartition(partitions=...) before the join."
+                )
+
+
+def _shares(one: Node, other: Node) -> bool:
+    return isinstance(one, ForeignKeyStep) and isinstance(other, ForeignKeyStep) and one.join == other.join and (
+        {one.role, other.role} == {"register", "resolve"}
+    )
+
+

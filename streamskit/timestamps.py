@@ -1,0 +1,56 @@
+"""Timestamp extractors: where a record's time comes from, and what becomes of a record without a valid one."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class TimestampExtractor:
+    """Takes a record's time from its value, or as the broker has it, in milliseconds since 1970.
+
+    `extract` is a Column function of the value, or of key and value; None takes the record's own timestamp. `invalid`
+    says what to do when that is null or negative: "fail", "skip" or "partition time", which is the latest time read
+    from the same partition so far. `missing` says what to do when it is null, if that is to differ: "partition time"
+    takes that time, and follows `invalid` where there is none yet.
+
+    Mirrors `org.apache.kafka.streams.processor.TimestampExtractor`.
+
+    >>> TimestampExtractor.of(lambda v: v.ts, invalid="skip")
+    """
+
+    extract: Callable[..., Any] | None = None
+    invalid: str = "fail"
+    missing: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.invalid not in INVALID:
+            raise ValueError(f"invalid={self.invalid!r} is not known: choose {', '.join(map(repr, INVALID))}.")
+        if self.missing not in (None, *INVALID):
+            raise ValueError(f"missing={self.missing!r} is not known: choose {', '.join(map(repr, INVALID))}.")
+
+    @classmethod
+    def of(cls, extract: Callable[..., Any], invalid: str = "fail", missing: str | None = None) -> "TimestampExtractor":
+        """Return an extractor that asks a Column function of the value, or of key and value."""
+        return cls(extract, invalid, missing)
+
+    @classmethod
+    def fail_on_invalid(cls) -> "TimestampExtractor":
+        """Take the record's own time and fail where it is negative. Mirrors `FailOnInvalidTimestamp`."""
+        return cls()
+
+    @classmethod
+    def log_and_skip_on_invalid(cls) -> "TimestampExtractor":
+        """Take the record's own time and drop the record where it is negative. Mirrors `LogAndSkipOnInvalidTimestamp`."""
+        return cls(None, "skip")
+
+    @classmethod
+    def use_partition_time_on_invalid(cls) -> "TimestampExtractor":
+        """Take the record's own time, or the partition's where it is negative.
+
+        Mirrors `UsePartitionTimeOnInvalidTimestamp`.
+        """
+        return cls(None, "partition time")
+
+
+INVALID = ("fail", "skip", "partition time")

@@ -1,0 +1,50 @@
+"""The programs of the vectors `time-*`."""
+
+from streamskit import Materialized, Serdes, StreamsBuilder, TimestampExtractor, TimeWindows
+from tests.conformance.registry import program
+
+
+@program
+def time_fail_on_invalid(builder: StreamsBuilder) -> None:
+    builder.stream("in", timestamps=TimestampExtractor.fail_on_invalid()).to("out")
+
+
+@program
+def time_log_and_skip(builder: StreamsBuilder) -> None:
+    builder.stream("in", timestamps=TimestampExtractor.log_and_skip_on_invalid()).to("out")
+
+
+@program
+def time_use_partition_time_unknown(builder: StreamsBuilder) -> None:
+    builder.stream("in", timestamps=TimestampExtractor.use_partition_time_on_invalid()).to("out")
+
+
+@program
+def time_payload_extractor(builder: StreamsBuilder) -> None:
+    extractor = TimestampExtractor.of(lambda v: v.ts, invalid="skip", missing="partition time")
+    builder.stream("in", value=Serdes.json("n long, ts long"), timestamps=extractor).to("out")
+
+
+@program
+def time_filter_before_window(builder: StreamsBuilder) -> None:
+    (
+        builder.stream("in")
+        .filter(lambda v: v != "tick")
+        .group_by_key()
+        .windowed_by(TimeWindows.of_size_with_no_grace("100 ms"))
+        .count("counts")
+        .to_stream()
+        .to("out")
+    )
+
+
+@program
+def time_out_of_order_count(builder: StreamsBuilder) -> None:
+    grouped = builder.stream("in").group_by_key()
+    grouped.count("all").to_stream().to("counts")
+    (
+        grouped.windowed_by(TimeWindows.of_size_and_grace("100 ms", "100 ms"))
+        .count(Materialized("windowed", retention="1 second"))
+        .to_stream()
+        .to("window-counts")
+    )

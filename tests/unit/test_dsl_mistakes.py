@@ -1,0 +1,283 @@
+"""What a beginner writes by mistake is told when the step is written, with its name, its place and what to write."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from pyspark.sql import functions as F
+
+from streamskit import (
+    BufferConfig,
+    JoinWindows,
+    Materialized,
+    Serdes,
+    SessionWindows,
+    SlidingWindows,
+    StreamsBuilder,
+    Suppressed,
+    TimeWindows,
+    TopologyError,
+)
+from streamskit.options import EmitStrategy
+
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
+
+JOIN = JoinWindows.of_time_difference_with_no_grace("10 seconds")
+TUMBLING = TimeWindows.of_size_with_no_grace("5 seconds")
+SESSIONS = SessionWindows.of_inactivity_gap_with_no_grace("5 seconds")
+SLIDING = SlidingWindows.of_time_difference_with_no_grace("5 seconds")
+TRADE = Serdes.json("symbol string, price double, items array<string>")
+
+Step = Callable[[Any], Any]
+
+
+def stream(builder: StreamsBuilder) -> Any:
+    return builder.stream("trades", value=TRADE)
+
+
+def grouped(builder: StreamsBuilder) -> Any:
+    return stream(builder).group_by_key()
+
+
+def table(builder: StreamsBuilder) -> Any:
+    return builder.table("customers", value=TRADE)
+
+
+def numbers(builder: StreamsBuilder) -> Any:
+    return builder.stream("numbers", key=Serdes.long())
+
+
+def concat(one: Any, other: Any) -> Any:
+    return F.concat(F.to_json(one), F.to_json(other))
+
+
+def refused(step: Step, told: str) -> None:
+    with pytest.raises(TopologyError, match=told):
+        step(StreamsBuilder())
+
+
+STREAM_MISTAKES: dict[str, tuple[Step, str]] = {
+    "a value where a function is due": (
+        lambda b: stream(b).filter(F.lit(True)),
+        r"filter \(KSTREAM-FILTER-0000000001\) at test_dsl_mistakes\.py line \d+: give a function .*lambda k, v",
+    ),
+    "too many arguments": (
+        lambda b: stream(b).map_values(lambda k, v, t: v),
+        r"map_values .*takes 3 arguments; write lambda v: \.\.\. or lambda k, v: \.\.\.",
+    ),
+    "no arguments": (lambda b: stream(b).map_values(lambda: F.lit(1)), r"takes no argument; write lambda v"),
+    "a filter that makes no truth": (lambda b: stream(b).filter_not(lambda v: v.price), "filter_not .*true or false"),
+    "a map that makes one Column": (lambda b: stream(b).map(lambda k, v: v), "map .*must return two Columns"),
+    "a flat_map_values that makes no array": (
+        lambda b: stream(b).flat_map_values(lambda v: v.symbol),
+        r"flat_map_values .*has to make an array, and makes a string: F\.split",
+    ),
+    "a flat_map that makes no pairs": (
+        lambda b: stream(b).flat_map(lambda v: v.items),
+        "flat_map .*structs with two fields, key and value, and makes an array of string",
+    ),
+    "an action that takes one argument": (
+        lambda b: stream(b).peek(lambda v: None),
+        r"peek .*the action is called with 2 arguments, as plain Python values.*lambda key, value",
+    ),
+    "a topic that is no text": (
+        lambda b: stream(b).to(lambda v: v.price),
+        "has to make the topic's name, and makes a double",
+    ),
+    "a merge of other values": (lambda b: stream(b).merge(b.stream("b")), "merge .*the value here is symbol string"),
+    "a merge with a table": (lambda b: stream(b).merge(table(b)), "only a stream can be merged in, not a KTable"),
+    "a branch that makes no truth": (lambda b: stream(b).split().branch(lambda v: v.symbol), "branch .*true or false"),
+    "a name that cannot be part of a topic": (
+        lambda b: stream(b).filter(lambda v: v.price > 0, name="my filter"),
+        "'my filter' cannot be a name",
+    ),
+    "a store's name that cannot be part of a topic": (
+        lambda b: b.table("t", materialized="my store"),
+        "'my store' cannot be a name",
+    ),
+    "a repartition topic's name that cannot be one": (
+        lambda b: stream(b).select_key(lambda v: v.symbol).group_by_key("by symbol").count(),
+        "'by symbol' cannot be a name",
+    ),
+    "a name given twice": (
+        lambda b: stream(b).filter(lambda v: v.price > 0, name="f").filter(lambda v: v.price > 1, name="f"),
+        r"Two steps are named 'f': the first is at test_dsl_mistakes\.py line \d+",
+    ),
+    "a time that is no number": (
+        lambda b: b.stream("in", value=TRADE, timestamps=lambda v: v.symbol),
+        r"timestamps= .*milliseconds since 1970.*makes a string.*F\.unix_millis",
+    ),
+    "a repartition with another serde": (lambda b: stream(b).repartition(value=Serdes.long()), "the value is symbol"),
+}
+
+AGGREGATION_MISTAKES: dict[str, tuple[Step, str]] = {
+    "a Column function that is no aggregate": (lambda b: grouped(b).aggregate(lambda v: v.price), "aggregate"),
+    "no aggregator": (lambda b: grouped(b).aggregate(lambda: 0), "takes no argument"),
+    "no serde": (
+        lambda b: grouped(b).aggregate(lambda: 0, lambda key, value, aggregate: 1),
+        "say which serde writes the aggregates",
+    ),
+    "an aggregator of two arguments": (
+        lambda b: grouped(b).aggregate(lambda: 0, lambda value, aggregate: 1, value=Serdes.long()),
+        r"the aggregator is called with 3 arguments.*lambda key, value, aggregate.*takes \(value, aggregate\)",
+    ),
+    "a reducer of one argument": (
+        lambda b: grouped(b).reduce(lambda v: v),
+        r"reduce \(KSTREAM-REDUCE-0000000002\) .*lambda aggregate, value: \.\.\.",
+    ),
+    "a Column for a reducer": (lambda b: grouped(b).reduce(F.lit(1)), "reducer has to be a Python function"),
+    "sessions without a merger": (
+        lambda b: grouped(b).windowed_by(SESSIONS).aggregate(lambda: 0, lambda k, v, a: 1, value=Serdes.long()),
+        "sessions need a merger=",
+    ),
+    "a merger without sessions": (
+        lambda b: grouped(b).aggregate(lambda: 0, lambda k, v, a: 1, merger=lambda k, a, b: a, value=Serdes.long()),
+        "only sessions meet and need a merger",
+    ),
+    "Spark's functions in sessions": (
+        lambda b: grouped(b).windowed_by(SESSIONS).aggregate(lambda v: F.count("*")),
+        r"cannot run in sessions or sliding windows. Write Python functions: aggregate\(lambda: 0",
+    ),
+    "Spark's functions in sliding windows": (
+        lambda b: grouped(b).windowed_by(SLIDING).aggregate(lambda v: F.count("*")),
+        "cannot run in sessions or sliding windows",
+    ),
+    "Spark's functions sent at the close": (
+        lambda b: (
+            grouped(b)
+            .windowed_by(TUMBLING)
+            .emit_strategy(EmitStrategy.on_window_close())
+            .aggregate(lambda v: F.count("*"))
+        ),
+        r"cannot run with EmitStrategy\.on_window_close\(\)",
+    ),
+    "windows of joins": (lambda b: grouped(b).windowed_by(JOIN), "give TimeWindows.*JoinWindows are for joins"),
+    "a text for windows": (lambda b: grouped(b).windowed_by("5 seconds"), "not '5 seconds'"),
+    "a text for an emit strategy": (
+        lambda b: grouped(b).windowed_by(TUMBLING).emit_strategy("on close"),
+        r"give EmitStrategy\.on_window_close\(\)",
+    ),
+    "a count that is no long": (
+        lambda b: grouped(b).count(Materialized("n", value=Serdes.string())),
+        "the count is bigint, and the serde given writes string",
+    ),
+    "versions of windows": (
+        lambda b: grouped(b).windowed_by(TUMBLING).count(Materialized.versioned("v", "1 hour")),
+        "a windowed table keeps a row for each window, not versions",
+    ),
+    "a stream in a cogroup": (
+        lambda b: grouped(b).cogroup(lambda k, v, a: a).cogroup(stream(b), lambda k, v, a: a),
+        r"give a grouped stream, such as sales\.group_by_key\(\), not a KStream",
+    ),
+    "a cogroup of other keys": (
+        lambda b: grouped(b).cogroup(lambda k, v, a: a).cogroup(numbers(b).group_by_key(), lambda k, v, a: a),
+        "need the same type, and are string .* and bigint",
+    ),
+}
+
+JOIN_MISTAKES: dict[str, tuple[Step, str]] = {
+    "two streams without a window": (
+        lambda b: stream(b).join(b.stream("b"), concat),
+        r"two streams are joined within a window of time; add JoinWindows",
+    ),
+    "two streams with windows of an aggregation": (
+        lambda b: stream(b).join(b.stream("b"), concat, TUMBLING),
+        "two streams are joined within a window of time",
+    ),
+    "two streams by a foreign key": (
+        lambda b: stream(b).join(b.stream("b"), concat, JOIN, key_selector=lambda k, v: v.symbol),
+        "a join with a stream has no key_selector=",
+    ),
+    "a table with a window": (lambda b: stream(b).join(table(b), concat, JOIN), "a join with a table has no windows="),
+    "a table, outer": (lambda b: stream(b).outer_join(table(b), concat), "only two streams, or two tables"),
+    "a topic's name": (lambda b: stream(b).join("customers", concat), "not with a str"),
+    "a global table without a key": (
+        lambda b: stream(b).join(b.global_table("g"), concat),
+        r"say which key to look up in the global table: key_selector=lambda",
+    ),
+    "a global table by a number": (
+        lambda b: stream(b).join(b.global_table("g"), concat, key_selector=lambda v: v.price),
+        "key_selector makes a double, and the keys of the global table are string",
+    ),
+    "other keys": (
+        lambda b: stream(b).join(numbers(b), concat, JOIN),
+        "the keys are string here and bigint in KSTREAM-SOURCE-0000000001.* select_key",
+    ),
+    "a joiner of one value": (
+        lambda b: stream(b).join(table(b), lambda v: v),
+        r"write lambda left, right: \.\.\. or lambda k, left, right",
+    ),
+    "a joiner with a mistake": (
+        lambda b: stream(b).join(table(b), lambda trade, row: row.town),
+        "there is no field 'town' in right; it has: symbol string",
+    ),
+    "grace without versions": (
+        lambda b: stream(b).join(table(b), concat, grace="1 second"),
+        r"has to keep versions: builder\.table\(..., materialized=Materialized\.versioned",
+    ),
+    "grace longer than the versions are kept": (
+        lambda b: stream(b).join(
+            b.table("t", materialized=Materialized.versioned("v", "1 second")), lambda v, row: row, grace="2 seconds"
+        ),
+        "grace of 2000 ms is longer than the table keeps old versions",
+    ),
+    "a table with a stream": (lambda b: table(b).join(stream(b), concat), r"write stream\.join\(table, joiner\)"),
+    "a foreign key of another type": (
+        lambda b: table(b).join(b.table("t"), concat, foreign_key=lambda v: v.price),
+        "foreign_key makes a double, and the keys of KTABLE-SOURCE-0000000005 are string",
+    ),
+}
+
+TABLE_MISTAKES: dict[str, tuple[Step, str]] = {
+    "a group of one Column": (lambda b: table(b).group_by(lambda k, v: v.symbol), "must return two Columns"),
+    "a subtractor of one argument": (
+        lambda b: table(b).group_by(lambda k, v: (v.symbol, v)).reduce(lambda a, v: a, lambda v: v),
+        "the subtractor is called with 2 arguments",
+    ),
+    "an aggregate without a serde": (
+        lambda b: (
+            table(b).group_by(lambda k, v: (v.symbol, v)).aggregate(lambda: 0, lambda k, v, a: a, lambda k, v, a: a)
+        ),
+        "say which serde writes the aggregates",
+    ),
+    "no windows that close": (
+        lambda b: table(b).suppress(Suppressed.until_window_closes()),
+        r"no windows that could close.*Suppressed\.until_time_limit",
+    ),
+    "a text to suppress": (lambda b: table(b).suppress("5 seconds"), r"give Suppressed\.until_window_closes\(\)"),
+    "versions suppressed": (
+        lambda b: b.table("t", materialized=Materialized.versioned("v", "1 hour")).suppress(
+            Suppressed.until_time_limit("1 second")
+        ),
+        "a versioned table cannot be suppressed",
+    ),
+    "a versioned global table": (
+        lambda b: b.global_table("g", materialized=Materialized.versioned("v", "1 hour")),
+        "a global table cannot be versioned",
+    ),
+}
+
+
+@pytest.mark.parametrize("mistake", STREAM_MISTAKES)
+def test_a_mistake_in_a_stream_is_told(mistake: str) -> None:
+    refused(*STREAM_MISTAKES[mistake])
+
+
+@pytest.mark.parametrize("mistake", AGGREGATION_MISTAKES)
+def test_a_mistake_in_an_aggregation_is_told(mistake: str) -> None:
+    refused(*AGGREGATION_MISTAKES[mistake])
+
+
+@pytest.mark.parametrize("mistake", JOIN_MISTAKES)
+def test_a_mistake_in_a_join_is_told(mistake: str) -> None:
+    refused(*JOIN_MISTAKES[mistake])
+
+
+@pytest.mark.parametrize("mistake", TABLE_MISTAKES)
+def test_a_mistake_in_a_table_is_told(mistake: str) -> None:
+    refused(*TABLE_MISTAKES[mistake])
+
+
+def test_a_final_result_cannot_be_sent_early() -> None:
+    with pytest.raises(ValueError, match="promises one final result"):
+        Suppressed.until_window_closes(BufferConfig.max_records(2).emit_early_when_full())
