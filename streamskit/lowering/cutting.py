@@ -74,14 +74,14 @@ class _Cut:
             if self._state_follows(node):
                 handovers[node.name] = self._handover(node)
                 taken_up.append(Entry(node, (self._handover(node),)))
-            names = {each.name for each in (*way, node)} | (self._after(node) if not handovers else set())
-            made.append(self._plan((entry,), frozenset(names), len(made) + 1, node, handovers))
+            mine = {each.name for each in (*way, node)} | (self._after(node) if not handovers else set())
+            made.append(self._plan((entry,), frozenset(mine), len(made) + 1, node, handovers))
         names = self.names - {node.name for node in self.natives}
         tables = self._global_tables()
         entries = [*map(self._entry, self._sources()), *taken_up]
         entries = [entry for entry in entries if self._leads_somewhere(entry.node, names, handed_in)]
         if entries:
-            with_tables = names | {name for _, more in tables for name in more}
+            with_tables = names.union(*(more for _, more in tables))
             rest = (*entries, *(entry for entry, _ in tables))
             made.append(self._plan(rest, with_tables, len(made) + 1 if made else 0, None, handed_in))
         if not made:

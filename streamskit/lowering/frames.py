@@ -18,6 +18,8 @@ from streamskit.lowering.stateless import flat_map, key_and_value, one_of_many, 
 from streamskit.lowering.wire import CLOCK, FINISHED, Wire, port_of, wire_row
 from streamskit.tasks import OUT_OF_ORDER, STORE_ONLY
 from streamskit.topology import (
+    ColumnAggregate,
+    Count,
     FlatMap,
     FlatMapValues,
     Node,
@@ -142,7 +144,7 @@ class Writer:
 
     def advance(self, frame: DataFrame, node: Node, record: Record, parent: Node) -> tuple[DataFrame, Record]:
         """Apply one step to the whole frame, as far as it needs that, and return the record after it."""
-        if node is self.plan.native:
+        if node is self.plan.native and isinstance(node, Count | ColumnAggregate):
             made = aggregate(node, _as_frame(frame, record), parent)
             key, value = Datum(made["key"]), Datum(made["value"])
             return made, Record(key, value, made["timestamp"], made["headers"])

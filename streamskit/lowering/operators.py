@@ -158,6 +158,8 @@ def _(node: TableFold, group: list[Node], name: str, plan: "Plan") -> Slot:
 
 @_slot.register(StreamJoinSide)
 def _(node: StreamJoinSide, group: list[Node], name: str, plan: "Plan") -> Slot:
+    if node.windows is None:
+        raise TopologyError(f"{node.name} ({node.written_at}): a stream-stream join needs JoinWindows.")
     return Slot(tasks.StreamJoin(name, node.windows, node.outer), group[0])
 
 

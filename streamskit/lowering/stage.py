@@ -52,7 +52,7 @@ class TaskProcessor(StatefulProcessor):
         """Open the one state variable of a stage: its pages."""
         self._pages = handle.getMapState("pages", "page string", "data binary")
 
-    def handleInputRows(self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any) -> Iterator[pd.DataFrame]:
+    def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Iterator[pd.DataFrame]:
         """Process a task's records of this micro-batch in order, and yield what the operators make of them."""
         pages = SparkPages(self._pages)
         wall_clock = int(pages.load("wall clock") or b"0") if self._test else None

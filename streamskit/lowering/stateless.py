@@ -51,7 +51,7 @@ def _(node: Filter, record: Record, parent: Node) -> Record:
 
 @transform.register
 def _(node: RepartitionFilter, record: Record, parent: Node) -> Record:
-    return record.where(record.key.typed.isNotNull())
+    return record if node.null_keys else record.where(record.key.typed.isNotNull())
 
 
 @transform.register

@@ -1,6 +1,8 @@
 """The programs of recorded vectors, running on a broker with several partitions, end with the same tables."""
 
 import json
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 import pytest
@@ -27,6 +29,9 @@ LIVE = [
     "windows-sliding-count",
 ]
 
+ORDERED = ["examples-music-charts", "joins-stream-table-rekeyed-inner"]
+"""Programs that look records of a stream up in a table, and so depend on which comes first."""
+
 
 @pytest.mark.parametrize("name", LIVE)
 def test_a_program_ends_with_the_recorded_tables(name: str, broker: Broker, tmp_path: Any) -> None:
@@ -35,9 +40,11 @@ def test_a_program_ends_with_the_recorded_tables(name: str, broker: Broker, tmp_
     topics = [topic for topic, role in vector["topics"].items() if role["role"] != "internal"]
     broker.delete_topics(*topics, missing_ok=True)
     broker.create_topics(*topics, partitions=PARTITIONS)
-    fill(broker, topology, vector)
-    with KafkaStreams(topology, f"live-{name}", broker.bootstrap_servers, state_dir=tmp_path) as streams:
-        streams.await_processed("120 seconds")
+    cache_off = {"statestore_cache_max_bytes": 0}  # otherwise a row that comes and goes within a batch is never seen
+    with KafkaStreams(topology, f"live-{name}", broker.bootstrap_servers, state_dir=tmp_path, **cache_off) as streams:
+        for records in portions(vector):
+            fill(broker, topology, records)
+            streams.await_processed("120 seconds")
         stores = {store: rows(streams.store(store).all()) for store in vector["stores"]}
         written = {topic: last_by_key(broker, topology, topic) for topic in vector["outputs"]}
     streams.clean_up()
@@ -53,22 +60,26 @@ def built(name: str) -> Topology:
     return builder.build()
 
 
-def fill(broker: Broker, topology: Topology, vector: Vector) -> None:
-    """Write the vector's records to its topics, each key to its partition."""
-    for topic in {step["pipe"]["topic"] for step in vector["steps"]}:
+def portions(vector: Vector) -> list[list[Vector]]:
+    """Return the vector's records, cut where a lookup has to wait for the table: a stream does not wait for it."""
+    records = [step["pipe"] for step in vector["steps"]]
+    if vector["name"] not in ORDERED:
+        return [records]
+    return [list(group) for _, group in groupby(records, itemgetter("topic"))]
+
+
+def fill(broker: Broker, topology: Topology, records: list[Vector]) -> None:
+    """Write records to their topics, each key to its partition."""
+    for topic in {record["topic"] for record in records}:
         source = next(source for source in topology.sources if topic in source.topics)
-        mine = [step["pipe"] for step in vector["steps"] if step["pipe"]["topic"] == topic]
-        broker.produce(
-            topic,
-            [(source.key.serialize(one.get("key")), source.value.serialize(one.get("value")), one["timestamp"])
-             for one in mine],
-        )  # fmt: skip
+        mine = [(source.key.serialize(one.get("key")), source.value.serialize(one.get("value")), one["timestamp"])
+                for one in records if one["topic"] == topic]  # fmt: skip
+        broker.produce(topic, mine)
 
 
 def last_by_key(broker: Broker, topology: Topology, topic: str) -> dict[str, Any]:
     sink = next(sink for sink in topology.sinks if sink.topic == topic)
-    found = broker.records(topic, key=sink.key, value=sink.value)
-    return {spelled(row): row["value"] for row in rows(found)}
+    return {spelled(row): row["value"] for row in rows(broker.records(topic, key=sink.key, value=sink.value))}
 
 
 def rows(entries: Any) -> list[Vector]:
