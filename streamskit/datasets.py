@@ -75,3 +75,16 @@ def replay(records: Iterable[dict[str, Any]], speed: float = 1.0) -> Iterator[di
         if (ahead := due - time.monotonic()) > 0:
             time.sleep(ahead)
         yield record
+
+
+def at(clock: str) -> int:
+    """Return a time of the course's first day in milliseconds since 1970.
+
+    Args:
+        clock: hours and minutes, or hours, minutes and seconds, in UTC.
+
+    >>> at("00:01:30") - NEW_YEAR
+    90000
+    """
+    hours, minutes, seconds = (int(part) for part in f"{clock}:0".split(":")[:3])
+    return NEW_YEAR + ((hours * 60 + minutes) * 60 + seconds) * 1000

@@ -27,7 +27,7 @@ class Handle:
         self._name = node.name
 
     def __repr__(self) -> str:
-        key, value = (columns.spell(serde.data_type) for serde in (self._node.key, self._node.value))
+        key, value = (columns.spell(data_type) for data_type in self._inputs().values())
         return f"<{type(self).__name__} {self._name}: key {key}; value {value}>"
 
     @property

@@ -49,6 +49,9 @@ class Serde(ABC):
 class StringSerde(Serde):
     """Text as UTF-8."""
 
+    def __str__(self) -> str:
+        return "Serdes.string()"
+
     @property
     def data_type(self) -> T.DataType:
         return T.StringType()
@@ -74,6 +77,9 @@ class NumberSerde(Serde):
     name: str
     number_type: T.DataType
     format: str
+
+    def __str__(self) -> str:
+        return f"Serdes.{self.name}()"
 
     @property
     def data_type(self) -> T.DataType:
@@ -129,6 +135,9 @@ class NumberSerde(Serde):
 class BytesSerde(Serde):
     """Bytes as they are."""
 
+    def __str__(self) -> str:
+        return "Serdes.byte_array()"
+
     @property
     def data_type(self) -> T.DataType:
         return T.BinaryType()
@@ -151,6 +160,9 @@ class JsonSerde(Serde):
     """JSON text of a Spark schema; in Python a dict (or a list, where the schema is an array)."""
 
     schema: str
+
+    def __str__(self) -> str:
+        return f"Serdes.json({self.schema!r})"
 
     @property
     def data_type(self) -> T.DataType:
@@ -186,6 +198,9 @@ class TimeWindowedSerde(Serde):
     inner: Serde
     window_size: int
 
+    def __str__(self) -> str:
+        return f"Serdes.time_windowed({self.inner}, {self.window_size})"
+
     @property
     def data_type(self) -> T.DataType:
         return windowed_type(self.inner.data_type)
@@ -220,6 +235,9 @@ class SessionWindowedSerde(Serde):
     """
 
     inner: Serde
+
+    def __str__(self) -> str:
+        return f"Serdes.session_windowed({self.inner})"
 
     @property
     def data_type(self) -> T.DataType:

@@ -41,7 +41,10 @@ class TimestampExtractor:
 
     @classmethod
     def log_and_skip_on_invalid(cls) -> "TimestampExtractor":
-        """Take the record's own time and drop the record where it is negative. Mirrors `LogAndSkipOnInvalidTimestamp`."""
+        """Take the record's own time and drop the record where it is negative.
+
+        Mirrors `LogAndSkipOnInvalidTimestamp`.
+        """
         return cls(None, "skip")
 
     @classmethod

@@ -88,6 +88,7 @@ def check_serde(given: Serde | None, have: Serde, part: str, what: str) -> Serde
 
 def same_type(one: Serde, other: Serde) -> bool:
     """Say whether two serdes are for one type; whether a field may be null makes no difference to its bytes."""
+    spark_session()  # a JSON serde's type cannot be read without one
     return one.data_type.simpleString() == other.data_type.simpleString()
 
 

@@ -2,9 +2,8 @@
 
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from datetime import UTC, datetime
 from functools import cache
-from heapq import merge, nsmallest
+from heapq import merge
 from itertools import islice, repeat
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -13,9 +12,7 @@ import pandas as pd
 from sortedcontainers import SortedDict
 
 from streamskit.topology import Store
-from streamskit.windows import SessionWindows, Windowed
-
-Time = int | datetime
+from streamskit.windows import Windowed
 
 
 class KeyValue(NamedTuple):
@@ -161,108 +158,6 @@ class KeyValueStore(LocalStore):
         return list(self._read(self._key_bytes(first), self._key_bytes(last)))
 
 
-class WindowStore(LocalStore):
-    """A table of keys, windows and values. Mirrors `org.apache.kafka.streams.state.ReadOnlyWindowStore`.
-
-    A window that starts a retention or more before the latest one of its partition is gone.
-    """
-
-    def __init__(self, store: Store) -> None:
-        super().__init__(store)
-        if store.windows is None or store.retention is None or isinstance(store.windows, SessionWindows):
-            raise ValueError(f"Store '{store.name}' has no windows: it is a {store.kind} store.")
-        self._size, self._retention = store.windows.size, store.retention
-        self._purged = -1
-
-    def fetch(self, key: Any, time_from: Time, time_to: Time | None = None) -> Any:
-        """Return the windows of `key` that start between two times, or the value of the one that starts at a time.
-
-        Args:
-            key: the key.
-            time_from: a datetime, or milliseconds since 1970.
-            time_to: likewise, included; without it the value of the window that starts at `time_from`, or None.
-
-        >>> streams.store("trade-aggregates").fetch("KO", 0, 60_000)
-        [(0, {'count': 3}), (1000, {'count': 2})]
-        """
-        start, inner = milliseconds(time_from), self._key_bytes(key)
-        if time_to is None:
-            return self._find((inner, start))
-        rows = self._snapshot((inner, start), (inner, milliseconds(time_to)))
-        return [(row[1], self._store.value.deserialize(value)) for row, (value, _) in rows]
-
-    def fetch_all(self, time_from: Time, time_to: Time) -> list[KeyValue]:
-        """Return the windows of all keys that start between two times, both included."""
-        first, last = milliseconds(time_from), milliseconds(time_to)
-        return [
-            KeyValue(self._decode_key(row), self._store.value.deserialize(value))
-            for row, (value, _) in self._snapshot(None, None)
-            if first <= row[1] <= last
-        ]
-
-    def _first(self, rows: int, is_wanted: Callable[[bytes], bool]) -> Iterable[tuple[Any, Partition]]:
-        newest = max((partition.stream_time for partition in self._partitions.values()), default=0)
-        reach, found = self._size, list[tuple[Any, Partition]]()
-        # Comparing the starts of all windows is quick, sorting them is not: go back only as far as it takes.
-        while len(found) < rows and reach < 10 * (self._retention + self._size):
-            found = []
-            for partition in self._partitions.values():
-                since = max(newest - reach, partition.stream_time - self._retention + 1)
-                found += [(row, partition) for row in partition.rows if row[1] >= since and is_wanted(row[0])]
-            reach *= 10
-        return nsmallest(rows, found, key=lambda pair: (-pair[0][1], pair[0][0]))
-
-    def _row(self, key: bytes) -> tuple[bytes, int]:
-        return key[:-12], int.from_bytes(key[-12:-4], "big", signed=True)
-
-    def _decode_key(self, row: tuple[bytes, int]) -> Windowed:
-        return Windowed(self._store.key.deserialize(row[0]), row[1], row[1] + self._size)
-
-    def _is_kept(self, partition: Partition, row: tuple[bytes, int]) -> bool:
-        return row[1] > partition.stream_time - self._retention
-
-    def _advance(self, partition: Partition, row: tuple[bytes, int]) -> None:
-        partition.stream_time = max(partition.stream_time, row[1])
-        # Looking for old windows at every update would cost more than keeping them, unseen, a little longer.
-        if partition.stream_time - self._purged > max(self._retention, 60_000):
-            self._purged = partition.stream_time
-            for old in [row for row in partition.rows if not self._is_kept(partition, row)]:
-                del partition.rows[old]
-
-
-class SessionStore(LocalStore):
-    """A table of keys, sessions and values. Mirrors `org.apache.kafka.streams.state.ReadOnlySessionStore`.
-
-    A session that ended a retention or more before the latest one of its partition began to end is gone.
-    """
-
-    def __init__(self, store: Store) -> None:
-        super().__init__(store)
-        self._retention = store.retention or 0
-
-    def fetch(self, key: Any) -> list[KeyValue]:
-        """Return all sessions of `key`, the earliest first.
-
-        >>> streams.store("visits").fetch("alice")
-        [KeyValue(key=Windowed(key='alice', start=0, end=900), value=3)]
-        """
-        inner = self._key_bytes(key)
-        return list(self._read((inner,), (inner, 2**63)))
-
-    def _row(self, key: bytes) -> tuple[bytes, int, int]:
-        end, start = (int.from_bytes(part, "big", signed=True) for part in (key[-16:-8], key[-8:]))
-        return key[:-16], start, end
-
-    def _decode_key(self, row: tuple[bytes, int, int]) -> Windowed:
-        return Windowed(self._store.key.deserialize(row[0]), row[1], row[2])
-
-    def _is_kept(self, partition: Partition, row: tuple[bytes, int, int]) -> bool:
-        return row[2] > partition.stream_time - self._retention
-
-    def _advance(self, partition: Partition, row: tuple[bytes, int, int]) -> None:
-        partition.stream_time = max(partition.stream_time, row[2])
-
-
 class VersionedStore(KeyValueStore):
     """A table that knows which of two updates of a row is the later one, whatever their order.
 
@@ -278,18 +173,3 @@ class VersionedStore(KeyValueStore):
         if self._latest.get((partition, key), -1) <= timestamp:
             self._latest[partition, key] = timestamp
             super().apply(key, value, timestamp, partition)
-
-
-KINDS = {"window": WindowStore, "session": SessionStore, "versioned": VersionedStore}
-
-
-def local_store(store: Store) -> LocalStore:
-    """Return an empty local store of the right kind."""
-    return KINDS.get(store.kind, KeyValueStore)(store)
-
-
-def milliseconds(time: Time) -> int:
-    """Return a time as milliseconds since 1970; a datetime without a zone is UTC."""
-    if isinstance(time, datetime):
-        return round((time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp() * 1000)
-    return int(time)

@@ -1,5 +1,7 @@
 """Cuts a topology into Spark queries: one for each sub-topology, and one more for each aggregation Spark does itself."""
 
+from dataclasses import replace
+
 from streamskit.errors import TopologyError
 from streamskit.lowering.changes import asks_for_old
 from streamskit.lowering.operators import needs_partition_time
@@ -83,13 +85,13 @@ class _Cut:
         if entries:
             with_tables = names.union(*(more for _, more in tables))
             rest = (*entries, *(entry for entry, _ in tables))
-            made.append(self._plan(rest, with_tables, len(made) + 1 if made else 0, None, handed_in))
+            made.append(self._plan(rest, with_tables, len(made) + 1, None, handed_in))
         if not made:
             source = self._sources()[0]
             raise TopologyError(
                 f"{source.name} ({source.written_at}): nothing is made of its records. End it in .to('a-topic')."
             )
-        return made
+        return made if len(made) > 1 else [replace(made[0], part=0)]
 
     def _plan(
         self,

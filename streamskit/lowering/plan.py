@@ -187,7 +187,8 @@ class Plan:
             if extra and isinstance(node, Sink) and isinstance(node.topic, str):
                 found[self.topic(node)] = extra
             for store in node.stores if extra else ():
-                found[self.changelog(store)] = extra + (4 if extra == 8 else 0)
+                if has_changelog(node, store):
+                    found[self.changelog(store)] = extra + (4 if extra == 8 else 0)
             if extra and node.name in self.handovers:
                 found[self.handovers[node.name]] = extra
         return found

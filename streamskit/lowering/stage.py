@@ -11,6 +11,7 @@ import pandas as pd
 from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
 
 from streamskit import tasks
+from streamskit.lowering.packing import unpack
 from streamskit.lowering.wire import CLOCK, DROPPED, FIELDS, ORDER, RESULTS, SEQUENCE
 
 CHUNK = 10_000
@@ -175,4 +176,6 @@ def _checked(rows: Iterable[Row]) -> Iterator[Row]:
 
 
 def _rows(frame: pd.DataFrame) -> list[Row]:
+    if "records" in frame:
+        return [row for data in frame["records"] for row in unpack(data, NAMES)]
     return list(zip(*(frame[name].tolist() for name in NAMES), strict=True))

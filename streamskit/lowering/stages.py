@@ -7,6 +7,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from streamskit.lowering.aggregation import SKIPPED
+from streamskit.lowering.packing import pack
 from streamskit.lowering.plan import Plan
 from streamskit.lowering.stage import Inputs, TaskProcessor
 from streamskit.lowering.wire import DROPPED, FIELDS, ORDER, RESULTS, SCHEMA, SEQUENCE, SIDES, Wire, wire_row
@@ -45,6 +46,8 @@ def run_stages(
     for level in levels:
         numbers = [number for number, slot in enumerate(plan.slots) if slot.level == level]
         processor = _processor(plan, numbers, first=level == levels[0])
+        if not plan.options.test:  # a test driver's batch is one record, and packing takes another Python worker
+            frame = pack(frame)
         frame = frame.groupBy("task").transformWithStateInPandas(processor, SCHEMA, "Update", "None")
         frame = _without_dropped(plan, frame, numbers, level)
         frame = _routed(frame, numbers, results, counting)

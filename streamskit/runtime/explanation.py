@@ -57,7 +57,7 @@ WHY = {
 def spark_plan(query: StreamingQuery) -> str:
     """Return the physical plan of the query's last micro-batch as text, the operators outermost first."""
     text = query._jsq.explainInternal(False)
-    lines = [line for line in text.splitlines() if re.match(r"[ :+\-]*\*?(\(\d+\) )?[A-Z]\w+", line)]
+    lines = [line for line in text.splitlines() if re.match(r"[ :+\-]*[!*]?(\(\d+\) )?[A-Z]\w+", line)]
     return "\n".join(_tidy(line) for line in lines)
 
 

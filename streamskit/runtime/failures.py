@@ -2,15 +2,19 @@
 
 import inspect
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from traceback import extract_tb
 from typing import Any
 
 from pyspark.errors import PySparkException
 
-from streamskit.builder import file_label
+from streamskit.draft import file_label
 from streamskit.errors import StreamsError
 from streamskit.lowering import Plan
-from streamskit.topology import Node
+from streamskit.runtime.tracebacks import Line, PythonError, python_error
+from streamskit.serdes import JsonSerde
+from streamskit.tasks.blame import Blame
+from streamskit.topology import Node, SideEffect
 
 
 def explain(failure: Exception, plan: Plan) -> StreamsError:
@@ -18,31 +22,81 @@ def explain(failure: Exception, plan: Plan) -> StreamsError:
 
     Args:
         failure: what Spark raised.
-        plan: the sub-topology whose query failed.
+        plan: what the query runs.
     """
     text = str(failure)
     if "MALFORMED_RECORD_IN_PARSING" in text:
         return _unreadable(plan, text)
-    topic = next((sink for sink in plan.sinks if _mentions(text, sink.topic)), None)
+    if (error := python_error(text)) is not None:
+        return _python_failure(error, plan)
+    topic = next((sink for sink in plan.sinks if _is_named(plan.topic(sink), text)), None)
     if topic is not None and re.search(r"RecordTooLarge|UnknownTopic|not present in metadata", text):
         return StreamsError(
-            f"{_place(topic)}: a record could not be written to topic '{topic.topic}': {_first_line(text)}"
+            f"{_place(topic)}: a record could not be written to topic '{plan.topic(topic)}': {_first_line(text)}"
         )
+    said = _first_line(text)
+    for node in plan.nodes:
+        if f"] {node.name}: " in said:
+            return StreamsError(f"{_place(node)}: {said.partition(': ')[2]}")
     nodes, line = _nodes_of(failure, plan)
     if nodes:
         places = " or ".join(_place(node) for node in nodes)
-        return StreamsError(f"{places} failed on a record, at {line}: {_first_line(text)}")
-    names = ", ".join(node.name for node in plan.nodes)
-    return StreamsError(f"Sub-topology {plan.number} of '{plan.application_id}' ({names}) failed: {_first_line(text)}")
+        return StreamsError(f"{places} failed on a record, at {line}: {said}")
+    return StreamsError(f"{_whole(plan)} failed: {said}")
+
+
+def explain_call(failure: Exception, node: SideEffect) -> StreamsError:
+    """Return the error to raise when the function of a `peek` or `foreach` has failed in this process."""
+    lines = [Line(frame.filename, frame.lineno or 0) for frame in extract_tb(failure.__traceback__)]
+    mine = [line for line in lines if line.is_learners]
+    said = PythonError(type(failure).__name__, str(failure), (), None)
+    return StreamsError(f"{_place(node)} failed on a record{_at(mine)}: {said}")
+
+
+def _python_failure(error: PythonError, plan: Plan) -> StreamsError:
+    """Tell of an exception in a Python worker: in a task operator, whose name was noted, or in a UDF."""
+    blame = error.blame
+    if blame is None:
+        held = [node for node in plan.nodes for function in node.functions for line in error.lines
+                if _holds(function, line.filename, line.number)]  # fmt: skip
+        places = " or ".join(map(_place, dict.fromkeys(held))) or _whole(plan)
+        return StreamsError(f"{places} failed on a record{_at(error.lines)}: {error}")
+    place = _place(_node_of(blame, plan))
+    if error.kind == StreamsError.__name__:
+        return StreamsError(f"{place}: {error.message.removeprefix(f'{blame.operator}: ')}")
+    said = str(error).rstrip(".")
+    if blame.verb == "write":
+        return StreamsError(
+            f"{place}: its function returned {blame.value}, which {blame.serde} cannot write ({said}). Return what the "
+            "serde is for, or name one that fits."
+        )
+    if blame.verb == "read":
+        return StreamsError(
+            f"{place}: a record or the state from before holds {blame.value}, which {blame.serde} cannot read ({said})."
+            " Mend the producer, or read with the serde it was written with."
+        )
+    return StreamsError(f"{place} failed on a record{_at(error.lines)}: {error}")
+
+
+def _node_of(blame: Blame, plan: Plan) -> Node:
+    """Return the node that an operator runs; of several that one operator runs, the one on the side that failed."""
+    for node in plan.nodes:
+        if getattr(node, "group", "") == blame.operator and getattr(node, "side", -1) == blame.side:
+            return node
+    return next(slot.node for slot in plan.slots if slot.operator.name == blame.operator)
 
 
 def _unreadable(plan: Plan, text: str) -> StreamsError:
-    source = plan.sources[0]
+    as_json = [entry for entry in plan.entries if isinstance(entry.node.value, JsonSerde)]
+    read = as_json or plan.entries
     shown = re.search(r"record parsing: (.*?)\.?\n", text)
     record = f" The fields that could be read: {shown.group(1)}." if shown else ""
+    places = " or ".join(_place(entry.node) for entry in read)
+    topics = " or ".join(repr(topic) for entry in read for topic in entry.topics)
+    serdes = " or ".join(dict.fromkeys(str(entry.node.value) for entry in read))
     return StreamsError(
-        f"{_place(source)}: a record of topic {' or '.join(repr(topic) for topic in source.topics)} is not what its "
-        f"serde reads ({source.value}).{record} Mend the producer, or read with the serde it was written with."
+        f"{places}: a record of topic {topics} is not what its serde reads ({serdes}).{record} "
+        "Mend the producer, or read with the serde it was written with."
     )
 
 
@@ -84,7 +138,17 @@ def _place(node: Node) -> str:
     return f"{node.name} (written at {node.written_at})"
 
 
-def _mentions(text: str, topic: str) -> bool:
+def _whole(plan: Plan) -> str:
+    names = ", ".join(node.name for node in plan.nodes)
+    return f"Sub-topology {plan.number} of '{plan.application_id}' ({names})"
+
+
+def _at(lines: Sequence[Line]) -> str:
+    """Say where the learner's code failed: in the last of its lines."""
+    return f", at {lines[-1]}" if lines else ""
+
+
+def _is_named(topic: str, text: str) -> bool:
     return re.search(rf"(?<![\w.-]){re.escape(topic)}(?![\w.-])", text) is not None
 
 

@@ -91,7 +91,7 @@ class KafkaStreams:
             plan_.changelog(store): self._stores[store.name] for plan_ in self._plans for store in plan_.stores
         }
         for node in topology.nodes.values():
-            if isinstance(node, GlobalTableSource) and node.store is not None:
+            if isinstance(node, GlobalTableSource) and node.store is not None and is_readable(node.store):
                 self._changelogs |= dict.fromkeys(_topics_of(topology[node.parents[0]]), self._stores[node.store.name])
         self._replica = Replica(bootstrap_servers, self._changelogs)
         nodes = {plan_.calls_topic(node): node for plan_ in self._plans for node in plan_.side_effects}

@@ -5,6 +5,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
+from streamskit.tasks.blame import blame
 from streamskit.tasks.cache import RecordCache
 from streamskit.tasks.pages import Memory, PageStore, Rows, Table
 from streamskit.tasks.records import Output, Record
@@ -145,7 +146,11 @@ class Stage:
 
     def process(self, operator: int, side: int, record: Record) -> None:
         """Give one record to one side of the operator with this index."""
-        (self._processes[operator] or self._open(operator))(side, record)
+        try:
+            (self._processes[operator] or self._open(operator))(side, record)
+        except Exception as failure:
+            blame(failure, self.operators[operator].name, side)
+            raise
 
     def advance_wall_clock(self, wall_clock: int) -> None:
         """Set the wall clock, in milliseconds."""

@@ -9,7 +9,7 @@ from streamskit.errors import StreamsError, TopologyError
 from streamskit.interactive import LocalStore, local_store
 from streamskit.lowering import Options, Plan, is_readable, plan
 from streamskit.lowering.sources import CLOCK_TOPIC
-from streamskit.runtime.failures import explain
+from streamskit.runtime.failures import explain, explain_call
 from streamskit.serdes import Serde
 from streamskit.testing.memory import MemoryQuery, Raw
 from streamskit.topology import GlobalTableSource, Sink, Topology
@@ -75,7 +75,7 @@ class TopologyTestDriver:
         return TestInputTopic(self, name, key or sources[name].key, value or sources[name].value)
 
     def create_output_topic(self, name: str, key: Serde | None = None, value: Serde | None = None) -> "TestOutputTopic":
-        """Return the way out of a topic that the topology writes; the serdes are the sink's own unless others are given.
+        """Return the way out of a topic that the topology writes; the serdes are the sink's own if none are given.
 
         Raises:
             TopologyError: the topology does not write that topic.
@@ -138,8 +138,8 @@ class TopologyTestDriver:
         for record in records:
             if record.timestamp < 0 and record.topic not in own:
                 raise StreamsError(
-                    f"Topic '{record.topic}': a record has the timestamp {record.timestamp}, which is before 1970. Pipe "
-                    "it with a valid one, or read the topic with another TimestampExtractor."
+                    f"Topic '{record.topic}': a record has the timestamp {record.timestamp}, which is before 1970. "
+                    "Pipe it with a valid one, or read the topic with another TimestampExtractor."
                 )
 
     def _work(self) -> None:
@@ -174,7 +174,10 @@ class TopologyTestDriver:
 
     def _take(self, record: Raw) -> None:
         if (call := self._topics.calls.get(record.topic)) is not None:
-            call.action(call.key.deserialize(record.key), call.value.deserialize(record.value))
+            try:
+                call.action(call.key.deserialize(record.key), call.value.deserialize(record.value))
+            except Exception as failure:
+                raise explain_call(failure, call) from failure
             return
         if (store := self._topics.changelogs.get(record.topic)) is not None:
             self._stores[store].apply(record.key or b"", record.value, record.timestamp)
@@ -195,7 +198,7 @@ class TopicRoles:
         self.internal = {topic for plan_ in plans for topic in plan_.topics} & self._written()
         self.global_stores: dict[str, list[str]] = defaultdict(list)
         for node in topology.nodes.values():
-            if isinstance(node, GlobalTableSource) and node.store is not None:
+            if isinstance(node, GlobalTableSource) and node.store is not None and is_readable(node.store):
                 source = topology[node.parents[0]]
                 for topic in getattr(source, "topics", ()):
                     self.global_stores[topic].append(node.store.name)

@@ -6,6 +6,7 @@ from html import escape
 from itertools import pairwise
 
 from streamskit.topology import shapes
+from streamskit.topology.description import is_global
 from streamskit.topology.layout import Point
 from streamskit.topology.nodes import Node
 from streamskit.topology.placing import HEADER, PAD, Box, Link, Places
@@ -81,10 +82,13 @@ class _Pen:
     def _frame(self, box: Box) -> str:
         x, y = self._places.at((box.along, box.across))
         width, height = self._places.at((box.layout.along, box.layout.across))
-        title = shapes.text([f"Sub-topology {box.number}"], x - 2, y - HEADER + 16, 10.5, bold=True, anchor="start")
+        title = f"Sub-topology {box.number}"
+        if is_global(card.node for card in box.cards.values()):
+            title += ", whole in every instance"
+        written = shapes.text([title], x - 2, y - HEADER + 16, 10.5, bold=True, anchor="start")
         return (
             f'<rect x="{n(x - PAD)}" y="{n(y - HEADER)}" width="{n(width + 2 * PAD)}" '
-            f'height="{n(height + HEADER + PAD)}" rx="9" fill="#f1f5f9" stroke="#cbd5e1"/>{title}'
+            f'height="{n(height + HEADER + PAD)}" rx="9" fill="#f1f5f9" stroke="#cbd5e1"/>{written}'
         )
 
     def _arrow(self, box: Box, parent: str, child: str) -> str:
@@ -120,7 +124,7 @@ class _Pen:
         draw_body = shapes.pipe if topics(card.node) else shapes.operator
         return "".join(
             [
-                f"<g><title>{escape(tooltip(card.node))}</title>",
+                f"<g><title>{escape(tooltip(card.node, self._places.nodes))}</title>",
                 *self._stores(card, x, y),
                 draw_body(x - width / 2, y - height / 2, width, height, bool(card.stores), failed),
                 shapes.label(card, x, y),

@@ -50,7 +50,8 @@ class Places:
 
     def __init__(self, sub_topologies: Sequence[Sequence[Node]], down: bool) -> None:
         self.down = down
-        cards = [_cards(nodes, longest_name=36 if down else 22) for nodes in sub_topologies]
+        self.nodes = {node.name: node for nodes in sub_topologies for node in nodes}
+        cards = [self._cards(nodes, longest_name=36 if down else 22) for nodes in sub_topologies]
         every = [each for group in cards for each in group.values()]
         self.card_width = max([190.0 if down else 90.0, *(each.width for each in every)])
         self.card_height = max((each.height for each in every), default=0)
@@ -85,6 +86,11 @@ class Places:
     @property
     def _half(self) -> float:
         return (self.card_height if self.down else self.card_width) / 2
+
+    def _cards(self, nodes: Sequence[Node], longest_name: int) -> dict[str, Card]:
+        kept = Counter(store.name for node in nodes for store in node.stores)
+        shared: Collection[str] = [name for name, times in kept.items() if times > 1]
+        return {node.name: card(node, self.nodes, shared, longest_name) for node in nodes}
 
     def _layout(self, cards: Mapping[str, Card]) -> Layout:
         sinks = [name for name, its_card in cards.items() if isinstance(its_card.node, Sink)]
@@ -123,19 +129,14 @@ class Places:
         self.width, self.height = self.at((longest + beyond, position))
 
 
-def _cards(nodes: Sequence[Node], longest_name: int) -> dict[str, Card]:
-    kept = Counter(store.name for node in nodes for store in node.stores)
-    shared: Collection[str] = [name for name, times in kept.items() if times > 1]
-    return {node.name: card(node, shared, longest_name) for node in nodes}
-
-
 def _links(sub_topologies: Sequence[Sequence[Node]]) -> list[Link]:
     numbered = [(number, node) for number, nodes in enumerate(sub_topologies) for node in nodes]
     return [
         Link(written_in, sink.name, read_in, source.name)
         for read_in, source in numbered
         for written_in, sink in numbered
-        if isinstance(source, Source) and isinstance(sink, Sink) and sink.topic in source.topics
+        if isinstance(source, Source) and isinstance(sink, Sink)
+        if sink.topic in source.topics and sink.internal == source.internal
     ]
 
 

@@ -1,12 +1,14 @@
 """What a topology's picture is made of: pipes for topics, boxes for operators, drums for stores, and text."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
+from typing import NamedTuple
 
 from streamskit.durations import spell
-from streamskit.topology.nodes import Node, Store
-from streamskit.topology.words import topics, word
+from streamskit.topology.nodes import Aggregation, Node, Store, StreamJoinSide, StreamTableJoin, Suppress
+from streamskit.topology.words import looked_up, store_kind, topics, word
+from streamskit.windows import AnyWindows, JoinWindows, SessionWindows, SlidingWindows
 
 TITLE, SMALL, MONO_WIDTH = 12.0, 9.0, 0.605
 LONGEST_TOPIC = 18
@@ -15,13 +17,21 @@ RIM, DRUM_GAP = 6, 6
 INK, QUIET, RED = "#0f172a", "#475569", "#b91c1c"
 OPERATOR, TOPIC, STORE = ("#ffffff", "#64748b"), ("#dbeafe", "#1d4ed8"), ("#ffedd5", "#c2410c")
 FAILED = ("#fee2e2", RED)
+ELSEWHERE = f'fill="#ffffff" stroke="{STORE[1]}" stroke-width="1" stroke-dasharray="3 2"'
+"""The look of a store that another node keeps."""
 
 SANS = "system-ui,-apple-system,'Segoe UI',Roboto,'DejaVu Sans',sans-serif"
 MONO = "ui-monospace,Menlo,Consolas,'DejaVu Sans Mono',monospace"
 
 Lines = Sequence[str]
-Drum = tuple[Lines, Lines]
-"""What is written on a store: its name and its kind."""
+
+
+class Drum(NamedTuple):
+    """What is written on a store: its name and its kind; one that other nodes keep is only outlined."""
+
+    name: Lines
+    kind: Lines
+    kept: bool = True
 
 
 @dataclass(frozen=True)
@@ -37,7 +47,7 @@ class Card:
     def width(self) -> float:
         widths = [TITLE * width_of(line) for line in self.words]
         widths += [SMALL * MONO_WIDTH * len(line) for line in self.name]
-        widths += [SMALL * width_of(line) for store in self.stores for part in store for line in part]
+        widths += [SMALL * width_of(line) for store in self.stores for line in (*store.name, *store.kind)]
         return max(widths) + (28 if topics(self.node) else 16)
 
     @property
@@ -49,10 +59,18 @@ class Card:
         return sum(DRUM_GAP + drum_height(store) for store in self.stores)
 
 
-def card(node: Node, shared: Collection[str], longest_name: int) -> Card:
-    """Return what to write on a node; `shared` are the names of the stores that several nodes keep."""
-    stores = [(wrapped(store.name, longest_name), _kind(store, store.name in shared)) for store in node.stores]
-    return Card(node, _words(node), wrapped(node.name, longest_name), stores)
+def card(node: Node, nodes: Mapping[str, Node], shared: Collection[str], longest_name: int) -> Card:
+    """Return what to write on a node.
+
+    Args:
+        node: the node.
+        nodes: all nodes of the topology by name, where it may look into stores.
+        shared: the names of the stores that several nodes keep.
+        longest_name: how many letters of a name stand in a line.
+    """
+    kept = [Drum(wrapped(store.name, longest_name), _kind(node, store, store.name in shared)) for store in node.stores]
+    read = [Drum(wrapped(name, longest_name), ["looked into"], kept=False) for name in looked_up(node, nodes)]
+    return Card(node, _words(node), wrapped(node.name, longest_name), [*kept, *read])
 
 
 def wrapped(name: str, longest: int, lines: int = 2) -> list[str]:
@@ -62,7 +80,7 @@ def wrapped(name: str, longest: int, lines: int = 2) -> list[str]:
     if lines == 1:
         return ["…" + name[1 - longest :]]
     cut = 1 + max(name.rfind(mark, 0, longest) for mark in "-._ ")
-    if cut == 0 or len(name) - cut > longest * (lines - 1):
+    if cut < longest / 2:
         cut = longest
     return [name[:cut], *wrapped(name[cut:], longest, lines - 1)]
 
@@ -90,7 +108,6 @@ def pipe(x: float, y: float, width: float, height: float, stateful: bool, failed
 
 def drum(x: float, y: float, width: float, store: Drum) -> str:
     """Draw a store: a standing cylinder with its name and kind."""
-    name, kind = store
     turn = f"a{n(width / 2)} {RIM - 1} 0 0"
     left, right, top = n(x), n(x + width), n(y + RIM - 1)
     side = n(drum_height(store) - 2 * (RIM - 1))
@@ -98,15 +115,15 @@ def drum(x: float, y: float, width: float, store: Drum) -> str:
     rim = f"M{right} {top}{turn} 1 -{n(width)} 0"
     centre, first = x + width / 2, y + 21
     return (
-        f'<path d="{body}{rim}" {_paint(*STORE, False)}/>'
-        + text(name, centre, first, SMALL, INK, bold=True)
-        + text(kind, centre, first + 11 * len(name), SMALL)
+        f'<path d="{body}{rim}" {_paint(*STORE, False) if store.kept else ELSEWHERE}/>'
+        + text(store.name, centre, first, SMALL, INK, bold=True)
+        + text(store.kind, centre, first + 11 * len(store.name), SMALL)
     )
 
 
 def drum_height(store: Drum) -> float:
     """Return how high a store is drawn."""
-    return 18 + 11 * (len(store[0]) + len(store[1]))
+    return 18 + 11 * (len(store.name) + len(store.kind))
 
 
 def label(card: Card, x: float, y: float) -> str:
@@ -161,9 +178,37 @@ def _words(node: Node) -> Lines:
     return [*lines, f"and {len(names) - 3} more"] if len(names) > 3 else lines
 
 
-def _kind(store: Store, shared: bool) -> Lines:
-    lines = [f"{store.kind} store" + (", shared" if shared else "")]
+def _kind(node: Node, store: Store, shared: bool) -> Lines:
+    lines = [store_kind(store) + (", shared" if shared else "")]
     if store.windows is not None:
-        size, advance = spell(store.windows.size), spell(store.windows.advance)
-        lines.append(f"{size} every {advance}" if advance != size else f"{size} windows")
+        lines.append(_window_words(store.windows))
+    if store.kind == "versioned" and store.retention is not None:
+        lines.append(f"history of {spell(store.retention)}")
+    if store.kind == "buffer":
+        lines.append(_waiting(node))
+    if isinstance(node, Aggregation) and node.on_close:
+        lines.append("results on close")
     return lines
+
+
+def _window_words(windows: AnyWindows | JoinWindows) -> str:
+    if isinstance(windows, SessionWindows):
+        return f"sessions, gap {spell(windows.gap)}"
+    if isinstance(windows, SlidingWindows):
+        return f"sliding, {spell(windows.time_difference)}"
+    if isinstance(windows, JoinWindows):
+        before, after = spell(windows.before_ms), spell(windows.after_ms)
+        return f"{before} to both sides" if before == after else f"{before} back, {after} on"
+    size, advance = spell(windows.size), spell(windows.advance)
+    return f"{size} every {advance}" if advance != size else f"{size} windows"
+
+
+def _waiting(node: Node) -> str:
+    """Return what the records in a buffer wait for."""
+    if isinstance(node, StreamJoinSide):
+        return "waiting for a match"
+    if isinstance(node, StreamTableJoin) and node.grace is not None:
+        return f"waiting for {spell(node.grace)}"
+    if isinstance(node, Suppress) and node.time_limit is not None:
+        return f"waiting for {spell(node.time_limit)}"
+    return "until a window closes"

@@ -13,6 +13,12 @@ WINDOW, ADVANCE = 5_000, 1_000
 def trade_statistics(source: str, sink: str) -> Topology:
     """Return the topology: price statistics of each symbol in windows of 5 s by 1 s, and their average to a topic."""
     builder = StreamsBuilder()
+    trade_statistics_of(builder, source, sink)
+    return builder.build()
+
+
+def trade_statistics_of(builder: StreamsBuilder, source: str, sink: str) -> None:
+    """Write the program with a builder."""
     (
         builder.stream(source, value=Serdes.json("symbol string, price double, size int"))
         .filter(lambda v: v.price > 0)
@@ -28,7 +34,6 @@ def trade_statistics(source: str, sink: str) -> Topology:
         .to_stream()
         .to(sink, value=Serdes.double())
     )
-    return builder.build()
 
 
 def expected_statistics(records: list[dict[str, Any]]) -> pd.DataFrame:

@@ -3,7 +3,7 @@ import time
 from itertools import pairwise
 from pathlib import Path
 
-from streamskit.datasets import replay, trades, widgets
+from streamskit.datasets import NEW_YEAR, at, replay, trades, widgets
 
 DATA = Path(__file__).parents[2] / "data"
 
@@ -30,3 +30,8 @@ def test_a_replay_keeps_the_pace_of_the_records() -> None:
     began = time.monotonic()
     assert len(list(replay(widgets(5), speed=20))) == 5
     assert 0.2 <= time.monotonic() - began < 2
+
+
+def test_a_time_of_day_is_one_of_the_first_day() -> None:
+    assert at("00:00") == NEW_YEAR
+    assert at("09:05:30") - at("09:00") == 330_000

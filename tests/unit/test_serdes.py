@@ -1,5 +1,6 @@
 """A serde's two halves agree: what Python writes for a value, Spark writes for a Column, and reads back."""
 
+import struct
 from typing import Any
 
 import pytest
@@ -25,6 +26,8 @@ CASES: list[tuple[Serde, Any, bytes]] = [
     (Serdes.json("array<int>"), [1, 2], b"[1,2]"),
     (Serdes.json("boolean"), True, b"true"),
     (Serdes.time_windowed(Serdes.string(), 5000), Windowed("KO", 1000, 6000), b"KO" + (1000).to_bytes(8, "big")),
+    (Serdes.session_windowed(Serdes.string()), Windowed("KO", 1000, 9000), b"KO" + struct.pack(">qq", 9000, 1000)),
+    (Serdes.session_windowed(Serdes.long()), Windowed(-1, 0, 0), b"\xff" * 8 + bytes(16)),
 ]
 
 
@@ -60,6 +63,19 @@ def test_bytes_of_the_wrong_length_are_refused(spark: SparkSession, serde: Serde
     rows = spark.createDataFrame([(bytearray(b"abc"),)], "data binary").select(serde.from_bytes(F.col("data")))
     with pytest.raises(Exception, match="bytes long; this is 616263"):
         rows.collect()
+
+
+def test_a_session_key_without_its_times_is_refused() -> None:
+    with pytest.raises(ValueError, match="ends in 16 bytes of time; this is 9 bytes"):
+        Serdes.session_windowed(Serdes.string()).deserialize(b"KO" + bytes(7))
+
+
+def test_a_serde_is_spelled_as_it_is_written() -> None:
+    for spelled in ("string", "long", "integer", "short", "double", "byte_array"):
+        assert str(getattr(Serdes, spelled)()) == f"Serdes.{spelled}()"
+    assert str(Serdes.json("a int")) == "Serdes.json('a int')"
+    assert str(Serdes.time_windowed(Serdes.long(), 5000)) == "Serdes.time_windowed(Serdes.long(), 5000)"
+    assert str(Serdes.session_windowed(Serdes.string())) == "Serdes.session_windowed(Serdes.string())"
 
 
 def test_a_number_that_does_not_fit_is_refused_by_name() -> None:

@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from streamskit import Serdes, TimeWindows, Windowed
-from streamskit.interactive import KeyValueStore, WindowStore
+from streamskit import Serdes, SlidingWindows, TimeWindows, Windowed
+from streamskit.interactive import KeyValueStore, SessionStore, VersionedStore, WindowStore, local_store
 from streamskit.topology import Store
 
 
@@ -103,3 +103,33 @@ def test_a_peek_decodes_only_what_it_returns() -> None:
     store.apply(b"a", struct.pack(">q", 1), 0)
     store.apply(b"b", b"not a long", 0)
     assert store.peek(1) == [("a", 1)]
+
+
+def test_a_peek_at_windows_without_length_comes_to_an_end() -> None:
+    windows = SlidingWindows.of_time_difference_with_no_grace(0)
+    store = WindowStore(Store("trades", "window", Serdes.string(), Serdes.long(), windows, 10_000))
+    put(store, "KO", 0, 1)
+    assert [row.key for row in store.peek(9)] == [Windowed("KO", 0, 0)]
+
+
+@pytest.mark.parametrize(
+    ("kind", "made"),
+    [
+        ("key-value", KeyValueStore),
+        ("window", WindowStore),
+        ("session", SessionStore),
+        ("versioned", VersionedStore),
+    ],
+)
+def test_each_kind_of_store_has_its_local_copy(kind: str, made: type) -> None:
+    windows = TimeWindows.of_size_with_no_grace(5000) if kind == "window" else None
+    store = local_store(Store("any", kind, Serdes.string(), Serdes.long(), windows, 10_000))
+    assert type(store) is made
+    assert store.kind == kind
+
+
+@pytest.mark.parametrize("kind", ["window", "session"])
+def test_a_store_of_windows_without_a_retention_is_refused(kind: str) -> None:
+    windows = TimeWindows.of_size_with_no_grace(5000) if kind == "window" else None
+    with pytest.raises(ValueError, match="Store 'any' has no retention"):
+        local_store(Store("any", kind, Serdes.string(), Serdes.long(), windows))

@@ -1,8 +1,11 @@
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streamskit import TimeWindows
+from streamskit import JoinWindows, SessionWindows, SlidingWindows, TimeWindows
 
 
 def test_windows_tumble_until_they_are_told_to_hop() -> None:
@@ -27,3 +30,56 @@ def test_the_windows_of_a_time_are_all_that_hold_it_and_none_before_zero(size: i
     windows = TimeWindows(size, min(advance, size), 0)
     holding = [start for start in range(0, time + 1, windows.advance) if start <= time < start + size]
     assert windows.starting_for(time) == holding
+
+
+def test_sliding_windows_are_as_long_as_two_records_may_be_apart() -> None:
+    sliding = SlidingWindows.of_time_difference_and_grace("10 minutes", "1 minute")
+    assert (sliding.time_difference, sliding.size, sliding.grace) == (600_000, 600_000, 60_000)
+    assert SlidingWindows.of_time_difference_with_no_grace("10 minutes").grace == 0
+
+
+def test_a_session_needs_a_gap() -> None:
+    sessions = SessionWindows.of_inactivity_gap_and_grace("5 minutes", "30 seconds")
+    assert (sessions.gap, sessions.grace) == (300_000, 30_000)
+    assert SessionWindows.of_inactivity_gap_with_no_grace("5 minutes").grace == 0
+    with pytest.raises(ValueError, match="inactivity gap: give it at least 1 ms"):
+        SessionWindows.of_inactivity_gap_with_no_grace(0)
+
+
+def test_a_join_reaches_as_far_back_as_on_until_it_is_told_otherwise() -> None:
+    windows = JoinWindows.of_time_difference_and_grace("10 seconds", "2 seconds")
+    assert (windows.before_ms, windows.after_ms, windows.grace) == (10_000, 10_000, 2000)
+    assert windows.before(0) == JoinWindows(0, 10_000, 2000)
+    assert windows.after("1 minute") == JoinWindows(10_000, 60_000, 2000)
+    assert (windows.before(0).size, windows.size) == (10_000, 20_000)
+
+
+@pytest.mark.parametrize(
+    ("windows", "retention"),
+    [
+        (TimeWindows.of_size_and_grace(5000, 100).advance_by(1000), 5100),
+        (SlidingWindows.of_time_difference_and_grace(5000, 100), 10_100),
+        (SessionWindows.of_inactivity_gap_and_grace(5000, 100), 5100),
+        (JoinWindows.of_time_difference_and_grace(5000, 100).after(1000), 6100),
+    ],
+)
+def test_a_store_keeps_what_may_still_be_asked_for(
+    windows: TimeWindows | SlidingWindows | SessionWindows | JoinWindows, retention: int
+) -> None:
+    assert windows.retention == retention
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        TimeWindows.of_size_and_grace,
+        SlidingWindows.of_time_difference_and_grace,
+        SessionWindows.of_inactivity_gap_and_grace,
+        JoinWindows.of_time_difference_and_grace,
+    ],
+)
+def test_a_grace_that_is_negative_or_no_duration_is_refused(make: Callable[[Any, Any], object]) -> None:
+    with pytest.raises(ValueError, match="grace -1 is negative"):
+        make(5000, -1)
+    with pytest.raises(ValueError, match="grace 'soon' is not a duration"):
+        make(5000, "soon")

@@ -1,0 +1,283 @@
+"""A failing query tells a learner which step failed, on which line of the program, and why."""
+
+from collections.abc import Callable
+from traceback import format_exc
+from typing import Any
+
+import pytest
+from pyspark.sql import functions as F
+
+from streamskit import (
+    BufferConfig,
+    Serdes,
+    StreamsBuilder,
+    StreamsError,
+    Suppressed,
+    TimestampExtractor,
+    TopologyTestDriver,
+)
+from streamskit.grouped import KGroupedStream
+from streamskit.lowering import Options, plan
+from streamskit.runtime.failures import explain
+from streamskit.runtime.tracebacks import python_error
+from streamskit.serdes import Serde
+from streamskit.tasks import PageStore, Record, Stage
+from streamskit.tasks.blame import blame, read_blame
+from streamskit.tasks.folds import Fold
+
+TEXT, LONG = Serdes.string(), Serdes.long()
+HERE = "test_failures.py"
+
+
+def failure_of(write: Callable[[StreamsBuilder], Any], *records: tuple[Any, ...], topic: str = "in") -> str:
+    """Return the sentence with which a program fails on records."""
+    builder = StreamsBuilder()
+    write(builder)
+    with TopologyTestDriver(builder.build()) as driver, pytest.raises(StreamsError) as failed:
+        driver.create_input_topic(topic).pipe_records(list(records))
+    return str(failed.value)
+
+
+def grouped(builder: StreamsBuilder, topic: str = "in", value: Serde = LONG) -> KGroupedStream:
+    return builder.stream(topic, value=value).group_by_key()
+
+
+def line_of(function: Callable[..., Any], after: int = 0) -> str:
+    return f"{HERE} line {function.__code__.co_firstlineno + after}"
+
+
+# What a learner's function does wrong.
+
+
+def divided(total: int, value: int) -> float:
+    return total / (value - 3)
+
+
+PRICES: dict[int, int] = {}
+
+
+def looked_up(value: int) -> int:
+    return PRICES[value]
+
+
+def plus(key: str, value: int, total: int) -> int:
+    return total + value
+
+
+@pytest.mark.spark
+def test_a_failing_reducer_is_named_with_its_line_and_pythons_words() -> None:
+    said = failure_of(lambda b: grouped(b).reduce(divided).to_stream().to("out"), ("a", 1), ("a", 3))
+    assert said.startswith(f"KSTREAM-REDUCE-0000000002 (written at {HERE} line ")
+    assert said.endswith(
+        f") failed on a record, at {line_of(divided, 1)}, `return total / (value - 3)`: "
+        "ZeroDivisionError: division by zero"
+    )
+
+
+@pytest.mark.spark
+def test_a_failure_in_a_function_that_an_aggregator_calls_names_the_line_in_there() -> None:
+    def add(key: str, value: int, total: int) -> int:
+        return total + looked_up(value)
+
+    said = failure_of(lambda b: grouped(b).aggregate(lambda: 0, add, value=LONG), ("a", 7))
+    assert said.startswith("KSTREAM-AGGREGATE-0000000002 (")
+    assert f"at {line_of(looked_up, 1)}, " in said
+    assert said.endswith(": KeyError: 7")
+
+
+@pytest.mark.spark
+def test_of_the_streams_of_a_cogroup_the_one_that_failed_is_named() -> None:
+    def refuse(key: str, value: int, total: int) -> int:
+        raise ValueError(f"no {value} here")
+
+    def write(builder: StreamsBuilder) -> None:
+        one, two = grouped(builder, "one"), grouped(builder, "two")
+        one.cogroup(plus).cogroup(two, refuse).aggregate(lambda: 0, value=LONG, name="both")
+
+    said = failure_of(write, ("a", 5), topic="two")
+    assert said.startswith("both-cogroup-agg-1 (")
+    assert f"at {line_of(refuse, 1)}, " in said
+    assert said.endswith(": ValueError: no 5 here")
+
+
+@pytest.mark.spark
+def test_a_subtractor_that_fails_is_named_though_it_is_wrapped() -> None:
+    def take_out(total: int, value: int) -> int:
+        return total // 0
+
+    def write(builder: StreamsBuilder) -> None:
+        rows = builder.table("in", value=LONG).group_by(lambda k, v: (F.lit("all"), v))
+        rows.reduce(lambda total, value: total + value, take_out, "totals")
+
+    said = failure_of(write, ("a", 1), ("a", 2))
+    assert said.startswith("KTABLE-REDUCE-")
+    assert f"at {line_of(take_out, 1)}, `return total // 0`: ZeroDivisionError: " in said
+
+
+@pytest.mark.spark
+def test_a_failing_user_defined_function_is_found_in_the_step_that_calls_it() -> None:
+    halves = F.udf(lambda value: 1 / (value - 3), "double")
+    said = failure_of(lambda b: b.stream("in", value=LONG).map_values(lambda v: halves(v)).to("out"), ("a", 3))
+    assert f"{HERE} line " in said
+    assert "`halves = F.udf(" in said
+    assert said.endswith("ZeroDivisionError: division by zero")
+
+
+@pytest.mark.spark
+def test_a_failing_peek_is_named_with_its_line() -> None:
+    def look(key: str, value: int) -> None:
+        print(1 / (value - 3))
+
+    said = failure_of(lambda b: b.stream("in", value=LONG).peek(look).to("out"), ("a", 3))
+    assert said.startswith(f"KSTREAM-PEEK-0000000001 (written at {HERE} line ")
+    assert f") failed on a record, at {line_of(look, 1)}, `print(1 / (value - 3))`: ZeroDivisionError: " in said
+
+
+# What a serde cannot write or read.
+
+
+@pytest.mark.spark
+def test_a_result_that_its_serde_cannot_write_is_shown_with_the_serde() -> None:
+    said = failure_of(lambda b: grouped(b).reduce(lambda total, value: "text"), ("a", 1), ("a", 2))
+    assert said.startswith(f"KSTREAM-REDUCE-0000000002 (written at {HERE} line ")
+    assert "): its function returned 'text', which Serdes.long() cannot write (ValueError: 'text' is not a long" in said
+
+
+@pytest.mark.parametrize(
+    ("result", "serde", "shown"),
+    [
+        (5, TEXT, ("5", "Serdes.string()")),
+        ({1}, Serdes.json("array<int>"), ("{1}", "Serdes.json('array<int>')")),
+        (2**40, Serdes.integer(), ("1099511627776", "Serdes.integer()")),
+    ],
+)
+def test_each_serde_that_cannot_write_a_result_is_noted_with_it(
+    result: Any, serde: Serde, shown: tuple[str, str]
+) -> None:
+    fold = Fold("sums", TEXT, (LONG,), serde, lambda: None, (lambda key, value, total: result,))
+    with pytest.raises((AttributeError, TypeError, ValueError)) as failed:
+        Stage([fold], Pages()).process(0, 0, Record(b"a", LONG.serialize(1), None, None, 0, None))
+    found = read_blame("\n".join(failed.value.__notes__))
+    assert found is not None
+    assert (found.value, found.serde, found.verb) == (*shown, "write")
+
+
+@pytest.mark.spark
+def test_an_aggregate_from_before_that_the_serde_cannot_read_is_shown_with_the_serde() -> None:
+    builder = StreamsBuilder()
+    grouped(builder, value=Serdes.string()).reduce(lambda one, other: other)
+    topology = builder.build()
+    written, read = (Fold("KSTREAM-REDUCE-0000000002", TEXT, (TEXT,), serde, None, (plus,))
+                     for serde in (TEXT, Serdes.json("n int")))  # fmt: skip
+    stage = Stage([written, read], Pages())
+    stage.process(0, 0, Record(b"a", b"{n:", None, None, 0, None))
+    try:
+        stage.process(1, 0, Record(b"a", b"x", None, None, 0, None))
+    except ValueError:
+        said = str(explain(RuntimeError(format_exc()), plan(topology, "test", Options(test=True))[0]))
+    assert said.startswith(f"KSTREAM-REDUCE-0000000002 (written at {HERE} line ")
+    assert "a record or the state from before holds b'{n:', which Serdes.json('n int') cannot read (JSONDec" in said
+    assert said.endswith("Mend the producer, or read with the serde it was written with.")
+
+
+# What a task operator refuses.
+
+
+@pytest.mark.spark
+def test_a_full_buffer_says_its_own_sentence_once() -> None:
+    held = Suppressed.until_time_limit("1 hour", BufferConfig.max_records(1))
+    said = failure_of(lambda b: b.table("in", value=LONG).suppress(held).to_stream().to("out"), ("a", 1), ("b", 1))
+    assert said.startswith("KTABLE-SUPPRESS-0000000003 (written at ")
+    assert "): the buffer of suppress() is full, with 2 records where 1 may be. " in said
+    assert said.count("KTABLE-SUPPRESS") == 1
+    assert said.endswith("emit_early_when_full().")
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    ("extractor", "told"),
+    [
+        (TimestampExtractor.fail_on_invalid(), "a record of topic in has the timestamp -7, which is no time. "),
+        (TimestampExtractor.use_partition_time_on_invalid(), "a record has the timestamp -7 and its partition has no "),
+    ],
+)
+def test_an_invalid_timestamp_is_told_at_its_source(extractor: TimestampExtractor, told: str) -> None:
+    said = failure_of(lambda b: b.stream("in", value=LONG, timestamps=extractor).to("out"), ("a", 1, -7))
+    assert said.startswith(f"KSTREAM-SOURCE-0000000000 (written at {HERE} line ")
+    assert f"): {told}" in said
+    assert said.count("KSTREAM-SOURCE") == 1
+
+
+@pytest.mark.spark
+def test_a_record_that_is_no_json_is_told_at_the_source_that_reads_json() -> None:
+    builder = StreamsBuilder()
+    trades = builder.stream("trades", value=Serdes.json("n int")).map_values(lambda v: v.n.cast("string"))
+    builder.stream("texts").merge(trades).group_by_key().count()
+    with TopologyTestDriver(builder.build()) as driver, pytest.raises(StreamsError) as failed:
+        driver.create_input_topic("trades", value=Serdes.string()).pipe_input("a", "{n:")
+    assert str(failed.value).startswith("KSTREAM-SOURCE-0000000000 (written at ")
+    assert "a record of topic 'trades' is not what its serde reads (Serdes.json('n int'))." in str(failed.value)
+
+
+@pytest.mark.spark
+def test_a_topic_that_records_choose_is_no_hindrance_to_a_good_error() -> None:
+    def write(builder: StreamsBuilder) -> None:
+        builder.stream("in", value=LONG).map_values(lambda v: F.lit(1) / (v - 3)).to(lambda k, v: k)
+
+    said = failure_of(write, ("a", 3))
+    assert said.startswith("KSTREAM-MAPVALUES-0000000001 (written at ")
+    assert "DIVIDE_BY_ZERO" in said
+
+
+# How the two ends of it work.
+
+
+class Pages(PageStore):
+    """State in memory."""
+
+    def load(self, page: str) -> bytes | None:
+        return None
+
+    def save(self, page: str, data: bytes | None) -> None:
+        raise AssertionError(f"{page} is not to be saved after a failure")
+
+
+def test_an_operator_that_fails_is_noted_on_the_exception_itself() -> None:
+    fold = Fold("both", TEXT, (LONG, LONG), LONG, None, (plus, lambda key, value, total: total["x"]))
+    stage = Stage([fold], Pages())
+    stage.process(0, 0, Record(b"a", LONG.serialize(1), None, None, 0, None))
+    with pytest.raises(TypeError) as failed:
+        stage.process(0, 1, Record(b"a", LONG.serialize(1), None, None, 0, None))
+    found = read_blame("\n".join(failed.value.__notes__))
+    assert found is not None
+    assert (found.operator, found.side, found.verb) == ("both", 1, "")
+
+
+def test_a_value_too_long_to_show_is_cut() -> None:
+    with pytest.raises(ValueError, match="is not a long") as failed:
+        LONG.serialize("x" * 500)
+    blame(failed.value, "counts", 0)
+    found = read_blame("\n".join(failed.value.__notes__))
+    assert found is not None
+    assert found.value == "'" + "x" * 79 + "…"
+    assert (found.serde, found.verb) == ("Serdes.long()", "write")
+
+
+def test_of_several_tracebacks_the_last_exception_is_the_one_to_tell() -> None:
+    error = python_error(
+        "[PYTHON_EXCEPTION] An exception was thrown:\n"
+        "Traceback (most recent call last):\n"
+        '  File "/home/ada/app.py", line 3, in add\n    one()\n'
+        "KeyError: 'a'\n\n"
+        "During handling of the above exception, another exception occurred:\n\n"
+        "Traceback (most recent call last):\n"
+        '  File "/home/ada/app.py", line 5, in add\n    two()\n'
+        "app.Refused: not today\n SQLSTATE: 38000"
+    )
+    assert error is not None
+    assert str(error) == "Refused: not today"
+    assert [str(line) for line in error.lines] == ["app.py line 5"]
+
+
+def test_a_message_without_a_traceback_has_no_python_error() -> None:
+    assert python_error("[DIVIDE_BY_ZERO] Division by zero.") is None

@@ -1,0 +1,179 @@
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from streamskit.datasets import NEW_YEAR, at
+from streamskit.pictures import (
+    LATE,
+    _rows,
+    as_table,
+    clock,
+    join_timeline,
+    stream_time,
+    table_timeline,
+    windows_timeline,
+)
+from streamskit.testing.driver import TestRecord
+from streamskit.windows import JoinWindows, TimeWindows, Windowed
+
+HOUR = 3_600_000
+
+
+def axes_of(figure: Figure) -> Axes:
+    (axes,) = figure.axes
+    return axes
+
+
+def texts(figure: Figure) -> list[str]:
+    return [text.get_text() for text in axes_of(figure).texts]
+
+
+def lines(figure: Figure) -> list[tuple[str, list[tuple[float, float]]]]:
+    """Each line's label and points."""
+    found: Any = axes_of(figure).lines
+    return [(str(line.get_label()), [*map(tuple, line.get_xydata().tolist())]) for line in found]
+
+
+def points(figure: Figure, marker: str, colour: str | None = None) -> list[tuple[float, float]]:
+    marks = [line.get_marker() == marker and colour in (None, line.get_color()) for line in axes_of(figure).lines]
+    return [point for (_, own), wanted in zip(lines(figure), marks, strict=True) if wanted for point in own]
+
+
+def outline(shade: Any) -> np.ndarray[Any, Any]:
+    return np.asarray(shade.get_paths()[0].vertices)
+
+
+# ---- times and tables ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("time", "spelled"), [("00:00", "00:00"), ("09:05", "09:05"), ("09:05:30", "09:05:30"), ("23:59:59", "23:59:59")]
+)
+def test_a_time_of_day_is_spelled_as_it_was_written(time: str, spelled: str) -> None:
+    assert clock(at(time)) == spelled
+
+
+def test_milliseconds_are_spelled_where_there_are_some() -> None:
+    assert clock(NEW_YEAR + 1) == "00:00:00.001"
+
+
+def test_a_table_has_a_windowed_key_as_key_start_and_end() -> None:
+    table = as_table([TestRecord(Windowed("tv", at("09:00"), at("10:00")), 7, at("09:30"))])
+    assert table.to_dict("records") == [{"key": "tv", "start": "09:00", "end": "10:00", "value": 7, "time": "09:30"}]
+
+
+def test_a_table_spreads_the_fields_of_a_value_and_leaves_those_of_a_deletion_empty() -> None:
+    table = as_table([("tv", {"price": 2}, at("09:00")), ("tv", None, at("09:01"))])
+    assert list(table.columns) == ["key", "price", "time"]
+    assert table["price"].tolist() == [2, None]
+
+
+def test_a_table_takes_what_a_broker_was_read_into() -> None:
+    consumed = pd.DataFrame({"partition": [0], "timestamp": [at("09:00")], "key": ["tv"], "value": [3]})
+    assert as_table(consumed.itertuples()).to_dict("records") == [{"key": "tv", "value": 3, "time": "09:00"}]
+
+
+# ---- windows ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_window_shows_its_last_result() -> None:
+    nine = Windowed("tv", 0, HOUR)
+    figure = windows_timeline([("tv", 1, 5), ("tv", 1, 6)], [(nine, 1, 5), (nine, 2.0, 6)])
+    assert texts(figure) == ["2"]
+
+
+def test_a_deleted_session_is_not_drawn() -> None:
+    results = [(Windowed("tv", 0, 0), 1, 0), (Windowed("tv", 0, 0), None, 0), (Windowed("tv", 0, 9), 2, 9)]
+    figure = windows_timeline([("tv", 1, 0), ("tv", 1, 9)], results, label=lambda count: f"{count} orders")
+    assert texts(figure) == ["2 orders"]
+
+
+def test_a_dropped_record_has_a_mark_of_its_own() -> None:
+    late = ("tv", 1, 3)
+    figure = windows_timeline([("tv", 1, 5), late], [(Windowed("tv", 0, 10), 1, 5)], dropped=[late])
+    assert points(figure, "x", LATE) == [(3, 0)]
+    assert points(figure, "o") == [(5, 0)]
+
+
+def test_each_key_has_a_line_of_its_own() -> None:
+    figure = windows_timeline([("tv", "a", 1), ("watch", "b", 2)], [], record_label=str)
+    assert [label.get_text() for label in axes_of(figure).get_yticklabels()] == ["tv", "watch"]
+    assert texts(figure) == ["a", "b"]
+    assert len({height for _, height in points(figure, "o")}) == 2
+
+
+@given(st.lists(st.tuples(st.integers(0, 50), st.integers(1, 20))))
+def test_windows_in_one_row_never_overlap_and_no_row_is_wasted(spans: list[tuple[int, int]]) -> None:
+    windows = sorted(Windowed("k", start, start + length) for start, length in spans)
+    rows = _rows(windows, 0)
+    for row in set(rows):
+        own = [window for window, its in zip(windows, rows, strict=True) if its == row]
+        assert all(one.end <= two.start for one, two in pairwise(own))
+    busiest = max((sum(w.start <= time < w.end for w in windows) for time in range(71)), default=0)
+    assert len(set(rows)) == busiest
+
+
+# ---- joins -----------------------------------------------------------------------------------------------------------
+
+
+def test_joined_records_are_connected_at_their_own_times() -> None:
+    figure = join_timeline([("ann", "a1", 10)], [("ann", "e1", 30)], [("a1", "e1")])
+    assert [(10, 1), (30, 0)] in [own for _, own in lines(figure)]
+
+
+def test_a_missing_side_is_written_as_null() -> None:
+    figure = join_timeline([("ann", "a1", 10)], [("ann", "e1", 30)], [("a1", None), (None, "e1")])
+    assert texts(figure).count("null") == 2
+
+
+def test_the_window_of_a_join_is_drawn_above_each_left_record() -> None:
+    windows = JoinWindows.of_time_difference_with_no_grace(5).after(20)
+    figure = join_timeline([("ann", "a1", 100)], [("ann", "e1", 110)], [], windows=windows)
+    assert [95, 100, 120] in [[time for time, _ in own] for _, own in lines(figure)]
+
+
+# ---- stream time and tables ------------------------------------------------------------------------------------------
+
+
+def test_stream_time_never_goes_back() -> None:
+    figure = stream_time([("k", 1, 10), ("k", 2, 30), ("k", 3, 20), ("k", 4, 40)])
+    assert [time for _, time in dict(lines(figure))["stream time"]] == [10, 30, 30, 40]
+
+
+def test_what_is_closed_ends_where_a_window_and_its_grace_have_passed() -> None:
+    records = [("k", n, time) for n, time in enumerate((5, 12, 14, 15, 26))]
+    figure = stream_time(records, windows=TimeWindows.of_size_and_grace(10, 5))
+    shade = next(each for each in axes_of(figure).collections if each.get_label() == "closed")
+    assert {*outline(shade)[:, 1].tolist()} == {0, 10, 20}
+
+
+def test_a_late_record_is_marked_where_it_came() -> None:
+    late = ("k", 2, 10)
+    figure = stream_time([("k", 1, 30), late], dropped=[late], label=str)
+    assert points(figure, "x") == [(2, 10)]
+    assert sorted(texts(figure)) == ["1", "2"]
+
+
+def test_a_table_steps_at_each_update_and_keeps_its_last_value_to_the_end() -> None:
+    figure = table_timeline([("tv", 1, 10), ("watch", 5, 15), ("tv", 2, 20)])
+    steps = [own for _, own in lines(figure)]
+    assert [(10, 1), (20, 2), (20, 2)] in steps
+    assert [(15, 5), (20, 5)] in steps
+
+
+def test_a_deleted_row_leaves_a_gap() -> None:
+    figure = table_timeline([("tv", {"n": 1}, 10), ("tv", None, 20)], value=lambda row: row["n"])
+    heights = [height for _, height in points(figure, "o")]
+    assert np.isnan(heights).tolist() == [False, True]
+
+
+@pytest.mark.parametrize("figure", [windows_timeline([], []), join_timeline([], [], []), table_timeline([])])
+def test_nothing_makes_an_empty_picture(figure: Figure) -> None:
+    assert texts(figure) == []
