@@ -176,7 +176,7 @@ def spell(data_type: T.DataType) -> str:
 
 
 def _accepted(function: Callable[..., Any], arguments: list[Column]) -> list[Column]:
-    """Give a function as many arguments as it asks for, from the last on: (value), (key, value); F.upper asks for one."""
+    """Give a function as many arguments as it asks for, counted from the last one; F.upper asks for one."""
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):

@@ -1,4 +1,4 @@
-"""Cuts a topology into Spark queries: one for each sub-topology, and one more for each aggregation Spark does itself."""
+"""Cuts a topology into Spark queries: one a sub-topology, and one more for each aggregation that Spark does itself."""
 
 from dataclasses import replace
 
@@ -128,7 +128,7 @@ class _Cut:
                     found.append((entry, {source.name, table.name}))
         return found
 
-    # ---- what Spark's own operators can do -------------------------------------------------------------------------------
+    # ---- what Spark's own operators can do ---------------------------------------------------------------------------
 
     def _runs_natively(self, node: Node) -> bool:
         if isinstance(node, ColumnAggregate):
@@ -143,12 +143,12 @@ class _Cut:
         return self.options.cache or one_by_one
 
     def _way_to(self, node: Node) -> list[Node]:
-        """Return the nodes before an aggregation, from a source on; or only the last, if there is no single such way."""
+        """Return the nodes before an aggregation, from a source on; only the last, if there is no single such way."""
         way: list[Node] = []
         while len(node.parents) == 1:
             node = self.topology[node.parents[0]]
             way.insert(0, node)
-            if isinstance(node, STATEFUL) or isinstance(node, Source) and needs_partition_time(node):
+            if isinstance(node, STATEFUL) or (isinstance(node, Source) and needs_partition_time(node)):
                 return way[-1:]
         return way if isinstance(way[0], Source) else way[-1:]
 
@@ -164,12 +164,14 @@ class _Cut:
         return any(isinstance(each, STATEFUL) for each in after) or asks_for_old(node, self.topology)
 
     def _following(self, node: Node) -> list[Node]:
-        return [each for each in self.nodes
-                if node.name in each.parents or isinstance(each, StreamTableJoin) and each.table == node.name]  # fmt: skip
+        def looks_into(other: Node) -> bool:
+            return isinstance(other, StreamTableJoin) and other.table == node.name
+
+        return [each for each in self.nodes if node.name in each.parents or looks_into(each)]
 
     def _leads_somewhere(self, node: Node, names: frozenset[str], handed_in: dict[str, str]) -> bool:
         """Return whether a query without the native aggregations has anything to do with a node's records."""
-        if node.name in handed_in or isinstance(node, (Sink, SideEffect, *STATEFUL)) and node.name in names:
+        if node.name in handed_in or (isinstance(node, (Sink, SideEffect, *STATEFUL)) and node.name in names):
             return True
         if any(has_changelog(node, store) for store in node.stores) and node.name in names:
             return True

@@ -25,7 +25,6 @@ from streamskit.topology import (
     Suppress,
     TableFold,
     TableJoinSide,
-    TableSource,
 )
 from streamskit.windows import SessionWindows
 
@@ -153,7 +152,9 @@ def _fold_functions(node: Aggregation, group: list[Node]) -> tuple[Any, tuple[An
 @_slot.register(TableFold)
 def _(node: TableFold, group: list[Node], name: str, plan: "Plan") -> Slot:
     parent = plan.topology[node.parents[0]]
-    return Slot(tasks.TableFold(name, parent.key, parent.value, node.value, node.initializer, node.adder, node.subtractor), node)
+    return Slot(
+        tasks.TableFold(name, parent.key, parent.value, node.value, node.initializer, node.adder, node.subtractor), node
+    )
 
 
 @_slot.register(StreamJoinSide)
@@ -196,7 +197,7 @@ def _(node: ForeignKeyStep, group: list[Node], name: str, plan: "Plan") -> Slot:
     return Slot(tasks.ForeignKeyAnswer(name, join.left), next(each for each in group if each.role == "notify"))  # type: ignore[attr-defined]
 
 
-# ---- what goes in, and what comes out -----------------------------------------------------------------------------------
+# ---- what goes in, and what comes out ------------------------------------------------------------------------------
 
 
 def other_input(node: Node, record: Record, parent: Node, plan: "Plan") -> Column | None:
@@ -242,9 +243,7 @@ def result(node: Node, plan: "Plan", row: "Wire") -> Record:
     return replace(record, old=read_datum(row.old, node.value), note=row.other) if node.is_table else record
 
 
-def _joined(
-    node: Node, joiner: Any, record: Record, left: tuple[Node, Column], right: tuple[Node, Column]
-) -> Datum:
+def _joined(node: Node, joiner: Any, record: Record, left: tuple[Node, Column], right: tuple[Node, Column]) -> Datum:
     """Return what a joiner makes of the bytes of two sides."""
     sides = [
         columns.typed(side.value.from_bytes(data), side.value.data_type, letter)

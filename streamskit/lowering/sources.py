@@ -18,7 +18,7 @@ CLOCK_TOPIC = "streamskit-wall-clock"
 
 @dataclass(frozen=True)
 class Arrival:
-    """The records of one entry, as Columns of the frame that all entries share; `partition` names where each is from."""
+    """The records of one entry, as Columns of the frame that all share; `partition` names where each is from."""
 
     entry: Entry
     record: Record

@@ -53,7 +53,7 @@ class TaskProcessor(StatefulProcessor):
         """Open the one state variable of a stage: its pages."""
         self._pages = handle.getMapState("pages", "page string", "data binary")
 
-    def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Iterator[pd.DataFrame]:
+    def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Iterator[pd.DataFrame]:  # noqa: N802, N803
         """Process a task's records of this micro-batch in order, and yield what the operators make of them."""
         pages = SparkPages(self._pages)
         wall_clock = int(pages.load("wall clock") or b"0") if self._test else None
@@ -65,9 +65,7 @@ class TaskProcessor(StatefulProcessor):
             port = row[PORT]
             if port in self._inputs.ports:
                 operator, side = self._inputs.ports[port]
-                record = tasks.Record(
-                    row[KEY], row[VALUE], row[OLD], row[OTHER], row[TIMESTAMP], row[HEADERS]
-                )
+                record = tasks.Record(row[KEY], row[VALUE], row[OLD], row[OTHER], row[TIMESTAMP], row[HEADERS])
                 stage.process(operator, side, record)
                 if len(stage.outputs) >= CHUNK:
                     made.take(stage.take_outputs())
@@ -119,10 +117,9 @@ class Results:
 
     def take(self, outputs: Iterable[tasks.Output]) -> None:
         """Take the operators' results."""
-        for count, made in enumerate(outputs, self._count):
-            operator, key, value, old, other, other_old, timestamp, headers = made
-            self.rows.append((RESULTS + self._numbers[operator], None, key, value, old, other, other_old, timestamp, headers,
-                              self._task, SEQUENCE, count, 0))  # fmt: skip
+        where = (self._task, SEQUENCE)
+        for count, (operator, *values) in enumerate(outputs, self._count):
+            self.rows.append((RESULTS + self._numbers[operator], None, *values, *where, count, 0))
             self._count = count + 1
 
     def pass_on(self, row: Row) -> None:

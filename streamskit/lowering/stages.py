@@ -38,9 +38,7 @@ def with_order(plan: Plan, frame: DataFrame, rows: Column, tasks: int) -> DataFr
     return _exploded(placed, "origin", "position")
 
 
-def run_stages(
-    plan: Plan, frame: DataFrame, results: Results, counting: Callable[[DataFrame], DataFrame]
-) -> DataFrame:
+def run_stages(plan: Plan, frame: DataFrame, results: Results, counting: Callable[[DataFrame], DataFrame]) -> DataFrame:
     """Return the rows that are finished when all levels have run; `counting` sets a frame to count what is dropped."""
     levels = sorted({slot.level for slot in plan.slots})
     for level in levels:
@@ -55,9 +53,7 @@ def run_stages(
 
 
 def _processor(plan: Plan, numbers: list[int], first: bool) -> TaskProcessor:
-    ports = {
-        number * SIDES + side: (place, side) for place, number in enumerate(numbers) for side in range(SIDES)
-    }
+    ports = {number * SIDES + side: (place, side) for place, number in enumerate(numbers) for side in range(SIDES)}
     everywhere = {topic for entry in plan.entries if entry.everywhere for topic in entry.topics}
     front = frozenset(number for number, topic in enumerate(plan.topics, 1) if topic in everywhere)
     inputs = Inputs(ports, single=not first or len(plan.topics) == 1, first=front if first else frozenset())

@@ -27,7 +27,9 @@ def in_words(plan: Plan) -> str:
         lines.append(f"  {plan.native.name}: Spark's own aggregation, groupBy in update mode")
     for slot in plan.slots:
         kind = type(slot.operator).__name__
-        lines.append(f"  {slot.node.name}: Python, record by record ({kind} in transformWithState), because {why(slot.operator)}")
+        lines.append(
+            f"  {slot.node.name}: Python, record by record ({kind} in transformWithState), because {why(slot.operator)}"
+        )
     inside = {slot.node.name for slot in plan.slots} | ({plan.native.name} if plan.native else set())
     columns = [node.name for node in plan.nodes if node.functions and node.name not in inside]
     if columns:

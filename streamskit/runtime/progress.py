@@ -39,7 +39,7 @@ def batches_after(query: StreamingQuery, batch: int) -> list[StreamingQueryProgr
 
 
 class Metrics:
-    """Counts what a query's micro-batches report; none is counted twice, and none is forgotten while it is asked often."""
+    """Counts what a query's micro-batches report, each once; it has to ask before Spark forgets them."""
 
     def __init__(self, query: StreamingQuery, plan: Plan) -> None:
         self._query, self._plan = query, plan

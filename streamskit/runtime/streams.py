@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, ClassVar
 
-from filelock import FileLock, Timeout
 import pandas as pd
+from filelock import FileLock, Timeout
 from kafka import TopicPartition
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
@@ -49,8 +49,8 @@ class KafkaStreams:
         statestore_cache_max_bytes: 0 switches the record cache off, so that every update of a table goes out. With any
             other number the updates of a key are folded within a micro-batch, which is what Spark's own aggregations
             do in any case; the commit interval is how long that folds.
-        emit_interval: how often unmatched results of outer joins and final results of windows are looked for, a duration
-            of wall-clock time; 0 for at every record.
+        emit_interval: how often unmatched results of outer joins and final results of windows are looked for, a
+            duration of wall-clock time; 0 for at every record.
 
     >>> streams = KafkaStreams(topology, application_id="trades-app", bootstrap_servers=broker.bootstrap_servers)
     >>> streams.start()
@@ -194,8 +194,11 @@ class KafkaStreams:
         """
         deadline = time.monotonic() + to_milliseconds(timeout, "timeout") / 1000
         self._check_running("await_processed")
-        while not all([self._has_caught_up(plan_, query, deadline) for plan_, query in self._queries]):
-            pass  # one query's output may be another's input: go round until there was nothing to wait for
+        waited = True
+        while waited:  # one query's output may be another's input: go round until there is nothing to wait for
+            waited = False
+            for plan_, query in self._queries:
+                waited |= not self._has_caught_up(plan_, query, deadline)
         self._replica.wait_for(self._ends(self._changelogs), deadline)
         self._calls.wait_for(self._ends(self._topics.calls), deadline)
         self._raise_failure()
@@ -286,7 +289,9 @@ class KafkaStreams:
 
     def _watch(self, plan_: Plan, query: StreamingQuery) -> None:
         """Wait for the end of a query; if it is a failure, say so once and stop the others."""
-        metrics = next(metrics for (_, each), metrics in zip(self._queries, self._metrics, strict=True) if each is query)
+        metrics = next(
+            metrics for (_, each), metrics in zip(self._queries, self._metrics, strict=True) if each is query
+        )
         try:
             while not query.awaitTermination(1):
                 metrics.update()
@@ -342,7 +347,9 @@ class KafkaStreams:
 
     def _call_failed(self, node: SideEffect, failure: Exception) -> None:
         self._stop_failed(
-            StreamsError(f"{node.name} (written at {node.written_at}) failed on a record: {type(failure).__name__}: {failure}")
+            StreamsError(
+                f"{node.name} (written at {node.written_at}) failed on a record: {type(failure).__name__}: {failure}"
+            )
         )
         logger.error("'%s' stopped: %s", self.application_id, self._failure)
 

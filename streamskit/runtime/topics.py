@@ -93,7 +93,7 @@ class Topics:
         def count(topic: str, asking: frozenset[str] = frozenset()) -> int:
             if topic in found or topic not in sinks:
                 return found.get(topic) or partitions.get(topic, 1)
-            plan, sink = sinks[topic]
+            _, sink = sinks[topic]
             if sink.partitions is not None:
                 return sink.partitions
             partners = [other for group, _ in self._joined() if topic in group for other in group]
@@ -140,8 +140,9 @@ class Topics:
 
 
 def _shares(one: Node, other: Node) -> bool:
-    return isinstance(one, ForeignKeyStep) and isinstance(other, ForeignKeyStep) and one.join == other.join and (
-        {one.role, other.role} == {"register", "resolve"}
+    return (
+        isinstance(one, ForeignKeyStep)
+        and isinstance(other, ForeignKeyStep)
+        and one.join == other.join
+        and ({one.role, other.role} == {"register", "resolve"})
     )
-
-

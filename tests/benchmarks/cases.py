@@ -117,7 +117,9 @@ def stream_table(builder: StreamsBuilder) -> None:
 
 def stream_table_by_hand(sources: Sources) -> DataFrame:
     """Join with the table as it is at the start of each micro-batch, the nearest that plain Spark has."""
-    users = sources["users"].select(F.col("key").cast("string").alias("user"), F.col("value").cast("string").alias("name"))
+    users = sources["users"].select(
+        F.col("key").cast("string").alias("user"), F.col("value").cast("string").alias("name")
+    )
     latest = users.dropDuplicates(["user"])
     joined = parsed(sources["orders"]).join(F.broadcast(latest), F.col("key") == F.col("user"))
     return joined.select(*row(F.col("key"), F.to_json(F.struct("v.amount", "name"))))

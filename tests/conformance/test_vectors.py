@@ -57,8 +57,9 @@ class Replay:
         """Replay all steps."""
         topology = self.topology()
         with TopologyTestDriver(topology, "oracle", **SETTINGS.get(self.vector["name"], {})) as driver:
-            outputs = {name: driver.create_output_topic(name) for name in self.written}
-            for self.step, step in enumerate(self.vector["steps"]):
+            outputs = {name: driver.create_output_topic(name, value=self.json_of(name)) for name in self.written}
+            for number, step in enumerate(self.vector["steps"]):
+                self.step = number
                 before = driver.dropped()
                 EFFECTS.clear()
                 try:
@@ -72,6 +73,10 @@ class Replay:
                 if driver.dropped() > before:
                     self.dropped.append({"after_step": self.step, "count": driver.dropped() - before})
             self.stores = {name: list(stored(driver, name)) for name in self.vector["stores"]}
+
+    def json_of(self, topic: str) -> Serde | None:
+        """Return a serde that reads any JSON if the topic holds that, however the program writes it."""
+        return Serdes.json("string") if self.vector["topics"][topic]["value"] == "json" else None
 
     def topology(self) -> Topology:
         """Return the vector's program, built."""
