@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from streamskit.options import EmitStrategy as EmitStrategy
     from streamskit.options import Materialized as Materialized
     from streamskit.options import Suppressed as Suppressed
+    from streamskit.processor import Processor as Processor
+    from streamskit.processor import ProcessorContext as ProcessorContext
+    from streamskit.processor import Record as Record
     from streamskit.runtime import KafkaStreams as KafkaStreams
     from streamskit.runtime import State as State
     from streamskit.serdes import Serde as Serde
@@ -70,6 +73,7 @@ WHERE = {
         "Materialized",
         "Suppressed",
     ),
+    "processor": ("Processor", "ProcessorContext", "Record"),
     "runtime": (
         "KafkaStreams",
         "State",

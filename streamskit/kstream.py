@@ -1,7 +1,7 @@
 """`KStream`: the DSL for streams of independent records."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pyspark.sql import types as T
 
@@ -9,6 +9,7 @@ from streamskit import trying
 from streamskit.branching import BranchedKStream
 from streamskit.errors import TopologyError
 from streamskit.handle import ColumnFunction, Handle, PythonFunction
+from streamskit.processor import Processor
 from streamskit.serdes import Serde, Serdes
 from streamskit.stream_joins import StreamJoins
 from streamskit.topology import (
@@ -19,13 +20,11 @@ from streamskit.topology import (
     MapValues,
     Merge,
     Node,
+    Process,
     SelectKey,
     SideEffect,
     Sink,
 )
-
-if TYPE_CHECKING:
-    pass
 
 
 class KStream(StreamJoins):
@@ -95,6 +94,33 @@ class KStream(StreamJoins):
         name = self._builder._name_for("KSTREAM-KEY-SELECT", name)
         key = Serdes.for_type(self._result(mapper, "select_key", name))
         return self._rekeying(SelectKey, name, key=key, mapper=mapper)
+
+    def process(
+        self,
+        processor: Callable[[], Processor],
+        key: Serde | None = None,
+        value: Serde | None = None,
+        name: str | None = None,
+    ) -> "KStream":
+        """Give the records to a processor of your own, and go on with those it forwards.
+
+        Args:
+            processor: a subclass of `Processor`, or a function that makes one; each task has its own.
+            key: the serde of the keys that it forwards; that of this stream when not given.
+            value: the serde of the values, likewise.
+            name: of this step.
+
+        Raises:
+            TopologyError: `processor` cannot be called.
+
+        >>> lines.process(Shout).to("loud-lines")
+
+        Mirrors `KStream#process`; Spark's `transformWithState`.
+        """
+        name = self._builder._name_for("KSTREAM-PROCESSOR", name)
+        trying.check_python(processor, "processor", (), self._what("process", name))
+        key, value = key or self._node.key, value or self._node.value
+        return self._rekeying(Process, name, key=key, value=value, supplier=processor)
 
     # ---- one record to many ------------------------------------------------------------------------------------------
 

@@ -15,6 +15,7 @@ from streamskit.topology import (
     ForeignKeyStep,
     GlobalTableSource,
     Node,
+    Process,
     SideEffect,
     Sink,
     Source,
@@ -187,5 +188,6 @@ STATEFUL = (
     StreamTableJoin,
     Suppress,
     ForeignKeyStep,
+    Process,
 )
 """The kinds of nodes that keep state."""

@@ -71,17 +71,14 @@ def outputs(plan: Plan, read: Read, tasks: int) -> DataFrame:
     writer = Writer(plan)
     if plan.slots:
         return _with_stages(writer, frame, arrivals, tasks)
-    (arrival,) = arrivals
-    node, record = arrival.entry.node, arrival.record
-    for step in writer.linear_path(node):
-        # A flat map on the way is a cheap explode; one among branches is an array within the row.
-        frame, record = writer.advance(frame, step, record, node)
-        node = step
-    rows = writer.following(node, record)
-    if not rows:
-        raise TopologyError(
-            f"{node.name} ({node.written_at}): nothing is made of its records. End it in .to('a-topic')."
-        )
+    rows = Rows()
+    for arrival in arrivals:
+        node, record = arrival.entry.node, arrival.record
+        for step in writer.linear_path(node) if len(arrivals) == 1 else ():
+            # A flat map on the way is a cheap explode; one among branches is an array within the row.
+            frame, record = writer.advance(frame, step, record, node)
+            node = step
+        rows += writer.following(node, record)
     return to_sink(_exploded(writer.counting_dropped(frame), rows).select("row.*"))
 
 

@@ -18,6 +18,7 @@ from streamskit.topology import (
     Fold,
     ForeignKeyStep,
     Node,
+    Process,
     Reduce,
     Source,
     StreamJoinSide,
@@ -69,7 +70,9 @@ def place(node: Node, plan: "Plan") -> Place | None:
         return None
     if node.name in plan.taken_up:  # by Spark's own operators, which do not tell the old value
         return Place(node.name, 0) if asks_for_old(node, plan.topology) else None
-    if isinstance(node, Aggregation | TableFold | StreamTableJoin | Suppress) or keeps_latest(node, plan.topology):
+    if isinstance(node, Aggregation | TableFold | StreamTableJoin | Suppress | Process) or keeps_latest(
+        node, plan.topology
+    ):
         return Place(node.name, 0)
     return None
 
@@ -155,6 +158,12 @@ def _(node: TableFold, group: list[Node], name: str, plan: "Plan") -> Slot:
     return Slot(
         tasks.TableFold(name, parent.key, parent.value, node.value, node.initializer, node.adder, node.subtractor), node
     )
+
+
+@_slot.register(Process)
+def _(node: Process, group: list[Node], name: str, plan: "Plan") -> Slot:
+    parent = plan.topology[node.parents[0]]
+    return Slot(tasks.RunProcessor(name, node.supplier, parent.key, parent.value, node.key, node.value), node)
 
 
 @_slot.register(StreamJoinSide)

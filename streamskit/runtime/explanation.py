@@ -13,6 +13,7 @@ NOISE = (
     (r"#\d+L?", ""),  # the numbers Spark gives to columns
     (r"\[plan_id=\d+\]", ""),
     (r"-T[\d.]+ms", ""),
+    (r"(EventTimeWatermark) [0-9a-f-]{36}", r"\1"),
     (r", ?org\.apache[\w.$@]+", ""),
     (r"\[id = [^\]]*\]", ""),
     (r"state info \[.*?\]", "state"),
@@ -52,6 +53,7 @@ WHY = {
     "SessionFold": "Spark has no sessions in update mode, and no deletions of those that grow together",
     "WindowFold": "its windows or functions are not Spark's",
     "Suppress": "Spark would hold back what the store has to show",
+    "RunProcessor": "a processor is a class of Python",
     "PartitionTime": "a record may need the time of those before it",
 }
 

@@ -24,7 +24,7 @@ from streamskit.interactive import Replica, local_store
 from streamskit.lowering import Options, Plan, is_readable, plan
 from streamskit.runtime.calls import Calls
 from streamskit.runtime.explanation import in_words, spark_plan
-from streamskit.runtime.failures import explain
+from streamskit.runtime.failures import explain, explain_call
 from streamskit.runtime.kafka import KafkaTopics
 from streamskit.runtime.progress import Metrics, Progress
 from streamskit.runtime.states import Listener, State, StateMachine
@@ -346,11 +346,7 @@ class KafkaStreams:
         }
 
     def _call_failed(self, node: SideEffect, failure: Exception) -> None:
-        self._stop_failed(
-            StreamsError(
-                f"{node.name} (written at {node.written_at}) failed on a record: {type(failure).__name__}: {failure}"
-            )
-        )
+        self._stop_failed(explain_call(failure, node))
         logger.error("'%s' stopped: %s", self.application_id, self._failure)
 
 

@@ -5,6 +5,7 @@ from streamskit.tasks.foreign_key import ForeignKeyAnswer, ForeignKeyRegister, F
 from streamskit.tasks.lookup import TableLookup
 from streamskit.tasks.pages import PageStore
 from streamskit.tasks.partition_time import PartitionTime
+from streamskit.tasks.processing import RunProcessor
 from streamskit.tasks.records import OUT_OF_ORDER, STORE_ONLY, Output, Record
 from streamskit.tasks.session_store import SessionStore
 from streamskit.tasks.sessions import SessionFold
@@ -33,6 +34,7 @@ __all__ = [
     "PageStore",
     "PartitionTime",
     "Record",
+    "RunProcessor",
     "SessionFold",
     "SessionStore",
     "Stage",

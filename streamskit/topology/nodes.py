@@ -154,6 +154,13 @@ class BranchChild(Node):
 
 
 @dataclass(frozen=True)
+class Process(Node):
+    """Gives its records to a processor, which `supplier` makes."""
+
+    supplier: Function = lambda: None
+
+
+@dataclass(frozen=True)
 class RepartitionFilter(Node):
     """Keeps records with a null key out of a repartition topic, unless a left or outer join follows (`null_keys`)."""
 

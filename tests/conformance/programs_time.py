@@ -1,6 +1,6 @@
 """The programs of the vectors `time-*`."""
 
-from streamskit import Materialized, Serdes, StreamsBuilder, TimestampExtractor, TimeWindows
+from streamskit import Materialized, Processor, Record, Serdes, StreamsBuilder, TimestampExtractor, TimeWindows
 from tests.conformance.registry import program
 
 
@@ -23,6 +23,18 @@ def time_use_partition_time_unknown(builder: StreamsBuilder) -> None:
 def time_payload_extractor(builder: StreamsBuilder) -> None:
     extractor = TimestampExtractor.of(lambda v: v.ts, invalid="skip", missing="partition time")
     builder.stream("in", value=Serdes.json("n long, ts long"), timestamps=extractor).to("out")
+
+
+class TimeReporter(Processor):
+    def process(self, record: Record) -> None:
+        now = self.context.current_stream_time_ms()
+        value = "null" if record.value is None else record.value
+        self.context.forward(record.with_value(f"{value} at {record.timestamp}, stream time {now}"))
+
+
+@program
+def time_stream_time(builder: StreamsBuilder) -> None:
+    builder.stream("in").process(TimeReporter).to("out")
 
 
 @program

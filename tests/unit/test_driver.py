@@ -1,0 +1,143 @@
+"""The TopologyTestDriver, on programs that no recorded vector has."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from pyspark.sql import functions as F
+
+from streamskit import (
+    BufferConfig,
+    Materialized,
+    Serdes,
+    StreamsBuilder,
+    StreamsError,
+    Suppressed,
+    TimeWindows,
+    TopologyError,
+    TopologyTestDriver,
+)
+
+pytestmark = pytest.mark.spark
+
+Write = Callable[[StreamsBuilder], None]
+Piped = list[tuple[Any, ...]]
+
+
+def driver_of(write: Write, **options: Any) -> TopologyTestDriver:
+    builder = StreamsBuilder()
+    write(builder)
+    return TopologyTestDriver(builder.build(), **options)
+
+
+def run(write: Write, records: dict[str, Piped], out: str = "out") -> list[tuple[Any, Any, int]]:
+    with driver_of(write) as driver:
+        for topic, piped in records.items():
+            for record in piped:
+                driver.create_input_topic(topic).pipe_input(*record)
+        return [made[:3] for made in driver.create_output_topic(out).read_records_to_list()]
+
+
+def test_streams_of_different_types_are_merged_without_state() -> None:
+    def write(builder: StreamsBuilder) -> None:
+        numbers = builder.stream("numbers", value=Serdes.long()).map_values(lambda v: v.cast("string"))
+        numbers.merge(builder.stream("words")).flat_map_values(lambda v: F.split(v, " ")).to("out")
+
+    made = run(write, {"numbers": [("k", 5, 1)], "words": [("k", "x y", 2)]})
+    assert made == [("k", "5", 1), ("k", "x", 2), ("k", "y", 2)]
+
+
+def test_a_flat_map_on_one_branch_leaves_the_others_alone() -> None:
+    def write(builder: StreamsBuilder) -> None:
+        lines = builder.stream("lines")
+        lines.flat_map_values(lambda v: F.split(v, " ")).filter(lambda v: v != "a").to("out")
+        lines.to("copy")
+
+    with driver_of(write) as driver:
+        driver.create_input_topic("lines").pipe_input("k", "a b c", 7)
+        words = driver.create_output_topic("out").read_records_to_list()
+        assert [(word.value, word.timestamp) for word in words] == [("b", 7), ("c", 7)]
+        assert driver.create_output_topic("copy").read_record().value == "a b c"
+
+
+def test_an_aggregate_of_columns_is_handed_on_to_a_suppress() -> None:
+    def write(builder: StreamsBuilder) -> None:
+        (
+            builder.stream("in", value=Serdes.long())
+            .group_by_key()
+            .windowed_by(TimeWindows.of_size_with_no_grace(100))
+            .aggregate(lambda v: F.max(v), Materialized("highest", retention="1 hour"))
+            .suppress(Suppressed.until_window_closes(BufferConfig.unbounded()))
+            .to_stream()
+            .to("out")
+        )
+
+    with driver_of(write) as driver:
+        piped = driver.create_input_topic("in")
+        for value, timestamp in ((3, 10), (9, 20), (4, 30), (1, 130)):
+            piped.pipe_input("k", value, timestamp)
+        (final,) = driver.create_output_topic("out").read_records_to_list()
+        assert (final.key.key, final.key.start, final.value, final.timestamp) == ("k", 0, 9, 30)
+        assert [row.value for row in driver.state_store("highest").all()] == [9, 1]
+
+
+def test_an_aggregate_of_columns_is_grouped_again_with_its_old_values() -> None:
+    def write(builder: StreamsBuilder) -> None:
+        highest = builder.stream("in", value=Serdes.long()).group_by_key().aggregate(lambda v: F.max(v), "highest")
+        (
+            highest.group_by(lambda k, v: (F.when(v > 10, "high").otherwise("low"), v))
+            .count("sizes")
+            .to_stream()
+            .to("out")
+        )
+
+    assert run(write, {"in": [("a", 5, 1), ("b", 6, 2), ("a", 50, 3)]}) == [
+        ("low", 1, 1),
+        ("low", 2, 2),
+        ("low", 1, 3),
+        ("high", 1, 3),
+    ]
+
+
+def test_streams_that_were_merged_are_aggregated_with_columns() -> None:
+    def write(builder: StreamsBuilder) -> None:
+        both = builder.stream("one", value=Serdes.long()).merge(builder.stream("two", value=Serdes.long()))
+        both.group_by_key().aggregate(lambda v: F.sum(v), "sums").to_stream().to("out")
+
+    assert run(write, {"one": [("k", 1, 1)], "two": [("k", 2, 2)]}) == [("k", 1, 1), ("k", 3, 2)]
+
+
+def test_many_records_go_through_as_one_batch() -> None:
+    def write(builder: StreamsBuilder) -> None:
+        builder.stream("in").group_by_key().count("counts").to_stream().to("out")
+
+    with driver_of(write) as driver:
+        driver.create_input_topic("in").pipe_records([(f"k{n % 3}", "v", n) for n in range(30)])
+        assert [row.value for row in driver.state_store("counts").all()] == [10, 10, 10]
+
+
+def test_records_without_a_key_are_counted_batch_after_batch() -> None:
+    def write(builder: StreamsBuilder) -> None:
+        builder.table("in").to_stream().to("out")
+
+    with driver_of(write) as driver:
+        topic = driver.create_input_topic("in")
+        for _ in range(3):
+            topic.pipe_input(None, "v")
+        assert driver.metrics() == {"KTABLE-SOURCE-0000000002": 3}
+
+
+def test_a_store_without_a_name_says_how_to_read_it() -> None:
+    def write(builder: StreamsBuilder) -> None:
+        builder.stream("in").group_by_key().count().to_stream().to("out")
+
+    with driver_of(write) as driver, pytest.raises(TopologyError, match="materialized="):
+        driver.state_store("KSTREAM-AGGREGATE-STATE-STORE-0000000001")
+
+
+def test_a_record_from_before_1970_is_refused() -> None:
+    def write(builder: StreamsBuilder) -> None:
+        builder.stream("in").to("out")
+
+    with driver_of(write) as driver, pytest.raises(StreamsError, match="before 1970"):
+        driver.create_input_topic("in").pipe_input("k", "v", -1)
