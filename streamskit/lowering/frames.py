@@ -1,7 +1,7 @@
 """From a plan to one streaming DataFrame whose rows are Kafka records to write."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -12,6 +12,7 @@ from streamskit.lowering.changes import keeps_latest
 from streamskit.lowering.operators import other_input, place, result
 from streamskit.lowering.plan import Plan, has_changelog
 from streamskit.lowering.records import Datum, Record, change_to_bytes, changelog_key, finished_row, to_sink
+from streamskit.lowering.rows import Rows, either
 from streamskit.lowering.sources import CLOCK_TOPIC, Arrival, decode
 from streamskit.lowering.stages import run_stages, with_order
 from streamskit.lowering.stateless import flat_map, key_and_value, one_of_many, transform
@@ -33,27 +34,6 @@ from streamskit.topology import (
 
 Read = Callable[[list[str]], DataFrame]
 """How a plan gets its input: a function from topics to their raw records, as Spark's Kafka source gives them."""
-
-
-@dataclass
-class Rows:
-    """The rows that one record becomes: Columns with a row each (null if it is dropped), and Columns with many."""
-
-    single: list[Column] = field(default_factory=list)
-    many: list[Column] = field(default_factory=list)
-
-    def __bool__(self) -> bool:
-        return bool(self.single or self.many)
-
-    def __iadd__(self, other: "Rows") -> "Rows":
-        self.single += other.single
-        self.many += other.many
-        return self
-
-    def as_array(self) -> Column:
-        """Return all of them as one array."""
-        arrays = ([F.array(*self.single)] if self.single else []) + self.many
-        return F.concat(*arrays) if len(arrays) > 1 else arrays[0]
 
 
 def outputs(plan: Plan, read: Read, tasks: int) -> DataFrame:
@@ -84,27 +64,24 @@ def outputs(plan: Plan, read: Read, tasks: int) -> DataFrame:
 
 def _with_stages(writer: "Writer", frame: DataFrame, arrivals: list[Arrival], tasks: int) -> DataFrame:
     """Return the frame of a plan with task operators: rows go through them level by level, and out when finished."""
-    plan, rows = writer.plan, Rows()
-    for arrival in arrivals:
-        rows += writer.arriving(arrival)
+    plan = writer.plan
+    each = [writer.arriving(arrival) for arrival in arrivals]
     if plan.options.test:
         clock = wire_row(CLOCK, timestamp=frame["timestamp"])
-        rows.single.append(F.when(frame["topic"] == CLOCK_TOPIC, clock))
+        each.append(Rows([F.when(frame["topic"] == CLOCK_TOPIC, clock)]))
 
-    def results(number: int, wire: Wire) -> Column | None:
+    def results(number: int, wire: Wire) -> Rows:
         node = plan.slots[number].node
-        made = writer.following(node, result(node, plan, wire))
-        return made.as_array() if made else None
+        return writer.following(node, result(node, plan, wire))
 
-    frame = with_order(plan, writer.counting_dropped(frame), rows.as_array(), tasks)
+    frame = with_order(plan, writer.counting_dropped(frame), either(each), tasks)
     done = run_stages(plan, frame, results, writer.counting_dropped)
     return to_sink(done.select("topic", "key", "value", "timestamp", "headers"))
 
 
 def _exploded(frame: DataFrame, rows: Rows) -> DataFrame:
     # All outputs of a record leave in one pass over it, whatever their number.
-    alone = len(rows.single) == 1 and not rows.many
-    row = rows.single[0] if alone else F.explode(rows.as_array())
+    row = rows.single[0] if rows.is_alone else F.explode(rows.as_array())
     return frame.select(row.alias("row")).where("row is not null")
 
 

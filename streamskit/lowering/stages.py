@@ -9,20 +9,21 @@ from pyspark.sql import functions as F
 from streamskit.lowering.aggregation import SKIPPED
 from streamskit.lowering.packing import pack
 from streamskit.lowering.plan import Plan
+from streamskit.lowering.rows import Rows
 from streamskit.lowering.stage import Inputs, TaskProcessor
 from streamskit.lowering.wire import DROPPED, FIELDS, ORDER, RESULTS, SCHEMA, SEQUENCE, SIDES, Wire, wire_row
 
-Results = Callable[[int, Wire], Column | None]
-"""What becomes of the results of operator number n: an array of rows, or nothing."""
+Results = Callable[[int, Wire], Rows]
+"""What becomes of the results of operator number n."""
 
 
-def with_order(plan: Plan, frame: DataFrame, rows: Column, tasks: int) -> DataFrame:
+def with_order(plan: Plan, frame: DataFrame, rows: Rows, tasks: int) -> DataFrame:
     """Return a frame of rows with their task and their place in it.
 
     Args:
         plan: what runs.
         frame: raw records with topic, partition and offset.
-        rows: the array of rows that each record becomes.
+        rows: what each record becomes.
         tasks: how many tasks there are.
     """
     numbers = task_numbers(frame.sparkSession, tasks)
@@ -32,10 +33,7 @@ def with_order(plan: Plan, frame: DataFrame, rows: Column, tasks: int) -> DataFr
         own = F.array(task)
         task = F.explode(F.when(frame["topic"].isin(*everywhere), F.array(*map(F.lit, numbers))).otherwise(own))
     origin = F.array_position(F.array(*map(F.lit, plan.topics)), frame["topic"]).cast("int")
-    placed = frame.select(
-        rows.alias("rows"), task.alias("task"), origin.alias("origin"), frame["offset"].alias("position")
-    )
-    return _exploded(placed, "origin", "position")
+    return _placed(frame, rows, task.alias("task"), origin.alias("origin"), frame["offset"].alias("position"))
 
 
 def run_stages(plan: Plan, frame: DataFrame, results: Results, counting: Callable[[DataFrame], DataFrame]) -> DataFrame:
@@ -78,18 +76,26 @@ def _routed(
 ) -> DataFrame:
     """Put what follows from each result in its place; rows that are no results stay as they are."""
     wire = Wire(frame)
-    rows = F.array(wire_row(wire.port, **{name: frame[name] for name in FIELDS if name != "port"}))
-    for number in reversed(numbers):
-        made = results(number, wire)
-        found = F.array().cast(f"array<struct<{_fields()}>>") if made is None else made
-        rows = F.when(wire.port == RESULTS + number, found).otherwise(rows)
-    placed = counting(frame).select(rows.alias("rows"), frame["task"], frame["position"])
-    return _exploded(placed, F.lit(SEQUENCE).alias("origin"), "position")
+    as_it_is = wire_row(wire.port, **{name: frame[name] for name in FIELDS if name != "port"})
+    made = {number: results(number, wire) for number in numbers}
+    # Most operators make one row of a result: then nothing has to be exploded.
+    alone = all(rows.is_alone for rows in made.values())
+    chosen = as_it_is if alone else F.array(as_it_is)
+    for number, rows in made.items():
+        mine = rows.single[0] if alone else rows.as_array() if rows else F.array().cast(f"array<struct<{_fields()}>>")
+        chosen = F.when(wire.port == RESULTS + number, mine).otherwise(chosen)
+    order = (frame["task"], F.lit(SEQUENCE).alias("origin"), frame["position"])
+    return _placed(counting(frame), Rows([chosen]) if alone else Rows(many=[chosen]), *order)
 
 
-def _exploded(frame: DataFrame, *order: Column | str) -> DataFrame:
-    exploded = frame.select(F.posexplode("rows").alias("step", "row"), "task", *order).where("row is not null")
-    return exploded.select("row.*", *ORDER)
+def _placed(frame: DataFrame, rows: Rows, *order: Column) -> DataFrame:
+    """Return the rows of a frame, each with its place."""
+    if rows.is_alone:
+        placed = frame.select(rows.single[0].alias("row"), F.lit(0).alias("step"), *order)
+    else:
+        arrays = frame.select(rows.as_array().alias("rows"), *order)
+        placed = arrays.select(F.posexplode("rows").alias("step", "row"), "task", "origin", "position")
+    return placed.where("row is not null").select("row.*", *ORDER)
 
 
 def _fields() -> str:

@@ -125,7 +125,7 @@ class KafkaStreams:
         Raises:
             StreamsError: a topic is missing, the application runs already, or a query does not start.
         """
-        if not self._states.move(State.REBALANCING):
+        if self.state is not State.CREATED or not self._states.move(State.REBALANCING):
             raise StreamsError(
                 f"'{self.application_id}' is {self.state.name} and cannot start (again): make a new KafkaStreams."
             )
