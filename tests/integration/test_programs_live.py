@@ -40,8 +40,14 @@ def test_a_program_ends_with_the_recorded_tables(name: str, broker: Broker, tmp_
     topics = [topic for topic, role in vector["topics"].items() if role["role"] != "internal"]
     broker.delete_topics(*topics, missing_ok=True)
     broker.create_topics(*topics, partitions=PARTITIONS)
-    cache_off = {"statestore_cache_max_bytes": 0}  # otherwise a row that comes and goes within a batch is never seen
-    with KafkaStreams(topology, f"live-{name}", broker.bootstrap_servers, state_dir=tmp_path, **cache_off) as streams:
+    streams = KafkaStreams(
+        topology,
+        f"live-{name}",
+        broker.bootstrap_servers,
+        state_dir=tmp_path,
+        statestore_cache_max_bytes=0,  # with a cache, a row that comes and goes within a batch is never seen
+    )
+    with streams:
         for records in portions(vector):
             fill(broker, topology, records)
             streams.await_processed("120 seconds")
