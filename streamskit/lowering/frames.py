@@ -13,11 +13,12 @@ from streamskit.lowering.operators import other_input, place, result
 from streamskit.lowering.plan import Plan, has_changelog
 from streamskit.lowering.records import Datum, Record, change_to_bytes, changelog_key, finished_row, to_sink
 from streamskit.lowering.rows import Rows, either
+from streamskit.lowering.selecting import selected
 from streamskit.lowering.sources import CLOCK_TOPIC, Arrival, decode
 from streamskit.lowering.stages import run_stages, with_order
-from streamskit.lowering.stateless import flat_map, key_and_value, one_of_many, transform
+from streamskit.lowering.stateless import flat_map, one_of_many, transform
 from streamskit.lowering.wire import CLOCK, FINISHED, Wire, port_of, wire_row
-from streamskit.tasks import OUT_OF_ORDER, STORE_ONLY
+from streamskit.tasks import STORE_ONLY
 from streamskit.topology import (
     ColumnAggregate,
     Count,
@@ -161,8 +162,8 @@ class Writer:
             if node.name in self.plan.handovers:
                 rows.single.append(self._written(record, self.plan.handovers[node.name], node))
         if isinstance(node, TableSelect):
-            for selected in self._selected(node, record):
-                rows.single += [self._changed(child, selected) for child in self.plan.following(node)]
+            for row in selected(node, record, self.plan.topology[node.parents[0]]):
+                rows.single += [self._changed(child, row) for child in self.plan.following(node)]
             return rows
         for child in self.plan.following(node):
             rows += self._step(child, record, node)
@@ -181,7 +182,7 @@ class Writer:
         if where is not None and not keeps_latest(node, self.plan.topology):
             return self._sent(node, record, parent, where.side, other_input(node, record, parent, self.plan))
         if isinstance(node, TableSelect):
-            return self.following(node, replace(record, key=record.key))
+            return self.following(node, record)
         if isinstance(node, TableSource):
             self._note_dropped(node, record)
         record = transform(node, record, parent)
@@ -207,38 +208,19 @@ class Writer:
 
     def _flat(self, node: FlatMap | FlatMapValues, record: Record, parent: Node) -> Rows:
         before, self._within_array = self._within_array, True
-        made = F.transform(
-            flat_map(node, record, parent),
-            lambda element: self.following(node, one_of_many(record, element)).as_array(),
-        )
+        inner = Rows()
+
+        def rows_of(element: Column) -> Column:
+            made_of_one = self.following(node, one_of_many(record, element))
+            inner.single, inner.many = made_of_one.single, made_of_one.many
+            return inner.as_array() if inner else F.array()
+
+        made = F.transform(flat_map(node, record, parent), rows_of)
         self._within_array = before
+        if not inner:  # what follows runs in another query
+            return inner
         flat = F.flatten(made)
         return Rows(many=[F.coalesce(flat if record.kept is None else F.when(record.kept, flat), F.array())])
-
-    def _selected(self, node: TableSelect, record: Record) -> list[Record]:
-        """Return what a group_by makes of an update: where the row leaves a group, and where it comes into one."""
-        parent = self.plan.topology[node.parents[0]]
-        old = record.old or Datum(F.lit(None).cast(parent.value.data_type))
-        pairs = []
-        for datum in (record.value, old):
-            key, value = key_and_value(node, record, parent, datum.typed)
-            there = datum.typed.isNotNull() & key.isNotNull() & value.isNotNull()
-            pairs.append((key, value, there))
-        (new_key, new_value, has_new), (old_key, old_value, has_old) = pairs
-        if record.note is not None:
-            late = record.note.eqNullSafe(F.lit(OUT_OF_ORDER))
-            record = record.where(~late)
-        stays = has_new & has_old & (node.key.to_bytes(new_key) == node.key.to_bytes(old_key))
-        leaving = replace(
-            record,
-            key=Datum(old_key),
-            value=Datum(F.when(stays, new_value)),
-            old=Datum(F.when(has_old, old_value)),
-        ).where(has_old)
-        coming = replace(
-            record, key=Datum(new_key), value=Datum(new_value), old=Datum(F.lit(None).cast(node.value.data_type))
-        ).where(has_new & ~F.coalesce(stays, F.lit(False)))
-        return [leaving, coming]
 
     # ---- rows --------------------------------------------------------------------------------------------------------
 

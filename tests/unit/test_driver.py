@@ -60,6 +60,16 @@ def test_a_flat_map_on_one_branch_leaves_the_others_alone() -> None:
         assert driver.create_output_topic("copy").read_record().value == "a b c"
 
 
+def test_words_are_counted_natively_beside_a_branch_without_state() -> None:
+    def write(builder: StreamsBuilder) -> None:
+        lines = builder.stream("lines")
+        lines.to("copy")
+        words = lines.flat_map_values(lambda v: F.split(v, " "))
+        words.group_by_key().aggregate(lambda v: F.count("*"), materialized="words").to_stream().to("out")
+
+    assert run(write, {"lines": [("k", "a b c", 7)]}) == [("k", 3, 7)]
+
+
 def test_an_aggregate_of_columns_is_handed_on_to_a_suppress() -> None:
     def write(builder: StreamsBuilder) -> None:
         (
