@@ -26,6 +26,7 @@ from streamskit.topology import (
     TableJoinSide,
     Topology,
 )
+from streamskit.topology.description import is_global
 from streamskit.windows import TimeWindows
 
 
@@ -42,14 +43,9 @@ def plan(topology: Topology, application_id: str, options: Options | None = None
     """
     made: list[Plan] = []
     for number, nodes in enumerate(topology.sub_topologies()):
-        if not is_global(nodes):
+        if not is_global(nodes):  # the topic of a global table is its store
             made += _Cut(topology, application_id, options or Options(), number, nodes).plans()
     return made
-
-
-def is_global(nodes: list[Node]) -> bool:
-    """Return whether a sub-topology is that of a global table, which needs no query: its topic is its store."""
-    return any(isinstance(node, GlobalTableSource) for node in nodes)
 
 
 class _Cut:

@@ -17,7 +17,7 @@ from streamskit.lowering.selecting import selected
 from streamskit.lowering.sources import CLOCK_TOPIC, Arrival, decode
 from streamskit.lowering.stages import run_stages, with_order
 from streamskit.lowering.stateless import flat_map, one_of_many, transform
-from streamskit.lowering.wire import CLOCK, FINISHED, Wire, port_of, wire_row
+from streamskit.lowering.wire import CLOCK, FINISHED, port_of, wire_row
 from streamskit.tasks import STORE_ONLY
 from streamskit.topology import (
     ColumnAggregate,
@@ -71,9 +71,9 @@ def _with_stages(writer: "Writer", frame: DataFrame, arrivals: list[Arrival], ta
         clock = wire_row(CLOCK, timestamp=frame["timestamp"])
         each.append(Rows([F.when(frame["topic"] == CLOCK_TOPIC, clock)]))
 
-    def results(number: int, wire: Wire) -> Rows:
+    def results(number: int, row: DataFrame) -> Rows:
         node = plan.slots[number].node
-        return writer.following(node, result(node, plan, wire))
+        return writer.following(node, result(node, plan, row))
 
     frame = with_order(plan, writer.counting_dropped(frame), either(each), tasks)
     done = run_stages(plan, frame, results, writer.counting_dropped)

@@ -4,13 +4,14 @@ from dataclasses import dataclass, replace
 from functools import singledispatch
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pyspark.sql import Column
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from streamskit import columns, tasks
 from streamskit.errors import TopologyError
 from streamskit.lowering.changes import asks_for_old, keeps_latest
 from streamskit.lowering.records import Datum, Record, read_datum
+from streamskit.serdes import Serde
 from streamskit.topology import (
     Aggregation,
     CogroupFold,
@@ -31,7 +32,6 @@ from streamskit.windows import SessionWindows
 
 if TYPE_CHECKING:
     from streamskit.lowering.plan import Plan
-    from streamskit.lowering.wire import Wire
 
 
 PARTITION_TIME = "partition time"
@@ -107,7 +107,7 @@ def slot_for(node: Node, plan: "Plan") -> Slot:
         store = node.stores[0] if node.stores else None
         history = store.retention if store is not None and store.kind == "versioned" else None
         return Slot(tasks.LatestValue(found.operator, history), node)
-    group = [each for each in plan.nodes if place(each, plan) and place(each, plan).operator == found.operator]  # type: ignore[union-attr]
+    group = [each for each in plan.nodes if (where := place(each, plan)) and where.operator == found.operator]
     return _slot(group[0], group, found.operator, plan)
 
 
@@ -220,51 +220,45 @@ def other_input(node: Node, record: Record, parent: Node, plan: "Plan") -> Colum
     return None
 
 
-def result(node: Node, plan: "Plan", row: "Wire") -> Record:
+def result(node: Node, plan: "Plan", row: DataFrame) -> Record:
     """Return the record that an operator's result is: its bytes, and what the joiner makes of two values."""
-    key = read_datum(row.key, node.key)
-    record = Record(key, read_datum(row.value, node.value), row.timestamp, row.headers)
+    key = read_datum(row["key"], node.key)
+    record = Record(key, read_datum(row["value"], node.value), row["timestamp"], row["headers"])
     if isinstance(node, StreamJoinSide):
         left, right = _sides(node, plan)
-        return replace(record, value=_joined(node, node.joiner, record, (left, row.value), (right, row.other)))
+        return replace(record, value=_joined(node, node.joiner, record, (left, row["value"]), (right, row["other"])))
     if isinstance(node, StreamTableJoin):
-        left, right = plan.topology[node.parents[0]], plan.topology[node.table]
-        return replace(record, value=_joined(node, node.joiner, record, (left, row.value), (right, row.other)))
+        left, right = plan.topology[node.parents[0]].value, plan.topology[node.table].value
+        return replace(record, value=_joined(node, node.joiner, record, (left, row["value"]), (right, row["other"])))
     if isinstance(node, TableJoinSide):
         left, right = _sides(node, plan)
-        new = _joined(node, node.joiner, record, (left, row.value), (right, row.other))
-        old = _joined(node, node.joiner, record, (left, row.old), (right, row.other_old))
+        new = _joined(node, node.joiner, record, (left, row["value"]), (right, row["other"]))
+        old = _joined(node, node.joiner, record, (left, row["old"]), (right, row["other_old"]))
         return replace(
             record,
-            value=_where(_has_result(node.outer, row.value, row.other), new),
-            old=_where(_has_result(node.outer, row.old, row.other_old), old),
+            value=_where(_has_result(node.outer, row["value"], row["other"]), new),
+            old=_where(_has_result(node.outer, row["old"], row["other_old"]), old),
         )
     if isinstance(node, ForeignKeyStep) and node.role == "resolve" and node.join is not None:
         join = node.join
-        what = columns.call(
-            join.joiner,
-            [columns.typed(key.typed, node.key.data_type, "k"),
-             columns.typed(join.left_value.from_bytes(row.value), join.left_value.data_type, "l"),
-             columns.typed(join.right_value.from_bytes(row.other), join.right_value.data_type, "r")],
-            f"{node.name} at {node.written_at}",
-        )  # fmt: skip
-        return replace(record, value=Datum(F.when(row.value.isNotNull(), what)))
-    return replace(record, old=read_datum(row.old, node.value), note=row.other) if node.is_table else record
+        sides = (join.left_value, row["value"]), (join.right_value, row["other"])
+        return replace(record, value=_where(row["value"].isNotNull(), _joined(node, join.joiner, record, *sides)))
+    return replace(record, old=read_datum(row["old"], node.value), note=row["other"]) if node.is_table else record
 
 
-def _joined(node: Node, joiner: Any, record: Record, left: tuple[Node, Column], right: tuple[Node, Column]) -> Datum:
-    """Return what a joiner makes of the bytes of two sides."""
+def _joined(node: Node, joiner: Any, record: Record, left: tuple[Serde, Column], right: tuple[Serde, Column]) -> Datum:
+    """Return what a joiner makes of the bytes of two sides, each given with its serde."""
     sides = [
-        columns.typed(side.value.from_bytes(data), side.value.data_type, letter)
-        for letter, (side, data) in zip("lr", (left, right), strict=True)
+        columns.typed(serde.from_bytes(data), serde.data_type, letter)
+        for letter, (serde, data) in zip("lr", (left, right), strict=True)
     ]
     key = columns.typed(record.key.typed, node.key.data_type, "k")
     return Datum(columns.call(joiner, [key, *sides], f"{node.name} at {node.written_at}"))
 
 
-def _sides(node: StreamJoinSide | TableJoinSide, plan: "Plan") -> tuple[Node, Node]:
-    """Return the nodes that feed the two sides of a join."""
-    sides = {each.side: plan.topology[each.parents[0]] for each in plan.nodes
+def _sides(node: StreamJoinSide | TableJoinSide, plan: "Plan") -> tuple[Serde, Serde]:
+    """Return the serdes of the values of the two sides of a join."""
+    sides = {each.side: plan.topology[each.parents[0]].value for each in plan.nodes
              if isinstance(each, StreamJoinSide | TableJoinSide) and each.group == node.group}  # fmt: skip
     return sides[0], sides[1]
 

@@ -72,10 +72,9 @@ class Plan:
         """The query's name: the number of its sub-topology, and of its part where there are several."""
         return f"{self.number}" if self.part == 0 else f"{self.number}.{self.part}"
 
-    def topic(self, node: Source | Sink) -> str:
-        """Return a topic's real name: an internal one begins with the application's id."""
-        name = node.topics[0] if isinstance(node, Source) else node.topic
-        return f"{self.application_id}-{name}" if node.internal else str(name)
+    def topic(self, sink: Sink) -> str:
+        """Return the real name of a sink's topic: an internal one begins with the application's id."""
+        return f"{self.application_id}-{sink.topic}" if sink.internal else str(sink.topic)
 
     def changelog(self, store: Store) -> str:
         """Return the name of the topic that holds a store's updates, as Kafka Streams names it."""

@@ -11,9 +11,9 @@ from streamskit.lowering.packing import pack
 from streamskit.lowering.plan import Plan
 from streamskit.lowering.rows import Rows
 from streamskit.lowering.stage import Inputs, TaskProcessor
-from streamskit.lowering.wire import DROPPED, FIELDS, ORDER, RESULTS, SCHEMA, SEQUENCE, SIDES, Wire, wire_row
+from streamskit.lowering.wire import DROPPED, FIELDS, ORDER, RESULTS, SCHEMA, SEQUENCE, SIDES, wire_row
 
-Results = Callable[[int, Wire], Rows]
+Results = Callable[[int, DataFrame], Rows]
 """What becomes of the results of operator number n."""
 
 
@@ -75,15 +75,14 @@ def _routed(
     frame: DataFrame, numbers: list[int], results: Results, counting: Callable[[DataFrame], DataFrame]
 ) -> DataFrame:
     """Put what follows from each result in its place; rows that are no results stay as they are."""
-    wire = Wire(frame)
-    as_it_is = wire_row(wire.port, **{name: frame[name] for name in FIELDS if name != "port"})
-    made = {number: results(number, wire) for number in numbers}
+    as_it_is = wire_row(frame["port"], **{name: frame[name] for name in FIELDS if name != "port"})
+    made = {number: results(number, frame) for number in numbers}
     # Most operators make one row of a result: then nothing has to be exploded.
     alone = all(rows.is_alone for rows in made.values())
     chosen = as_it_is if alone else F.array(as_it_is)
     for number, rows in made.items():
         mine = rows.single[0] if alone else rows.as_array() if rows else F.array().cast(f"array<struct<{_fields()}>>")
-        chosen = F.when(wire.port == RESULTS + number, mine).otherwise(chosen)
+        chosen = F.when(frame["port"] == RESULTS + number, mine).otherwise(chosen)
     order = (frame["task"], F.lit(SEQUENCE).alias("origin"), frame["position"])
     return _placed(counting(frame), Rows([chosen]) if alone else Rows(many=[chosen]), *order)
 

@@ -1,8 +1,6 @@
 """The rows that travel between the operators of a query: which way they go, and bytes."""
 
-from dataclasses import dataclass
-
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from streamskit.lowering.records import HEADERS
@@ -41,18 +39,6 @@ FINISHED = -3
 
 SEQUENCE = -1
 """The origin of rows that an operator made: their position is their order."""
-
-
-@dataclass(frozen=True)
-class Wire:
-    """The fields of a row as Columns."""
-
-    frame: DataFrame
-
-    def __getattr__(self, name: str) -> Column:
-        if name.startswith("_") or name not in FIELDS | ORDER:
-            raise AttributeError(name)
-        return self.frame[name]
 
 
 def port_of(operator: int, side: int) -> int:

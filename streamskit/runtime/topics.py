@@ -7,7 +7,7 @@ from streamskit.broker import ExternalBroker
 from streamskit.errors import StreamsError
 from streamskit.lowering import Plan
 from streamskit.lowering.operators import place
-from streamskit.topology import ForeignKeyStep, Node, Sink, StreamTableJoin
+from streamskit.topology import Node, Sink, StreamTableJoin
 
 CHANGELOG = {"cleanup.policy": "compact", "segment.bytes": str(16 * 1024 * 1024)}
 BETWEEN = {"cleanup.policy": "delete", "retention.ms": "-1"}
@@ -111,8 +111,9 @@ class Topics:
         """Yield the topics that meet in each operator with several inputs, and its node."""
         for plan in self.plans:
             for slot in plan.slots:
-                meeting = [node for node in plan.nodes if (where := place(node, plan))
-                           and (where.operator == slot.operator.name or _shares(node, slot.node))]  # fmt: skip
+                together = {each.operator.name for each in plan.slots
+                            if each is slot or (slot.shares and each.shares == slot.shares)}  # fmt: skip
+                meeting = [node for node in plan.nodes if (where := place(node, plan)) and where.operator in together]
                 topics = [topic for node in meeting for topic in self._feeding(plan, node)]
                 if len(set(topics)) > 1:
                     yield list(dict.fromkeys(topics)), slot.node
@@ -137,12 +138,3 @@ class Topics:
                     "would be in different tasks and never meet. Create the topics with the same number of "
                     "partitions, or put .repartition(partitions=...) before the join."
                 )
-
-
-def _shares(one: Node, other: Node) -> bool:
-    return (
-        isinstance(one, ForeignKeyStep)
-        and isinstance(other, ForeignKeyStep)
-        and one.join == other.join
-        and ({one.role, other.role} == {"register", "resolve"})
-    )

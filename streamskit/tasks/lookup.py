@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 from streamskit.tasks.records import Record
 from streamskit.tasks.stage import Operator, Process, Task
@@ -117,9 +116,5 @@ class _Buffer:
 
     def take_due(self) -> list[Record]:
         """Return the records that have waited long enough; they wait no more."""
-        due, found = self._memory["stream time"] - self._grace, list[Record]()
-        time: Any = self._timeline.first_time()
-        while time is not None and time <= due:
-            found.append(Record(*self._timeline.pop(self._timeline.first() or ())))
-            time = self._timeline.first_time()
-        return found
+        due = self._memory["stream time"] - self._grace
+        return [Record(*waiting) for _, waiting in self._timeline.take_until(due)]

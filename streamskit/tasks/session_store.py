@@ -87,18 +87,11 @@ class SessionStore:
         timeline = self._timeline
         if timeline is None:
             raise ValueError("Only a store by time knows its closed sessions: make it with by_time=True.")
-        time = timeline.first_time()
-        while time is not None and time <= last:
-            entry = timeline.first()
-            if entry is None:
-                return
-            timeline.pop(entry)
-            end, start, key = entry
+        for (end, start, key), _ in timeline.take_until(last):
             sessions: list[Session] = self._table.look_at(key).get(key, [])
             place = bisect_left(sessions, (end, start))
             if end >= self._oldest_kept() and place < len(sessions) and sessions[place][:2] == (end, start):
                 yield key, sessions[place]
-            time = timeline.first_time()
 
     def _oldest_kept(self) -> int:
         latest: int = self._memory["latest end"]

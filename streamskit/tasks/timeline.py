@@ -74,6 +74,13 @@ class Timeline:
             time = self.first_time()
         return self._heap[0] if self._heap else None
 
+    def take_until(self, last: int) -> Iterator[tuple[Entry, Any]]:
+        """Yield and delete the entries of times up to `last`, the earliest first, each with what was there."""
+        while (time := self.first_time()) is not None and time <= last:
+            entry = self.first()
+            if entry is not None:
+                yield entry, self.pop(entry)
+
     def in_order(self) -> Iterator[Entry]:
         """Yield all entries in order, loading page after page; the one just yielded may be deleted."""
         for number in sorted({*self._far, *self._pages}):

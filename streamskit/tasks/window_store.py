@@ -97,17 +97,10 @@ class WindowStore:
         timeline = self._timeline
         if timeline is None:
             raise ValueError("Only a store by time knows its closed windows: make it with by_time=True.")
-        time = timeline.first_time()
-        while time is not None and time <= last:
-            entry = timeline.first()
-            if entry is None:
-                return
-            timeline.pop(entry)
-            start, key = entry
+        for (start, key), _ in timeline.take_until(last):
             value = self.fetch(key, start)
             if value is not None:
                 yield key, start, value
-            time = timeline.first_time()
 
     def _forget(self, windows: dict[int, Any]) -> None:
         seen_from = self._memory["latest start"] - self._reach
