@@ -27,8 +27,7 @@ doctor: $(READY)
 	@$(PYTHON_IN_VENV) -m streamskit.environment.doctor
 
 test: lint
-	$(PYTHON_IN_VENV) -m pytest -n 2 tests/conformance $(ARGS)
-	$(PYTHON_IN_VENV) -m pytest --nbval tests $(wildcard notebooks) --ignore=tests/conformance $(ARGS)
+	$(PYTHON_IN_VENV) -m pytest -n 2 --dist loadgroup --nbval tests $(wildcard notebooks) $(ARGS)
 
 lint: $(READY)
 	$(PYTHON_IN_VENV) -m ruff check .

@@ -18,6 +18,11 @@ if TYPE_CHECKING:
     from streamskit.grouped import SessionWindowedKStream as SessionWindowedKStream
     from streamskit.grouped import TimeWindowedKStream as TimeWindowedKStream
     from streamskit.grouped_table import KGroupedTable as KGroupedTable
+    from streamskit.handlers import DeadLetter as DeadLetter
+    from streamskit.handlers import ErrorHandlerContext as ErrorHandlerContext
+    from streamskit.handlers import LogAndContinue as LogAndContinue
+    from streamskit.handlers import LogAndFail as LogAndFail
+    from streamskit.handlers import Response as Response
     from streamskit.kstream import KStream as KStream
     from streamskit.ktable import GlobalKTable as GlobalKTable
     from streamskit.ktable import KTable as KTable
@@ -25,13 +30,25 @@ if TYPE_CHECKING:
     from streamskit.options import EmitStrategy as EmitStrategy
     from streamskit.options import Materialized as Materialized
     from streamskit.options import Suppressed as Suppressed
+    from streamskit.processor import Cancellable as Cancellable
+    from streamskit.processor import FixedKeyProcessor as FixedKeyProcessor
+    from streamskit.processor import FixedKeyRecord as FixedKeyRecord
     from streamskit.processor import Processor as Processor
     from streamskit.processor import ProcessorContext as ProcessorContext
+    from streamskit.processor import PunctuationType as PunctuationType
     from streamskit.processor import Record as Record
+    from streamskit.processor import RecordMetadata as RecordMetadata
     from streamskit.runtime import KafkaStreams as KafkaStreams
+    from streamskit.runtime import MaxFailures as MaxFailures
     from streamskit.runtime import State as State
+    from streamskit.runtime import UncaughtExceptionResponse as UncaughtExceptionResponse
+    from streamskit.serdes import RegistryError as RegistryError
+    from streamskit.serdes import SchemaRegistry as SchemaRegistry
     from streamskit.serdes import Serde as Serde
     from streamskit.serdes import Serdes as Serdes
+    from streamskit.stores import KeyValue as KeyValue
+    from streamskit.stores import Stores as Stores
+    from streamskit.stores import ValueAndTimestamp as ValueAndTimestamp
     from streamskit.testing import TopologyTestDriver as TopologyTestDriver
     from streamskit.timestamps import TimestampExtractor as TimestampExtractor
     from streamskit.topology import Topology as Topology
@@ -62,6 +79,7 @@ WHERE = {
         "TimeWindowedKStream",
     ),
     "grouped_table": ("KGroupedTable",),
+    "handlers": ("DeadLetter", "ErrorHandlerContext", "LogAndContinue", "LogAndFail", "Response"),
     "kstream": ("KStream",),
     "ktable": (
         "GlobalKTable",
@@ -73,15 +91,29 @@ WHERE = {
         "Materialized",
         "Suppressed",
     ),
-    "processor": ("Processor", "ProcessorContext", "Record"),
+    "processor": (
+        "Cancellable",
+        "FixedKeyProcessor",
+        "FixedKeyRecord",
+        "Processor",
+        "ProcessorContext",
+        "PunctuationType",
+        "Record",
+        "RecordMetadata",
+    ),
     "runtime": (
         "KafkaStreams",
+        "MaxFailures",
         "State",
+        "UncaughtExceptionResponse",
     ),
     "serdes": (
+        "RegistryError",
+        "SchemaRegistry",
         "Serde",
         "Serdes",
     ),
+    "stores": ("KeyValue", "Stores", "ValueAndTimestamp"),
     "testing": ("TopologyTestDriver",),
     "timestamps": ("TimestampExtractor",),
     "topology": ("Topology",),

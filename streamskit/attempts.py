@@ -16,4 +16,4 @@ def attempt(column: Column) -> Column:
     >>> attempt(F.lit("one").cast("bigint"))["error"]
     """
     context: Any = SparkContext._active_spark_context
-    return ClassicColumn(context._jvm.org.apache.spark.sql.streamskit.Attempt.of(column._jc))  # type: ignore[attr-defined]
+    return ClassicColumn(context._jvm.org.apache.spark.sql.streamskit.Attempt.of(column._jc))

@@ -14,6 +14,7 @@ from streamskit.materializing import key_value_store
 from streamskit.options import Materialized
 from streamskit.repartitioning import kept_null_keys
 from streamskit.serdes import Serde, Serdes
+from streamskit.stores import Store
 from streamskit.timestamps import TimestampExtractor
 from streamskit.topology import GlobalTableSource, Source, TableSource, Topology
 
@@ -130,6 +131,19 @@ class StreamsBuilder(Draft):
         row = self._add(GlobalTableSource, row_name, (source.name,), source.key, source.value, store=store)
         return GlobalKTable(self, row)
 
+    def add_state_store(self, store: Store) -> "StreamsBuilder":
+        """Add a store for processors, which then name it in `stores=[...]`, and return this builder.
+
+        Raises:
+            TopologyError: there is another one with its name.
+
+        >>> builder.add_state_store(Stores.persistent_key_value_store("totals", Serdes.string(), Serdes.long()))
+
+        Mirrors `StreamsBuilder#addStateStore`.
+        """
+        self._add_store(store, f"add_state_store('{store.name}') at {written_at()}")
+        return self
+
     def build(self) -> Topology:
         """Return the finished topology.
 
@@ -138,7 +152,7 @@ class StreamsBuilder(Draft):
         """
         if not self._nodes:
             raise TopologyError("The topology is empty: start with builder.stream('a-topic').")
-        return Topology(kept_null_keys(self._nodes))
+        return Topology(kept_null_keys(self._nodes), self._state_stores.values())
 
     # ---- sources -----------------------------------------------------------------------------------------------------
 

@@ -6,7 +6,9 @@ are the fields whatever their names; what a beginner does wrong becomes a senten
 
 import difflib
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 from pyspark.errors import AnalysisException, PySparkException
@@ -15,6 +17,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 from pyspark.sql.classic.column import Column as ClassicColumn
 
+from streamskit.attempts import attempt
 from streamskit.errors import TopologyError
 
 STRING_METHODS = {
@@ -107,22 +110,68 @@ def plain(result: Any) -> Any:
     return ClassicColumn(result._jc) if isinstance(result, _Typed) else result
 
 
-def call(function: Callable[..., Any], arguments: list[Column], what: str) -> Column:
+def call(function: Callable[..., Any], arguments: list[Column], what: str, given: Column | None = None) -> Column:
     """Call a learner's function on Columns and return the Column it makes; a constant becomes a literal.
 
     Args:
         function: takes all the arguments (key and value), or only the last (the value).
         arguments: the Columns, dressed by `typed`.
         what: the operator and where it stands, for the error.
+        given: for which records it is asked; it makes null of others, and cannot fail on them.
 
     Raises:
         TopologyError: the function made a mistake that can be seen before any record flows.
     """
-    return _as_column(_run(function, arguments, what), what)
+    return _caught(_as_column(_run(function, arguments, what), what), given)
 
 
-def pair(function: Callable[..., Any], arguments: list[Column], what: str) -> tuple[Column, Column]:
-    """Call a learner's function that makes a key and a value, and return the two Columns.
+def first_true(functions: Sequence[Callable[..., Any]], arguments: list[Column], what: str) -> Column:
+    """Return a Column with the number of the first predicate that is true, -1 if none is; no later one is asked.
+
+    Args:
+        functions: each as in `call`.
+        arguments: the Columns, dressed by `typed`.
+        what: the operator and where it stands, for the error.
+    """
+    answers = [_as_column(_run(function, arguments, what), what) for function in functions]
+    return _caught(F.coalesce(*(F.when(answer, number) for number, answer in enumerate(answers)), F.lit(-1)))
+
+
+@contextmanager
+def catching() -> Iterator[list[Column]]:
+    """Let functions called meanwhile fail for single records; gives the Columns that say what was wrong, if anything.
+
+    Where a function fails its Column is null. What a Python function within a Column raises is not caught.
+
+    >>> with catching() as errors:
+    ...     price = call(lambda v: v.cast("double"), [text], "map_values")
+    """
+    errors: list[Column] = []
+    before = _catching.set(errors)
+    try:
+        yield errors
+    finally:
+        _catching.reset(before)
+
+
+_catching: ContextVar[list[Column] | None] = ContextVar("catching", default=None)
+
+
+def _caught(column: Column, given: Column | None = None) -> Column:
+    errors = _catching.get()
+    if given is not None:
+        column = F.when(given, column)
+    if errors is None:
+        return column
+    tried = attempt(column)
+    errors.append(tried["error"])
+    return tried["value"]
+
+
+def pair(
+    function: Callable[..., Any], arguments: list[Column], what: str, given: Column | None = None
+) -> tuple[Column, Column]:
+    """Call a learner's function that makes a key and a value, and return the two Columns; `given` as in `call`.
 
     Raises:
         TopologyError: the function made a mistake, or returned something else than a pair.
@@ -133,7 +182,7 @@ def pair(function: Callable[..., Any], arguments: list[Column], what: str) -> tu
             f"{what}: the function returned {_kind(result)}, and must return two Columns, the new key and the new "
             "value: lambda k, v: (v.user, v.amount)."
         )
-    return _as_column(result[0], what), _as_column(result[1], what)
+    return _caught(_as_column(result[0], what), given), _caught(_as_column(result[1], what), given)
 
 
 def _run(function: Callable[..., Any], arguments: list[Column], what: str) -> Any:

@@ -1,17 +1,17 @@
 """`Draft`: a program while it is being written: its nodes, their names and order, the stores they come to need."""
 
-import re
-import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from streamskit.errors import TopologyError
 from streamskit.serdes import Serde
-from streamskit.topology import Node, Sink, Source, Store, Suppress
+from streamskit.stores import Store
+from streamskit.topology import GlobalTableSource, Node, Sink, Source, Suppress
+from streamskit.topology.wiring import check_can_be_looked_up
+from streamskit.written import check_name, file_label, written_at
 
-_PACKAGE = str(Path(__file__).parent)
+__all__ = ["Draft", "check_name", "file_label", "written_at"]
 
 
 class Draft:
@@ -21,6 +21,8 @@ class Draft:
         self._nodes: dict[str, Node] = {}
         self._stores_on_demand: dict[str, Store] = {}
         """By the name of a source table's node: the store it gets once a later step needs its rows kept."""
+        self._state_stores: dict[str, Store] = {}
+        """Stores for processors, by name, that were added or given to one."""
         self._counter = 0
 
     def _name_for(self, operator: str, given: str | None = None) -> str:
@@ -82,32 +84,34 @@ class Draft:
     def _store(self, name: str) -> Store:
         return next(store for node in self._nodes.values() for store in node.stores if store.name == name)
 
+    def _stores_for(self, stores: Sequence["Store | str"], what: str) -> dict[str, tuple[Any, ...]]:
+        """Return what a processor may use: the stores it keeps, and the names of tables' stores that it reads.
 
-def check_name(given: str) -> str:
-    """Return a learner's name for a step or a store.
+        Raises:
+            TopologyError: there is no such store, it is a table's with windows, or another one has its name.
+        """
+        kept, looked_up, global_stores = list[Store](), list[str](), list[str]()
+        tables = {store.name: (node, store) for node in self._nodes.values() if node.is_table for store in node.stores}
+        for given in stores:
+            if isinstance(given, Store):
+                kept.append(self._add_store(given, what))
+            elif given in self._state_stores:
+                kept.append(self._state_stores[given])
+            elif given not in tables:
+                known = ", ".join([*self._state_stores, *tables]) or "none"
+                raise TopologyError(
+                    f"{what}: there is no store '{given}'; there are: {known}. Give the store itself, "
+                    "Stores.persistent_key_value_store(...), or add it with builder.add_state_store() before."
+                )
+            else:
+                node, store = tables[given]
+                check_can_be_looked_up(store, what)
+                (global_stores if isinstance(node, GlobalTableSource) else looked_up).append(given)
+        return {"kept": tuple(kept), "looked_up": tuple(looked_up), "global_stores": tuple(global_stores)}
 
-    Raises:
-        TopologyError: it cannot be part of a topic's name.
-    """
-    if not re.fullmatch(r"[A-Za-z0-9._-]{1,249}", given) or given in (".", ".."):
-        raise TopologyError(
-            f"'{given}' cannot be a name: at most 249 letters, digits, dots, dashes and underscores can, because "
-            "it becomes part of topic names."
-        )
-    return given
-
-
-def written_at() -> str:
-    """Return the line of the learner's program that is being run, as "In[3] line 2" or "app.py line 12"."""
-    frame = sys._getframe(1)
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
-        frame = frame.f_back
-    return f"{file_label(frame.f_code.co_filename)} line {frame.f_lineno}"
-
-
-def file_label(filename: str) -> str:
-    """Return a file's name, or In[n] for the cell of a notebook."""
-    ipython = sys.modules.get("IPython")
-    shell = ipython.get_ipython() if ipython else None
-    cells = getattr(getattr(shell, "compile", None), "_filename_map", {})
-    return f"In[{cells[filename]}]" if filename in cells else Path(filename).name
+    def _add_store(self, store: Store, what: str) -> Store:
+        check_name(store.name)
+        taken = any(store.name == other.name for node in self._nodes.values() if node.is_table for other in node.stores)
+        if taken or self._state_stores.get(store.name, store) != store:
+            raise TopologyError(f"{what}: there is another store with the name '{store.name}'; choose another name.")
+        return self._state_stores.setdefault(store.name, store)

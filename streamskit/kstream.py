@@ -1,6 +1,6 @@
 """`KStream`: the DSL for streams of independent records."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from pyspark.sql import types as T
@@ -9,8 +9,9 @@ from streamskit import trying
 from streamskit.branching import BranchedKStream
 from streamskit.errors import TopologyError
 from streamskit.handle import ColumnFunction, Handle, PythonFunction
-from streamskit.processor import Processor
+from streamskit.processor import FixedKeyProcessor, Processor
 from streamskit.serdes import Serde, Serdes
+from streamskit.stores import Store
 from streamskit.stream_joins import StreamJoins
 from streamskit.topology import (
     Filter,
@@ -25,6 +26,7 @@ from streamskit.topology import (
     SideEffect,
     Sink,
 )
+from streamskit.written import check_name
 
 
 class KStream(StreamJoins):
@@ -98,6 +100,7 @@ class KStream(StreamJoins):
     def process(
         self,
         processor: Callable[[], Processor],
+        stores: Sequence[Store | str] = (),
         key: Serde | None = None,
         value: Serde | None = None,
         name: str | None = None,
@@ -106,21 +109,48 @@ class KStream(StreamJoins):
 
         Args:
             processor: a subclass of `Processor`, or a function that makes one; each task has its own.
+            stores: what it may use: stores made by `Stores`, or names of those that were added or that tables keep.
             key: the serde of the keys that it forwards; that of this stream when not given.
             value: the serde of the values, likewise.
             name: of this step.
 
         Raises:
-            TopologyError: `processor` cannot be called.
+            TopologyError: `processor` cannot be called, or there is no such store.
 
         >>> lines.process(Shout).to("loud-lines")
 
         Mirrors `KStream#process`; Spark's `transformWithState`.
         """
-        name = self._builder._name_for("KSTREAM-PROCESSOR", name)
-        trying.check_python(processor, "processor", (), self._what("process", name))
+        name = self._processor_name("KSTREAM-PROCESSOR", name)
+        details = self._processing(processor, stores, "process", name)
         key, value = key or self._node.key, value or self._node.value
-        return self._rekeying(Process, name, key=key, value=value, supplier=processor)
+        return self._rekeying(Process, name, key=key, value=value, **details)
+
+    def process_values(
+        self,
+        processor: Callable[[], FixedKeyProcessor],
+        stores: Sequence[Store | str] = (),
+        value: Serde | None = None,
+        name: str | None = None,
+    ) -> "KStream":
+        """Give the records to a processor that leaves their keys alone, so that nothing has to be repartitioned.
+
+        Args:
+            processor: a subclass of `FixedKeyProcessor`, or a function that makes one; each task has its own.
+            stores: what it may use, as in `process`.
+            value: the serde of the values that it forwards; that of this stream when not given.
+            name: of this step.
+
+        Raises:
+            TopologyError: `processor` cannot be called, or there is no such store.
+
+        >>> lines.process_values(Length, value=Serdes.integer()).to("lengths")
+
+        Mirrors `KStream#processValues`.
+        """
+        name = self._processor_name("KSTREAM-PROCESSVALUES", name)
+        details = self._processing(processor, stores, "process_values", name)
+        return self._next(Process, name, value=value or self._node.value, **details)
 
     # ---- one record to many ------------------------------------------------------------------------------------------
 
@@ -249,6 +279,17 @@ class KStream(StreamJoins):
 
     def _next(self, kind: Callable[..., Node], name: str, **details: Any) -> "KStream":
         return KStream(self._builder, self._after(kind, name, **details), self._rekeyed)
+
+    def _processor_name(self, operator: str, given: str | None) -> str:
+        # Unlike that of any other step, a given name of a processor uses up no number.
+        return self._builder._name_for(operator) if given is None else check_name(given)
+
+    def _processing(
+        self, processor: PythonFunction, stores: Sequence[Store | str], operator: str, name: str
+    ) -> dict[str, Any]:
+        what = self._what(operator, name)
+        trying.check_python(processor, "processor", (), what)
+        return {"supplier": processor, **self._builder._stores_for(stores, what)}
 
     def _rekeying(self, kind: Callable[..., Node], name: str, **details: Any) -> "KStream":
         return KStream(self._builder, self._after(kind, name, **details), rekeyed=True)

@@ -199,6 +199,30 @@ def stream_time(
     return _done(figure)
 
 
+def punctuation_timeline(
+    records: Sequence[Any], calls: Iterable[tuple[int, int]], interval: int, label: Label | None = None
+) -> Figure:
+    """Draw records in the order they came, and the punctuations by stream time that happened after them.
+
+    Args:
+        records: each (key, value, timestamp), in the order they came.
+        calls: of each punctuation how many records had come before it, and the time it was given.
+        interval: how often it is due, in milliseconds; from each multiple to the next there is one at most.
+        label: makes the text beside a record of its value; the key stands there if not given.
+    """
+    figure = stream_time(records, label=label)
+    (axes,) = figure.axes
+    times = [_timed(record).timestamp for record in records]
+    multiples = range(min(times) // interval * interval, max(times) + interval + 1, interval)
+    axes.hlines(multiples, 0.5, len(times) + 0.8, colors=FAINT, linestyles=":", zorder=0, label="due from here on")
+    for number, (place, time) in enumerate(calls):
+        axes.plot([place], [time], "*", color=LATE, markersize=17, zorder=4, label="" if number else "punctuation")
+    axes.set_ylim(multiples[0] - interval / 3, multiples[-1])
+    axes.set_yticks(*_ticks(multiples[0], multiples[-1]))
+    _legend(axes)
+    return _done(figure)
+
+
 def table_timeline(updates: Iterable[Any], value: Callable[[Any], float] | None = None) -> Figure:
     """Draw the rows of a table over time: a step at each update of a key, and a gap where the row was deleted.
 

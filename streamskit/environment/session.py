@@ -32,6 +32,8 @@ SETTINGS = {
     "spark.sql.streaming.stateStore.providerClass": f"{_STATE}.RocksDBStateStoreProvider",
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
     "spark.sql.streaming.metricsEnabled": "false",
+    # Spark would measure a batch for Python anew with each of its rows, which costs more than all the rest.
+    "spark.sql.execution.arrow.maxBytesPerBatch": str(2**31 - 1),
     "spark.sql.streaming.numRecentProgressUpdates": "500",
 }
 """What streamskit sets on a session it makes; a setting passed to `spark_session` wins."""

@@ -2,8 +2,9 @@
 
 from streamskit.interactive.kinds import local_store
 from streamskit.interactive.replica import Replica
-from streamskit.interactive.stores import KeyValue, KeyValueStore, LocalStore, VersionedStore
+from streamskit.interactive.stores import KeyValueStore, LocalStore, VersionedStore
 from streamskit.interactive.timed_stores import SessionStore, TimedStore, WindowStore
+from streamskit.stores import KeyValue
 
 __all__ = [
     "KeyValue",

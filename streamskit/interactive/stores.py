@@ -6,20 +6,13 @@ from functools import cache
 from heapq import merge
 from itertools import islice, repeat
 from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import Any
 
 import pandas as pd
 from sortedcontainers import SortedDict
 
-from streamskit.topology import Store
+from streamskit.stores import KeyValue, Store
 from streamskit.windows import Windowed
-
-
-class KeyValue(NamedTuple):
-    """One row of a store. Mirrors `org.apache.kafka.streams.KeyValue`."""
-
-    key: Any
-    value: Any
 
 
 class Partition:

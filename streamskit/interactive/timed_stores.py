@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 from heapq import nsmallest
 from typing import Any, ClassVar
 
-from streamskit.interactive.stores import KeyValue, LocalStore, Partition
-from streamskit.topology import Store
+from streamskit.interactive.stores import LocalStore, Partition
+from streamskit.stores import KeyValue, Store
 from streamskit.windows import SessionWindows, Windowed
 
 Time = int | datetime

@@ -2,6 +2,7 @@
 
 from streamskit.lowering.cutting import plan
 from streamskit.lowering.frames import outputs
-from streamskit.lowering.plan import Entry, Options, Plan, is_readable
+from streamskit.lowering.options import Options
+from streamskit.lowering.plan import Entry, Plan, is_readable
 
 __all__ = ["Entry", "Options", "Plan", "is_readable", "outputs", "plan"]

@@ -9,6 +9,9 @@ from streamskit.lowering.records import HEADERS
 from streamskit.topology import ColumnAggregate, Count, Node
 from streamskit.windows import TimeWindows
 
+SAID = "streamskit said"
+"""How the name begins under which a query quotes, node by node, what was wrong with one of the records it dropped."""
+
 SKIPPED = "skipped records"
 """How the name begins under which a query reports, node by node, how many records it dropped."""
 

@@ -5,7 +5,8 @@ from dataclasses import replace
 from streamskit.errors import TopologyError
 from streamskit.lowering.changes import asks_for_old
 from streamskit.lowering.operators import needs_partition_time
-from streamskit.lowering.plan import Entry, Options, Plan, has_changelog
+from streamskit.lowering.options import Options
+from streamskit.lowering.plan import Entry, Plan, has_changelog
 from streamskit.topology import (
     Aggregation,
     ColumnAggregate,
@@ -64,15 +65,16 @@ class _Cut:
         taken_up: list[Entry] = []
         for node in self.natives:
             way, entry = self._way_to(node), None
-            if isinstance(way[0], Source):
+            # Records that come on several ways, or may leave dead letters behind, meet in a topic first.
+            if isinstance(way[0], Source) and not self.options.handlers.make_rows:
                 entry = self._entry(way[0])
-            else:  # its records come on several ways: they meet in a topic first
+            else:
                 topic = handed_in[way[0].name] = self._handover(way[0])
-                entry = Entry(way[0], (topic,))
+                entry = Entry(way[0], (topic,), is_handover=True)
             handovers = {}
             if self._state_follows(node):
                 handovers[node.name] = self._handover(node)
-                taken_up.append(Entry(node, (self._handover(node),)))
+                taken_up.append(Entry(node, (self._handover(node),), is_handover=True))
             mine = {each.name for each in (*way, node)} | (self._after(node) if not handovers else set())
             made.append(self._plan((entry,), frozenset(mine), len(made) + 1, node, handovers))
         names = self.names - {node.name for node in self.natives}
@@ -116,6 +118,10 @@ class _Cut:
     def _global_tables(self) -> list[tuple[Entry, set[str]]]:
         """Return the global tables that joins of this sub-topology look into, and the names of their nodes."""
         tables = {node.table: self.topology[node.table] for node in self.nodes if isinstance(node, StreamTableJoin)}
+        read = {store for node in self.nodes if isinstance(node, Process) for store in node.global_stores}
+        for node in self.topology.nodes.values():
+            if isinstance(node, GlobalTableSource) and not read.isdisjoint(store.name for store in node.stores):
+                tables[node.name] = node
         found = []
         for table in tables.values():
             if isinstance(table, GlobalTableSource):
@@ -142,6 +148,8 @@ class _Cut:
     def _way_to(self, node: Node) -> list[Node]:
         """Return the nodes before an aggregation, from a source on; only the last, if there is no single such way."""
         way: list[Node] = []
+        if self.options.handlers.make_rows:
+            return [self.topology[node.parents[0]]]
         while len(node.parents) == 1:
             node = self.topology[node.parents[0]]
             way.insert(0, node)
@@ -162,6 +170,8 @@ class _Cut:
 
     def _following(self, node: Node) -> list[Node]:
         def looks_into(other: Node) -> bool:
+            if isinstance(other, Process):
+                return node.is_table and any(store.name in other.tables for store in node.stores)
             return isinstance(other, StreamTableJoin) and other.table == node.name
 
         return [each for each in self.nodes if node.name in each.parents or looks_into(each)]

@@ -2,29 +2,38 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import TypeVar
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from streamskit import columns
 from streamskit.errors import TopologyError
+from streamskit.handlers import LogAndContinue, fails
 from streamskit.lowering.aggregation import SKIPPED, aggregate
 from streamskit.lowering.changes import keeps_latest
+from streamskit.lowering.clock import CLOCK_TOPIC, with_clock
+from streamskit.lowering.diverting import Origin, counted, diverted
 from streamskit.lowering.operators import other_input, place, result
 from streamskit.lowering.plan import Plan, has_changelog
-from streamskit.lowering.records import Datum, Record, change_to_bytes, changelog_key, finished_row, to_sink
+from streamskit.lowering.producing import NO_TOPIC, learn_to_ask_for_topics, writable
+from streamskit.lowering.records import Datum, Record, change_to_bytes, changelog_key, finished_row, sure, to_sink
 from streamskit.lowering.rows import Rows, either
 from streamskit.lowering.selecting import selected
-from streamskit.lowering.sources import CLOCK_TOPIC, Arrival, decode
-from streamskit.lowering.stages import run_stages, with_order
+from streamskit.lowering.sources import Arrival, decode
+from streamskit.lowering.stages import run_stages, task_numbers, with_order
 from streamskit.lowering.stateless import flat_map, one_of_many, transform
-from streamskit.lowering.wire import CLOCK, FINISHED, port_of, wire_row
+from streamskit.lowering.wire import BEGIN, CLOCK, FINISHED, TO_OWN_PARTITION, port_of, wire_row
+from streamskit.serdes import Serde
 from streamskit.tasks import STORE_ONLY
 from streamskit.topology import (
+    BranchChild,
     ColumnAggregate,
     Count,
     FlatMap,
     FlatMapValues,
     Node,
+    Process,
     SideEffect,
     Sink,
     Source,
@@ -32,6 +41,8 @@ from streamskit.topology import (
     TableSelect,
     TableSource,
 )
+
+Made = TypeVar("Made")
 
 Read = Callable[[list[str]], DataFrame]
 """How a plan gets its input: a function from topics to their raw records, as Spark's Kafka source gives them."""
@@ -48,36 +59,61 @@ def outputs(plan: Plan, read: Read, tasks: int) -> DataFrame:
     Raises:
         TopologyError: Spark cannot run this shape of program.
     """
-    frame, arrivals = decode(plan, read(plan.topics))
+    raw = read(plan.topics)
+    if not fails(plan.options.handlers.production):
+        learn_to_ask_for_topics(raw.sparkSession)
+    frame, arrivals = decode(plan, raw if plan.wakes_every is None else with_clock(raw, plan.wakes_every))
     writer = Writer(plan)
     if plan.slots:
         return _with_stages(writer, frame, arrivals, tasks)
-    rows = Rows()
+    rows, writer.origin = Rows(), Origin.of(frame)
     for arrival in arrivals:
         node, record = arrival.entry.node, arrival.record
+        rows += writer.unread(arrival)
         for step in writer.linear_path(node) if len(arrivals) == 1 else ():
             # A flat map on the way is a cheap explode; one among branches is an array within the row.
             frame, record = writer.advance(frame, step, record, node)
             node = step
+        if plan.native is not None:
+            made = record.key.to_bytes(node.key), record.value.to_bytes(node.value)
+            writer.origin = Origin.lost(record.timestamp, record.headers, *made)
         rows += writer.following(node, record)
-    return to_sink(_exploded(writer.counting_dropped(frame), rows).select("row.*"))
+    return to_sink(counted(plan, _exploded(writer.counting_dropped(frame), rows).select("row.*")))
 
 
 def _with_stages(writer: "Writer", frame: DataFrame, arrivals: list[Arrival], tasks: int) -> DataFrame:
     """Return the frame of a plan with task operators: rows go through them level by level, and out when finished."""
     plan = writer.plan
+    asks = plan.options.handlers.ask_for_sources
+    writer.origin = Origin.of(frame)
     each = [writer.arriving(arrival) for arrival in arrivals]
-    if plan.options.test:
+    if plan.hears_clock:
         clock = wire_row(CLOCK, timestamp=frame["timestamp"])
         each.append(Rows([F.when(frame["topic"] == CLOCK_TOPIC, clock)]))
 
     def results(number: int, row: DataFrame) -> Rows:
         node = plan.slots[number].node
-        return writer.following(node, result(node, plan, row))
+        if asks:
+            writer.origin = Origin.carried(row)
+        return writer.leaving(node, row) if isinstance(node, Process) else writer.resulting(node, row)
 
-    frame = with_order(plan, writer.counting_dropped(frame), either(each), tasks)
-    done = run_stages(plan, frame, results, writer.counting_dropped)
-    return to_sink(done.select("topic", "key", "value", "timestamp", "headers"))
+    rows = either(each)
+    keeps_time = any(slot.operator.keeps_time for slot in plan.slots)
+    if asks:
+        itself = {name: frame[name] for name in ("key", "value", "headers", "timestamp")}
+        begin = F.when(~frame["topic"].isin(*plan.everywhere), wire_row(BEGIN, **itself))
+        rows = Rows([begin, *rows.single], rows.many)
+    elif keeps_time:
+        begin = F.when(~frame["topic"].isin(*plan.everywhere), wire_row(BEGIN, timestamp=frame["timestamp"]))
+        # A record of which nothing is left still moves the time of its task.
+        rows = Rows([F.coalesce(rows.single[0], begin)]) if rows.is_alone else Rows([begin, *rows.single], rows.many)
+    frame = with_order(plan, writer.counting_dropped(frame), rows, tasks)
+    done = run_stages(plan, frame, results, writer.counting_dropped, tasks)
+    if plan.hears_clock or keeps_time or asks:
+        done = done.where(done["port"] == FINISHED)
+    own = F.array_position(F.array(*map(F.lit, task_numbers(done.sparkSession, tasks))), done["task"]) - 1
+    partition = F.when(done["other"] == F.lit(TO_OWN_PARTITION), own).cast("int").alias("partition")
+    return to_sink(counted(plan, done.select("topic", "key", "value", "timestamp", "headers", partition)))
 
 
 def _exploded(frame: DataFrame, rows: Rows) -> DataFrame:
@@ -89,8 +125,12 @@ def _exploded(frame: DataFrame, rows: Rows) -> DataFrame:
 class Writer:
     """Follows a record from node to node, as Columns, and notes the rows that it becomes."""
 
+    origin: Origin
+    """Where the records come from that are followed now."""
+
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
+        self._handlers = plan.options.handlers
         self._within_array = False
         self._dropped: dict[str, Column] = {}
         self._numbers = {slot.operator.name: number for number, slot in enumerate(plan.slots)}
@@ -98,10 +138,13 @@ class Writer:
     def linear_path(self, node: Node) -> list[Node]:
         """Return the steps to apply to the whole frame: down to the native aggregation, or to the last flat map.
 
-        A flat map counts only as long as each node before it feeds one other and writes nothing.
+        A flat map counts only as long as each node before it feeds one other and writes nothing, and no record that
+        fails leaves rows behind.
         """
         if self.plan.native is not None:
             return self._way_to(self.plan.native, node)
+        if self._handlers.make_rows:
+            return []
         path: list[Node] = []
         while len(children := self.plan.following(node)) == 1 and not _writes(node):
             node = children[0]
@@ -138,10 +181,52 @@ class Writer:
         """Return the rows of a record that comes from a topic."""
         node, record = arrival.entry.node, arrival.record
         if isinstance(node, Source) and place(node, self.plan) is not None:
-            return self._sent(node, record, node, 0, arrival.partition)
-        if arrival.entry.is_handover and place(node, self.plan) is not None:
-            return self._sent(node, record, node, 0)
-        return self.following(node, record, arrived=True)
+            rows = self._sent(node, record, node, 0, arrival.partition)
+        elif arrival.entry.is_handover and place(node, self.plan) is not None:
+            rows = self._sent(node, record, node, 0)
+        else:
+            rows = self.following(node, record, arrived=True)
+        return either([rows, self.unread(arrival)])
+
+    # ---- records that fail -------------------------------------------------------------------------------------------
+
+    def unread(self, arrival: Arrival) -> Rows:
+        """Return the rows of a record that could not be read, as far as its handler wants any."""
+        if arrival.error is None or self._handlers.deserialization == LogAndContinue():
+            return Rows()
+        topics = self.origin.topic.isin(*arrival.entry.topics)
+        return self._diverted("deserialization", arrival.entry.node, topics & arrival.error.isNotNull(), arrival.error)
+
+    def _trying(self, node: Node, record: Record, make: Callable[[], Made]) -> tuple[Made, Column | None, Rows]:
+        """Make something of a record by a learner's function.
+
+        Returns:
+            What was made; whether that went well, None if it always does; and the rows of a record where it did not.
+        """
+        if fails(self._handlers.processing):
+            return make(), None, Rows()
+        with columns.catching() as errors:
+            made = make()
+        if not errors:
+            return made, None, Rows()
+        error = F.coalesce(*errors)
+        bad = error.isNotNull() if record.kept is None else record.kept & error.isNotNull()
+        return made, error.isNull(), self._diverted("processing", node, bad, error)
+
+    def _diverted(self, kind: str, node: Node, bad: Column, error: Column) -> Rows:
+        def finished(topic: Column, key: Column, value: Column, timestamp: Column, headers: Column) -> Column:
+            nothing = F.lit(None).cast("binary")
+            return self._finished(Record(Datum(nothing), Datum(nothing), timestamp, headers), topic, key, value)
+
+        return diverted(self._handlers, kind, node, bad, error, self.origin, finished)
+
+    # ---- records that go on ------------------------------------------------------------------------------------------
+
+    def resulting(self, node: Node, row: DataFrame) -> Rows:
+        """Return the rows that a result of an operator becomes."""
+        arrived = Record(Datum(row["key"]), Datum(row["value"]), row["timestamp"], row["headers"])
+        record, well, failed = self._trying(node, arrived, lambda: result(node, self.plan, row))
+        return _with(self.following(node, record.where_if(well)), failed)
 
     def following(self, node: Node, record: Record, arrived: bool = False) -> Rows:
         """Return the rows that a record passed on by `node` becomes.
@@ -162,36 +247,97 @@ class Writer:
             if node.name in self.plan.handovers:
                 rows.single.append(self._written(record, self.plan.handovers[node.name], node))
         if isinstance(node, TableSelect):
-            for row in selected(node, record, self.plan.topology[node.parents[0]]):
-                rows.single += [self._changed(child, row) for child in self.plan.following(node)]
-            return rows
+            table = self.plan.topology[node.parents[0]]
+            made, well, failed = self._trying(node, record, lambda: selected(node, record, table))
+            for row in made:
+                rows.single += [self._changed(child, row.where_if(well)) for child in self.plan.following(node)]
+            return _with(rows, failed)
         for child in self.plan.following(node):
             rows += self._step(child, record, node)
         return rows
 
+    def leaving(self, node: Process, row: DataFrame) -> Rows:
+        """Return the rows that a result of a group of processors becomes: one that was forwarded, or of a changelog."""
+        group = self.plan.groups[node.name]
+        ways = group.ways(self.plan)
+        logged = [store for store in group.stores if has_changelog(node, store)]
+        several = len(ways) + len(logged) > 1
+
+        def taking(way: int, key: Serde, value: Serde) -> Record:
+            record = Record(sure(row["key"], key), sure(row["value"], value), row["timestamp"], row["headers"])
+            return record.where(row["other"] == F.lit(bytes([way]))) if several else record
+
+        found = []
+        for way, (member, child, key, value) in enumerate(ways):
+            found.append(self._step(child, taking(way, key, value), replace(member, key=key, value=value)))
+        for way, store in enumerate(logged, len(ways)):
+            row_of_store = wire_row(
+                FINISHED, topic=F.lit(self.plan.changelog(store)), key=row["key"], value=row["value"],
+                other=F.lit(TO_OWN_PARTITION), timestamp=row["timestamp"],
+            )  # fmt: skip
+            update = taking(way, store.key, store.value)
+            found.append(Rows([row_of_store if update.kept is None else F.when(update.kept, row_of_store)]))
+        return either(found)
+
     def _step(self, node: Node, record: Record, parent: Node) -> Rows:
         """Return the rows that `node` makes of a record of its parent."""
         if isinstance(node, Sink):
-            topic = self.plan.topic(node) if isinstance(node.topic, str) else record.call(node, node.topic, parent)
-            return Rows([self._written(record, topic, node)])
-        if isinstance(node, StreamTableJoin) and node.table == parent.name:
-            return self._sent(node, record, parent, 1)
+            return self._into(node, record, parent)
+        if (sides := self._sides(node, parent)) is not None:
+            rows = Rows()
+            for side in sides:
+                rows += self._sent(node, record, parent, side)
+            return rows
         if isinstance(node, FlatMap | FlatMapValues):
             return self._flat(node, record, parent)
         where = place(node, self.plan)
         if where is not None and not keeps_latest(node, self.plan.topology):
-            return self._sent(node, record, parent, where.side, other_input(node, record, parent, self.plan))
+            other, well, failed = self._trying(node, record, lambda: other_input(node, record, parent, self.plan))
+            return _with(self._sent(node, record.where_if(well), parent, where.side, other), failed)
         if isinstance(node, TableSelect):
             return self.following(node, record)
         if isinstance(node, TableSource):
             self._note_dropped(node, record)
-        record = transform(node, record, parent)
-        if where is not None:
-            return self._sent(node, record, node, where.side)
-        rows = self.following(node, record)
+        return self._transformed(node, record, parent)
+
+    def _transformed(self, node: Node, record: Record, parent: Node) -> Rows:
+        # Where a stream is split, what fails is the split; its last branch has asked all the predicates.
+        failing = parent if isinstance(node, BranchChild) else node
+        made, well, failed = self._trying(failing, record, lambda: transform(node, record, parent))
+        if failing is parent and node is not self.plan.following(parent)[-1]:
+            failed = Rows()
+        made = made.where_if(well)
+        if (where := place(node, self.plan)) is not None:
+            return _with(self._sent(node, made, node, where.side), failed)
+        rows = self.following(node, made)
         if isinstance(node, SideEffect):
-            rows.single.insert(0, self._written(record, self.plan.calls_topic(node), node))
-        return rows
+            rows.single.insert(0, self._written(made, self.plan.calls_topic(node), node))
+        return _with(rows, failed)
+
+    def _into(self, node: Sink, record: Record, parent: Node) -> Rows:
+        """Return the row that a sink writes, and what becomes of a record that it cannot write."""
+        topic: str | Column = ""
+        failed = Rows()
+        if isinstance(node.topic, str):
+            topic = self.plan.topic(node)
+        else:
+            choose = node.topic
+            topic, well, failed = self._trying(node, record, lambda: record.call(node, choose, parent))
+            record = record.where_if(well)
+            if fails(self._handlers.production):
+                topic = F.coalesce(topic, F.raise_error(F.lit(f"{node.name}: {NO_TOPIC}")).cast("string"))
+        if fails(self._handlers.production) or node.internal:
+            return _with(Rows([self._written(record, topic, node)]), failed)
+        key, value, error = writable(record, node, topic, self.plan.options)
+        bad = error.isNotNull() if record.kept is None else record.kept & error.isNotNull()
+        written = self._finished(record.where(error.isNull()), topic, key, value)
+        return _with(Rows([written]), failed, self._diverted("production", node, bad, error))
+
+    def _sides(self, node: Node, parent: Node) -> list[int] | None:
+        """Return the sides that a node takes its parent's records on, where its parent decides that."""
+        if isinstance(node, Process):
+            return self.plan.groups[node.name].sides(parent, node, self.plan)
+        return [1] if isinstance(node, StreamTableJoin) and node.table == parent.name else None
 
     def _note_dropped(self, node: Node, record: Record) -> None:
         """Remember to count the records without a key, of which a table makes no row."""
@@ -215,12 +361,15 @@ class Writer:
             inner.single, inner.many = made_of_one.single, made_of_one.many
             return inner.as_array() if inner else F.array()
 
-        made = F.transform(flat_map(node, record, parent), rows_of)
+        elements, well, failed = self._trying(node, record, lambda: flat_map(node, record, parent))
+        record = record.where_if(well)
+        made = F.transform(elements, rows_of)
         self._within_array = before
         if not inner:  # what follows runs in another query
-            return inner
+            return failed
         flat = F.flatten(made)
-        return Rows(many=[F.coalesce(flat if record.kept is None else F.when(record.kept, flat), F.array())])
+        kept = flat if record.kept is None else F.when(record.kept, flat)
+        return _with(Rows(many=[F.coalesce(kept, F.array())]), failed)
 
     # ---- rows --------------------------------------------------------------------------------------------------------
 
@@ -261,6 +410,14 @@ class Writer:
             headers=record.headers,
         )
         return row if record.kept is None else F.when(record.kept, row)
+
+
+def _with(rows: Rows, *more: Rows) -> Rows:
+    """Return rows together; without more of them they stay as simple as they are."""
+    together = Rows([*rows.single], [*rows.many])
+    for each in more:
+        together += each
+    return together
 
 
 def _as_frame(frame: DataFrame, record: Record) -> DataFrame:

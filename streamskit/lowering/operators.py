@@ -5,12 +5,11 @@ from functools import singledispatch
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
 
 from streamskit import columns, tasks
 from streamskit.errors import TopologyError
 from streamskit.lowering.changes import asks_for_old, keeps_latest
-from streamskit.lowering.records import Datum, Record, read_datum
+from streamskit.lowering.records import Datum, Record, sure
 from streamskit.serdes import Serde
 from streamskit.topology import (
     Aggregation,
@@ -52,6 +51,13 @@ class Slot:
     node: Node
     level: int = 1
     shares: str = ""
+    members: tuple[Node, ...] = ()
+    """The nodes that the operator runs, where it runs several whose results differ."""
+
+    @property
+    def exits(self) -> tuple[Node, ...]:
+        """The nodes from which results go on."""
+        return self.members or (self.node,)
 
     def at(self, level: int) -> "Slot":
         """Return the same at another level."""
@@ -70,9 +76,9 @@ def place(node: Node, plan: "Plan") -> Place | None:
         return None
     if node.name in plan.taken_up:  # by Spark's own operators, which do not tell the old value
         return Place(node.name, 0) if asks_for_old(node, plan.topology) else None
-    if isinstance(node, Aggregation | TableFold | StreamTableJoin | Suppress | Process) or keeps_latest(
-        node, plan.topology
-    ):
+    if isinstance(node, Process):
+        return Place(plan.groups[node.name].name, 0)
+    if isinstance(node, Aggregation | TableFold | StreamTableJoin | Suppress) or keeps_latest(node, plan.topology):
         return Place(node.name, 0)
     return None
 
@@ -162,8 +168,8 @@ def _(node: TableFold, group: list[Node], name: str, plan: "Plan") -> Slot:
 
 @_slot.register(Process)
 def _(node: Process, group: list[Node], name: str, plan: "Plan") -> Slot:
-    parent = plan.topology[node.parents[0]]
-    return Slot(tasks.RunProcessor(name, node.supplier, parent.key, parent.value, node.key, node.value), node)
+    processors = plan.groups[node.name]
+    return Slot(processors.operator(plan), processors.members[0], members=processors.members)
 
 
 @_slot.register(StreamJoinSide)
@@ -215,15 +221,15 @@ def other_input(node: Node, record: Record, parent: Node, plan: "Plan") -> Colum
         selector, key = node.key_selector, plan.topology[node.table].key
         return key.to_bytes(record.call(node, selector, parent))
     if isinstance(node, ForeignKeyStep) and node.role == "register" and node.join is not None:
-        chosen = record.call(node, node.join.foreign_key, parent)
-        return F.when(record.value.typed.isNotNull(), node.join.right_key.to_bytes(chosen))
+        chosen = record.call(node, node.join.foreign_key, parent, record.value.typed)
+        return node.join.right_key.to_bytes(chosen)
     return None
 
 
 def result(node: Node, plan: "Plan", row: DataFrame) -> Record:
     """Return the record that an operator's result is: its bytes, and what the joiner makes of two values."""
-    key = read_datum(row["key"], node.key)
-    record = Record(key, read_datum(row["value"], node.value), row["timestamp"], row["headers"])
+    key = sure(row["key"], node.key)
+    record = Record(key, sure(row["value"], node.value), row["timestamp"], row["headers"])
     if isinstance(node, StreamJoinSide):
         left, right = _sides(node, plan)
         return replace(record, value=_joined(node, node.joiner, record, (left, row["value"]), (right, row["other"])))
@@ -232,28 +238,34 @@ def result(node: Node, plan: "Plan", row: DataFrame) -> Record:
         return replace(record, value=_joined(node, node.joiner, record, (left, row["value"]), (right, row["other"])))
     if isinstance(node, TableJoinSide):
         left, right = _sides(node, plan)
-        new = _joined(node, node.joiner, record, (left, row["value"]), (right, row["other"]))
-        old = _joined(node, node.joiner, record, (left, row["old"]), (right, row["other_old"]))
-        return replace(
-            record,
-            value=_where(_has_result(node.outer, row["value"], row["other"]), new),
-            old=_where(_has_result(node.outer, row["old"], row["other_old"]), old),
-        )
+
+        def made(one: Column, other: Column) -> Datum:
+            given = _has_result(node.outer, one, other)
+            return _joined(node, node.joiner, record, (left, one), (right, other), given)
+
+        return replace(record, value=made(row["value"], row["other"]), old=made(row["old"], row["other_old"]))
     if isinstance(node, ForeignKeyStep) and node.role == "resolve" and node.join is not None:
         join = node.join
         sides = (join.left_value, row["value"]), (join.right_value, row["other"])
-        return replace(record, value=_where(row["value"].isNotNull(), _joined(node, join.joiner, record, *sides)))
-    return replace(record, old=read_datum(row["old"], node.value), note=row["other"]) if node.is_table else record
+        return replace(record, value=_joined(node, join.joiner, record, *sides, row["value"].isNotNull()))
+    return replace(record, old=sure(row["old"], node.value), note=row["other"]) if node.is_table else record
 
 
-def _joined(node: Node, joiner: Any, record: Record, left: tuple[Serde, Column], right: tuple[Serde, Column]) -> Datum:
-    """Return what a joiner makes of the bytes of two sides, each given with its serde."""
+def _joined(
+    node: Node,
+    joiner: Any,
+    record: Record,
+    left: tuple[Serde, Column],
+    right: tuple[Serde, Column],
+    given: Column | None = None,
+) -> Datum:
+    """Return what a joiner makes of the bytes of two sides, each with its serde, where it is `given` any."""
     sides = [
         columns.typed(serde.from_bytes(data), serde.data_type, letter)
         for letter, (serde, data) in zip("lr", (left, right), strict=True)
     ]
     key = columns.typed(record.key.typed, node.key.data_type, "k")
-    return Datum(columns.call(joiner, [key, *sides], f"{node.name} at {node.written_at}"))
+    return Datum(columns.call(joiner, [key, *sides], f"{node.name} at {node.written_at}", given))
 
 
 def _sides(node: StreamJoinSide | TableJoinSide, plan: "Plan") -> tuple[Serde, Serde]:
@@ -269,7 +281,3 @@ def _has_result(outer: tuple[bool, bool], left: Column, right: Column) -> Column
     if keeps_left and keeps_right:
         return left.isNotNull() | right.isNotNull()
     return left.isNotNull() if keeps_left else left.isNotNull() & right.isNotNull()
-
-
-def _where(condition: Column, datum: Datum) -> Datum:
-    return Datum(F.when(condition, datum.typed))

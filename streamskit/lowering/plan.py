@@ -4,11 +4,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from streamskit.lowering.operators import Slot, place, slot_for
+from streamskit.lowering.clock import CLOCK_TOPIC, wakes_every
+from streamskit.lowering.levels import slots_by_level
+from streamskit.lowering.operators import Slot
+from streamskit.lowering.options import Options
+from streamskit.lowering.processors import ProcessorGroup, processor_groups
 from streamskit.serdes import SessionWindowedSerde, TimeWindowedSerde
 from streamskit.topology import (
     GlobalTableSource,
     Node,
+    Process,
     SideEffect,
     Sink,
     Source,
@@ -22,31 +27,17 @@ WINDOW_BYTES: dict[type, int] = {TimeWindowedSerde: 8, SessionWindowedSerde: 16}
 
 
 @dataclass(frozen=True)
-class Options:
-    """How an application wants its queries to run.
-
-    With `cache` the updates of a key are folded within a micro-batch. `emit_interval` (milliseconds) is how often
-    unmatched and final results are looked for. `test` says that records come from a test driver, one a batch.
-    """
-
-    cache: bool = False
-    emit_interval: int = 0
-    test: bool = False
-
-
-@dataclass(frozen=True)
 class Entry:
-    """Topics that a query reads, and the node whose records they hold: a source, or a node of an earlier query."""
+    """Topics that a query reads, and the node whose records they hold.
+
+    `is_handover` says that an earlier query of the same sub-topology has written them, and done the node's own part.
+    """
 
     node: Node
     topics: tuple[str, ...]
     changes: bool = False
     everywhere: bool = False
-
-    @property
-    def is_handover(self) -> bool:
-        """Whether the topic was written by an earlier query of the same sub-topology."""
-        return not isinstance(self.node, Source)
+    is_handover: bool = False
 
 
 @dataclass(frozen=True)
@@ -85,10 +76,18 @@ class Plan:
         return f"{self.application_id}-{node.name}-calls"
 
     def following(self, node: Node) -> list[Node]:
-        """Return the nodes that get this one's records: its children, and the joins that look into its table."""
-        lookups = [each for each in self.topology.nodes.values()
-                   if isinstance(each, StreamTableJoin) and each.table == node.name]  # fmt: skip
-        return [each for each in (*self.topology.children(node), *lookups) if each.name in self.within]
+        """Return the nodes that get this one's records: its children, and those that look into its table."""
+        every = self.topology.nodes.values()
+        own = {store.name for store in node.stores} if node.is_table else set()
+        joins = [each for each in every if isinstance(each, StreamTableJoin) and each.table == node.name]
+        # A processor finds in a table the record that it is given.
+        readers = [each for each in every if isinstance(each, Process) and own.intersection(each.tables)]
+        return [each for each in (*readers, *self.topology.children(node), *joins) if each.name in self.within]
+
+    @cached_property
+    def groups(self) -> Mapping[str, ProcessorGroup]:
+        """The processors that run together, by the name of each."""
+        return processor_groups([node for node in self.topology.nodes.values() if node.name in self.within])
 
     @cached_property
     def nodes(self) -> tuple[Node, ...]:
@@ -129,41 +128,33 @@ class Plan:
     @property
     def stores(self) -> list[Store]:
         """The named stores whose updates this query writes to a changelog."""
-        return [store for node in self.nodes for store in node.stores if has_changelog(node, store)]
+        kept = [store for node in self.nodes for store in node.stores if has_changelog(node, store)]
+        return list(dict.fromkeys(kept))  # processors share stores
 
     @cached_property
     def slots(self) -> tuple[Slot, ...]:
         """The task operators of this query, by level: those of a level need nothing but the levels before it."""
-        found: dict[str, Slot] = {}
-
-        def visit(node: Node, level: int, giver: Node | None) -> None:
-            """Follow a record that `giver` passes on to `node`."""
-            looked_up = isinstance(node, StreamTableJoin) and giver is not None and node.table == giver.name
-            where = place(node, self)
-            if where is not None:
-                slot = found.get(where.operator) or slot_for(node, self)
-                level = max(slot.level, level + 1)
-                found[where.operator] = slot.at(level)
-                node = slot.node
-            if looked_up:
-                return  # the table's side of a join makes no results of its own
-            for child in self.following(node):
-                visit(child, level, node)
-
-        # The second time round, operators that share a table know the highest level among them.
-        for _ in range(2):
-            for entry in self.entries:
-                visit(entry.node, 0, None)
-            highest: dict[str, int] = {}
-            for slot in found.values():
-                highest[slot.shares] = max(slot.level, highest.get(slot.shares, 0))
-            found = {name: slot.at(highest[slot.shares] if slot.shares else slot.level) for name, slot in found.items()}
-        return tuple(sorted(found.values(), key=lambda slot: slot.level))
+        return slots_by_level(self)
 
     @property
     def taken_up(self) -> frozenset[str]:
         """The names of nodes whose records an earlier query has written."""
         return frozenset(entry.node.name for entry in self.entries if entry.is_handover)
+
+    @cached_property
+    def wakes_every(self) -> int | None:
+        """How often the wall clock has to tick though no records come, in milliseconds; None if nobody asks."""
+        return None if self.options.test else wakes_every(self)
+
+    @property
+    def hears_clock(self) -> bool:
+        """Whether the wall clock comes in among the records."""
+        return self.wakes_every is not None or (self.options.test and bool(self.slots))
+
+    @property
+    def everywhere(self) -> tuple[str, ...]:
+        """The topics whose records go to every task: those of global tables, and the wall clock."""
+        return (CLOCK_TOPIC, *(topic for entry in self.entries if entry.everywhere for topic in entry.topics))
 
     @property
     def output_mode(self) -> str:
@@ -185,12 +176,20 @@ class Plan:
             extra = WINDOW_BYTES.get(type(node.key), 0)
             if extra and isinstance(node, Sink) and isinstance(node.topic, str):
                 found[self.topic(node)] = extra
-            for store in node.stores if extra else ():
-                if has_changelog(node, store):
-                    found[self.changelog(store)] = extra + (4 if extra == 8 else 0)
+            for store in node.stores:
+                if has_changelog(node, store) and (beyond := _beyond_key(node, store)):
+                    found[self.changelog(store)] = beyond
             if extra and node.name in self.handovers:
                 found[self.handovers[node.name]] = extra
         return found
+
+
+def _beyond_key(node: Node, store: Store) -> int:
+    """Return how many bytes of a key in a store's changelog are not the key but its window, and a number."""
+    if isinstance(node, Process):  # its records have keys of their own
+        return {"window": 12, "session": 16}.get(store.kind) or WINDOW_BYTES.get(type(store.key), 0)
+    extra = WINDOW_BYTES.get(type(node.key), 0)
+    return extra + 4 if extra == 8 else extra
 
 
 def is_readable(store: Store) -> bool:

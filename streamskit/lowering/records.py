@@ -23,18 +23,20 @@ class Datum:
     typed: Column
     raw: Column | None = None
     serde: Serde | None = None
+    is_sure: bool = False
+    """Whether the bytes were written by streamskit itself, and so need no look before they go on."""
 
     def to_bytes(self, serde: Serde) -> Column:
         """Return the bytes that `serde` writes; those that were read are written again as they are."""
         if self.raw is None or serde != self.serde:
             return serde.to_bytes(self.typed)
         # Bytes that are not what the serde reads have to fail here too, though nobody looks at the value.
-        return self.raw if isinstance(serde, StringSerde) else F.when(self.typed.isNotNull(), self.raw)
+        return self.raw if self.is_sure or isinstance(serde, StringSerde) else F.when(self.typed.isNotNull(), self.raw)
 
 
-def read_datum(raw: Column, serde: Serde) -> Datum:
-    """Return what a serde reads in a Column of bytes."""
-    return Datum(serde.from_bytes(raw), raw, serde)
+def sure(raw: Column, serde: Serde) -> Datum:
+    """Return what a serde reads in bytes that it has written itself."""
+    return Datum(serde.from_bytes(raw), raw, serde, is_sure=True)
 
 
 @dataclass(frozen=True)
@@ -67,12 +69,20 @@ class Record:
         ]
 
     def call(self, node: Node, function: Callable[..., object], parent: Node, value: Column | None = None) -> Column:
-        """Return what a learner's function of `node` makes of the record that `parent` passes on."""
-        return columns.call(function, self.dressed(parent, value), f"{node.name} at {node.written_at}")
+        """Return what a learner's function of `node` makes of the record that `parent` passes on.
+
+        Of another value than the record's it is asked only where there is one.
+        """
+        given = None if value is None else value.isNotNull()
+        return columns.call(function, self.dressed(parent, value), f"{node.name} at {node.written_at}", given)
 
     def where(self, condition: Column) -> "Record":
         """Return the record, dropped unless `condition` is true."""
         return replace(self, kept=condition if self.kept is None else self.kept & condition)
+
+    def where_if(self, condition: Column | None) -> "Record":
+        """Return the record, dropped unless `condition` is true, if there is one."""
+        return self if condition is None else self.where(condition)
 
 
 def finished_row(record: Record, topic: str | Column, key: Column, value: Column) -> Column:
@@ -88,12 +98,16 @@ def finished_row(record: Record, topic: str | Column, key: Column, value: Column
 
 
 def to_sink(frame: DataFrame) -> DataFrame:
-    """Return a frame of finished rows as Spark's Kafka sink wants them, their timestamps among the headers."""
+    """Return a frame of finished rows as Spark's Kafka sink wants them, their timestamps among the headers.
+
+    Where a row has a partition it goes there, otherwise the producer chooses by the key.
+    """
     stamp = F.struct(
         F.lit(TIMESTAMP_HEADER).alias("key"), frame["timestamp"].cast("string").cast("binary").alias("value")
     )
     headers = F.concat(F.coalesce(frame["headers"], F.array().cast(HEADERS)), F.array(stamp))
-    return frame.select("topic", "key", "value", headers.alias("headers"))
+    partition = ["partition"] if "partition" in frame.columns else []
+    return frame.select("topic", "key", "value", headers.alias("headers"), *partition)
 
 
 def changelog_key(record: Record, store: Store, key: Serde) -> Column:

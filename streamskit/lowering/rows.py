@@ -36,6 +36,8 @@ class Rows:
 def either(alternatives: Sequence[Rows]) -> Rows:
     """Return the rows of records of which each is of one kind only, such as those of different topics."""
     there = [rows for rows in alternatives if rows]
+    if not there:
+        return Rows()
     if all(rows.is_alone for rows in there):
         return Rows([F.coalesce(*(rows.single[0] for rows in there))])
     every = Rows()

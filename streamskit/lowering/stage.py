@@ -11,24 +11,55 @@ import pandas as pd
 from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
 
 from streamskit import tasks
+from streamskit.lowering.options import Options
 from streamskit.lowering.packing import unpack
-from streamskit.lowering.wire import CLOCK, DROPPED, FIELDS, ORDER, RESULTS, SEQUENCE
+from streamskit.lowering.timing import Timing
+from streamskit.lowering.wire import (
+    BEGIN,
+    CLOCK,
+    DROPPED,
+    FINISHED,
+    HEADERS,
+    KEY,
+    NAMES,
+    OLD,
+    ORIGIN,
+    OTHER,
+    PORT,
+    POSITION,
+    RESULTS,
+    SEQUENCE,
+    STEP,
+    TASK,
+    TIMESTAMP,
+    VALUE,
+    Row,
+)
+from streamskit.tasks.records import Source
+
+CLOCK_ORIGIN = 0
+"""The origin of the wall clock's rows, which are of no topic that a plan reads."""
 
 CHUNK = 10_000
 """After how many results they are handed over to Spark."""
 
-NAMES = [*FIELDS, *ORDER]
-Row = tuple[Any, ...]
-PORT, TOPIC, KEY, VALUE, OLD, OTHER, OTHER_OLD, TIMESTAMP, HEADERS, TASK, ORIGIN, POSITION, STEP = range(len(NAMES))
-
 
 @dataclass(frozen=True)
 class Inputs:
-    """Which operator and side each port leads to; whether all rows have one origin, and which origins come first."""
+    """What a stage knows of the rows that come in.
+
+    `ports` says which operator and side each port leads to; `single` that all rows have one origin, and `first` which
+    origins come before others. The first stage of a query knows the `topics` by origin, and the `tasks` by partition.
+    `is_timed` says that an operator wants to hear of every record, and `tells` that one in a later stage does.
+    """
 
     ports: dict[int, tuple[int, int]]
     single: bool
     first: frozenset[int] = frozenset()
+    topics: tuple[str, ...] = ()
+    tasks: tuple[int, ...] = ()
+    is_timed: bool = False
+    tells: bool = False
 
 
 class TaskProcessor(StatefulProcessor):
@@ -38,16 +69,10 @@ class TaskProcessor(StatefulProcessor):
     """
 
     def __init__(
-        self,
-        operators: Sequence[tasks.Operator],
-        numbers: Sequence[int],
-        inputs: Inputs,
-        cache: bool,
-        interval: int,
-        test: bool,
+        self, operators: Sequence[tasks.Operator], numbers: Sequence[int], inputs: Inputs, options: Options, run: str
     ) -> None:
         self._operators, self._numbers, self._inputs = operators, numbers, inputs
-        self._cache, self._interval, self._test = cache, interval, test
+        self._options, self._run = options, run
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Open the one state variable of a stage: its pages."""
@@ -56,29 +81,30 @@ class TaskProcessor(StatefulProcessor):
     def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Iterator[pd.DataFrame]:  # noqa: N802, N803
         """Process a task's records of this micro-batch in order, and yield what the operators make of them."""
         pages = SparkPages(self._pages)
-        wall_clock = int(pages.load("wall clock") or b"0") if self._test else None
-        stage = tasks.Stage(
-            self._operators, pages, cache=self._cache, emit_interval=self._interval, wall_clock=wall_clock
-        )
-        made = Results(key[0], self._numbers)
+        stage, made = self._stage(pages), Results(key[0], self._numbers)
+        timing = Timing(stage, made, self._inputs, key[0]) if self._inputs.is_timed else None
         for row in in_order((_rows(frame) for frame in rows), self._inputs):
             port = row[PORT]
+            if timing is not None:
+                timing.see(row)
             if port in self._inputs.ports:
                 operator, side = self._inputs.ports[port]
                 record = tasks.Record(row[KEY], row[VALUE], row[OLD], row[OTHER], row[TIMESTAMP], row[HEADERS])
                 stage.process(operator, side, record)
                 if len(stage.outputs) >= CHUNK:
                     made.take(stage.take_outputs())
-            elif port == CLOCK:
+            elif port == CLOCK and self._options.test:
                 pages.save("wall clock", str(row[TIMESTAMP]).encode())
                 stage.advance_wall_clock(row[TIMESTAMP])
                 made.pass_on(row)
-            else:
+            elif port != BEGIN:
                 # In the middle of the results, so that a task's rows keep their order.
                 made.take(stage.take_outputs())
                 made.pass_on(row)
             if len(made.rows) >= CHUNK:
                 yield made.frame()
+        if timing is not None:
+            timing.finish()
         stage.finish()
         made.take(stage.take_outputs())
         made.count_dropped(stage.dropped)
@@ -87,6 +113,14 @@ class TaskProcessor(StatefulProcessor):
 
     def close(self) -> None:
         """Nothing to close: pages are saved at the end of each batch."""
+
+    def _stage(self, pages: "SparkPages") -> tasks.Stage:
+        options = self._options
+        wall_clock = int(pages.load("wall clock") or b"0") if options.test else None
+        return tasks.Stage(
+            self._operators, pages, cache=options.cache, emit_interval=options.emit_interval, wall_clock=wall_clock,
+            run=self._run, handlers=options.handlers,
+        )  # fmt: skip
 
 
 class SparkPages:
@@ -119,13 +153,24 @@ class Results:
         """Take the operators' results."""
         where = (self._task, SEQUENCE)
         for count, (operator, *values) in enumerate(outputs, self._count):
-            self.rows.append((RESULTS + self._numbers[operator], None, *values, *where, count, 0))
+            if operator == tasks.NOTE:
+                topic = None if values[OTHER - KEY] is None else values[OTHER - KEY].decode()
+                values[OTHER - KEY] = None
+                self.rows.append((FINISHED, topic, *values, *where, count, 0))
+            else:
+                self.rows.append((RESULTS + self._numbers[operator], None, *values, *where, count, 0))
             self._count = count + 1
 
     def pass_on(self, row: Row) -> None:
         """Take a row that is for a later stage, or finished."""
         self.rows.append((*row[:TASK], self._task, SEQUENCE, self._count, 0))
         self._count += 1
+
+    def begin(self, source: Source) -> None:
+        """Say to later stages where the rows that follow come from."""
+        where = f"{source.partition} {source.offset}".encode()
+        time, key, value, headers = source[3:]
+        self.pass_on((BEGIN, source.topic, key, value, None, where, None, time, headers))
 
     def count_dropped(self, dropped: dict[int, int]) -> None:
         """Report how many records each operator dropped."""
@@ -156,7 +201,7 @@ def in_order(batches: Iterable[list[Row]], inputs: Inputs) -> Iterator[Row]:
             topics[row[ORIGIN]].append(row)
     for rows in topics.values():
         rows.sort(key=itemgetter(POSITION, STEP))
-    for origin in sorted(topics.keys() & inputs.first):
+    for origin in sorted(topics.keys() & {CLOCK_ORIGIN, *inputs.first}):
         yield from topics.pop(origin)
     yield from merge(*(topics[origin] for origin in sorted(topics)), key=itemgetter(TIMESTAMP))
 
@@ -164,6 +209,9 @@ def in_order(batches: Iterable[list[Row]], inputs: Inputs) -> Iterator[Row]:
 def _checked(rows: Iterable[Row]) -> Iterator[Row]:
     last = (-1, -1)
     for row in rows:
+        if row[PORT] == CLOCK:
+            yield row
+            continue
         place = row[POSITION], row[STEP]
         if place < last:
             raise RuntimeError("Spark handed the records of a partition over in another order: give KafkaStreams a "

@@ -1,5 +1,6 @@
 """How rows go through the task operators of a query, level by level."""
 
+import uuid
 from collections.abc import Callable
 from functools import cache
 
@@ -12,6 +13,10 @@ from streamskit.lowering.plan import Plan
 from streamskit.lowering.rows import Rows
 from streamskit.lowering.stage import Inputs, TaskProcessor
 from streamskit.lowering.wire import DROPPED, FIELDS, ORDER, RESULTS, SCHEMA, SEQUENCE, SIDES, wire_row
+from streamskit.tasks.records import CARRIED
+
+SOURCE = "source"
+"""The column of a result that holds which record it was made of, if a handler may ask."""
 
 Results = Callable[[int, DataFrame], Rows]
 """What becomes of the results of operator number n."""
@@ -28,36 +33,56 @@ def with_order(plan: Plan, frame: DataFrame, rows: Rows, tasks: int) -> DataFram
     """
     numbers = task_numbers(frame.sparkSession, tasks)
     task = F.element_at(F.array(*map(F.lit, numbers)), frame["partition"] + 1)
-    everywhere = [topic for entry in plan.entries if entry.everywhere for topic in entry.topics]
-    if everywhere:  # each task keeps a global table of its own
+    if plan.hears_clock or any(entry.everywhere for entry in plan.entries):
+        # Each task keeps a global table of its own, and hears the clock.
         own = F.array(task)
-        task = F.explode(F.when(frame["topic"].isin(*everywhere), F.array(*map(F.lit, numbers))).otherwise(own))
+        task = F.explode(F.when(frame["topic"].isin(*plan.everywhere), F.array(*map(F.lit, numbers))).otherwise(own))
     origin = F.array_position(F.array(*map(F.lit, plan.topics)), frame["topic"]).cast("int")
     return _placed(frame, rows, task.alias("task"), origin.alias("origin"), frame["offset"].alias("position"))
 
 
-def run_stages(plan: Plan, frame: DataFrame, results: Results, counting: Callable[[DataFrame], DataFrame]) -> DataFrame:
-    """Return the rows that are finished when all levels have run; `counting` sets a frame to count what is dropped."""
+def run_stages(
+    plan: Plan, frame: DataFrame, results: Results, counting: Callable[[DataFrame], DataFrame], tasks: int
+) -> DataFrame:
+    """Return the rows that are finished when all levels have run.
+
+    Args:
+        plan: what runs.
+        frame: the rows that come in.
+        results: what becomes of an operator's results.
+        counting: sets a frame to count what is dropped.
+        tasks: how many tasks there are.
+    """
+    run, numbered = uuid.uuid4().hex, task_numbers(frame.sparkSession, tasks)
     levels = sorted({slot.level for slot in plan.slots})
     for level in levels:
         numbers = [number for number, slot in enumerate(plan.slots) if slot.level == level]
-        processor = _processor(plan, numbers, first=level == levels[0])
+        inputs = _inputs(plan, numbers, numbered)
+        operators = [plan.slots[number].operator for number in numbers]
+        processor = TaskProcessor(operators, numbers, inputs, plan.options, run)
         if not plan.options.test:  # a test driver's batch is one record, and packing takes another Python worker
             frame = pack(frame)
         frame = frame.groupBy("task").transformWithStateInPandas(processor, SCHEMA, "Update", "None")
         frame = _without_dropped(plan, frame, numbers, level)
+        if plan.options.handlers.ask_for_sources:
+            frame = _with_sources(frame)
         frame = _routed(frame, numbers, results, counting)
     return frame
 
 
-def _processor(plan: Plan, numbers: list[int], first: bool) -> TaskProcessor:
+def _inputs(plan: Plan, numbers: list[int], tasks: tuple[int, ...]) -> Inputs:
+    """Return what a stage of the operators with these numbers has to know of the rows that come in."""
     ports = {number * SIDES + side: (place, side) for place, number in enumerate(numbers) for side in range(SIDES)}
-    everywhere = {topic for entry in plan.entries if entry.everywhere for topic in entry.topics}
-    front = frozenset(number for number, topic in enumerate(plan.topics, 1) if topic in everywhere)
-    inputs = Inputs(ports, single=not first or len(plan.topics) == 1, first=front if first else frozenset())
-    operators = [plan.slots[number].operator for number in numbers]
-    options = plan.options
-    return TaskProcessor(operators, numbers, inputs, options.cache, options.emit_interval, options.test)
+    levels = {number: slot.level for number, slot in enumerate(plan.slots)}
+    every = plan.options.handlers.ask_for_sources
+    timed = [levels[number] for number, slot in enumerate(plan.slots) if every or slot.operator.keeps_time]
+    level = levels[numbers[0]]
+    if level > min(levels.values()):
+        return Inputs(ports, single=True, is_timed=level in timed, tells=max(timed, default=0) > level)
+    first = frozenset(number for number, topic in enumerate(plan.topics, 1) if topic in plan.everywhere)
+    return Inputs(
+        ports, len(plan.topics) == 1, first, tuple(plan.topics), tasks, bool(timed), tells=max(timed, default=0) > level
+    )
 
 
 def _without_dropped(plan: Plan, frame: DataFrame, numbers: list[int], level: int) -> DataFrame:
@@ -69,6 +94,18 @@ def _without_dropped(plan: Plan, frame: DataFrame, numbers: list[int], level: in
         for number in numbers
     ]
     return frame.observe(f"{SKIPPED} {level}", *counts).where(frame["port"] != DROPPED)
+
+
+def _with_sources(frame: DataFrame) -> DataFrame:
+    """Put what the headers of a result say of the record that it was made of into a column of its own."""
+    headers, is_result = frame["headers"], frame["port"] >= RESULTS
+    own = F.when(F.size(headers) > CARRIED, F.slice(headers, CARRIED + 1, F.size(headers) - CARRIED))
+    carried = F.when(is_result, headers).alias(SOURCE)
+    return frame.select(
+        *(frame[name] for name in frame.columns if name != "headers"),
+        F.when(is_result, own).otherwise(headers).alias("headers"),
+        carried,
+    )
 
 
 def _routed(

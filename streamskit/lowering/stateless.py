@@ -1,8 +1,7 @@
 """Operators without state: each is a function from a record's Columns to a record's Columns."""
 
 from dataclasses import replace
-from functools import reduce, singledispatch
-from operator import or_
+from functools import singledispatch
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
@@ -57,11 +56,8 @@ def _(node: RepartitionFilter, record: Record, parent: Node) -> Record:
 @transform.register
 def _(node: BranchChild, record: Record, parent: Node) -> Record:
     asked = node.predicates if node.index < 0 else node.predicates[: node.index + 1]
-    answers = [F.coalesce(record.call(node, predicate, parent), F.lit(False)) for predicate in asked]
-    if node.index < 0:
-        return record.where(~reduce(or_, answers)) if answers else record
-    *earlier, this = answers
-    return record.where(~reduce(or_, earlier) & this if earlier else this)
+    chosen = columns.first_true(asked, record.dressed(parent), f"{node.name} at {node.written_at}")
+    return record.where(chosen == node.index)
 
 
 @transform.register
@@ -118,7 +114,7 @@ def _(node: TableFilter, record: Record, parent: Node) -> Record:
 @transform.register
 def _(node: TableMapValues, record: Record, parent: Node) -> Record:
     def mapped(value: Datum) -> Datum:
-        return Datum(F.when(value.typed.isNotNull(), record.call(node, node.mapper, parent, value.typed)))
+        return Datum(record.call(node, node.mapper, parent, value.typed))
 
     return replace(record, value=mapped(record.value), old=mapped(record.old) if record.old else None)
 
@@ -141,7 +137,8 @@ def key_and_value(
     node: Map | TableSelect, record: Record, parent: Node, value: Column | None = None
 ) -> tuple[Column, Column]:
     """Return the new key and value that a learner's function makes of a record, or of its key and another value."""
-    return columns.pair(node.mapper, record.dressed(parent, value), f"{node.name} at {node.written_at}")
+    given = None if value is None else value.isNotNull()
+    return columns.pair(node.mapper, record.dressed(parent, value), f"{node.name} at {node.written_at}", given)
 
 
 def _holds(answer: Column, negated: bool) -> Column:

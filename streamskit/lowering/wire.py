@@ -1,9 +1,11 @@
 """The rows that travel between the operators of a query: which way they go, and bytes."""
 
+from typing import Any
+
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from streamskit.lowering.records import HEADERS
+from streamskit.lowering import records
 
 FIELDS = {
     "port": "int",  # which operator input this is for, or which operator's result it is
@@ -14,11 +16,17 @@ FIELDS = {
     "other": "binary",
     "other_old": "binary",
     "timestamp": "bigint",
-    "headers": HEADERS,
+    "headers": records.HEADERS,
 }
 
 ORDER = {"task": "int", "origin": "int", "position": "bigint", "step": "int"}
 """Where a row came from: its task, the topic, the offset, and its number among the rows made of one record."""
+
+NAMES = [*FIELDS, *ORDER]
+Row = tuple[Any, ...]
+"""A row as Python sees it, its values in the order of `NAMES`."""
+
+PORT, TOPIC, KEY, VALUE, OLD, OTHER, OTHER_OLD, TIMESTAMP, HEADERS, TASK, ORIGIN, POSITION, STEP = range(len(NAMES))
 
 SCHEMA = ", ".join(f"{name} {kind}" for name, kind in (FIELDS | ORDER).items())
 
@@ -34,8 +42,14 @@ DROPPED = -1
 CLOCK = -2
 """The port of a row that moves the wall clock of a test driver."""
 
+BEGIN = -4
+"""The port of a row that says where the rows after it come from: in `topic`, and partition and offset in `other`."""
+
 FINISHED = -3
 """The port of a row that is a record to write to its topic."""
+
+TO_OWN_PARTITION = b"own partition"
+"""Stands in `other` of a finished row that goes to the partition with the number of its task, whatever its key."""
 
 SEQUENCE = -1
 """The origin of rows that an operator made: their position is their order."""

@@ -1,6 +1,7 @@
-"""A topology, running: `KafkaStreams` and its states."""
+"""A topology, running: `KafkaStreams`, its states, and what becomes of a query that fails."""
 
 from streamskit.runtime.states import State
 from streamskit.runtime.streams import KafkaStreams
+from streamskit.runtime.uncaught import MaxFailures, UncaughtExceptionResponse
 
-__all__ = ["KafkaStreams", "State"]
+__all__ = ["KafkaStreams", "MaxFailures", "State", "UncaughtExceptionResponse"]

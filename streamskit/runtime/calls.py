@@ -5,69 +5,67 @@ of such a step travel on a topic, and a thread here calls the function for each.
 """
 
 import threading
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
-from kafka import KafkaConsumer, TopicPartition
+from kafka import TopicPartition
 
+from streamskit.broker.following import Offsets, TopicFollower
+from streamskit.errors import StreamsError
 from streamskit.topology import SideEffect
 
 
 class Calls:
-    """Calls functions for the records of their topics, in a thread of its own, from now on."""
+    """Calls functions for the records of their topics, in a thread of its own, from now on.
+
+    Args:
+        bootstrap_servers: the broker's address.
+        nodes: for each topic the step whose function to call.
+        failed: called with the step and its exception; returns whether to call the function again for that record.
+        lost: called with the reason when the topics cannot be read any more.
+    """
 
     def __init__(
-        self, bootstrap_servers: str, nodes: dict[str, SideEffect], failed: Callable[[SideEffect, Exception], None]
+        self,
+        bootstrap_servers: str,
+        nodes: Mapping[str, SideEffect],
+        failed: Callable[[SideEffect, Exception], bool],
+        lost: Callable[[StreamsError], None],
     ) -> None:
-        self._bootstrap_servers, self._nodes, self._failed = bootstrap_servers, nodes, failed
-        self._positions: dict[TopicPartition, int] = {}
-        self._moved = threading.Condition()
+        self._nodes, self._failed = nodes, failed
         self._stopping = threading.Event()
-        self._ready = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="streamskit-calls", daemon=True)
+        self._follower = TopicFollower(
+            bootstrap_servers, nodes, self._take, "The calls of functions", from_now=True, failed=lost
+        )
 
     def start(self) -> None:
         """Begin with the records that come from now on."""
-        if self._nodes:
-            self._thread.start()
-            self._ready.wait(30)
+        self._follower.start()
 
     def stop(self) -> None:
         """Stop calling."""
         self._stopping.set()
-        if self._thread.is_alive() and self._thread is not threading.current_thread():
-            self._thread.join(10)
+        self._follower.stop()
 
-    def wait_for(self, offsets: dict[TopicPartition, int], deadline: float) -> None:
-        """Wait until the functions were called for all records before the given offsets, or the deadline."""
-        with self._moved:
-            while any(self._positions.get(partition, 0) < offset for partition, offset in offsets.items()):
-                if not self._thread.is_alive() or time.monotonic() > deadline:
-                    return
-                self._moved.wait(0.1)
+    def wait_for(self, offsets: Offsets, deadline: float, check: Callable[[], None] = lambda: None) -> None:
+        """Wait until the functions were called for all records before the given offsets.
 
-    def _run(self) -> None:
-        consumer = KafkaConsumer(bootstrap_servers=self._bootstrap_servers, enable_auto_commit=False)
+        Raises:
+            StreamsError: they were not by the deadline, or reading has failed.
+        """
+        self._follower.wait_for(offsets, deadline, check)
+
+    def _take(self, partition: TopicPartition, records: list[Any]) -> None:
+        for record in records:
+            while not self._stopping.is_set() and not self._call(self._nodes[partition.topic], record):
+                pass
+
+    def _call(self, node: SideEffect, record: Any) -> bool:
+        """Call the function for a record, and return whether that is done."""
         try:
-            partitions = [TopicPartition(topic, 0) for topic in self._nodes]
-            consumer.assign(partitions)
-            consumer.seek_to_end(*partitions)
-            self._positions = {partition: consumer.position(partition) for partition in partitions}
-            self._ready.set()
-            while not self._stopping.is_set():
-                for partition, records in consumer.poll(timeout_ms=100).items():
-                    node = self._nodes[partition.topic]
-                    for record in records:
-                        self._call(node, record.key, record.value)
-                    with self._moved:
-                        self._positions[partition] = consumer.position(partition)
-                        self._moved.notify_all()
-        finally:
-            consumer.close()
-
-    def _call(self, node: SideEffect, key: bytes | None, value: bytes | None) -> None:
-        try:
-            node.action(node.key.deserialize(key), node.value.deserialize(value))
+            node.action(node.key.deserialize(record.key), node.value.deserialize(record.value))
         except Exception as failure:
-            self._failed(node, failure)
-            self._stopping.set()
+            if not self._failed(node, failure):
+                self.stop()
+            return False
+        return True

@@ -6,6 +6,7 @@ from pyspark.sql.streaming import StreamingQuery
 
 from streamskit import tasks
 from streamskit.lowering import Plan
+from streamskit.topology import Sink, Source
 
 WIDTH = 120
 
@@ -35,6 +36,10 @@ def in_words(plan: Plan) -> str:
     columns = [node.name for node in plan.nodes if node.functions and node.name not in inside]
     if columns:
         lines.append(f"  {', '.join(columns)}: Spark Columns, compiled by Catalyst")
+    for node in plan.nodes:
+        if isinstance(node, Source | Sink):
+            lines += [f"  {node.name}: {serde} runs in Python, on Arrow batches of records"
+                      for serde in dict.fromkeys((node.key, node.value)) if serde.runs_in_python]  # fmt: skip
     return "\n".join(lines)
 
 
@@ -53,7 +58,7 @@ WHY = {
     "SessionFold": "Spark has no sessions in update mode, and no deletions of those that grow together",
     "WindowFold": "its windows or functions are not Spark's",
     "Suppress": "Spark would hold back what the store has to show",
-    "RunProcessor": "a processor is a class of Python",
+    "RunProcessors": "a processor is a class of Python",
     "PartitionTime": "a record may need the time of those before it",
 }
 

@@ -10,11 +10,16 @@ from pyspark.errors import PySparkException
 
 from streamskit.draft import file_label
 from streamskit.errors import StreamsError
+from streamskit.handlers import fails
 from streamskit.lowering import Plan
 from streamskit.runtime.tracebacks import Line, PythonError, python_error
-from streamskit.serdes import JsonSerde
 from streamskit.tasks.blame import Blame
 from streamskit.topology import Node, SideEffect
+
+UNHANDLED = (
+    " The processing handler cannot take single records out of a Column that calls Python (F.udf): do that work in a "
+    "Processor, with process()."
+)
 
 
 def explain(failure: Exception, plan: Plan) -> StreamsError:
@@ -25,9 +30,11 @@ def explain(failure: Exception, plan: Plan) -> StreamsError:
         plan: what the query runs.
     """
     text = str(failure)
-    if "MALFORMED_RECORD_IN_PARSING" in text:
-        return _unreadable(plan, text)
-    if (error := python_error(text)) is not None:
+    error = python_error(text)
+    is_blamed = error is not None and error.blame is not None
+    if not is_blamed and (refusal := _unreadable(plan, text) or _unwritable(plan, text)) is not None:
+        return refusal
+    if error is not None:
         return _python_failure(error, plan)
     topic = next((sink for sink in plan.sinks if _is_named(plan.topic(sink), text)), None)
     if topic is not None and re.search(r"RecordTooLarge|UnknownTopic|not present in metadata", text):
@@ -60,20 +67,21 @@ def _python_failure(error: PythonError, plan: Plan) -> StreamsError:
         held = [node for node in plan.nodes for function in node.functions for line in error.lines
                 if _holds(function, line.filename, line.number)]  # fmt: skip
         places = " or ".join(map(_place, dict.fromkeys(held))) or _whole(plan)
-        return StreamsError(f"{places} failed on a record{_at(error.lines)}: {error}")
+        advice = "" if fails(plan.options.handlers.processing) else UNHANDLED
+        return StreamsError(f"{places} failed on a record{_at(error.lines)}: {error}{advice}")
     place = _place(_node_of(blame, plan))
     if error.kind == StreamsError.__name__:
         return StreamsError(f"{place}: {error.message.removeprefix(f'{blame.operator}: ')}")
-    said = str(error).rstrip(".")
+    said = error.message if error.message.startswith(f"{blame.serde} cannot") else f"{error}."
     if blame.verb == "write":
         return StreamsError(
-            f"{place}: its function returned {blame.value}, which {blame.serde} cannot write ({said}). Return what the "
+            f"{place}: its function returned {blame.value}, which {blame.serde} cannot write. {said} Return what the "
             "serde is for, or name one that fits."
         )
     if blame.verb == "read":
         return StreamsError(
-            f"{place}: a record or the state from before holds {blame.value}, which {blame.serde} cannot read ({said})."
-            " Mend the producer, or read with the serde it was written with."
+            f"{place}: a record or the state from before holds {blame.value}, which {blame.serde} cannot read. {said} "
+            "Mend the producer, or read with the serde it was written with."
         )
     return StreamsError(f"{place} failed on a record{_at(error.lines)}: {error}")
 
@@ -83,21 +91,41 @@ def _node_of(blame: Blame, plan: Plan) -> Node:
     for node in plan.nodes:
         if getattr(node, "group", "") == blame.operator and getattr(node, "side", -1) == blame.side:
             return node
-    return next(slot.node for slot in plan.slots if slot.operator.name == blame.operator)
+    # Of processors that run together, each is blamed by its own name.
+    runs = (slot.node for slot in plan.slots if slot.operator.name == blame.operator)
+    return plan.topology.nodes.get(blame.operator) or next(runs)
 
 
-def _unreadable(plan: Plan, text: str) -> StreamsError:
-    as_json = [entry for entry in plan.entries if isinstance(entry.node.value, JsonSerde)]
-    read = as_json or plan.entries
-    shown = re.search(r"record parsing: (.*?)\.?\n", text)
-    record = f" The fields that could be read: {shown.group(1)}." if shown else ""
-    places = " or ".join(_place(entry.node) for entry in read)
-    topics = " or ".join(repr(topic) for entry in read for topic in entry.topics)
-    serdes = " or ".join(dict.fromkeys(str(entry.node.value) for entry in read))
-    return StreamsError(
-        f"{places}: a record of topic {topics} is not what its serde reads ({serdes}).{record} "
-        "Mend the producer, or read with the serde it was written with."
-    )
+def _unreadable(plan: Plan, text: str) -> StreamsError | None:
+    """Tell of a record that a source's serde could not read, if that is what the text says."""
+    for entry in plan.entries:
+        for serde in (entry.node.key, entry.node.value):
+            if (said := _sentence(f"{serde} cannot read ", text)) is not None:
+                topics = " or ".join(repr(topic) for topic in entry.topics)
+                return StreamsError(
+                    f"{_place(entry.node)}: a record of topic {topics} is not what its serde reads. {said} Mend the "
+                    "producer, read with the serde it was written with, or go on without such records: "
+                    "deserialization_handler=LogAndContinue('a-dead-letter-topic')."
+                )
+    return None
+
+
+def _unwritable(plan: Plan, text: str) -> StreamsError | None:
+    """Tell of a record that a sink's serde could not write, if that is what the text says."""
+    for node in plan.nodes:
+        for serde in (node.key, node.value):
+            if (said := _sentence(f"{serde} cannot write ", text)) is not None:
+                return StreamsError(
+                    f"{_place(node)}: a record is not what its serde writes. {said} Give a serde that fits, or go on "
+                    "without such records: production_handler=LogAndContinue('a-dead-letter-topic')."
+                )
+    return None
+
+
+def _sentence(begin: str, text: str) -> str | None:
+    """Return the sentence that begins so among the errors in a text; Spark's plan, too, may hold its first words."""
+    found = re.search(rf"(?:Error|Exception|EXCEPTION\]):? ({re.escape(begin)}[^\n]*)", text)
+    return found.group(1).split(" SQLSTATE")[0].strip() if found else None
 
 
 def _nodes_of(failure: Exception, plan: Plan) -> tuple[list[Node], str]:

@@ -1,5 +1,6 @@
 """Spark's Kafka source and sink, with the settings that make them behave as Kafka Streams' consumer and producer."""
 
+import threading
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,6 +18,23 @@ SETTINGS = {
     "spark.sql.streaming.noDataMicroBatches.enabled": "false",
 }
 
+CONSUMER = {
+    # A request that waits for a broker which is away keeps its query from being stopped: let it wait 10 s, not 60.
+    "kafka.request.timeout.ms": "10000",
+    "kafka.default.api.timeout.ms": "10000",
+    "fetchOffset.numRetries": "6",
+    "fetchOffset.retryIntervalMs": "1000",
+}
+"""Settings of the source. It bridges an outage of a minute; a longer one restarts the query."""
+
+PRODUCER = {
+    # Spark flushes at the end of each task: a little waiting makes few large requests of many.
+    "kafka.linger.ms": "20",
+    "kafka.batch.size": "131072",
+}
+"""Settings of the sink. It bridges an outage of two minutes, Kafka's own `delivery.timeout.ms`."""
+
+_starting = threading.Lock()  # a query takes its settings from the session that all share
 
 MOST_FOR_TASKS = 500_000
 """How many records a micro-batch with task operators takes at most when nothing else is said."""
@@ -39,6 +57,7 @@ class KafkaTopics:
             .option("subscribe", ",".join(topics))
             .option("startingOffsets", "earliest")
             .option("includeHeaders", "true")
+            .options(**CONSUMER)
         )
         if most is not None:
             reader = reader.option("maxOffsetsPerTrigger", most)
@@ -58,7 +77,7 @@ class KafkaTopics:
         tasks = plan.tasks(self.partitions)
         # A task operator sorts the records of several topics in memory.
         most = self.max_records_per_batch or (MOST_FOR_TASKS if plan.slots else None)
-        with settings(self.spark, SETTINGS | {"spark.sql.shuffle.partitions": str(tasks)}):
+        with _starting, settings(self.spark, SETTINGS | {"spark.sql.shuffle.partitions": str(tasks)}):
             return (
                 outputs(plan, lambda topics: self.read(topics, most), tasks)
                 .writeStream.format("kafka")
@@ -67,11 +86,10 @@ class KafkaTopics:
                 .option("checkpointLocation", str(checkpoint))
                 .option("kafka.bootstrap.servers", self.bootstrap_servers)
                 .option("includeHeaders", "true")
+                .option("kafka.max.request.size", str(plan.options.handlers.max_request_size))
                 .option("kafka.interceptor.classes", STAMP)
                 .option("kafka.streamskit.windowed.topics", windowed)
-                # Spark flushes at the end of each task: a little waiting makes few large requests of many.
-                .option("kafka.linger.ms", "20")
-                .option("kafka.batch.size", "131072")
+                .options(**PRODUCER)
                 .trigger(processingTime=f"{commit_interval} milliseconds")
                 .start()
             )

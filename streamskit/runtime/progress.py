@@ -1,6 +1,7 @@
 """How far a Spark query has come in its topics."""
 
 import json
+import logging
 import threading
 from collections import Counter
 from dataclasses import dataclass
@@ -10,7 +11,10 @@ from pyspark.sql.streaming import StreamingQuery
 from pyspark.sql.streaming.listener import StreamingQueryProgress
 
 from streamskit.lowering import Plan
-from streamskit.lowering.aggregation import SKIPPED
+from streamskit.lowering.aggregation import SAID, SKIPPED
+from streamskit.lowering.clock import is_clock
+
+logger = logging.getLogger("streamskit")
 
 
 def dropped(progress: StreamingQueryProgress, plan: Plan) -> Counter[str]:
@@ -25,6 +29,15 @@ def dropped(progress: StreamingQueryProgress, plan: Plan) -> Counter[str]:
     if plan.native is not None:
         counts[plan.native.name] += sum(operator.numRowsDroppedByWatermark for operator in progress.stateOperators)
     return +counts
+
+
+def quotes(progress: StreamingQueryProgress) -> dict[str, str]:
+    """Return what each node said of one of the records that it failed on in a batch."""
+    said: dict[str, str] = {}
+    for name, row in progress.observedMetrics.items():
+        if name.startswith(SAID):
+            said |= {node: quote for node, quote in row.asDict().items() if quote}
+    return said
 
 
 def batches_after(query: StreamingQuery, batch: int) -> list[StreamingQueryProgress]:
@@ -49,15 +62,27 @@ class Metrics:
         self.processed = 0
         self.batches = 0
 
+    def follow(self, query: StreamingQuery) -> None:
+        """Go on with another query that runs the same plan on the same checkpoint: its batches count on."""
+        self.update()
+        with self._counting:
+            self._query = query
+
     def update(self) -> "Metrics":
         """Take in what was reported since the last time."""
         with self._counting:
             for progress in batches_after(self._query, self._batch):
                 if progress.batchId > self._batch:
                     self.batches += 1
-                    self.processed += progress.numInputRows
+                    self.processed += sum(source.numInputRows for source in progress.sources if not is_clock(source))
                 self._batch = max(self._batch, progress.batchId)
-                self.dropped.update(dropped(progress, self._plan))
+                lost = dropped(progress, self._plan)
+                self.dropped.update(lost)
+                for node, quote in quotes(progress).items():
+                    count = "1 record" if lost[node] == 1 else f"{lost[node]} records"
+                    logger.warning(
+                        "'%s': %s went on without %s, such as %s", self._plan.application_id, node, count, quote
+                    )
         return self
 
 
@@ -73,7 +98,8 @@ class Progress:
         last = query.lastProgress
         offsets: dict[str, dict[int, int]] = {}
         for source in last.sources if last else ():
-            for topic, partitions in (json.loads(source.endOffset or "{}") or {}).items():
+            end = json.loads(source.endOffset or "{}")
+            for topic, partitions in end.items() if isinstance(end, dict) else ():  # the wall clock has none
                 offsets.setdefault(topic, {}).update({int(number): offset for number, offset in partitions.items()})
         return cls(offsets)
 

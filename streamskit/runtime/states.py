@@ -2,7 +2,7 @@
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from enum import Enum
 
 logger = logging.getLogger("streamskit")
@@ -19,6 +19,9 @@ class State(Enum):
     PENDING_ERROR = "pending error"
     ERROR = "error"
 
+
+ENDING = (State.PENDING_ERROR, State.PENDING_SHUTDOWN)
+"""The states of an application that is about to stop."""
 
 ALLOWED = {
     State.CREATED: {State.REBALANCING, State.NOT_RUNNING, State.PENDING_SHUTDOWN},
@@ -39,7 +42,8 @@ class StateMachine:
     def __init__(self) -> None:
         self.state = State.CREATED
         self._listeners: list[Listener] = []
-        self._moving = threading.RLock()
+        self._moving = threading.Condition()
+        self._held_by: set[str] = set()
 
     def add_listener(self, listener: Listener) -> None:
         """Call `listener(new, old)` at each move from now on."""
@@ -48,10 +52,45 @@ class StateMachine:
     def move(self, new: State) -> bool:
         """Go to `new` and return True, or stay and return False where that move makes no sense."""
         with self._moving:
-            old = self.state
-            if new not in ALLOWED[old]:
-                return False
-            self.state = new
+            old = self._change(new)
+        return self._told(new, old)
+
+    def hold(self, reason: str) -> bool:
+        """Be REBALANCING until this reason and all others are released; return whether that was a move."""
+        with self._moving:
+            self._held_by.add(reason)
+            old = self._change(State.REBALANCING)
+        return self._told(State.REBALANCING, old)
+
+    def release(self, reason: str) -> None:
+        """Forget a reason to be REBALANCING; without any left, go to RUNNING."""
+        with self._moving:
+            self._held_by.discard(reason)
+            old = None if self._held_by else self._change(State.RUNNING)
+        self._told(State.RUNNING, old)
+
+    def is_held(self, reason: str) -> bool:
+        """Return whether this is a reason to be REBALANCING now."""
+        return reason in self._held_by
+
+    def await_none_of(self, states: Container[State], seconds: float) -> bool:
+        """Wait until the state is none of these, and return whether that came in time."""
+        with self._moving:
+            return self._moving.wait_for(lambda: self.state not in states, seconds)
+
+    def _change(self, new: State) -> State | None:
+        """Go to `new` and return the state before it, or stay and return None."""
+        old = self.state
+        if new not in ALLOWED[old]:
+            return None
+        self.state = new
+        self._moving.notify_all()
+        return old
+
+    def _told(self, new: State, old: State | None) -> bool:
+        """Tell the listeners of a move, if there was one."""
+        if old is None:
+            return False
         for listener in self._listeners:
             try:
                 listener(new, old)

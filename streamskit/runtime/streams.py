@@ -2,19 +2,17 @@
 
 import logging
 import shutil
-import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ClassVar
 
 import pandas as pd
-from filelock import FileLock, Timeout
-from kafka import TopicPartition
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
+from streamskit import handlers
 from streamskit.broker import ExternalBroker
 from streamskit.durations import Duration, to_milliseconds
 from streamskit.environment.paths import state_dir as project_state_dir
@@ -22,16 +20,24 @@ from streamskit.environment.session import spark_session
 from streamskit.errors import InvalidStateStoreError, StreamsError
 from streamskit.interactive import Replica, local_store
 from streamskit.lowering import Options, Plan, is_readable, plan
+from streamskit.runtime import roles
 from streamskit.runtime.calls import Calls
+from streamskit.runtime.catching_up import CatchingUp
 from streamskit.runtime.explanation import in_words, spark_plan
-from streamskit.runtime.failures import explain, explain_call
+from streamskit.runtime.failures import explain
 from streamskit.runtime.kafka import KafkaTopics
-from streamskit.runtime.progress import Metrics, Progress
-from streamskit.runtime.states import Listener, State, StateMachine
+from streamskit.runtime.lock import ApplicationLock
+from streamskit.runtime.query import RunningQuery
+from streamskit.runtime.states import ENDING, Listener, State, StateMachine
+from streamskit.runtime.supervisor import STARTING, Supervisor
 from streamskit.runtime.topics import Topics
-from streamskit.topology import GlobalTableSource, Node, SideEffect, Source, Topology
+from streamskit.runtime.uncaught import Handler, check_handler
+from streamskit.topology import Topology
 
 logger = logging.getLogger("streamskit")
+
+FILL_SECONDS = 600.0
+"""How long start() waits for the stores to be filled from their changelogs."""
 
 
 class KafkaStreams:
@@ -51,6 +57,14 @@ class KafkaStreams:
             do in any case; the commit interval is how long that folds.
         emit_interval: how often unmatched results of outer joins and final results of windows are looked for, a
             duration of wall-clock time; 0 for at every record.
+        task_timeout: for how long the broker may be away, a duration. The queries wait for it that long and lose
+            nothing; the state is REBALANCING meanwhile. Mirrors `task.timeout.ms`.
+        uncaught_exception_handler: says what to do when a query fails: see `set_uncaught_exception_handler`.
+        deserialization_handler: decides about records that cannot be read: `LogAndFail()` unless another is given,
+            such as `LogAndContinue("a-dead-letter-topic")`.
+        processing_handler: likewise about records that a step fails on.
+        production_handler: likewise about records that cannot be written.
+        max_request_size: the most bytes of one record to write, as the producer's `max.request.size`.
 
     >>> streams = KafkaStreams(topology, application_id="trades-app", bootstrap_servers=broker.bootstrap_servers)
     >>> streams.start()
@@ -73,6 +87,12 @@ class KafkaStreams:
         max_records_per_batch: int | None = None,
         statestore_cache_max_bytes: int = 10 * 1024 * 1024,
         emit_interval: Duration = 0,
+        task_timeout: Duration = "5 minutes",
+        uncaught_exception_handler: Handler | None = None,
+        deserialization_handler: handlers.Handler | None = None,
+        processing_handler: handlers.Handler | None = None,
+        production_handler: handlers.Handler | None = None,
+        max_request_size: int = 1024 * 1024,
     ) -> None:
         self.topology = topology
         self.application_id = application_id
@@ -81,24 +101,33 @@ class KafkaStreams:
         self._folder = Path(state_dir or project_state_dir() / "applications") / application_id
         self._commit_interval = to_milliseconds(commit_interval, "commit_interval")
         self._max_records = max_records_per_batch
-        options = Options(statestore_cache_max_bytes > 0, to_milliseconds(emit_interval, "emit_interval"))
+        options = Options(
+            statestore_cache_max_bytes > 0,
+            to_milliseconds(emit_interval, "emit_interval"),
+            handlers=handlers.Handlers.of(
+                deserialization_handler, processing_handler, production_handler, max_request_size
+            ),
+            bootstrap_servers=bootstrap_servers,
+        )
         self._plans = plan(topology, application_id, options)
         self._topics = Topics(application_id, self._plans)
-        self._queries: list[tuple[Plan, StreamingQuery]] = []
-        self._metrics: list[Metrics] = []
+        self._states = StateMachine()
+        patience = to_milliseconds(task_timeout, "task_timeout")
         self._stores = {store.name: local_store(store) for store in topology.stores.values() if is_readable(store)}
         self._changelogs = {
-            plan_.changelog(store): self._stores[store.name] for plan_ in self._plans for store in plan_.stores
+            topic: [self._stores[store] for store in stores]
+            for topic, stores in roles.filled_stores(topology, self._plans).items()
         }
-        for node in topology.nodes.values():
-            if isinstance(node, GlobalTableSource) and node.store is not None and is_readable(node.store):
-                self._changelogs |= dict.fromkeys(_topics_of(topology[node.parents[0]]), self._stores[node.store.name])
         self._replica = Replica(bootstrap_servers, self._changelogs)
-        nodes = {plan_.calls_topic(node): node for plan_ in self._plans for node in plan_.side_effects}
-        self._calls = Calls(bootstrap_servers, nodes, self._call_failed)
-        self._states = StateMachine()
-        self._lock = FileLock(str(self._folder) + ".lock")
-        self._failure: StreamsError | None = None
+        self._supervisor = Supervisor(
+            application_id, self._states, bootstrap_servers, patience, self._replica.say_stopped
+        )
+        self._calls = Calls(
+            bootstrap_servers, roles.calls(self._plans), self._supervisor.call_failed, self._supervisor.fail
+        )
+        self._lock = ApplicationLock(application_id, self._folder)
+        if uncaught_exception_handler is not None:
+            self.set_uncaught_exception_handler(uncaught_exception_handler)
 
     def __repr__(self) -> str:
         return f"<KafkaStreams '{self.application_id}': {self.state.name}>"
@@ -119,27 +148,49 @@ class KafkaStreams:
         """Call `listener(new, old)` whenever the state changes. Mirrors `KafkaStreams#setStateListener`."""
         self._states.add_listener(listener)
 
+    def set_uncaught_exception_handler(self, handler: Handler) -> None:
+        """Let a function say what to do when a query fails; without one, all queries stop and the state is ERROR.
+
+        Args:
+            handler: takes the error, which names the node and what went wrong, and returns an
+                `UncaughtExceptionResponse`: REPLACE_THREAD, SHUTDOWN_CLIENT or SHUTDOWN_APPLICATION. It is called for
+                each failure, one at a time, in a thread of the application's.
+
+        Raises:
+            StreamsError: it is no function, or the application has started.
+
+        >>> streams.set_uncaught_exception_handler(lambda failure: UncaughtExceptionResponse.REPLACE_THREAD)
+        >>> streams.set_uncaught_exception_handler(MaxFailures(3, "1 minute"))
+
+        Mirrors `KafkaStreams#setUncaughtExceptionHandler`.
+        """
+        check_handler(handler)
+        if self.state is not State.CREATED:
+            raise StreamsError(
+                f"'{self.application_id}' is {self.state.name}: set its uncaught exception handler before start()."
+            )
+        self._supervisor.handler = handler
+
     def start(self) -> None:
         """Create the internal topics, start the queries and begin to fill the stores.
 
         Raises:
             StreamsError: a topic is missing, the application runs already, or a query does not start.
         """
-        if self.state is not State.CREATED or not self._states.move(State.REBALANCING):
+        if self.state is not State.CREATED or not self._states.hold(STARTING):
             raise StreamsError(
                 f"'{self.application_id}' is {self.state.name} and cannot start (again): make a new KafkaStreams."
             )
         try:
-            self._take_lock()
+            self._lock.take(self.running)
             self.running[self.application_id] = self
             self._start()
         except BaseException as failure:
-            self._stop_failed(
-                failure if isinstance(failure, StreamsError) else StreamsError(f"Could not start: {failure}")
-            )
+            why = failure if isinstance(failure, StreamsError) else StreamsError(f"Could not start: {failure}")
+            self._supervisor.fail(why, loudly=False)
             self.close()
             raise
-        self._states.move(State.RUNNING)
+        self._states.release(STARTING)
 
     def close(self, timeout: Duration = "30 seconds") -> bool:
         """Stop the queries and the filling of the stores, and return whether that met the timeout.
@@ -149,18 +200,18 @@ class KafkaStreams:
 
         Mirrors `KafkaStreams#close`.
         """
-        began = time.monotonic()
+        began, most = time.monotonic(), to_milliseconds(timeout, "timeout") / 1000
         if self.state is State.CREATED:
             return self._states.move(State.NOT_RUNNING)
+        self._states.await_none_of(ENDING, most)  # a failure may be stopping it at this moment
         if not self._states.move(State.PENDING_SHUTDOWN):
-            return True
-        for _, query in self._queries:
-            query.stop()
+            return self.state is State.NOT_RUNNING
+        in_time = self._supervisor.stop(most)
         self._replica.stop()
         self._calls.stop()
         self._release_lock()
         self._states.move(State.NOT_RUNNING)
-        return time.monotonic() - began < to_milliseconds(timeout, "timeout") / 1000
+        return in_time and time.monotonic() - began < most
 
     def clean_up(self) -> None:
         """Forget everything: checkpoints, state and changelogs. The next start reads its topics from the beginning.
@@ -172,51 +223,33 @@ class KafkaStreams:
         """
         if self.state not in (State.CREATED, State.NOT_RUNNING):
             raise StreamsError(f"'{self.application_id}' is {self.state.name}: close() it before clean_up().")
-        self._take_lock()
+        self._lock.take(self.running)
         try:
             self._forget()
         finally:
             self._release_lock()
 
-    def _forget(self) -> None:
-        shutil.rmtree(self._folder, ignore_errors=True)
-        if self._topics.internal:
-            self._brokers.delete_topics(*self._topics.internal, missing_ok=True)
-
     def await_processed(self, timeout: Duration = "60 seconds") -> None:
         """Wait until all that is in the source topics now is processed, and its outputs and store updates can be seen.
+
+        While the broker is away, or a failed query is about to run again, this goes on waiting.
 
         Args:
             timeout: how long to wait at most.
 
         Raises:
-            StreamsError: a query failed, or it took too long.
+            StreamsError: a query failed for good, or it took too long.
         """
         deadline = time.monotonic() + to_milliseconds(timeout, "timeout") / 1000
-        self._check_running("await_processed")
-        waited = True
-        while waited:  # one query's output may be another's input: go round until there is nothing to wait for
-            waited = False
-            for plan_, query in self._queries:
-                waited |= not self._has_caught_up(plan_, query, deadline)
-        self._replica.wait_for(self._ends(self._changelogs), deadline)
-        self._calls.wait_for(self._ends(self._topics.calls), deadline)
-        self._raise_failure()
-
-    def _has_caught_up(self, plan_: Plan, query: StreamingQuery, deadline: float) -> bool:
-        """Wait until a query has processed what is in its topics now, and return whether it had before."""
-        wanted = {topic: self._brokers.end_offsets(topic) for topic in plan_.topics}
-        if Progress.of(query).has_reached(wanted):
-            return True
-        while not (progress := Progress.of(query)).has_reached(wanted):
-            self._raise_failure()
-            if time.monotonic() > deadline:
-                raise StreamsError(
-                    f"Sub-topology {plan_.name} is not done in time: {progress.lag(wanted)} records are left. Give "
-                    "await_processed() a longer timeout."
-                )
-            time.sleep(0.02)
-        return False
+        self._supervisor.raise_failure()
+        if self.state not in (State.RUNNING, State.REBALANCING):
+            raise StreamsError(
+                f"await_processed() needs a running application; '{self.application_id}' is {self.state.name}."
+            )
+        waiting = self._catching_up(deadline)
+        waiting.queries()
+        waiting.followers(self._replica, self._changelogs, self._calls, self._topics.calls)
+        self._supervisor.raise_failure()
 
     def store(self, name: str) -> Any:
         """Return a local, read-only view of a store, to be queried by key or whole.
@@ -232,28 +265,29 @@ class KafkaStreams:
                 f"There is no store '{name}' to query in '{self.application_id}'; "
                 + (f"its stores are: {known}." if known else "name one with materialized='a-name'.")
             )
-        if self.state in (State.CREATED, State.REBALANCING):
+        if self.state is State.CREATED or self._states.is_held(STARTING):
             raise InvalidStateStoreError(f"Store '{name}' is empty until the application runs: call start() first.")
         return self._stores[name]
 
     def queries(self) -> list[StreamingQuery]:
         """Return Spark's streaming queries, one for each sub-topology."""
-        return [query for _, query in self._queries]
+        return [query.query for query in self._supervisor.queries]
 
     def metrics(self) -> pd.DataFrame:
         """Return what each query has done: its micro-batches, its records, and how many each of its nodes dropped.
 
         One row for each node that dropped records, at least one for each query. Of late records those that Spark's own
-        operators drop count once for each window and batch, so that the number is a lower bound there.
+        operators drop count once for each window and batch, so that the number is a lower bound there. `restarts` is
+        how often the query was run again, after a failure or because the broker was away.
 
         Mirrors `KafkaStreams#metrics`, the metrics `process-total` and `dropped-records-total`.
         """
         rows = []
-        for (plan_, _), metrics in zip(self._queries, self._metrics, strict=True):
-            now = metrics.update()
+        for query in self._supervisor.queries:
+            now = query.metrics.update()
             for node, count in now.dropped.items() or [("", 0)]:
-                rows.append((plan_.name, now.batches, now.processed, node, count))
-        return pd.DataFrame(rows, columns=["query", "batches", "records", "node", "dropped"])
+                rows.append((query.plan.name, now.batches, now.processed, node, count, query.restarts))
+        return pd.DataFrame(rows, columns=["query", "batches", "records", "node", "dropped", "restarts"])
 
     def explain(self) -> str:
         """Return what runs each sub-topology: which steps are Spark's own, which Python's and why, and Spark's plan.
@@ -265,90 +299,38 @@ class KafkaStreams:
 
         Mirrors `StreamingQuery.explain`.
         """
-        if not self._queries:
+        queries = self._supervisor.queries
+        if not queries:
             raise StreamsError(f"'{self.application_id}' has no Spark query until start() is called.")
-        return "\n\n".join(f"{in_words(plan_)}\n\n{spark_plan(query)}" for plan_, query in self._queries)
+        return "\n\n".join(f"{in_words(query.plan)}\n\n{spark_plan(query.query)}" for query in queries)
 
     def _start(self) -> None:
         partitions = self._topics.prepare(self._brokers)
         spark = self._spark or spark_session()
         topics = KafkaTopics(spark, self._brokers.bootstrap_servers, partitions, self._max_records)
+        self._supervisor.broker.start()
         self._calls.start()
-        if self._stores:
-            self._replica.start()
+        self._replica.start()
         for plan_ in self._plans:
             try:
-                query = topics.start(plan_, self._folder / plan_.name, self._commit_interval)
+                self._supervisor.watch(RunningQuery(plan_, self._starter(topics, plan_)))
             except PySparkException as failure:
                 raise explain(failure, plan_) from failure
-            self._queries.append((plan_, query))
-            self._metrics.append(Metrics(query, plan_))
-            threading.Thread(target=self._watch, args=(plan_, query), name="streamskit-watch", daemon=True).start()
-        if self._stores:
-            self._replica.wait_for(self._ends(self._changelogs), time.monotonic() + 600)
+        filled = self._catching_up(time.monotonic() + FILL_SECONDS)
+        self._replica.wait_for(filled.ends(self._changelogs), filled.deadline, self._supervisor.raise_failure)
 
-    def _watch(self, plan_: Plan, query: StreamingQuery) -> None:
-        """Wait for the end of a query; if it is a failure, say so once and stop the others."""
-        metrics = next(
-            metrics for (_, each), metrics in zip(self._queries, self._metrics, strict=True) if each is query
-        )
-        try:
-            while not query.awaitTermination(1):
-                metrics.update()
-        except Exception as failure:
-            if self.state is not State.PENDING_SHUTDOWN:
-                self._stop_failed(explain(failure, plan_))
-                # Nobody may be waiting for this application, and so nobody would be told.
-                logger.error("'%s' stopped: %s", self.application_id, self._failure)
+    def _starter(self, topics: KafkaTopics, plan_: Plan) -> Callable[[], StreamingQuery]:
+        return lambda: topics.start(plan_, self._folder / plan_.name, self._commit_interval)
 
-    def _stop_failed(self, failure: StreamsError) -> None:
-        self._failure = self._failure or failure
-        for store in self._stores.values():
-            store.stopped = store.stopped or str(self._failure)
-        if not self._states.move(State.PENDING_ERROR):
-            return
-        for _, query in self._queries:
-            if query.isActive:
-                query.stop()
-        self._states.move(State.ERROR)
+    def _catching_up(self, deadline: float) -> CatchingUp:
+        return CatchingUp(self._supervisor, self._states, self._brokers, deadline)
 
-    def _raise_failure(self) -> None:
-        if self._failure is not None:
-            raise StreamsError(str(self._failure)) from self._failure
-
-    def _check_running(self, what: str) -> None:
-        self._raise_failure()
-        if self.state is not State.RUNNING:
-            raise StreamsError(f"{what}() needs a running application; '{self.application_id}' is {self.state.name}.")
-
-    def _take_lock(self) -> None:
-        self._folder.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            self._lock.acquire(timeout=0)
-        except Timeout:
-            here = self.application_id in self.running
-            close = f"KafkaStreams.running['{self.application_id}'].close()" if here else "close it where it runs"
-            raise StreamsError(
-                f"An application with the id '{self.application_id}' is running already, in "
-                f"{'this' if here else 'another'} process: {close}, or choose another application_id."
-            ) from None
+    def _forget(self) -> None:
+        shutil.rmtree(self._folder, ignore_errors=True)
+        if self._topics.internal:
+            self._brokers.delete_topics(*self._topics.internal, missing_ok=True)
 
     def _release_lock(self) -> None:
         if self.running.get(self.application_id) is self:
             del self.running[self.application_id]
         self._lock.release()
-
-    def _ends(self, topics: Iterable[str]) -> dict[TopicPartition, int]:
-        return {
-            TopicPartition(topic, partition): offset
-            for topic in topics
-            for partition, offset in self._brokers.end_offsets(topic).items()
-        }
-
-    def _call_failed(self, node: SideEffect, failure: Exception) -> None:
-        self._stop_failed(explain_call(failure, node))
-        logger.error("'%s' stopped: %s", self.application_id, self._failure)
-
-
-def _topics_of(node: Node) -> tuple[str, ...]:
-    return node.topics if isinstance(node, Source) else ()

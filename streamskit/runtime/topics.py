@@ -72,6 +72,7 @@ class Topics:
         needed = [topic for plan in self.plans for topic in plan.topics if topic not in own]
         needed += [sink.topic for plan in self.plans for sink in plan.sinks
                    if isinstance(sink.topic, str) and not sink.internal]  # fmt: skip
+        needed += [topic for plan in self.plans for topic in plan.options.handlers.dead_letter_topics]
         if missing := [topic for topic in dict.fromkeys(needed) if topic not in partitions]:
             names = ", ".join(repr(topic) for topic in missing)
             raise StreamsError(

@@ -5,8 +5,8 @@ from streamskit.tasks.foreign_key import ForeignKeyAnswer, ForeignKeyRegister, F
 from streamskit.tasks.lookup import TableLookup
 from streamskit.tasks.pages import PageStore
 from streamskit.tasks.partition_time import PartitionTime
-from streamskit.tasks.processing import RunProcessor
-from streamskit.tasks.records import OUT_OF_ORDER, STORE_ONLY, Output, Record
+from streamskit.tasks.processing import Entrance, Member, RunProcessors, Way
+from streamskit.tasks.records import NOTE, OUT_OF_ORDER, STORE_ONLY, Output, Record, Source
 from streamskit.tasks.session_store import SessionStore
 from streamskit.tasks.sessions import SessionFold
 from streamskit.tasks.stage import Operator, Stage, Task
@@ -20,23 +20,27 @@ from streamskit.tasks.window_store import WindowStore
 from streamskit.tasks.windows import WindowFold
 
 __all__ = [
+    "NOTE",
     "OUT_OF_ORDER",
     "STORE_ONLY",
     "CountFold",
+    "Entrance",
     "Fold",
     "ForeignKeyAnswer",
     "ForeignKeyRegister",
     "ForeignKeyResolve",
     "KeyValueStore",
     "LatestValue",
+    "Member",
     "Operator",
     "Output",
     "PageStore",
     "PartitionTime",
     "Record",
-    "RunProcessor",
+    "RunProcessors",
     "SessionFold",
     "SessionStore",
+    "Source",
     "Stage",
     "StreamJoin",
     "Suppress",
@@ -45,6 +49,7 @@ __all__ = [
     "TableLookup",
     "Task",
     "VersionedStore",
+    "Way",
     "WindowFold",
     "WindowStore",
 ]

@@ -25,14 +25,20 @@ class Blame:
     value: str = ""
 
 
-def blame(failure: Exception, operator: str, side: int) -> None:
-    """Note on an exception in which operator it was raised; a traceback that is printed ends with such notes."""
+def blame(failure: Exception, operator: str, side: int = 0) -> bool:
+    """Note on an exception in which operator it was raised; a traceback that is printed ends with such notes.
+
+    The first one to be blamed is the one: an operator that runs others has nothing to add. Returns whether this is it.
+    """
+    if any(note.startswith(MARK) for note in getattr(failure, "__notes__", ())):
+        return False
     found = Blame(operator, side)
     for frame, _ in walk_tb(failure.__traceback__):
         if isinstance(frame.f_locals.get("self"), Serde) and frame.f_code.co_name in ("serialize", "deserialize"):
             found = _blame_serde(frame, found)
             break
     failure.add_note(MARK + json.dumps(asdict(found)))
+    return True
 
 
 def read_blame(text: str) -> Blame | None:

@@ -24,6 +24,46 @@ class Record(NamedTuple):
     """Passed on as they are: a result carries the headers of the record that made it."""
 
 
+class Source(NamedTuple):
+    """A record of the task's topics: where it came from, its time, and, if a handler may ask for it, itself."""
+
+    topic: str | None
+    partition: int
+    offset: int
+    timestamp: int
+    key: bytes | None = None
+    value: bytes | None = None
+    headers: Any = None
+
+    def before(self, headers: Any) -> list[dict[str, Any]]:
+        """Return the headers of a result behind `CARRIED` others that say which record it was made of."""
+        itself = self.topic, self.partition, self.offset, self.timestamp, self.key, self.value
+        named = zip(Source._fields, itself, strict=False)
+        carried = [{"key": name, "value": _as_bytes(value)} for name, value in named]
+        return carried + [{"key": header["key"], "value": header["value"]} for header in listed(headers)]
+
+
+CARRIED = 6
+"""How many headers say which record a result was made of."""
+
+
+def _as_bytes(value: Any) -> bytes | None:
+    return value if value is None or isinstance(value, bytes) else str(value).encode()
+
+
+def listed(headers: Any) -> Any:
+    """Return headers, which may be none at all, as something to loop over."""
+    return () if headers is None else headers
+
+
+NOWHERE = Source(None, -1, -1, -1)
+"""The source of what no record made."""
+
+NOTE = -1
+"""The operator of an output that is finished: a dead letter, whose topic stands in `other`, or, without a topic, the
+note that a node has failed on a record."""
+
+
 class Output(NamedTuple):
     """One result of an operator; `operator` is its index in the stage."""
 

@@ -6,13 +6,15 @@ from typing import Any, NamedTuple
 from streamskit.durations import Duration, to_milliseconds
 from streamskit.environment.session import spark_session
 from streamskit.errors import StreamsError, TopologyError
+from streamskit.handlers import Handler, Handlers
 from streamskit.interactive import LocalStore, local_store
 from streamskit.lowering import Options, Plan, is_readable, plan
-from streamskit.lowering.sources import CLOCK_TOPIC
+from streamskit.lowering.clock import CLOCK_TOPIC
+from streamskit.runtime import roles
 from streamskit.runtime.failures import explain, explain_call
-from streamskit.serdes import Serde
+from streamskit.serdes import Serde, Serdes
 from streamskit.testing.memory import MemoryQuery, Raw
-from streamskit.topology import GlobalTableSource, Sink, Topology
+from streamskit.topology import Node, Sink, Topology
 
 
 class TestRecord(NamedTuple):
@@ -36,6 +38,9 @@ class TopologyTestDriver:
         cache: whether the record cache folds the updates that one input makes to one key.
         emit_interval: how often, in wall-clock time, unmatched results of outer joins and final results of windows are
             looked for; a duration, 0 for always. A running Kafka Streams application waits a second.
+        deserialization_handler: decides about records that cannot be read: `LogAndFail()` unless another is given.
+        processing_handler: likewise about those that a step fails on.
+        production_handler: likewise about those that cannot be written.
 
     >>> with TopologyTestDriver(topology) as driver:
     ...     driver.create_input_topic("orders").pipe_input("key", "value", timestamp=0)
@@ -45,11 +50,20 @@ class TopologyTestDriver:
     """
 
     def __init__(
-        self, topology: Topology, application_id: str = "test", *, cache: bool = False, emit_interval: Duration = 0
+        self,
+        topology: Topology,
+        application_id: str = "test",
+        *,
+        cache: bool = False,
+        emit_interval: Duration = 0,
+        deserialization_handler: Handler | None = None,
+        processing_handler: Handler | None = None,
+        production_handler: Handler | None = None,
     ) -> None:
         self.topology = topology
         interval = to_milliseconds(emit_interval, "emit_interval")
-        self._plans = plan(topology, application_id, Options(cache, interval, test=True))
+        handlers = Handlers.of(deserialization_handler, processing_handler, production_handler)
+        self._plans = plan(topology, application_id, Options(cache, interval, test=True, handlers=handlers))
         self._topics = TopicRoles(topology, self._plans)
         self._stores = {store.name: local_store(store) for store in topology.stores.values() if is_readable(store)}
         self._outputs: dict[str, deque[Raw]] = defaultdict(deque)
@@ -89,6 +103,10 @@ class TopologyTestDriver:
         if name in stores:
             return TestOutputTopic(self, name, key or stores[name].key, value or stores[name].value)
         raise TopologyError(f"The topology writes no topic '{name}'; it writes: {', '.join([*sinks, *stores])}.")
+
+    def dead_letters(self, topic: str) -> "TestOutputTopic":
+        """Return the way out of a topic to which error handlers write; keys and values are bytes."""
+        return TestOutputTopic(self, topic, Serdes.byte_array(), Serdes.byte_array())
 
     def advance_wall_clock_time(self, duration: Duration) -> None:
         """Move the wall clock forward, which nothing else does. Mirrors `TopologyTestDriver#advanceWallClockTime`."""
@@ -150,8 +168,9 @@ class TopologyTestDriver:
             batch = []
             while waiting and waiting[0].topic == topic:
                 batch.append(waiting.popleft())
-            for store in self._topics.global_stores.get(topic, ()):
-                self._topics.fill(self._stores[store], batch)
+            for node in self._topics.global_tables.get(topic, ()):
+                if node.store is not None:
+                    self._topics.fill(self._stores[node.store.name], node, batch)
             for query in self._queries:
                 if topic not in query.plan.topics:
                     continue
@@ -193,33 +212,36 @@ class TopicRoles:
         self._plans = plans
         self.waiting: deque[Raw] = deque()
         self.dropped: Counter[str] = Counter()
-        self.changelogs = {plan_.changelog(store): store.name for plan_ in plans for store in plan_.stores}
-        self.calls = {plan_.calls_topic(node): node for plan_ in plans for node in plan_.side_effects}
+        self.changelogs = {topic: store.name for topic, store in roles.changelogs(plans).items()}
+        self.calls = roles.calls(plans)
         self.internal = {topic for plan_ in plans for topic in plan_.topics} & self._written()
-        self.global_stores: dict[str, list[str]] = defaultdict(list)
-        for node in topology.nodes.values():
-            if isinstance(node, GlobalTableSource) and node.store is not None and is_readable(node.store):
-                source = topology[node.parents[0]]
-                for topic in getattr(source, "topics", ()):
-                    self.global_stores[topic].append(node.store.name)
-        self._global = {node.store.name: node for node in topology.nodes.values()
-                        if isinstance(node, GlobalTableSource) and node.store}  # fmt: skip
+        self.global_tables = roles.global_tables(topology)
 
     def name(self, sink: Sink) -> str:
         """Return the real name of a sink's topic."""
         return next((plan_.topic(sink) for plan_ in self._plans if sink.name in plan_.within), str(sink.topic))
 
-    def fill(self, store: LocalStore, records: list[Raw]) -> None:
+    def fill(self, store: LocalStore, node: Node, records: list[Raw]) -> None:
         """Take records of a global table's topic into its store; one without a key is dropped."""
         for record in records:
-            if record.key is None:
-                self.dropped[self._global[store.name].name] += 1
+            if record.key is None or not _is_readable(node, record):
+                self.dropped[node.name] += 1
             else:
                 store.apply(record.key, record.value, record.timestamp)
 
     def _written(self) -> set[str]:
         sinks = {plan_.topic(sink) for plan_ in self._plans for sink in plan_.sinks if isinstance(sink.topic, str)}
         return sinks | {topic for plan_ in self._plans for topic in plan_.handovers.values()}
+
+
+def _is_readable(node: Node, record: Raw) -> bool:
+    """Return whether a record of a global table can be read; one that cannot is no failure in a test driver."""
+    try:
+        node.key.deserialize(record.key)
+        node.value.deserialize(record.value)
+    except ValueError:
+        return False
+    return True
 
 
 class TestInputTopic:

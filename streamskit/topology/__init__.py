@@ -1,5 +1,6 @@
 """The graph of a program: nodes, sub-topologies, Kafka's description of it and a picture."""
 
+from streamskit.stores import Store
 from streamskit.topology.nodes import (
     Aggregation,
     BranchChild,
@@ -25,7 +26,6 @@ from streamskit.topology.nodes import (
     SideEffect,
     Sink,
     Source,
-    Store,
     StreamJoinSide,
     StreamTableJoin,
     Suppress,

@@ -5,28 +5,11 @@ from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
 from streamskit.serdes import Serde
+from streamskit.stores import Store
 from streamskit.timestamps import TimestampExtractor
 from streamskit.windows import AnyWindows, JoinWindows
 
 Function = Callable[..., Any]
-
-
-@dataclass(frozen=True)
-class Store:
-    """A named table of state: `kind` is "key-value", "window", "session", "versioned" or "buffer".
-
-    `retention` is in milliseconds; `queryable` says whether the learner gave it a name; a store that is not `logged`
-    has no changelog topic. Mirrors what `org.apache.kafka.streams.state.StoreBuilder` builds.
-    """
-
-    name: str
-    kind: str
-    key: Serde
-    value: Serde
-    windows: AnyWindows | JoinWindows | None = None
-    retention: int | None = None
-    queryable: bool = True
-    logged: bool = True
 
 
 @dataclass(frozen=True)
@@ -155,9 +138,29 @@ class BranchChild(Node):
 
 @dataclass(frozen=True)
 class Process(Node):
-    """Gives its records to a processor, which `supplier` makes."""
+    """Gives its records to a processor, which `supplier` makes.
+
+    `kept` are the stores it keeps, alone or together with other processors; `looked_up` are those of tables that it
+    reads, and `global_stores` those of global tables.
+    """
 
     supplier: Function = lambda: None
+    kept: tuple[Store, ...] = ()
+    looked_up: tuple[str, ...] = ()
+    global_stores: tuple[str, ...] = ()
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """The stores of tables that it reads, global ones too."""
+        return (*self.looked_up, *self.global_stores)
+
+    @property
+    def stores(self) -> tuple[Store, ...]:
+        return self.kept
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        return self.looked_up
 
 
 @dataclass(frozen=True)

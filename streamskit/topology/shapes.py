@@ -6,7 +6,8 @@ from html import escape
 from typing import NamedTuple
 
 from streamskit.durations import spell
-from streamskit.topology.nodes import Aggregation, Node, Store, StreamJoinSide, StreamTableJoin, Suppress
+from streamskit.stores import Store
+from streamskit.topology.nodes import Aggregation, Node, StreamJoinSide, StreamTableJoin, Suppress
 from streamskit.topology.words import looked_up, store_kind, topics, word
 from streamskit.windows import AnyWindows, JoinWindows, SessionWindows, SlidingWindows
 

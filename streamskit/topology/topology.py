@@ -1,25 +1,21 @@
 """`Topology`: the finished graph of a program, cut into sub-topologies, described and drawn."""
 
-from collections.abc import Iterable, Mapping
-from types import MappingProxyType
-
 from streamskit.errors import TopologyError
+from streamskit.stores import Store
 from streamskit.topology.description import describe
 from streamskit.topology.diagram import as_html, draw
-from streamskit.topology.nodes import Node, Sink, Source, Store
+from streamskit.topology.nodes import Node, Sink, Source
+from streamskit.topology.wiring import Wiring
 
 
-class Topology:
-    """An immutable graph of nodes, made by `StreamsBuilder.build()`.
+class Topology(Wiring):
+    """A graph of nodes, made by `StreamsBuilder.build()` or wired by hand, or first one and then the other.
 
     Mirrors `org.apache.kafka.streams.Topology`.
 
     >>> print(builder.build().describe())
     Topologies: ...
     """
-
-    def __init__(self, nodes: Iterable[Node]) -> None:
-        self.nodes: Mapping[str, Node] = MappingProxyType({node.name: node for node in nodes})
 
     def __repr__(self) -> str:
         return f"<Topology of {len(self.nodes)} nodes in {len(self.sub_topologies())} sub-topologies>"

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 
+from streamskit.stores import Store
 from streamskit.topology.nodes import (
     BranchChild,
     CogroupFold,
@@ -16,7 +17,6 @@ from streamskit.topology.nodes import (
     RepartitionFilter,
     Sink,
     Source,
-    Store,
     StreamJoinSide,
     StreamTableJoin,
     TableFilter,

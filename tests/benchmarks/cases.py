@@ -1,12 +1,25 @@
 """What is measured: each case is a program of streamskit and the same written by hand in PySpark."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
+import pandas as pd
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
 
-from streamskit import JoinWindows, KStream, Serdes, SessionWindows, StreamsBuilder
+from streamskit import (
+    FixedKeyProcessor,
+    FixedKeyRecord,
+    JoinWindows,
+    KStream,
+    ProcessorContext,
+    Serdes,
+    SessionWindows,
+    Stores,
+    StreamsBuilder,
+)
 from tests.integration.trade_statistics import trade_statistics_of
 
 ORDER = "user string, amount int"
@@ -152,6 +165,52 @@ def reducer_by_hand(sources: Sources) -> DataFrame:
     return twice(totals, F.col("key"), F.col("total").cast("string"))
 
 
+class RunningTotal(FixedKeyProcessor):
+    """Adds up the amounts of each key in a store."""
+
+    def init(self, context: ProcessorContext) -> None:
+        super().init(context)
+        self.totals = context.state_store("totals")
+
+    def process(self, record: FixedKeyRecord) -> None:
+        total = (self.totals.get(record.key) or 0) + record.value
+        self.totals.put(record.key, total)
+        self.context.forward(record.with_value(total))
+
+
+def processor(builder: StreamsBuilder) -> None:
+    totals = Stores.persistent_key_value_store("totals", Serdes.string(), Serdes.long())
+    amounts = orders(builder).map_values(lambda v: v.amount.cast("bigint"))
+    amounts.process_values(RunningTotal, stores=[totals]).to("out")
+
+
+class TotalByHand(StatefulProcessor):
+    """The same for one key, as one writes it for Spark."""
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        self.total = handle.getValueState("total", "total bigint")
+
+    def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Iterator[pd.DataFrame]:  # noqa: N802, N803
+        before = self.total.get()
+        total = before[0] if before is not None else 0
+        for frame in rows:
+            running = frame["amount"].cumsum() + total
+            total = int(running.iloc[-1])
+            yield pd.DataFrame({"key": key[0], "total": running})
+        self.total.update((total,))
+
+    def close(self) -> None:
+        """Nothing to close."""
+
+
+def processor_by_hand(sources: Sources) -> DataFrame:
+    amounts = parsed(sources["orders"]).select("key", F.col("v.amount").cast("bigint").alias("amount"))
+    totals = amounts.groupBy("key").transformWithStateInPandas(
+        TotalByHand(), "key string, total bigint", "Update", "None"
+    )
+    return twice(totals, F.col("key"), F.col("total").cast("string"))
+
+
 CASES = [
     Case("filter and map", filter_and_map, filter_and_map_by_hand),
     Case("table count", count, count_by_hand, keys=20_000, mode="update"),
@@ -166,4 +225,7 @@ CASES = [
     Case("session window, 20,000 keys", session, session_by_hand, keys=20_000, native=False),
     Case("reducer in Python", reducer, reducer_by_hand, native=False, mode="update"),
     Case("reducer in Python, 20,000 keys", reducer, reducer_by_hand, keys=20_000, native=False, mode="update"),
+    Case("processor", processor, processor_by_hand, native=False, mode="update"),
+    Case("processor, 20,000 keys", processor, processor_by_hand, keys=20_000, native=False, mode="update"),
+    Case("processor, 1,000,000 keys", processor, processor_by_hand, keys=1_000_000, native=False, mode="update"),
 ]  # fmt: skip

@@ -2,9 +2,11 @@
 
 from tests.conformance import (  # noqa: F401
     programs_basic,
+    programs_errors,
     programs_examples,
     programs_joins,
     programs_ktable,
+    programs_processor,
     programs_time,
     programs_windows,
 )

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from streamskit import KafkaStreams, StreamsBuilder, Topology, Windowed
+from streamskit import KafkaStreams, Topology, Windowed
 from streamskit.broker import Broker
 from tests.conformance.programs import PROGRAMS
 from tests.conformance.test_vectors import VECTORS, Vector, unordered
@@ -36,7 +36,7 @@ ORDERED = ["examples-music-charts", "joins-stream-table-rekeyed-inner"]
 @pytest.mark.parametrize("name", LIVE)
 def test_a_program_ends_with_the_recorded_tables(name: str, broker: Broker, tmp_path: Any) -> None:
     vector = json.loads((VECTORS / f"{name}.json").read_text())
-    topology = built(name)
+    topology = PROGRAMS[name]()
     topics = [topic for topic, role in vector["topics"].items() if role["role"] != "internal"]
     broker.delete_topics(*topics, missing_ok=True)
     broker.create_topics(*topics, partitions=PARTITIONS)
@@ -58,12 +58,6 @@ def test_a_program_ends_with_the_recorded_tables(name: str, broker: Broker, tmp_
         assert unordered(stores[store]) == unordered([without_time(row) for row in expected])
     for topic, expected in vector["outputs"].items():
         assert written[topic] == {spelled(row): row["value"] for row in expected}
-
-
-def built(name: str) -> Topology:
-    builder = StreamsBuilder()
-    PROGRAMS[name](builder)
-    return builder.build()
 
 
 def portions(vector: Vector) -> list[list[Vector]]:

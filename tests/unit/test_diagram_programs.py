@@ -1,27 +1,26 @@
 """The pictures of whole programs: every recorded one draws, and what nodes, stores and lookups look like."""
 
 import re
-from functools import cache
+from functools import cache, partial
 
 import pytest
 
 from streamskit import StreamsBuilder, Topology
 from streamskit.topology import placing
 from streamskit.topology.diagram import draw
+from tests.conformance import registry
 from tests.conformance.programs import PROGRAMS
 from tests.conformance.programs_described import DESCRIBED
 from tests.unit.pictures import SVG, collisions, overflows, parsed, shapes, words_on
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
 
-EVERY = {**DESCRIBED, **PROGRAMS}
+EVERY = {name: partial(registry.built, function) for name, function in DESCRIBED.items()} | PROGRAMS
 
 
 @cache
 def built(name: str) -> Topology:
-    builder = StreamsBuilder()
-    EVERY[name](builder)
-    return builder.build()
+    return EVERY[name]()
 
 
 def picture(name: str) -> str:

@@ -16,6 +16,7 @@ from streamskit.pictures import (
     as_table,
     clock,
     join_timeline,
+    punctuation_timeline,
     stream_time,
     table_timeline,
     windows_timeline,
@@ -159,6 +160,15 @@ def test_a_late_record_is_marked_where_it_came() -> None:
     figure = stream_time([("k", 1, 30), late], dropped=[late], label=str)
     assert points(figure, "x") == [(2, 10)]
     assert sorted(texts(figure)) == ["1", "2"]
+
+
+def test_punctuations_stand_where_they_happened_over_the_multiples_of_their_interval() -> None:
+    records = [("k", n, time) for n, time in enumerate((5, 120, 90, 310))]
+    figure = punctuation_timeline(records, [(1, 5), (2, 120), (4, 310)], 100)
+    assert points(figure, "*") == [(1, 5), (2, 120), (4, 310)]
+    dues = next(each for each in axes_of(figure).collections if each.get_label() == "due from here on")
+    assert [np.asarray(path.vertices)[0, 1] for path in dues.get_paths()] == [0, 100, 200, 300, 400]
+    assert [time for _, time in dict(lines(figure))["stream time"]] == [5, 120, 120, 310]
 
 
 def test_a_table_steps_at_each_update_and_keeps_its_last_value_to_the_end() -> None:

@@ -1,0 +1,74 @@
+"""A query of an application: its plan, the Spark query that runs it now, and what it has done so far."""
+
+from collections.abc import Callable
+
+from pyspark.sql.streaming import StreamingQuery
+
+from streamskit.errors import StreamsError
+from streamskit.lowering import Plan
+from streamskit.runtime.progress import Metrics, Progress
+
+FIRST_WAIT, LONGEST_WAIT = 0.5, 30.0
+"""How many seconds a query waits before it is run again: at first, and at most."""
+
+
+class RunningQuery:
+    """Runs a plan, again after each failure if asked to, from the last whole micro-batch.
+
+    Args:
+        plan: what to run.
+        start: starts a Spark query for it.
+
+    Mirrors the stream thread of Kafka Streams: what fails, and is replaced.
+    """
+
+    def __init__(self, plan: Plan, start: Callable[[], StreamingQuery]) -> None:
+        self.plan = plan
+        self.restarts = 0
+        self.last_failure: StreamsError | None = None
+        self._start = start
+        self.query = start()
+        self.metrics = Metrics(self.query, plan)
+        self._wait, self._batches_then = FIRST_WAIT, 0
+
+    def restart(self) -> None:
+        """Run the plan again, after its Spark query has ended."""
+        self.restarts += 1
+        self.query = self._start()
+        self.metrics.follow(self.query)
+
+    def stop(self) -> None:
+        """Stop the Spark query, if it runs."""
+        if self.query.isActive:
+            self.query.stop()
+
+    @property
+    def progress(self) -> Progress:
+        """How far it has come."""
+        return Progress.of(self.query)
+
+    def await_end(self) -> Exception | None:
+        """Wait until the Spark query has ended, and return why if it has failed."""
+        try:
+            while not self.query.awaitTermination(1):
+                self.metrics.update()
+        except Exception as failure:
+            self.metrics.update()
+            return failure
+        return None
+
+    def next_wait(self) -> float:
+        """Return how many seconds to wait before it runs again: longer each time, until a micro-batch was done."""
+        if self.metrics.batches > self._batches_then:
+            self._wait = FIRST_WAIT
+        self._batches_then = self.metrics.batches
+        wait, self._wait = self._wait, min(2 * self._wait, LONGEST_WAIT)
+        return wait
+
+    @property
+    def trouble(self) -> str:
+        """A sentence on its last failure and how often it ran again, or nothing."""
+        if not self.restarts:
+            return ""
+        times = "once" if self.restarts == 1 else f"{self.restarts} times"
+        return f" It was run again {times}" + (f", last because: {self.last_failure}" if self.last_failure else ".")

@@ -1,0 +1,35 @@
+"""Serdes: how keys and values become the bytes of a Kafka record, and back.
+
+Each serde says it twice: for one Python value (`serialize`, `deserialize`) and for a whole Spark Column (`to_bytes`,
+`from_bytes`). The two give the same bytes, and the bytes are those of Kafka's Java serdes.
+"""
+
+from streamskit.serdes.catalogue import Serdes
+from streamskit.serdes.errors import RegistryError, SerdeError
+from streamskit.serdes.json_text import JsonSerde
+from streamskit.serdes.lists import ListSerde
+from streamskit.serdes.numbers import LONG, NumberSerde
+from streamskit.serdes.registry import SchemaRegistry
+from streamskit.serdes.serde import Serde
+from streamskit.serdes.simple import BooleanSerde, BytesSerde, StringSerde, UuidSerde, VoidSerde
+from streamskit.serdes.windowed import SessionWindowedSerde, TimeWindowedSerde, windowed_type
+
+__all__ = [
+    "LONG",
+    "BooleanSerde",
+    "BytesSerde",
+    "JsonSerde",
+    "ListSerde",
+    "NumberSerde",
+    "RegistryError",
+    "SchemaRegistry",
+    "Serde",
+    "SerdeError",
+    "Serdes",
+    "SessionWindowedSerde",
+    "StringSerde",
+    "TimeWindowedSerde",
+    "UuidSerde",
+    "VoidSerde",
+    "windowed_type",
+]

@@ -1,0 +1,170 @@
+"""A schema registry: where the schemas of records live, each with a number that the records carry."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from streamskit.serdes.compatibility import why_incompatible
+from streamskit.serdes.errors import RegistryError
+
+
+class RegisteredSchema(NamedTuple):
+    """A schema as a registry keeps it: `kind` is AVRO, PROTOBUF or JSON."""
+
+    kind: str
+    text: str
+
+
+_clients: dict[tuple[str, str], Any] = {}
+_fetched: dict[str, dict[int, RegisteredSchema]] = {}
+"""What real registries have answered: the schema of a number never changes."""
+
+
+class SchemaRegistry:
+    """A thin handle on a schema registry; Confluent's own client (`client`) does the work.
+
+    `mock://<name>` is a registry in this process, the same one for each handle of that name. Spark's workers are other
+    processes: they get what such a registry holds when the query starts. A real registry they ask themselves.
+
+    Args:
+        url: `mock://course`, or the address of a registry, like `http://localhost:8081`.
+        settings: more settings of Confluent's client, `_` for each dot, as in `basic_auth_user_info="name:password"`.
+
+    >>> registry = SchemaRegistry("mock://course")
+    >>> registry.register("trades-value", '"string"', "AVRO")
+    1
+
+    Mirrors `io.confluent.kafka.schemaregistry.client.SchemaRegistryClient`.
+    """
+
+    def __init__(self, url: str, **settings: Any) -> None:
+        self.url = url
+        self._settings = settings
+        self._known = {} if self.is_mock else _fetched.setdefault(url, {})
+        self._is_copy = False
+
+    def __repr__(self) -> str:
+        return f"SchemaRegistry({self.url!r})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, SchemaRegistry) and self.url == other.url
+
+    def __hash__(self) -> int:
+        return hash(self.url)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        known = self._all() if self.is_mock and not self._is_copy else self._known
+        return _carried, (self.url, self._settings, known)
+
+    @property
+    def is_mock(self) -> bool:
+        """Whether this registry lives in the process that made it."""
+        return self.url.startswith("mock://")
+
+    @property
+    def client(self) -> Any:
+        """Confluent's `SchemaRegistryClient`."""
+        from confluent_kafka.schema_registry import SchemaRegistryClient
+
+        settings = {name.replace("_", "."): value for name, value in self._settings.items()}
+        at = (self.url, repr(sorted(settings.items())))
+        if at not in _clients:
+            _clients[at] = SchemaRegistryClient.new_client({"url": self.url, **settings})
+        return _clients[at]
+
+    def register(self, subject: str, text: str, kind: str) -> int:
+        """Register a schema and return its id; one that is there already keeps its id.
+
+        Args:
+            subject: under which name the versions of the schema are kept, `<topic>-value` by custom.
+            text: the schema; for Protobuf the base64 of its FileDescriptorProto.
+            kind: AVRO, PROTOBUF or JSON.
+
+        Raises:
+            RegistryError: there is no answer, or the registry refuses: the schema cannot read what the subject's latest
+                one has written. A mock registry applies that rule (BACKWARD) always, a real one the rule it is set to.
+        """
+        from confluent_kafka.schema_registry import Schema
+
+        if self.is_mock:
+            self._check(subject, text, kind)
+        doing = f"register a schema as '{subject}'"
+        return int(self._ask(doing, lambda: self.client.register_schema(subject, Schema(text, kind))))
+
+    def schema(self, schema_id: int, kind: str) -> str:
+        """Return the text of the schema with a number.
+
+        Raises:
+            ValueError: there is none, or it is of another kind.
+            RegistryError: the registry does not answer.
+        """
+        if schema_id not in self._known and not self._is_copy:
+            found = self._ask(f"find schema {schema_id}", lambda: self._find(schema_id, kind))
+            if found is not None:
+                self._known[schema_id] = found
+        if schema_id not in self._known:
+            when = ", as it was when the query started" if self._is_copy else ""
+            raise ValueError(f"its schema id is {schema_id}, and {self} has no such schema{when}")
+        found = self._known[schema_id]
+        if found.kind != kind:
+            raise ValueError(f"its schema id is {schema_id}, a schema of kind {found.kind}, not {kind}")
+        return found.text
+
+    def _find(self, schema_id: int, kind: str) -> RegisteredSchema | None:
+        from confluent_kafka.schema_registry.error import SchemaRegistryError
+
+        try:
+            # A registry keeps Protobuf as a .proto file; its compiled form is what can be read here.
+            found = self.client.get_schema(schema_id, fmt="serialized" if kind == "PROTOBUF" else None)
+        except SchemaRegistryError as failure:
+            if failure.http_status_code == 404:
+                return None
+            raise
+        return RegisteredSchema(found.schema_type or "AVRO", found.schema_str)
+
+    def _all(self) -> dict[int, RegisteredSchema]:
+        versions = [
+            self.client.get_version(subject, number)
+            for subject in self.client.get_subjects()
+            for number in self.client.get_versions(subject)
+        ]
+        return {
+            each.schema_id: RegisteredSchema(each.schema.schema_type or "AVRO", each.schema.schema_str)
+            for each in versions
+        }
+
+    def _check(self, subject: str, text: str, kind: str) -> None:
+        """Do what a real registry does before it takes a schema, and the mock of Confluent's client does not."""
+        versions = [self.client.get_version(subject, number) for number in self.client.get_versions(subject)]
+        if not versions or text in [each.schema.schema_str for each in versions]:
+            return
+        latest = max(versions, key=lambda each: int(each.version))
+        old_kind = latest.schema.schema_type or "AVRO"
+        why = (
+            f"the subject's schemas are of kind {old_kind}, and this is {kind}"
+            if old_kind != kind
+            else why_incompatible(kind, text, latest.schema.schema_str)
+        )
+        if why is not None:
+            raise RegistryError(
+                f"{self} refuses the schema for '{subject}': it cannot read what version {latest.version} has "
+                f"written: {why}. Give an added field a default, or take another subject."
+            )
+
+    def _ask(self, doing: str, question: Callable[[], Any]) -> Any:
+        from confluent_kafka.schema_registry.error import SchemaRegistryError
+
+        try:
+            return question()
+        except SchemaRegistryError as failure:
+            reason = f"the registry answered {failure.http_status_code}: {failure.error_message}"
+        except Exception as failure:
+            reason = f"no answer ({type(failure).__name__}: {failure}). Is it running at that address?"
+        raise RegistryError(f"{self} could not {doing}: {reason}")
+
+
+def _carried(url: str, settings: dict[str, Any], known: dict[int, RegisteredSchema]) -> SchemaRegistry:
+    """Return the handle as it arrives in another process."""
+    registry = SchemaRegistry(url, **settings)
+    registry._known.update(known)
+    registry._is_copy = registry.is_mock
+    return registry

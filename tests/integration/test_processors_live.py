@@ -1,0 +1,232 @@
+"""Processors on a broker with three partitions: a task each, with its stores, its clocks, and its restarts."""
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from streamskit import (
+    KafkaStreams,
+    Processor,
+    ProcessorContext,
+    PunctuationType,
+    Record,
+    Serdes,
+    Stores,
+    StreamsBuilder,
+    Topology,
+    Windowed,
+)
+from streamskit.broker.base import Broker
+
+pytestmark = [pytest.mark.broker, pytest.mark.spark]
+
+STRING, LONG = Serdes.string(), Serdes.long()
+Run = Callable[[Topology], KafkaStreams]
+
+
+@pytest.fixture
+def run(broker: Broker, state_dir: Path, name: str) -> Iterator[Run]:
+    started: list[KafkaStreams] = []
+
+    def start(topology: Topology) -> KafkaStreams:
+        streams = KafkaStreams(topology, name, broker.bootstrap_servers, state_dir=state_dir)
+        started.append(streams)
+        streams.start()
+        return streams
+
+    broker.create_topics(f"{name}-in", f"{name}-other", f"{name}-out", partitions=3)
+    yield start
+    for streams in started:
+        streams.close()
+
+
+def send(broker: Broker, topic: str, *records: tuple[int, str, str, int]) -> None:
+    """Write records, each (partition, key, value, timestamp)."""
+    names = ("partition", "key", "value", "timestamp")
+    broker.produce(topic, [dict(zip(names, record, strict=True)) for record in records])
+
+
+def received(broker: Broker, name: str, **serdes: Any) -> list[tuple[str, Any]]:
+    return [(record.key, record.value) for record in broker.records(f"{name}-out", **serdes)]
+
+
+class Remember(Processor):
+    """Keeps for each key the values that it has seen, and counts records and micro-batches in fields."""
+
+    def __init__(self) -> None:
+        self.records = 0
+
+    def init(self, context: ProcessorContext) -> None:
+        super().init(context)
+        self.seen = context.state_store("seen")
+        context.schedule(100, PunctuationType.STREAM_TIME, self.tick)
+
+    def process(self, record: Record) -> None:
+        self.records += 1
+        self.seen.put(record.key, (self.seen.get(record.key) or "") + record.value)
+        partition = self.context.record_metadata().partition
+        said = f"{self.seen.get(record.key)}: record {self.records} of partition {partition}"
+        self.context.forward(record.with_value(said))
+
+    def tick(self, time: int) -> None:
+        self.context.forward(Record("tick", f"at {time} after {self.records}", time))
+
+
+def remembering(name: str) -> Topology:
+    builder = StreamsBuilder()
+    seen = Stores.persistent_key_value_store("seen", STRING, STRING)
+    builder.stream(f"{name}-in").process(Remember, stores=[seen]).to(f"{name}-out")
+    return builder.build()
+
+
+def test_state_belongs_to_a_partition_and_not_to_a_key(broker: Broker, run: Run, name: str) -> None:
+    send(broker, f"{name}-in", (0, "k", "a", 10), (1, "k", "b", 20), (0, "k", "c", 30), (2, "other", "d", 40))
+    run(remembering(name)).await_processed("120 seconds")
+    assert sorted(value for key, value in received(broker, name) if key != "tick") == [
+        "a: record 1 of partition 0",
+        "ac: record 2 of partition 0",
+        "b: record 1 of partition 1",
+        "d: record 1 of partition 2",
+    ]
+    # Each task has a stream time of its own, and so its own first punctuation.
+    assert sorted(value for key, value in received(broker, name) if key == "tick") == [
+        "at 10 after 1",
+        "at 20 after 1",
+        "at 40 after 1",
+    ]
+
+
+def test_after_a_restart_stores_are_as_they_were_and_fields_and_schedules_begin_anew(
+    broker: Broker, run: Run, name: str
+) -> None:
+    send(broker, f"{name}-in", (0, "k", "a", 110), (0, "k", "b", 120))
+    first = run(remembering(name))
+    first.await_processed("120 seconds")
+    send(broker, f"{name}-in", (0, "k", "c", 130))
+    first.await_processed()
+    first.close()
+    send(broker, f"{name}-in", (0, "k", "d", 140))
+    second = run(remembering(name))
+    second.await_processed("120 seconds")
+    made = received(broker, name)
+    assert [value for key, value in made if key == "k"] == [
+        "a: record 1 of partition 0",
+        "ab: record 2 of partition 0",
+        "abc: record 3 of partition 0",
+        "abcd: record 1 of partition 0",
+    ]
+    # Stream time is where it was, so that the new schedule is due before the first record.
+    assert [value for key, value in made if key == "tick"] == ["at 110 after 1", "at 130 after 0"]
+    assert second.store("seen").get("k") == "abcd"
+
+
+class Heartbeat(Processor):
+    """Says by the wall clock how many records its task has seen."""
+
+    count = 0
+
+    def init(self, context: ProcessorContext) -> None:
+        super().init(context)
+        context.schedule("500 ms", PunctuationType.WALL_CLOCK_TIME, self.beat)
+
+    def beat(self, time: int) -> None:
+        self.context.forward(Record("beat", f"{self.count}", time))
+
+    def process(self, record: Record) -> None:
+        self.count += 1
+        self.context.forward(record)
+
+
+def test_by_the_wall_clock_processors_are_called_though_no_records_come(broker: Broker, run: Run, name: str) -> None:
+    builder = StreamsBuilder()
+    builder.stream(f"{name}-in").process(Heartbeat, name="heartbeat").to(f"{name}-out")
+    send(broker, f"{name}-in", (0, "k", "a", 10), (0, "k", "b", 20))
+    streams = run(builder.build())
+    streams.await_processed("120 seconds")
+    before = streams.metrics()["records"].sum()
+    deadline = time.monotonic() + 60
+    while (beats := counted(broker, name)).get("2", 0) < 3 or beats.get("0", 0) < 6:
+        assert time.monotonic() < deadline, beats
+        time.sleep(0.3)
+    assert [record for record in received(broker, name) if record[0] == "k"] == [("k", "a"), ("k", "b")]
+    began = min(record.timestamp for record in broker.records(f"{name}-out") if record.key == "beat")
+    assert abs(time.time() * 1000 - began) < 120_000
+    # The clock is no record of a topic: it neither counts as one nor hinders those who wait for them.
+    send(broker, f"{name}-in", (1, "k", "c", 30))
+    streams.await_processed("30 seconds")
+    assert ("k", "c") in received(broker, name)
+    assert (before, streams.metrics()["records"].sum()) == (2, 3)
+    assert "heartbeat: Python" in streams.explain()
+
+
+def counted(broker: Broker, name: str) -> dict[str, int]:
+    """Return how many heartbeats have said how many records."""
+    beats = [value for key, value in received(broker, name) if key == "beat"]
+    return {said: beats.count(said) for said in beats}
+
+
+class Keep(Processor):
+    """Writes each record into a store of each kind."""
+
+    def init(self, context: ProcessorContext) -> None:
+        super().init(context)
+        self.rows, self.windows, self.sessions = map(context.state_store, ("rows", "windows", "sessions"))
+
+    def process(self, record: Record) -> None:
+        time = record.timestamp
+        self.rows.put(record.key, record.value)
+        self.windows.put(record.key, record.value, time - time % 10)
+        self.sessions.put(Windowed(record.key, time, time + 5), record.value)
+        if record.value == "gone":
+            self.rows.delete(record.key)
+            self.sessions.remove(Windowed(record.key, time, time + 5))
+
+
+def test_the_changelogs_of_a_processors_stores_fill_the_stores_that_are_queried(
+    broker: Broker, run: Run, name: str
+) -> None:
+    builder = StreamsBuilder()
+    stores = [
+        Stores.persistent_key_value_store("rows", STRING, STRING),
+        Stores.persistent_window_store("windows", "1 hour", 10, STRING, STRING),
+        Stores.persistent_session_store("sessions", "1 hour", STRING, STRING),
+    ]
+    builder.stream(f"{name}-in").process(Keep, stores=stores)
+    keys = [(key, f"{key}{number}", 10 * number + 3) for number in range(5) for key in "abc"]
+    broker.produce(f"{name}-in", [*keys, ("a", "gone", 60)])
+    streams = run(builder.build())
+    streams.await_processed("120 seconds")
+    rows, windows, sessions = map(streams.store, ("rows", "windows", "sessions"))
+    assert (rows.get("a"), rows.get("b"), rows.get("c")) == (None, "b4", "c4")
+    for key in "abc":
+        in_order = [(10 * number, f"{key}{number}") for number in range(5)]
+        assert windows.fetch(key, 0, 50) == in_order
+        assert sessions.fetch(key) == [(Windowed(key, start + 3, start + 8), value) for start, value in in_order]
+    assert windows.fetch("a", 60) == "gone"
+
+
+class Ask(Processor):
+    """Answers with what another processor has put into the store that they share."""
+
+    def init(self, context: ProcessorContext) -> None:
+        super().init(context)
+        self.seen = context.state_store("seen")
+
+    def process(self, record: Record) -> None:
+        self.context.forward(record.with_value(f"{self.seen.get(record.key)}"))
+
+
+def test_two_processors_share_a_store_partition_by_partition(broker: Broker, run: Run, name: str) -> None:
+    topology = Topology().add_source("write", f"{name}-in").add_processor("remember", Remember, "write")
+    topology.add_source("ask", f"{name}-other").add_processor("answer", Ask, "ask")
+    seen = Stores.in_memory_key_value_store("seen", STRING, STRING)
+    topology.add_state_store(seen, "remember", "answer").add_sink("sink", f"{name}-out", "answer")
+    send(broker, f"{name}-in", (0, "k", "a", 10), (1, "k", "b", 20))
+    streams = run(topology)
+    streams.await_processed("120 seconds")
+    send(broker, f"{name}-other", (0, "k", "?", 30), (1, "k", "?", 30), (2, "k", "?", 30))
+    streams.await_processed()
+    assert sorted(received(broker, name)) == [("k", "None"), ("k", "a"), ("k", "b")]

@@ -1,0 +1,280 @@
+"""What becomes of a query that fails: the handler's answer, and the query that runs again."""
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from pyspark.errors import StreamingQueryException
+from pyspark.sql.streaming import StreamingQuery
+
+from streamskit import Serdes, StreamsBuilder
+from streamskit.errors import StreamsError
+from streamskit.lowering import Plan, plan
+from streamskit.runtime import MaxFailures, State, UncaughtExceptionResponse
+from streamskit.runtime import outage as outages
+from streamskit.runtime import query as queries
+from streamskit.runtime.progress import Metrics
+from streamskit.runtime.query import RunningQuery
+from streamskit.runtime.states import StateMachine
+from streamskit.runtime.supervisor import STARTING, Supervisor
+from streamskit.runtime.uncaught import ask, check_handler
+
+REPLACE, CLIENT, APPLICATION = UncaughtExceptionResponse
+FAILED = StreamsError("KSTREAM-REDUCE-1 failed on a record: ValueError: 13.")
+
+
+# The handler that counts.
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The time in seconds, as the first element."""
+    now = [0.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    return now
+
+
+def test_max_failures_gives_a_query_so_many_tries_and_then_ends_it(clock: list[float]) -> None:
+    handler = MaxFailures(2, "1 minute")
+    assert [handler(FAILED) for _ in range(3)] == [REPLACE, REPLACE, CLIENT]
+
+
+def test_max_failures_forgets_what_is_longer_ago_than_its_time(clock: list[float]) -> None:
+    handler = MaxFailures(1, "1 minute")
+    assert handler(FAILED) is REPLACE
+    clock[0] = 60
+    assert handler(FAILED) is REPLACE
+    clock[0] = 119
+    assert handler(FAILED) is CLIENT
+
+
+def test_max_failures_of_zero_ends_at_the_first_failure() -> None:
+    assert MaxFailures(0, "1 hour")(FAILED) is CLIENT
+
+
+@pytest.mark.parametrize("count", [-1, 1.5, True, "3"])
+def test_max_failures_needs_a_whole_number(count: Any) -> None:
+    with pytest.raises(ValueError, match="a whole number from 0 up"):
+        MaxFailures(count, "1 minute")
+
+
+def test_max_failures_needs_a_duration() -> None:
+    with pytest.raises(ValueError, match="max_time_interval 'soon' is not a duration"):
+        MaxFailures(3, "soon")
+
+
+# Handlers that are wrong.
+
+
+def test_a_handler_that_raises_shuts_the_client_down_and_both_errors_are_told() -> None:
+    def broken(failure: StreamsError) -> UncaughtExceptionResponse:
+        raise KeyError("who")
+
+    answer, told = ask(broken, FAILED)
+    assert answer is CLIENT
+    assert str(told).startswith(f"{FAILED} The uncaught exception handler had no answer to that: it raised KeyError")
+    assert isinstance(told.__cause__, KeyError)
+
+
+@pytest.mark.parametrize("given", [None, True, "REPLACE_THREAD"])
+def test_a_handler_that_returns_something_else_shuts_the_client_down(given: Any) -> None:
+    answer, told = ask(lambda failure: given, FAILED)
+    assert answer is CLIENT
+    assert f"it returned {given!r}, which is no UncaughtExceptionResponse. Let it return" in str(told)
+
+
+def test_a_handler_has_to_be_a_function() -> None:
+    with pytest.raises(StreamsError, match="is a function that takes the error, not <UncaughtExc"):
+        check_handler(REPLACE)
+
+
+# The supervisor, with queries that fail when a test says so.
+
+
+class FakeQuery:
+    """A Spark query whose end the test decides."""
+
+    lastProgress = None  # noqa: N815  Spark's name
+
+    def __init__(self) -> None:
+        self._ended = threading.Event()
+        self._failure: Exception | None = None
+
+    @property
+    def isActive(self) -> bool:  # noqa: N802
+        return not self._ended.is_set()
+
+    def awaitTermination(self, timeout: float) -> bool:  # noqa: N802
+        ended = self._ended.wait(timeout)
+        if self._failure is not None:
+            raise self._failure
+        return ended
+
+    def fail(self, message: str) -> None:
+        self._failure = StreamingQueryException(message)
+        self._ended.set()
+
+    def stop(self) -> None:
+        self._ended.set()
+
+
+class Application:
+    """A supervisor with one query, on a broker that answers when the test lets it."""
+
+    def __init__(self, plan_: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.answers, self.started = threading.Event(), list[FakeQuery]()
+        self.answers.set()
+        monkeypatch.setattr(outages, "answers", lambda servers, timeout: self.answers.is_set())
+        monkeypatch.setattr(outages, "EVERY_SECONDS", 0.02)
+        monkeypatch.setattr(queries, "FIRST_WAIT", 0.01)
+        monkeypatch.setattr(Metrics, "update", lambda metrics: metrics)
+        self.states, self.moves, self.why = StateMachine(), list[str](), list[str]()
+        self.states.add_listener(lambda new, old: self.moves.append(new.name))
+        self.supervisor = Supervisor("shop", self.states, "somewhere:9092", 400, self.why.append)
+        self._plan = plan_
+
+    def start(self, handler: Callable[[StreamsError], Any] | None = None) -> None:
+        if handler is not None:
+            self.supervisor.handler = handler
+        self.states.hold(STARTING)
+        self.supervisor.broker.start()
+        self.supervisor.watch(RunningQuery(self._plan, self._start_query))
+        self.states.release(STARTING)
+        self.moves.clear()
+
+    def _start_query(self) -> StreamingQuery:
+        self.started.append(FakeQuery())
+        return self.started[-1]  # type: ignore[return-value]
+
+
+@pytest.fixture
+def application(spark: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Application]:
+    builder = StreamsBuilder()
+    builder.stream("in", value=Serdes.long()).to("out")
+    made = Application(plan(builder.build(), "shop")[0], monkeypatch)
+    yield made
+    made.supervisor.stop()
+
+
+def until(done: Callable[[], Any]) -> bool:
+    deadline = time.monotonic() + 5
+    while not done() and time.monotonic() < deadline:
+        time.sleep(0.005)
+    return bool(done())
+
+
+@pytest.mark.spark
+def test_a_query_that_is_replaced_runs_again_and_the_state_shows_it(
+    application: Application, caplog: pytest.LogCaptureFixture
+) -> None:
+    told: list[str] = []
+
+    def replace(failure: StreamsError) -> UncaughtExceptionResponse:
+        told.append(str(failure))
+        return REPLACE
+
+    application.start(replace)
+    application.started[0].fail("[DIVIDE_BY_ZERO] Division by zero.")
+    assert until(lambda: len(application.started) == 2 and application.states.state is State.RUNNING)
+    assert application.moves == ["REBALANCING", "RUNNING"]
+    assert "Division by zero" in told[0]
+    assert "KSTREAM-SOURCE" in told[0]
+    assert application.supervisor.queries[0].restarts == 1
+    assert "sub-topology 0 runs again from its last whole micro-batch in 0.0 s. It failed: " in caplog.text
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("answer", [CLIENT, APPLICATION, None])
+def test_any_other_answer_ends_the_application(
+    application: Application, answer: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    application.start(lambda failure: answer)
+    application.started[0].fail("[DIVIDE_BY_ZERO] Division by zero.")
+    assert until(lambda: application.states.state is State.ERROR)
+    assert application.moves == ["PENDING_ERROR", "ERROR"]
+    assert len(application.started) == 1
+    assert "Division by zero" in application.why[0]
+    with pytest.raises(StreamsError, match="Division by zero"):
+        application.supervisor.raise_failure()
+    assert until(lambda: any(record.levelno == logging.ERROR for record in caplog.records))
+
+
+@pytest.mark.spark
+def test_a_query_that_fails_while_the_broker_is_away_waits_for_it_and_no_handler_is_asked(
+    application: Application,
+) -> None:
+    asked: list[StreamsError] = []
+    application.start(asked.append)
+    application.answers.clear()
+    assert until(lambda: application.states.state is State.REBALANCING)
+    application.started[0].fail("org.apache.kafka.common.errors.TimeoutException: Expiring 17 record(s) for out-0")
+    time.sleep(0.1)
+    assert len(application.started) == 1
+    application.answers.set()
+    assert until(lambda: len(application.started) == 2 and application.states.state is State.RUNNING)
+    assert not asked
+    assert application.moves == ["REBALANCING", "RUNNING"]
+
+
+@pytest.mark.spark
+def test_a_timeout_of_a_broker_that_is_there_is_a_failure_like_any_other(application: Application) -> None:
+    asked: list[StreamsError] = []
+    application.start(asked.append)
+    application.started[0].fail(
+        "org.apache.kafka.common.errors.TimeoutException: Topic out not present in metadata after 60000 ms."
+    )
+    assert until(lambda: application.states.state is State.ERROR)
+    assert "a record could not be written to topic 'out'" in str(asked[0])
+
+
+@pytest.mark.spark
+def test_a_broker_that_is_away_for_longer_than_task_timeout_ends_the_application(application: Application) -> None:
+    application.start()
+    application.answers.clear()
+    assert until(lambda: application.states.state is State.ERROR)
+    assert application.moves == ["REBALANCING", "PENDING_ERROR", "ERROR"]
+    assert "The broker at somewhere:9092 has not answered for " in application.why[0]
+    assert "longer than task_timeout allows (400 ms). Bring it back" in application.why[0]
+
+
+@pytest.mark.spark
+def test_a_handler_can_wait_for_a_broker_once_more(application: Application) -> None:
+    asked: list[StreamsError] = []
+
+    def replace(failure: StreamsError) -> UncaughtExceptionResponse:
+        asked.append(failure)
+        return REPLACE
+
+    application.start(replace)
+    application.answers.clear()
+    assert until(lambda: len(asked) == 2)
+    application.answers.set()
+    assert until(lambda: application.states.state is State.RUNNING)
+
+
+@pytest.mark.spark
+def test_a_query_that_is_about_to_run_again_stays_stopped_when_the_application_closes(
+    application: Application, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(queries, "FIRST_WAIT", 0.3)
+    application.start(lambda failure: REPLACE)
+    application.started[0].fail("no")
+    assert until(lambda: application.states.state is State.REBALANCING)
+    application.supervisor.stop()
+    time.sleep(0.6)
+    assert len(application.started) == 1
+
+
+@pytest.mark.spark
+def test_a_query_waits_twice_as_long_after_each_failure_until_a_micro_batch_was_done(
+    application: Application, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(queries, "FIRST_WAIT", 0.5)
+    application.start()
+    query = application.supervisor.queries[0]
+    assert [query.next_wait() for _ in range(8)] == [0.5, 1, 2, 4, 8, 16, 30, 30]
+    query.metrics.batches += 1
+    assert [query.next_wait() for _ in range(2)] == [0.5, 1]
