@@ -17,8 +17,8 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 from pyspark.sql.classic.column import Column as ClassicColumn
 
-from streamskit.attempts import attempt
 from streamskit.errors import TopologyError
+from streamskit.native import attempt
 
 STRING_METHODS = {
     "upper": "F.upper({0})", "lower": "F.lower({0})", "title": "F.initcap({0})", "capitalize": "F.initcap({0})",

@@ -4,7 +4,6 @@ import scala.util.control.NonFatal
 
 import com.fasterxml.jackson.core.{JsonFactory, JsonParser}
 import com.fasterxml.jackson.core.util.JsonParserDelegate
-import org.apache.spark.SparkRuntimeException
 import org.apache.spark.sql.Column
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.{Expression, UnaryExpression}
@@ -12,7 +11,7 @@ import org.apache.spark.sql.catalyst.expressions.codegen.{CodeGenerator, Codegen
 import org.apache.spark.sql.catalyst.json.{JSONOptions, JacksonParser}
 import org.apache.spark.sql.catalyst.util.ArrayData
 import org.apache.spark.sql.classic.ExpressionUtils
-import org.apache.spark.sql.types.{ArrayType, BinaryType, DataType, MapType, StructType}
+import org.apache.spark.sql.types.{ArrayType, DataType, MapType, StructType}
 import org.apache.spark.unsafe.types.UTF8String
 
 /** Reads bytes that are one JSON value of a schema, and fails on any others.
@@ -72,9 +71,9 @@ class JsonReader(schema: DataType, serde: String, zone: String) extends Serializ
       }
       val rows =
         try parser.parse[Array[Byte]](text, open, UTF8String.fromBytes).toSeq
-        catch { case NonFatal(_) => throw refusal(bytes, "it is not JSON text of this schema") }
-      if (rows.isEmpty) throw refusal(bytes, "it is not JSON text of this schema")
-      if (read.hasMore) throw refusal(bytes, "it is more than one JSON value")
+        catch { case NonFatal(_) => throw Refusal(serde, bytes, "it is not JSON text of this schema") }
+      if (rows.isEmpty) throw Refusal(serde, bytes, "it is not JSON text of this schema")
+      if (read.hasMore) throw Refusal(serde, bytes, "it is more than one JSON value")
       value(rows.head, bytes)
     }
   }
@@ -85,22 +84,13 @@ class JsonReader(schema: DataType, serde: String, zone: String) extends Serializ
     case _: MapType => row.getMap(0)
     case _ =>
       val list: ArrayData = row.getArray(0)
-      if (list.numElements == 0) throw refusal(bytes, "it is not JSON text of this schema")
-      if (list.numElements > 1) throw refusal(bytes, "it is more than one JSON value")
+      if (list.numElements == 0) throw Refusal(serde, bytes, "it is not JSON text of this schema")
+      if (list.numElements > 1) throw Refusal(serde, bytes, "it is more than one JSON value")
       if (list.isNullAt(0)) null else list.get(0, schema)
   }
 
   private def isNull(bytes: Array[Byte]): Boolean =
     bytes.length >= 4 && bytes.length < 16 && new String(bytes, "UTF-8").trim == "null"
-
-  private def refusal(bytes: Array[Byte], why: String): SparkRuntimeException = {
-    val digits = bytes.take(60).map(byte => f"${byte & 0xff}%02x").mkString(" ")
-    val short = if (digits.length > 60) digits.take(60) + "…" else digits
-    val count = if (bytes.length == 1) "1 byte" else s"${bytes.length} bytes"
-    val shown = if (bytes.isEmpty) "no bytes" else s"$count ($short)"
-    new SparkRuntimeException(
-      "USER_RAISED_EXCEPTION", Map("errorMessage" -> s"$serde cannot read $shown: $why."))
-  }
 }
 
 /** A parser that notes, when it is closed, whether anything is left to read. */

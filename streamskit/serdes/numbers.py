@@ -8,11 +8,8 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
+from streamskit.native import read_number, write_number
 from streamskit.serdes.serde import ColumnSerde
-
-JAVA_CLASSES = {"float": ("java.lang.Float", "floatToIntBits", "intBitsToFloat"),
-                "double": ("java.lang.Double", "doubleToLongBits", "longBitsToDouble")}  # fmt: skip
-"""The class in Java that knows the bits of a number, and its functions there and back."""
 
 
 @dataclass(frozen=True)
@@ -52,40 +49,20 @@ class NumberSerde(ColumnSerde):
         return cast(float, struct.unpack(self.format, data)[0])
 
     def write(self, value: Column) -> Column:
-        if self.name in JAVA_CLASSES:
-            bits = self._java(value, to_bits=True)
-        else:
-            # A cast that changes nothing would take the blame in Spark's message when `value` fails.
-            bits = value if self.width == 8 else value.cast("bigint")
-        digits = F.lpad(F.hex(bits), 16, "0")
-        return F.unhex(digits if self.width == 8 else F.right(digits, F.lit(2 * self.width)))
+        return write_number(value, self.data_type)
 
     def read(self, data: Column) -> Column:
-        # conv reads 16 digits as a signed number of 64 bits; shorter ones get their sign by counting from the middle.
-        bits = F.conv(F.hex(data), 16, -10).cast("bigint")
-        if self.width < 8:
-            half = 1 << (8 * self.width - 1)
-            bits = F.pmod(bits + F.lit(half), F.lit(2 * half)) - F.lit(half)
-        if self.name in JAVA_CLASSES:
-            return self._java(bits, to_bits=False)
-        return bits if self.width == 8 else bits.cast(self.data_type)
+        return read_number(data, self.data_type, str(self))
+
+    def from_bytes(self, data: Column) -> Column:
+        return self.read(data)  # which looks at the length itself
 
     def unreadable(self, data: Column) -> Column:
         return F.when(F.octet_length(data) != self.width, self.refusal(data, self._rule))
 
     @property
     def _rule(self) -> str:
-        return f"a {self.name} is {self.width} bytes long"
-
-    def _java(self, number: Column, to_bits: bool) -> Column:
-        # Java's own functions, called by name: no SQL function gives the bits of a floating-point number.
-        name, there, back = JAVA_CLASSES[self.name]
-        if to_bits:
-            made = F.reflect(F.lit(name), F.lit(there), number).cast("bigint")
-        else:
-            whole = number if self.width == 8 else number.cast("int")
-            made = F.reflect(F.lit(name), F.lit(back), whole).cast(self.data_type)
-        return F.when(number.isNotNull(), made)
+        return f"{'an' if self.name == 'integer' else 'a'} {self.name} is {self.width} bytes long"
 
 
 LONG = NumberSerde("long", T.LongType(), ">q")

@@ -109,7 +109,8 @@ def test_log_and_fail_fails_at_every_start_until_the_handler_is_another_and_then
         streams.close()
     streams = run(halved(source, sink), deserialization_handler=LogAndContinue(dead))
     streams.await_processed()
-    assert sorted(broker.consume(sink, value=Serdes.integer())["value"]) == sorted(set(IDS) - POISON)
+    # A task that was quicker than the one that failed may have written before: at least once.
+    assert set(broker.consume(sink, value=Serdes.integer())["value"]) == set(IDS) - POISON
     letters = [int(letter["value"].removeprefix(b"{")) for letter in read(broker, dead, BYTES)]
     assert sorted(letters) == sorted(POISON)
     assert dropped(streams) == {"KSTREAM-SOURCE-0000000000": len(POISON)}

@@ -67,7 +67,7 @@ SERDES: list[tuple[Serde, Any]] = [
 
 CORRUPT: list[tuple[Serde, bytes, str]] = [
     (Serdes.long(), b"abc", "a long is 8 bytes long"),
-    (Serdes.integer(), b"abcde", "a integer is 4 bytes long"),
+    (Serdes.integer(), b"abcde", "an integer is 4 bytes long"),
     (Serdes.short(), b"a", "a short is 2 bytes long"),
     (Serdes.double(), bytes(9), "a double is 8 bytes long"),
     (Serdes.float(), bytes(8), "a float is 4 bytes long"),

@@ -1,0 +1,54 @@
+"""Columns that Spark's own functions do not have: those of the Scala classes in `streamskit/jvm`."""
+
+from typing import Any
+
+from pyspark import SparkContext
+from pyspark.sql import Column
+from pyspark.sql import types as T
+from pyspark.sql.classic.column import Column as ClassicColumn
+
+
+def attempt(column: Column) -> Column:
+    """Return a Column of structs: `value`, and `error`, which says what went wrong where there is no value.
+
+    Args:
+        column: made of Spark's own functions. What a Python function in it raises is not caught here.
+
+    >>> attempt(F.lit("one").cast("bigint"))["error"]
+    """
+    return ClassicColumn(_classes().Attempt.of(column._jc))
+
+
+def read_json(data: Column, data_type: T.DataType, serde: str) -> Column:
+    """Return a Column of the values in bytes, each of which has to be one JSON value of a type.
+
+    Args:
+        data: the bytes; a null, or the JSON value null, is a null.
+        data_type: what the values are. Fields that it does not name are passed over, those not there are null.
+        serde: the name that the error of other bytes speaks of.
+
+    Spark's `from_json` reads text only, takes an empty one for null and stops after the first value.
+    """
+    # The zone of times without one, as streamskit's own sessions have it.
+    return ClassicColumn(_classes().ReadJson.of(data._jc, data_type.json(), serde, "UTC"))
+
+
+def read_number(data: Column, data_type: T.DataType, serde: str) -> Column:
+    """Return a Column of the numbers in big-endian bytes; bytes of another length fail.
+
+    Args:
+        data: the bytes; a null is a null.
+        data_type: long, integer, short, float or double.
+        serde: the name that the error speaks of.
+    """
+    return ClassicColumn(_classes().Numbers.read(data._jc, data_type.json(), serde))
+
+
+def write_number(value: Column, data_type: T.DataType) -> Column:
+    """Return a Column of the big-endian bytes of numbers, as wide as the type is."""
+    return ClassicColumn(_classes().Numbers.written(value._jc, data_type.json()))
+
+
+def _classes() -> Any:
+    context: Any = SparkContext._active_spark_context
+    return context._jvm.org.apache.spark.sql.streamskit
