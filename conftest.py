@@ -22,6 +22,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
         stop_shared_broker()
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist asks for the groups
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.is_relative_to(config.rootpath) and _stays_whole(item.path.relative_to(config.rootpath)):
