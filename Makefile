@@ -27,7 +27,8 @@ doctor: $(READY)
 	@$(PYTHON_IN_VENV) -m streamskit.environment.doctor
 
 test: lint
-	$(PYTHON_IN_VENV) -m pytest -n 2 --dist loadgroup --nbval tests $(wildcard notebooks) $(ARGS)
+	$(PYTHON_IN_VENV) -m pytest -n 2 tests/conformance tests/unit $(ARGS)
+	$(PYTHON_IN_VENV) -m pytest -n 2 --dist loadfile --nbval tests $(wildcard notebooks) --ignore=tests/conformance --ignore=tests/unit $(ARGS)
 
 lint: $(READY)
 	$(PYTHON_IN_VENV) -m ruff check .
