@@ -16,7 +16,7 @@ def attempt(column: Column) -> Column:
 
     >>> attempt(F.lit("one").cast("bigint"))["error"]
     """
-    return ClassicColumn(_classes().Attempt.of(column._jc))
+    return ClassicColumn(_functions().attempt(column._jc))
 
 
 def read_json(data: Column, data_type: T.DataType, serde: str) -> Column:
@@ -30,7 +30,7 @@ def read_json(data: Column, data_type: T.DataType, serde: str) -> Column:
     Spark's `from_json` reads text only, takes an empty one for null and stops after the first value.
     """
     # The zone of times without one, as streamskit's own sessions have it.
-    return ClassicColumn(_classes().ReadJson.of(data._jc, data_type.json(), serde, "UTC"))
+    return ClassicColumn(_functions().readJson(data._jc, data_type.json(), serde, "UTC"))
 
 
 def read_number(data: Column, data_type: T.DataType, serde: str) -> Column:
@@ -41,14 +41,14 @@ def read_number(data: Column, data_type: T.DataType, serde: str) -> Column:
         data_type: long, integer, short, float or double.
         serde: the name that the error speaks of.
     """
-    return ClassicColumn(_classes().Numbers.read(data._jc, data_type.json(), serde))
+    return ClassicColumn(_functions().readNumber(data._jc, data_type.json(), serde))
 
 
 def write_number(value: Column, data_type: T.DataType) -> Column:
     """Return a Column of the big-endian bytes of numbers, as wide as the type is."""
-    return ClassicColumn(_classes().Numbers.written(value._jc, data_type.json()))
+    return ClassicColumn(_functions().writeNumber(value._jc, data_type.json()))
 
 
-def _classes() -> Any:
+def _functions() -> Any:
     context: Any = SparkContext._active_spark_context
-    return context._jvm.org.apache.spark.sql.streamskit
+    return context._jvm.org.apache.spark.sql.streamskit.Functions

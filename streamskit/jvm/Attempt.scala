@@ -1,17 +1,15 @@
 package org.apache.spark.sql.streamskit
 
-import org.apache.spark.sql.Column
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.{Expression, GenericInternalRow, UnaryExpression}
 import org.apache.spark.sql.catalyst.expressions.codegen.CodegenFallback
-import org.apache.spark.sql.classic.ExpressionUtils
 import org.apache.spark.sql.types.{DataType, StringType, StructType}
 import org.apache.spark.unsafe.types.UTF8String
 
 /** An expression that cannot fail: a struct of its child's value, and of what went wrong if it has none.
   *
   * Interpreted, not compiled: Spark would take parts that occur twice out of a compiled expression, and run them where
-  * nothing catches what they throw. It lives among Spark's packages, where expressions and Columns turn into each other.
+  * nothing catches what they throw.
   */
 case class Attempt(child: Expression) extends UnaryExpression with CodegenFallback {
   override def dataType: DataType =
@@ -29,8 +27,4 @@ case class Attempt(child: Expression) extends UnaryExpression with CodegenFallba
     }
 
   override protected def withNewChildInternal(changed: Expression): Attempt = copy(child = changed)
-}
-
-object Attempt {
-  def of(column: Column): Column = ExpressionUtils.column(Attempt(ExpressionUtils.expression(column)))
 }

@@ -3,10 +3,8 @@ package org.apache.spark.sql.streamskit
 import java.nio.ByteBuffer
 
 import org.apache.spark.SparkRuntimeException
-import org.apache.spark.sql.Column
-import org.apache.spark.sql.catalyst.expressions.{Cast, Expression, UnaryExpression}
+import org.apache.spark.sql.catalyst.expressions.{Expression, UnaryExpression}
 import org.apache.spark.sql.catalyst.expressions.codegen.{CodegenContext, ExprCode}
-import org.apache.spark.sql.classic.ExpressionUtils
 import org.apache.spark.sql.types.{BinaryType, DataType, DoubleType, FloatType, IntegerType, LongType, ShortType}
 
 /** Reads a number from its big-endian bytes, and fails where there are more or less of them.
@@ -55,12 +53,6 @@ case class WriteNumber(child: Expression) extends UnaryExpression {
 
 object Numbers {
   private[streamskit] val here = "org.apache.spark.sql.streamskit.Numbers"
-
-  def read(column: Column, dataType: String, serde: String): Column =
-    ExpressionUtils.column(ReadNumber(ExpressionUtils.expression(column), DataType.fromJson(dataType), serde))
-
-  def written(column: Column, dataType: String): Column =
-    ExpressionUtils.column(WriteNumber(Cast(ExpressionUtils.expression(column), DataType.fromJson(dataType))))
 
   def readLong(bytes: Array[Byte], serde: String): Long = buffer(bytes, 8, " long", serde).getLong
   def readInteger(bytes: Array[Byte], serde: String): Int = buffer(bytes, 4, "n integer", serde).getInt

@@ -4,13 +4,11 @@ import scala.util.control.NonFatal
 
 import com.fasterxml.jackson.core.{JsonFactory, JsonParser}
 import com.fasterxml.jackson.core.util.JsonParserDelegate
-import org.apache.spark.sql.Column
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.{Expression, UnaryExpression}
 import org.apache.spark.sql.catalyst.expressions.codegen.{CodeGenerator, CodegenContext, ExprCode}
 import org.apache.spark.sql.catalyst.json.{JSONOptions, JacksonParser}
 import org.apache.spark.sql.catalyst.util.ArrayData
-import org.apache.spark.sql.classic.ExpressionUtils
 import org.apache.spark.sql.types.{ArrayType, DataType, MapType, StructType}
 import org.apache.spark.unsafe.types.UTF8String
 
@@ -41,11 +39,6 @@ case class ReadJson(child: Expression, schema: DataType, serde: String, zone: St
   }
 
   override protected def withNewChildInternal(changed: Expression): ReadJson = copy(child = changed)
-}
-
-object ReadJson {
-  def of(column: Column, schema: String, serde: String, zone: String): Column =
-    ExpressionUtils.column(ReadJson(ExpressionUtils.expression(column), DataType.fromJson(schema), serde, zone))
 }
 
 class JsonReader(schema: DataType, serde: String, zone: String) extends Serializable {
