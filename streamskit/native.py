@@ -44,11 +44,6 @@ def read_number(data: Column, data_type: T.DataType, serde: str) -> Column:
     return ClassicColumn(_functions().readNumber(data._jc, data_type.json(), serde))
 
 
-def write_number(value: Column, data_type: T.DataType) -> Column:
-    """Return a Column of the big-endian bytes of numbers, as wide as the type is."""
-    return ClassicColumn(_functions().writeNumber(value._jc, data_type.json()))
-
-
 def _functions() -> Any:
     context: Any = SparkContext._active_spark_context
     return context._jvm.org.apache.spark.sql.streamskit.Functions

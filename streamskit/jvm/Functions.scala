@@ -3,7 +3,7 @@ package org.apache.spark.sql.streamskit
 import org.apache.spark.sql.Column
 import org.apache.spark.sql.catalyst.FunctionIdentifier
 import org.apache.spark.sql.catalyst.analysis.FunctionRegistry
-import org.apache.spark.sql.catalyst.expressions.{Cast, Expression, ExpressionInfo, Literal}
+import org.apache.spark.sql.catalyst.expressions.{Expression, ExpressionInfo, Literal}
 import org.apache.spark.sql.functions.lit
 import org.apache.spark.sql.types.DataType
 
@@ -21,9 +21,6 @@ object Functions {
   def readNumber(column: Column, dataType: String, serde: String): Column =
     call("streamskit_read_number", column, lit(dataType), lit(serde))
 
-  def writeNumber(column: Column, dataType: String): Column =
-    call("streamskit_write_number", column, lit(dataType))
-
   private def call(name: String, arguments: Column*): Column = Column.internalFn(name, arguments: _*)
 
   register("streamskit_attempt") { case Seq(child) => Attempt(child) }
@@ -32,9 +29,6 @@ object Functions {
   }
   register("streamskit_read_number") { case Seq(child, kind, serde) =>
     ReadNumber(child, DataType.fromJson(text(kind)), text(serde))
-  }
-  register("streamskit_write_number") { case Seq(child, kind) =>
-    WriteNumber(Cast(child, DataType.fromJson(text(kind))))
   }
 
   private def register(name: String)(make: PartialFunction[Seq[Expression], Expression]): Unit =

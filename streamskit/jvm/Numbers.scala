@@ -5,7 +5,7 @@ import java.nio.ByteBuffer
 import org.apache.spark.SparkRuntimeException
 import org.apache.spark.sql.catalyst.expressions.{Expression, UnaryExpression}
 import org.apache.spark.sql.catalyst.expressions.codegen.{CodegenContext, ExprCode}
-import org.apache.spark.sql.types.{BinaryType, DataType, DoubleType, FloatType, IntegerType, LongType, ShortType}
+import org.apache.spark.sql.types.{DataType, DoubleType, FloatType, IntegerType, LongType, ShortType}
 
 /** Reads a number from its big-endian bytes, and fails where there are more or less of them.
   *
@@ -33,24 +33,6 @@ case class ReadNumber(child: Expression, dataType: DataType, serde: String) exte
   override protected def withNewChildInternal(changed: Expression): ReadNumber = copy(child = changed)
 }
 
-/** Writes a number as its big-endian bytes, as Java's ByteBuffer does. */
-case class WriteNumber(child: Expression) extends UnaryExpression {
-  override def dataType: DataType = BinaryType
-
-  override def nullSafeEval(number: Any): Any = number match {
-    case whole: Long => Numbers.write(whole)
-    case whole: Int => Numbers.write(whole)
-    case whole: Short => Numbers.write(whole)
-    case broken: Float => Numbers.write(broken)
-    case broken: Double => Numbers.write(broken)
-  }
-
-  override protected def doGenCode(ctx: CodegenContext, ev: ExprCode): ExprCode =
-    nullSafeCodeGen(ctx, ev, number => s"${ev.value} = ${Numbers.here}.write($number);")
-
-  override protected def withNewChildInternal(changed: Expression): WriteNumber = copy(child = changed)
-}
-
 object Numbers {
   private[streamskit] val here = "org.apache.spark.sql.streamskit.Numbers"
 
@@ -59,13 +41,6 @@ object Numbers {
   def readShort(bytes: Array[Byte], serde: String): Short = buffer(bytes, 2, " short", serde).getShort
   def readFloat(bytes: Array[Byte], serde: String): Float = buffer(bytes, 4, " float", serde).getFloat
   def readDouble(bytes: Array[Byte], serde: String): Double = buffer(bytes, 8, " double", serde).getDouble
-
-  def write(number: Long): Array[Byte] = ByteBuffer.allocate(8).putLong(number).array
-  def write(number: Int): Array[Byte] = ByteBuffer.allocate(4).putInt(number).array
-  def write(number: Short): Array[Byte] = ByteBuffer.allocate(2).putShort(number).array
-  // All that is not a number is the same one in Java.
-  def write(number: Float): Array[Byte] = write(java.lang.Float.floatToIntBits(number))
-  def write(number: Double): Array[Byte] = write(java.lang.Double.doubleToLongBits(number))
 
   private def buffer(bytes: Array[Byte], width: Int, kind: String, serde: String): ByteBuffer =
     if (bytes.length == width) ByteBuffer.wrap(bytes)

@@ -8,8 +8,11 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from streamskit.native import read_number, write_number
+from streamskit.native import read_number
 from streamskit.serdes.serde import ColumnSerde
+
+JAVA_CLASSES = {"float": ("java.lang.Float", "floatToIntBits"), "double": ("java.lang.Double", "doubleToLongBits")}
+"""The class in Java that knows the bits of a number, and its function."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +52,16 @@ class NumberSerde(ColumnSerde):
         return cast(float, struct.unpack(self.format, data)[0])
 
     def write(self, value: Column) -> Column:
-        return write_number(value, self.data_type)
+        # Made of Spark's own functions: one of ours would take the blame when `value` fails.
+        if self.name in JAVA_CLASSES:
+            # Java's own functions, called by name: no SQL function gives the bits of a floating-point number.
+            name, function = JAVA_CLASSES[self.name]
+            bits = F.when(value.isNotNull(), F.reflect(F.lit(name), F.lit(function), value).cast("bigint"))
+        else:
+            # A cast that changes nothing would take the blame too.
+            bits = value if self.width == 8 else value.cast("bigint")
+        digits = F.lpad(F.hex(bits), 16, "0")
+        return F.unhex(digits if self.width == 8 else F.right(digits, F.lit(2 * self.width)))
 
     def read(self, data: Column) -> Column:
         return read_number(data, self.data_type, str(self))
