@@ -10,10 +10,16 @@ if TYPE_CHECKING:
     from streamskit.environment.doctor import doctor as doctor
     from streamskit.errors import BrokerError as BrokerError
     from streamskit.errors import InvalidStateStoreError as InvalidStateStoreError
+    from streamskit.errors import InvalidStateStorePartitionError as InvalidStateStorePartitionError
     from streamskit.errors import SetupError as SetupError
+    from streamskit.errors import StateStoreMigratedError as StateStoreMigratedError
+    from streamskit.errors import StateStoreNotAvailableError as StateStoreNotAvailableError
     from streamskit.errors import StreamsError as StreamsError
     from streamskit.errors import StreamsKitError as StreamsKitError
+    from streamskit.errors import StreamsNotStartedError as StreamsNotStartedError
+    from streamskit.errors import StreamsRebalancingError as StreamsRebalancingError
     from streamskit.errors import TopologyError as TopologyError
+    from streamskit.errors import UnknownStateStoreError as UnknownStateStoreError
     from streamskit.grouped import KGroupedStream as KGroupedStream
     from streamskit.grouped import SessionWindowedKStream as SessionWindowedKStream
     from streamskit.grouped import TimeWindowedKStream as TimeWindowedKStream
@@ -23,6 +29,12 @@ if TYPE_CHECKING:
     from streamskit.handlers import LogAndContinue as LogAndContinue
     from streamskit.handlers import LogAndFail as LogAndFail
     from streamskit.handlers import Response as Response
+    from streamskit.interactive.client import QueryClient as QueryClient
+    from streamskit.interactive.instances import Instances as Instances
+    from streamskit.interactive.metadata import HostInfo as HostInfo
+    from streamskit.interactive.metadata import KeyQueryMetadata as KeyQueryMetadata
+    from streamskit.interactive.metadata import StreamsMetadata as StreamsMetadata
+    from streamskit.interactive.versioned_store import VersionedRecord as VersionedRecord
     from streamskit.kstream import KStream as KStream
     from streamskit.ktable import GlobalKTable as GlobalKTable
     from streamskit.ktable import KTable as KTable
@@ -68,10 +80,16 @@ WHERE = {
     "errors": (
         "BrokerError",
         "InvalidStateStoreError",
+        "InvalidStateStorePartitionError",
         "SetupError",
+        "StateStoreMigratedError",
+        "StateStoreNotAvailableError",
         "StreamsError",
         "StreamsKitError",
+        "StreamsNotStartedError",
+        "StreamsRebalancingError",
         "TopologyError",
+        "UnknownStateStoreError",
     ),
     "grouped": (
         "KGroupedStream",
@@ -80,6 +98,14 @@ WHERE = {
     ),
     "grouped_table": ("KGroupedTable",),
     "handlers": ("DeadLetter", "ErrorHandlerContext", "LogAndContinue", "LogAndFail", "Response"),
+    "interactive.client": ("QueryClient",),
+    "interactive.instances": ("Instances",),
+    "interactive.metadata": (
+        "HostInfo",
+        "KeyQueryMetadata",
+        "StreamsMetadata",
+    ),
+    "interactive.versioned_store": ("VersionedRecord",),
     "kstream": ("KStream",),
     "ktable": (
         "GlobalKTable",

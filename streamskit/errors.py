@@ -22,4 +22,34 @@ class StreamsError(StreamsKitError):
 
 
 class InvalidStateStoreError(StreamsError):
-    """A store cannot be queried: it does not exist, is not ready, or has another kind."""
+    """A store cannot be queried: it does not exist, is not ready, or has another kind.
+
+    Mirrors `org.apache.kafka.streams.errors.InvalidStateStoreException`.
+    """
+
+
+class UnknownStateStoreError(InvalidStateStoreError):
+    """The application has no store of that name. Mirrors `UnknownStateStoreException`."""
+
+
+class StreamsNotStartedError(InvalidStateStoreError):
+    """The application has not been started. Mirrors `StreamsNotStartedException`."""
+
+
+class StateStoreNotAvailableError(InvalidStateStoreError):
+    """The application has stopped, and its stores with it. Mirrors `StateStoreNotAvailableException`."""
+
+
+class StreamsRebalancingError(InvalidStateStoreError):
+    """The store is being restored, or its partitions are on their way: ask again in a moment.
+
+    Mirrors `StreamsRebalancingException`.
+    """
+
+
+class StateStoreMigratedError(InvalidStateStoreError):
+    """What was asked for has moved to another instance: ask there. Mirrors `StateStoreMigratedException`."""
+
+
+class InvalidStateStorePartitionError(InvalidStateStoreError):
+    """The partition that was asked for is not here. Mirrors `InvalidStateStorePartitionException`."""

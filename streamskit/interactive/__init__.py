@@ -1,18 +1,25 @@
 """Interactive queries: the stores of a running application, read from Python."""
 
+from streamskit.interactive.catalogue import Catalogue, CatalogueEntry
+from streamskit.interactive.instance import Instance
 from streamskit.interactive.kinds import local_store
 from streamskit.interactive.replica import Replica
-from streamskit.interactive.stores import KeyValueStore, LocalStore, VersionedStore
+from streamskit.interactive.stores import KeyValueStore, LocalStore
 from streamskit.interactive.timed_stores import SessionStore, TimedStore, WindowStore
+from streamskit.interactive.versioned_store import VersionedRecord, VersionedStore
 from streamskit.stores import KeyValue
 
 __all__ = [
+    "Catalogue",
+    "CatalogueEntry",
+    "Instance",
     "KeyValue",
     "KeyValueStore",
     "LocalStore",
     "Replica",
     "SessionStore",
     "TimedStore",
+    "VersionedRecord",
     "VersionedStore",
     "WindowStore",
     "local_store",

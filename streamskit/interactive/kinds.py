@@ -1,12 +1,21 @@
 """Which local store goes with which kind of store."""
 
-from streamskit.interactive.stores import KeyValueStore, LocalStore, VersionedStore
+from collections.abc import Callable
+
+from streamskit.interactive.storage import Storage
+from streamskit.interactive.stores import KeyValueStore, LocalStore
 from streamskit.interactive.timed_stores import SessionStore, WindowStore
+from streamskit.interactive.versioned_store import VersionedStore
 from streamskit.topology import Store
 
 KINDS = {"window": WindowStore, "session": SessionStore, "versioned": VersionedStore}
 
 
-def local_store(store: Store) -> LocalStore:
-    """Return an empty local store of the right kind."""
-    return KINDS.get(store.kind, KeyValueStore)(store)
+def local_store(store: Store, make: Callable[[int], Storage] | None = None) -> LocalStore:
+    """Return a local store of the right kind.
+
+    Args:
+        store: what it is to hold.
+        make: makes the storage of a partition; in memory when not given.
+    """
+    return KINDS.get(store.kind, KeyValueStore)(store, make)

@@ -1,17 +1,17 @@
-"""A replica: the stores of an application, kept up to date from their changelog topics."""
+"""A replica: all stores of an application, whole, kept up to date from their changelog topics."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
-from kafka import TopicPartition
+from confluent_kafka import KafkaException
 
-from streamskit.broker.following import Offsets, TopicFollower
 from streamskit.errors import StreamsError
+from streamskit.interactive.metadata import TopicPartition
+from streamskit.interactive.reader import ChangelogReader, Offsets, Record
 from streamskit.interactive.stores import LocalStore
 
 
 class Replica:
-    """Consumes changelog topics into local stores, in a thread of its own.
+    """Reads changelog topics into local stores, in a thread of its own.
 
     Args:
         bootstrap_servers: the broker's address.
@@ -21,16 +21,29 @@ class Replica:
     """
 
     def __init__(self, bootstrap_servers: str, stores: Mapping[str, Sequence[LocalStore]]) -> None:
-        self._stores = stores
-        self._follower = TopicFollower(bootstrap_servers, stores, self._take, "The stores", failed=self._say_failed)
+        self._bootstrap_servers, self._stores = bootstrap_servers, stores
+        self._reader = ChangelogReader(bootstrap_servers, self._take, self._restart, "The stores", self._say_failed)
 
     def start(self) -> None:
-        """Begin to read the changelogs from their start."""
-        self._follower.start()
+        """Begin to read the changelogs from their start.
+
+        Raises:
+            StreamsError: the broker does not say where they begin.
+        """
+        if not self._stores:
+            return
+        self._reader.start()
+        try:
+            self._reader.do(self._follow_all).result()
+        except KafkaException as failure:
+            raise StreamsError(
+                f"The stores: the broker at {self._bootstrap_servers} does not say where their topics begin "
+                f"({', '.join(self._stores)}): {failure.args[0].str()}. Start again when it answers."
+            ) from failure
 
     def stop(self) -> None:
         """Stop reading; the stores keep what they have."""
-        self._follower.stop()
+        self._reader.stop()
         self.say_stopped("The application is closed; these are the last values it had.")
 
     def wait_for(self, offsets: Offsets, deadline: float, check: Callable[[], None] = lambda: None) -> None:
@@ -44,12 +57,15 @@ class Replica:
         Raises:
             StreamsError: they don't by the deadline, or reading has failed.
         """
-        self._follower.wait_for(offsets, deadline, check)
+        self._reader.wait_for(offsets, deadline, check)
 
     def say_stopped(self, why: str) -> None:
         """Tell those who look at the stores why no more updates come, unless they were told already."""
         for store in self._all():
             store.stopped = store.stopped or why
+
+    def _follow_all(self) -> None:
+        self._reader.follow({where: 0 for topic in self._stores for where in self._reader.partitions(topic)})
 
     def _say_failed(self, failure: StreamsError) -> None:
         self.say_stopped(f"No more updates come: {failure}")
@@ -57,8 +73,10 @@ class Replica:
     def _all(self) -> list[LocalStore]:
         return [store for stores in self._stores.values() for store in stores]
 
-    def _take(self, partition: TopicPartition, records: list[Any]) -> None:
-        for store in self._stores[partition.topic]:
-            for record in records:
-                if record.key is not None:  # a global table has no row for one without
-                    store.apply(record.key, record.value, record.timestamp, partition.partition)
+    def _take(self, where: TopicPartition, records: list[Record], offsets: list[int], position: int) -> None:
+        for store in self._stores[where.topic]:
+            store.take(where.partition, records, position)
+
+    def _restart(self, where: TopicPartition) -> None:
+        for store in self._stores[where.topic]:
+            store.clear(where.partition)

@@ -1,26 +1,34 @@
 """Local copies of state stores, filled from their changelogs and read by queries."""
 
-import threading
-from collections.abc import Callable, Iterable, Iterator
+import copy
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import cache
 from heapq import merge
-from itertools import islice, repeat
+from itertools import islice
 from operator import itemgetter
-from typing import Any
+from typing import Any, Self
 
 import pandas as pd
-from sortedcontainers import SortedDict
 
-from streamskit.stores import KeyValue, Store
+from streamskit.interactive.rows import Entry, Span, after_prefix, pack, timestamp_of
+from streamskit.interactive.storage import Change, Mark, MemoryStorage, Storage
+from streamskit.serdes import Serde
+from streamskit.stores import KeyValue, Store, ValueAndTimestamp
 from streamskit.windows import Windowed
+
+Record = tuple[bytes, bytes | None, int]
+"""One record of a changelog: key, value, timestamp."""
+
+Found = tuple[bytes, bytes, int]
+"""A row, what it holds, and the number of its partition."""
 
 
 class Partition:
-    """The rows of one partition of a store, in the order of their bytes, and the stream time they have seen."""
+    """One partition of a store: its rows, and the latest time they have seen."""
 
-    def __init__(self) -> None:
-        self.rows: SortedDict[Any, tuple[bytes, int]] = SortedDict()
-        self.stream_time = -1
+    def __init__(self, storage: Storage) -> None:
+        self.storage = storage
+        self.stream_time = storage.mark().stream_time
 
 
 class LocalStore:
@@ -28,42 +36,117 @@ class LocalStore:
 
     A row's value stays in its bytes until somebody asks for it. `updates` counts what was taken in; `stopped` says why
     no more will come, and is empty while more may.
+
+    Args:
+        store: what it holds.
+        make: makes the storage of a partition; in memory when not given.
     """
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, make: Callable[[int], Storage] | None = None) -> None:
         self.name = store.name
         self.kind = store.kind
         self.updates = 0
         self.stopped = ""
         self._store = store
+        self._make = make or (lambda number: MemoryStorage())
         self._partitions: dict[int, Partition] = {}
-        self._changing = threading.Lock()
+        self._timestamped = store.timestamped
 
     def __len__(self) -> int:
-        return sum(len(partition.rows) for partition in self._partitions.values())
+        return sum(partition.storage.count() for _, partition in self._readable())
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} '{self.name}': {len(self)} rows after {self.updates} updates>"
 
+    # ---- what fills it -----------------------------------------------------------------------------------------------
+
+    def open(self, partition: int) -> Mark:
+        """Make room for a partition, and return how far it is: a storage on the disk may hold it already."""
+        if partition not in self._partitions:
+            self._partitions = {**self._partitions, partition: Partition(self._make(partition))}
+        return self._partitions[partition].storage.mark()
+
+    def drop(self, partition: int) -> Storage | None:
+        """Forget a partition, and return where it was kept, so that it can be closed."""
+        dropped = self._partitions.get(partition)
+        self._partitions = {number: kept for number, kept in self._partitions.items() if number != partition}
+        return dropped.storage if dropped else None
+
+    def clear(self, partition: int) -> None:
+        """Empty a partition: its changelog begins anew."""
+        self.open(partition)
+        self._partitions[partition].storage.clear()
+        self._partitions[partition].stream_time = -1
+
+    def take(self, partition: int, records: Sequence[Record], position: int = 0) -> None:
+        """Take records of the changelog in; a null value deletes the row.
+
+        Args:
+            partition: the partition they came from.
+            records: key, value and timestamp of each, in order.
+            position: the offset after the last of them.
+        """
+        self.open(partition)
+        kept = self._partitions[partition]
+        changes = list(self._changes(kept, records))
+        kept.storage.write(changes, Mark(position, kept.stream_time))
+        self.updates += len(records)
+        self._tidy(kept)
+
     def apply(self, key: bytes, value: bytes | None, timestamp: int, partition: int = 0) -> None:
-        """Take one record of the changelog in; a null value deletes the row."""
-        row = self._row(key)
-        with self._changing:
-            self.updates += 1
-            kept = self._partitions.setdefault(partition, Partition())
-            if value is None:
-                kept.rows.pop(row, None)
-            else:
-                kept.rows[row] = (value, timestamp)
-            self._advance(kept, row)
+        """Take one record of the changelog in."""
+        self.take(partition, [(key, value, timestamp)])
+
+    def flush(self) -> None:
+        """Write to the disk what a storage there has in memory only."""
+        for partition in self._partitions.values():
+            partition.storage.flush()
+
+    def decode(self, key: bytes, value: bytes | None) -> tuple[Any, Any]:
+        """Return the key and the value of a record of the changelog as a query would."""
+        return self._decode_key(self._row(key)), None if value is None else self._store.value.deserialize(value)
+
+    # ---- what asks it ------------------------------------------------------------------------------------------------
+
+    def only(self, partitions: Collection[int]) -> Self:
+        """Return a view of some partitions, as they are now."""
+        view = copy.copy(self)
+        view._partitions = {number: kept for number, kept in self._partitions.items() if number in partitions}
+        return view
+
+    def with_timestamps(self) -> Self:
+        """Return a view whose values come with the time they were set: `ValueAndTimestamp`.
+
+        Mirrors `QueryableStoreTypes#timestampedKeyValueStore` and `timestampedWindowStore`.
+        """
+        view = copy.copy(self)
+        view._timestamped = True
+        return view
 
     def approximate_num_entries(self) -> int:
-        """Return the number of rows. Mirrors `ReadOnlyKeyValueStore#approximateNumEntries`."""
+        """Return the number of rows; about that many of a store on the disk.
+
+        Mirrors `ReadOnlyKeyValueStore#approximateNumEntries`.
+        """
         return len(self)
 
     def all(self) -> list[KeyValue]:
-        """Return every row, partition by partition, in the order of the keys' bytes. Mirrors the stores' `all()`."""
-        return list(self._read(None, None))
+        """Return every row, in the order of the keys' bytes. Mirrors the stores' `all()`."""
+        return self._pairs(self.everything())
+
+    def everything(self, reverse: bool = False) -> Span:
+        """Return what asks for all rows."""
+        return Span(reverse=reverse)
+
+    def entries(self, span: Span, limit: int | None = None, after: bytes | None = None) -> list[Entry]:
+        """Return the rows of a span, in order.
+
+        Args:
+            span: which rows, from a method of this store such as `everything`.
+            limit: how many at most.
+            after: the `cursor` of the row to go on after.
+        """
+        return [self._entry(found) for found in islice(self._found(span, after), limit)]
 
     def peek(self, rows: int, wanted: Callable[[Any], bool] | None = None) -> list[KeyValue]:
         """Return a few rows to look at: the first by key, or the newest windows; only their values are decoded.
@@ -76,63 +159,88 @@ class LocalStore:
         [KeyValue(key='KO', value=42), KeyValue(key='KR', value=7)]
         """
         is_wanted = cache(lambda key: wanted is None or wanted(self._store.key.deserialize(key)))
-        with self._changing:
-            found = [(row, partition.rows[row][0]) for row, partition in self._first(rows, is_wanted)]
-        return [KeyValue(self._decode_key(row), self._store.value.deserialize(value)) for row, value in found]
+        return [KeyValue(entry.key, entry.value) for entry in map(self._entry, self._first(rows, is_wanted))]
 
     def to_pandas(self) -> pd.DataFrame:
         """Return every row as a data frame: the key (and its window), the value's fields, the last update's time."""
         records = []
-        for row, (value, timestamp) in self._snapshot(None, None):
-            key, decoded = self._decode_key(row), self._store.value.deserialize(value)
-            record = dict(key._asdict()) if isinstance(key, Windowed) else {"key": key}
-            record |= decoded if isinstance(decoded, dict) else {"value": decoded}
-            records.append(record | {"timestamp": timestamp})
+        for entry in self.entries(self.everything()):
+            record = dict(entry.key._asdict()) if isinstance(entry.key, Windowed) else {"key": entry.key}
+            value = entry.value.value if isinstance(entry.value, ValueAndTimestamp) else entry.value
+            record |= value if isinstance(value, dict) else {"value": value}
+            records.append(record | {"timestamp": entry.timestamp})
         return pd.DataFrame.from_records(records)
 
-    def _first(self, rows: int, is_wanted: Callable[[bytes], bool]) -> Iterable[tuple[Any, Partition]]:
-        """Return the rows to look at first, each with its partition."""
-        partitions = (zip(each.rows, repeat(each)) for each in self._partitions.values())
-        return islice((pair for pair in merge(*partitions, key=itemgetter(0)) if is_wanted(pair[0])), rows)
+    # ---- what kinds of stores do differently -------------------------------------------------------------------------
 
-    def _row(self, key: bytes) -> Any:
+    def _row(self, key: bytes) -> bytes:
+        """Return the row of a changelog's key."""
         return key
 
-    def _decode_key(self, row: Any) -> Any:
+    def _decode_key(self, row: bytes) -> Any:
         return self._store.key.deserialize(row)
 
-    def _advance(self, partition: Partition, row: Any) -> None:
-        """Note that a row of a partition has changed."""
+    def _changes(self, partition: Partition, records: Iterable[Record]) -> Iterator[Change]:
+        """Yield what records of the changelog change."""
+        for key, value, timestamp in records:
+            yield Change(0, self._row(key), None if value is None else pack(value, timestamp))
 
-    def _is_kept(self, partition: Partition, row: Any) -> bool:
+    def _tidy(self, partition: Partition) -> None:
+        """Delete what is too old, now and then."""
+
+    def _segments(self, partition: Partition, span: Span) -> list[int]:
+        """Return the segments in which rows of a span may lie."""
+        return partition.storage.segments()
+
+    def _is_kept(self, partition: Partition, row: bytes, packed: bytes, span: Span) -> bool:
+        """Whether a row that was found is one of the span."""
         return True
 
-    def _find(self, row: Any) -> Any:
-        """Return the value of one row, or None."""
-        with self._changing:
-            for partition in self._partitions.values():
-                found = partition.rows.get(row)
-                if found is not None and self._is_kept(partition, row):
-                    return self._store.value.deserialize(found[0])
-        return None
+    def _first(self, rows: int, is_wanted: Callable[[bytes], bool]) -> Iterable[Found]:
+        """Return the rows to look at first."""
+        return islice((found for found in self._found(Span(), None) if is_wanted(found[0])), rows)
 
-    def _snapshot(self, first: Any, last: Any) -> list[tuple[Any, tuple[bytes, int]]]:
-        with self._changing:
-            return [
-                (row, partition.rows[row])
-                for _, partition in sorted(self._partitions.items())
-                for row in partition.rows.irange(first, last)
-                if self._is_kept(partition, row)
-            ]
+    # ---- how rows are found ------------------------------------------------------------------------------------------
 
-    def _read(self, first: Any, last: Any) -> Iterator[KeyValue]:
-        for row, (value, _) in self._snapshot(first, last):
-            yield KeyValue(self._decode_key(row), self._store.value.deserialize(value))
+    def _readable(self) -> Iterable[tuple[int, Partition]]:
+        return sorted(self._partitions.items())
+
+    def _found(self, span: Span, after: bytes | None) -> Iterator[Found]:
+        each = [
+            self._of_partition(number, partition, span.beyond(after, number) if after is not None else span)
+            for number, partition in sorted(self._readable(), reverse=span.reverse)
+        ]
+        return each[0] if len(each) == 1 else merge(*each, key=itemgetter(0), reverse=span.reverse)
+
+    def _of_partition(self, number: int, partition: Partition, span: Span) -> Iterator[Found]:
+        storage = partition.storage
+        scans = [
+            storage.scan(segment, span.begin, span.end, span.reverse) for segment in self._segments(partition, span)
+        ]
+        for row, packed in merge(*scans, key=itemgetter(0), reverse=span.reverse) if len(scans) > 1 else sum_of(scans):
+            if self._is_kept(partition, row, packed, span):
+                yield row, packed, number
+
+    def _entry(self, found: Found) -> Entry:
+        row, packed, number = found
+        return Entry(row, self._decode_key(row), self._value(packed), timestamp_of(packed), number)
+
+    def _pairs(self, span: Span) -> list[KeyValue]:
+        return [KeyValue(self._decode_key(row), self._value(packed)) for row, packed, _ in self._found(span, None)]
+
+    def _value(self, packed: bytes) -> Any:
+        value = self._store.value.deserialize(packed[8:])
+        return ValueAndTimestamp(value, timestamp_of(packed)) if self._timestamped else value
 
     def _key_bytes(self, key: Any) -> bytes:
         if key is None:
             raise ValueError(f"Store '{self.name}' has no row with the key None: name a key.")
         return self._store.key.serialize(key) or b""
+
+
+def sum_of(scans: Sequence[Iterator[tuple[bytes, bytes]]]) -> Iterator[tuple[bytes, bytes]]:
+    """Return the only scan, or none."""
+    return scans[0] if scans else iter(())
 
 
 class KeyValueStore(LocalStore):
@@ -144,25 +252,47 @@ class KeyValueStore(LocalStore):
         >>> streams.store("counts").get("KO")
         42
         """
-        return self._find(self._key_bytes(key))
+        row = self._key_bytes(key)
+        for partition in self._partitions.values():
+            packed = partition.storage.get(0, row)
+            if packed is not None:
+                return self._value(packed)
+        return None
 
-    def range(self, first: Any, last: Any) -> list[KeyValue]:
-        """Return the rows with keys from `first` to `last`, both included, in the order of their bytes."""
-        return list(self._read(self._key_bytes(first), self._key_bytes(last)))
+    def range(self, first: Any = None, last: Any = None) -> list[KeyValue]:
+        """Return the rows with keys from `first` to `last`, both included, in the order of their bytes.
 
+        A bound that is None is open; from a key to one before it there are none.
+        """
+        return self._pairs(self.between(first, last))
 
-class VersionedStore(KeyValueStore):
-    """A table that knows which of two updates of a row is the later one, whatever their order.
+    def reverse_range(self, first: Any = None, last: Any = None) -> list[KeyValue]:
+        """Return the rows of `range`, the last first."""
+        return self._pairs(self.between(first, last, reverse=True))
 
-    Mirrors `org.apache.kafka.streams.state.VersionedKeyValueStore`, as far as its latest values.
-    """
+    def prefix_scan(self, prefix: Any, serde: Serde | None = None) -> list[KeyValue]:
+        """Return the rows whose keys' bytes begin with those of `prefix`, written by the store's serde or another."""
+        return self._pairs(self.with_prefix(prefix, serde))
 
-    def __init__(self, store: Store) -> None:
-        super().__init__(store)
-        self._latest: dict[tuple[int, bytes], int] = {}
+    def reverse_all(self) -> list[KeyValue]:
+        """Return every row, the last first."""
+        return self._pairs(self.everything(reverse=True))
 
-    def apply(self, key: bytes, value: bytes | None, timestamp: int, partition: int = 0) -> None:
-        """Take one record of the changelog in, unless the row has a later version already."""
-        if self._latest.get((partition, key), -1) <= timestamp:
-            self._latest[partition, key] = timestamp
-            super().apply(key, value, timestamp, partition)
+    def entry(self, key: Any) -> Entry | None:
+        """Return the row of `key` with all that is known of it, or None."""
+        row = self._key_bytes(key)
+        for number, partition in self._readable():
+            packed = partition.storage.get(0, row)
+            if packed is not None:
+                return self._entry((row, packed, number))
+        return None
+
+    def between(self, first: Any = None, last: Any = None, reverse: bool = False) -> Span:
+        """Return what asks for the rows of `range`."""
+        begin = None if first is None else self._key_bytes(first)
+        return Span(begin, None if last is None else self._key_bytes(last) + b"\0", reverse)
+
+    def with_prefix(self, prefix: Any, serde: Serde | None = None, reverse: bool = False) -> Span:
+        """Return what asks for the rows of `prefix_scan`."""
+        begin = self._key_bytes(prefix) if serde is None else serde.serialize(prefix) or b""
+        return Span(begin, after_prefix(begin), reverse)

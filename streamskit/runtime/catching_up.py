@@ -9,6 +9,7 @@ from streamskit.broker import ExternalBroker
 from streamskit.broker.following import Offsets
 from streamskit.errors import BrokerError, StreamsError
 from streamskit.interactive import Replica
+from streamskit.runtime.answering import Answering
 from streamskit.runtime.calls import Calls
 from streamskit.runtime.query import RunningQuery
 from streamskit.runtime.states import State, StateMachine
@@ -41,13 +42,15 @@ class CatchingUp:
             for query in self._supervisor.queries:
                 waited |= not self._has_caught_up(query)
 
-    def followers(self, replica: Replica, changelogs: Iterable[str], calls: Calls, call_topics: Iterable[str]) -> None:
+    def followers(
+        self, copies: Replica | Answering, changelogs: Iterable[str], calls: Calls, call_topics: Iterable[str]
+    ) -> None:
         """Wait until the stores hold the updates that were written, and the functions were called.
 
         Raises:
             StreamsError: the application failed, or it took too long.
         """
-        replica.wait_for(self.ends(changelogs), self.deadline, self._check)
+        copies.wait_for(self.ends(changelogs), self.deadline, self._check)
         calls.wait_for(self.ends(call_topics), self.deadline, self._check)
 
     def ends(self, topics: Iterable[str]) -> Offsets:

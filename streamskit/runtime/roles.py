@@ -1,7 +1,8 @@
 """What the topics of an application are for, beside carrying records: which fill stores, and which call functions."""
 
+from streamskit.interactive import Catalogue, CatalogueEntry
 from streamskit.lowering import Plan, is_readable
-from streamskit.topology import GlobalTableSource, SideEffect, Source, Store, Topology
+from streamskit.topology import GlobalTableSource, Process, SideEffect, Source, Store, Topology
 
 
 def changelogs(plans: list[Plan]) -> dict[str, Store]:
@@ -31,3 +32,19 @@ def filled_stores(topology: Topology, plans: list[Plan]) -> dict[str, list[str]]
 def calls(plans: list[Plan]) -> dict[str, SideEffect]:
     """Return the topics on which records travel to a learner's functions, each with its step."""
     return {plan.calls_topic(node): node for plan in plans for node in plan.side_effects}
+
+
+def catalogue(application_id: str, topology: Topology, plans: list[Plan]) -> Catalogue:
+    """Return the stores that can be queried, each with its changelog and whether a key tells the partition."""
+    entries = []
+    for group, plan in enumerate(plans):
+        by_task = {store.name for node in plan.nodes if isinstance(node, Process) for store in node.stores}
+        beyond = plan.windowed_topics()
+        for store in plan.stores:
+            topic = plan.changelog(store)
+            # A row of windows in a plain table lies where the key without its window does.
+            routed = store.name not in by_task and (topic not in beyond or store.kind in ("window", "session"))
+            entries.append(CatalogueEntry(store, topic, group, routed))
+    for topic, nodes in global_tables(topology).items():
+        entries += [CatalogueEntry(node.store, topic, -1, everywhere=True) for node in nodes if node.store is not None]
+    return Catalogue(application_id, tuple(entries))

@@ -17,10 +17,13 @@ from streamskit.broker import ExternalBroker
 from streamskit.durations import Duration, to_milliseconds
 from streamskit.environment.paths import state_dir as project_state_dir
 from streamskit.environment.session import spark_session
-from streamskit.errors import InvalidStateStoreError, StreamsError
+from streamskit.errors import StreamsError, StreamsNotStartedError, UnknownStateStoreError
 from streamskit.interactive import Replica, local_store
+from streamskit.interactive.discovery import ask_group, metadata_for_key, metadata_of
+from streamskit.interactive.metadata import KeyQueryMetadata, StreamsMetadata
 from streamskit.lowering import Options, Plan, is_readable, plan
 from streamskit.runtime import roles
+from streamskit.runtime.answering import Answering
 from streamskit.runtime.calls import Calls
 from streamskit.runtime.catching_up import CatchingUp
 from streamskit.runtime.explanation import in_words, spark_plan
@@ -65,6 +68,12 @@ class KafkaStreams:
         processing_handler: likewise about records that a step fails on.
         production_handler: likewise about records that cannot be written.
         max_request_size: the most bytes of one record to write, as the producer's `max.request.size`.
+        application_server: where to answer queries over REST, as "host:port"; port 0 takes a free one. The application
+            is then one of the instances that share its stores, and has its share only. Without it, it has all of them
+            whole and answers nobody but this program.
+        num_standby_replicas: how many further instances are to keep a copy of each partition of the stores.
+        session_timeout: after how long without a sign of life the others take an instance for dead, a duration.
+        token: what those who query over REST have to show; needed for any address but loopback.
 
     >>> streams = KafkaStreams(topology, application_id="trades-app", bootstrap_servers=broker.bootstrap_servers)
     >>> streams.start()
@@ -93,6 +102,10 @@ class KafkaStreams:
         processing_handler: handlers.Handler | None = None,
         production_handler: handlers.Handler | None = None,
         max_request_size: int = 1024 * 1024,
+        application_server: str | None = None,
+        num_standby_replicas: int = 0,
+        session_timeout: Duration = "6 seconds",
+        token: str | None = None,
     ) -> None:
         self.topology = topology
         self.application_id = application_id
@@ -118,9 +131,22 @@ class KafkaStreams:
             topic: [self._stores[store] for store in stores]
             for topic, stores in roles.filled_stores(topology, self._plans).items()
         }
-        self._replica = Replica(bootstrap_servers, self._changelogs)
+        self._catalogue = roles.catalogue(application_id, topology, self._plans)
+        self._copies: Replica | Answering = (
+            Replica(bootstrap_servers, self._changelogs)
+            if application_server is None
+            else Answering(
+                self._catalogue,
+                bootstrap_servers,
+                application_server,
+                self._folder / "stores",
+                num_standby_replicas,
+                session_timeout,
+                token,
+            )
+        )
         self._supervisor = Supervisor(
-            application_id, self._states, bootstrap_servers, patience, self._replica.say_stopped
+            application_id, self._states, bootstrap_servers, patience, self._copies.say_stopped
         )
         self._calls = Calls(
             bootstrap_servers, roles.calls(self._plans), self._supervisor.call_failed, self._supervisor.fail
@@ -143,6 +169,16 @@ class KafkaStreams:
     def state(self) -> State:
         """What the application is doing."""
         return self._states.state
+
+    @property
+    def failure(self) -> StreamsError | None:
+        """Why the application has stopped, if it has failed."""
+        return self._supervisor.failure
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """The Kafka brokers, as "host:port"."""
+        return self._brokers.bootstrap_servers
 
     def set_state_listener(self, listener: Listener) -> None:
         """Call `listener(new, old)` whenever the state changes. Mirrors `KafkaStreams#setStateListener`."""
@@ -207,7 +243,7 @@ class KafkaStreams:
         if not self._states.move(State.PENDING_SHUTDOWN):
             return self.state is State.NOT_RUNNING
         in_time = self._supervisor.stop(most)
-        self._replica.stop()
+        self._copies.stop()
         self._calls.stop()
         self._release_lock()
         self._states.move(State.NOT_RUNNING)
@@ -248,26 +284,66 @@ class KafkaStreams:
             )
         waiting = self._catching_up(deadline)
         waiting.queries()
-        waiting.followers(self._replica, self._changelogs, self._calls, self._topics.calls)
+        waiting.followers(self._copies, self._changelogs, self._calls, self._topics.calls)
         self._supervisor.raise_failure()
 
     def store(self, name: str) -> Any:
         """Return a local, read-only view of a store, to be queried by key or whole.
 
         Raises:
-            InvalidStateStoreError: there is no such store, or the application has not started.
+            UnknownStateStoreError: there is no such store.
+            StreamsNotStartedError: the application has not started.
 
         Mirrors `KafkaStreams#store(StoreQueryParameters)`.
         """
-        if name not in self._stores or not self.topology.stores[name].queryable:
-            known = ", ".join(sorted(n for n, s in self.topology.stores.items() if s.queryable))
-            raise InvalidStateStoreError(
-                f"There is no store '{name}' to query in '{self.application_id}'; "
-                + (f"its stores are: {known}." if known else "name one with materialized='a-name'.")
-            )
+        self._known(name)
         if self.state is State.CREATED or self._states.is_held(STARTING):
-            raise InvalidStateStoreError(f"Store '{name}' is empty until the application runs: call start() first.")
-        return self._stores[name]
+            raise StreamsNotStartedError(f"Store '{name}' is empty until the application runs: call start() first.")
+        return self._copies.store(name) if isinstance(self._copies, Answering) else self._stores[name]
+
+    @property
+    def application_server(self) -> str | None:
+        """Where this instance answers over REST, as "host:port"; None if it does not."""
+        return str(self._copies.here) if isinstance(self._copies, Answering) else None
+
+    def metadata_for_all_streams_clients(self) -> list[StreamsMetadata]:
+        """Return the instances that share the stores, each with what it has.
+
+        They are read from the consumer group of the application, so that any `KafkaStreams` of it can tell, also one
+        without an `application_server`.
+
+        Raises:
+            BrokerError: no broker answers.
+
+        Mirrors `KafkaStreams#metadataForAllStreamsClients`.
+        """
+        return metadata_of(ask_group(self._brokers.bootstrap_servers, self._catalogue), self._catalogue)
+
+    def streams_metadata_for_store(self, name: str) -> list[StreamsMetadata]:
+        """Return the instances that have a part of a store. Mirrors `KafkaStreams#streamsMetadataForStore`.
+
+        Raises:
+            UnknownStateStoreError: there is no such store.
+        """
+        self._known(name)
+        return [each for each in self.metadata_for_all_streams_clients() if name in each.state_store_names]
+
+    def query_metadata_for_key(self, name: str, key: Any) -> KeyQueryMetadata:
+        """Return which instance has a key of a store, and which have a standby replica of it.
+
+        Raises:
+            UnknownStateStoreError: there is no such store.
+            StreamsError: a processor fills the store, so that a key may be in any of its partitions.
+
+        >>> streams.query_metadata_for_key("counts", "KO").active_host
+        HostInfo(host='127.0.0.1', port=8080)
+
+        Mirrors `KafkaStreams#queryMetadataForKey`.
+        """
+        self._known(name)
+        placement = ask_group(self._brokers.bootstrap_servers, self._catalogue)
+        counts = dict(self._brokers.topics())
+        return metadata_for_key(placement, self._catalogue, counts, name, key)
 
     def queries(self) -> list[StreamingQuery]:
         """Return Spark's streaming queries, one for each sub-topology."""
@@ -304,20 +380,29 @@ class KafkaStreams:
             raise StreamsError(f"'{self.application_id}' has no Spark query until start() is called.")
         return "\n\n".join(f"{in_words(query.plan)}\n\n{spark_plan(query.query)}" for query in queries)
 
+    def _known(self, name: str) -> None:
+        if name not in self._stores or not self.topology.stores[name].queryable:
+            known = ", ".join(sorted(n for n, s in self.topology.stores.items() if s.queryable))
+            raise UnknownStateStoreError(
+                f"There is no store '{name}' to query in '{self.application_id}'; "
+                + (f"its stores are: {known}." if known else "name one with materialized='a-name'.")
+            )
+
     def _start(self) -> None:
         partitions = self._topics.prepare(self._brokers)
+        self._catalogue.save(self._folder)
         spark = self._spark or spark_session()
         topics = KafkaTopics(spark, self._brokers.bootstrap_servers, partitions, self._max_records)
         self._supervisor.broker.start()
         self._calls.start()
-        self._replica.start()
+        self._copies.start()
         for plan_ in self._plans:
             try:
                 self._supervisor.watch(RunningQuery(plan_, self._starter(topics, plan_)))
             except PySparkException as failure:
                 raise explain(failure, plan_) from failure
         filled = self._catching_up(time.monotonic() + FILL_SECONDS)
-        self._replica.wait_for(filled.ends(self._changelogs), filled.deadline, self._supervisor.raise_failure)
+        self._copies.wait_for(filled.ends(self._changelogs), filled.deadline, self._supervisor.raise_failure)
 
     def _starter(self, topics: KafkaTopics, plan_: Plan) -> Callable[[], StreamingQuery]:
         return lambda: topics.start(plan_, self._folder / plan_.name, self._commit_interval)

@@ -23,6 +23,12 @@ STARTING, AWAY, CALLING = "starting", "the broker is away", "a function failed"
 STOP_SECONDS = 10.0
 """How long an application that has failed waits for its queries to stop."""
 
+WORKER_LATE = re.compile("Python worker failed to connect back")
+"""Spark waits ten seconds for a Python process, and no setting changes that."""
+
+MOST_LATE_WORKERS = 5
+"""How many times a query is run again because of that: a worker that never starts has another reason."""
+
 BROKER_AWAY = re.compile(
     r"\b(Timeout|Disconnect|Network|NotLeaderOrFollower|LeaderNotAvailable|BrokerNotAvailable|FencedLeaderEpoch"
     r"|CoordinatorNotAvailable|CoordinatorLoadInProgress|NotCoordinator|StaleMetadata|UnknownLeaderEpoch"
@@ -131,6 +137,13 @@ class Supervisor:
             )  # fmt: skip
             self.broker.wait_until_back()
             return not self._stopping.is_set()
+        if WORKER_LATE.search(str(failure)) and query.restarts < MOST_LATE_WORKERS:
+            self._states.hold(name)
+            logger.warning(
+                "'%s': sub-topology %s runs again from its last whole micro-batch: this machine is so busy that a "
+                "Python process of Spark's took more than 10 s to start.", self._application_id, name
+            )  # fmt: skip
+            return not self._stopping.wait(1)
         query.last_failure = explain(failure, query.plan)
         if not self._asked(query.last_failure):
             return False

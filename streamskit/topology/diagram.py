@@ -85,7 +85,7 @@ class _Pen:
         title = f"Sub-topology {box.number}"
         if is_global(card.node for card in box.cards.values()):
             title += ", whole in every instance"
-        written = shapes.text([title], x - 2, y - HEADER + 16, 10.5, bold=True, anchor="start")
+        written = shapes.text([title], x - 2, y - HEADER + (12 if self._notes else 16), 10.5, bold=True, anchor="start")
         return (
             f'<rect x="{n(x - PAD)}" y="{n(y - HEADER)}" width="{n(width + 2 * PAD)}" '
             f'height="{n(height + HEADER + PAD)}" rx="9" fill="#f1f5f9" stroke="#cbd5e1"/>{written}'

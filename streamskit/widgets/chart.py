@@ -22,7 +22,8 @@ MARKS = (
 """Each line has its own colour, dashes and mark, so that colour is never needed to tell them apart."""
 
 SECOND, MINUTE, HOUR = 1000, 60_000, 3_600_000
-TIME_STEPS = [times * SECOND for times in (1, 2, 5, 10, 15, 30)]
+TIME_STEPS = [1, 2, 5, 10, 20, 50, 100, 200, 500]
+TIME_STEPS += [times * SECOND for times in (1, 2, 5, 10, 15, 30)]
 TIME_STEPS += [times * MINUTE for times in (1, 2, 5, 10, 15, 30)]
 TIME_STEPS += [times * HOUR for times in (1, 2, 6, 12, 24, 48, 168)]
 
@@ -32,7 +33,7 @@ def line_chart(title: str, lines: Mapping[str, Points]) -> str:
     drawn = {name: [(x, y) for x, y in points if math.isfinite(y)] for name, points in lines.items()}
     drawn = {name: points for name, points in drawn.items() if points}
     if not drawn:
-        return _frame(title, [_text(WIDTH / 2, HEIGHT / 2, "No numbers to draw.", "middle")])
+        return frame(title, [text(WIDTH / 2, HEIGHT / 2, "No numbers to draw.", "middle")])
     xs = [x for points in drawn.values() for x, _ in points]
     ys = [y for points in drawn.values() for _, y in points]
     first, last = min(xs), max(xs)
@@ -45,14 +46,14 @@ def line_chart(title: str, lines: Mapping[str, Points]) -> str:
 
     placed = {name: [place(point) for point in points] for name, points in drawn.items()}
     rows = [(place((first, step))[1], spelled(step, decimals(steps))) for step in steps]
-    return _frame(title, [*_grid(rows), *_times(first, last), *_lines(placed)])
+    return frame(title, [*_grid(rows), *_times(first, last), *_lines(placed)])
 
 
 def bar_chart(title: str, bars: Sequence[tuple[str, float]]) -> str:
     """Draw named values as horizontal bars, from the first down."""
     bars = [(name, value) for name, value in bars if math.isfinite(value)]
     if not bars:
-        return _frame(title, [_text(WIDTH / 2, HEIGHT / 2, "No numbers to draw.", "middle")])
+        return frame(title, [text(WIDTH / 2, HEIGHT / 2, "No numbers to draw.", "middle")])
     places = decimals(value for _, value in bars)
     low, high = min(0.0, *(value for _, value in bars)), max(0.0, *(value for _, value in bars))
     scale = (WIDTH - LEFT - 2 * RIGHT) / ((high - low) or 1)
@@ -64,10 +65,10 @@ def bar_chart(title: str, bars: Sequence[tuple[str, float]]) -> str:
         bar = f'x="{min(zero, end):.1f}" y="{y + 2:.1f}" width="{abs(end - zero):.1f}" height="{pitch - 4:.1f}"'
         parts.append(
             f'<rect {bar} fill="{COLOURS[0]}"/>'
-            + _text(LEFT + RIGHT - 8, y + pitch / 2 + 4, shortened(name, 24), "end")
-            + _text(max(zero, end) + 6, y + pitch / 2 + 4, spelled(value, places))
+            + text(LEFT + RIGHT - 8, y + pitch / 2 + 4, shortened(name, 24), "end")
+            + text(max(zero, end) + 6, y + pitch / 2 + 4, spelled(value, places))
         )
-    return _frame(title, parts)
+    return frame(title, parts)
 
 
 def ticks(low: float, high: float, about: int = 5) -> list[float]:
@@ -114,7 +115,7 @@ def _lines(placed: Mapping[str, Sequence[tuple[float, float]]]) -> Iterator[str]
         yield f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="1.8"{dashes}/>'
         for x, y in (points[-1], (WIDTH - RIGHT + 16, labels[name])):
             yield f'<path d="{mark}" transform="translate({x:.1f} {y:.1f})" fill="{colour}"/>'
-        yield _text(WIDTH - RIGHT + 26, labels[name] + 4, shortened(name, 12))
+        yield text(WIDTH - RIGHT + 26, labels[name] + 4, shortened(name, 12))
 
 
 def _apart(heights: Mapping[str, float], gap: float) -> dict[str, float]:
@@ -131,25 +132,36 @@ def _apart(heights: Mapping[str, float], gap: float) -> dict[str, float]:
 def _grid(rows: Sequence[tuple[float, str]]) -> Iterator[str]:
     for y, label in rows:
         yield f'<path d="M{LEFT} {y:.1f}H{WIDTH - RIGHT}" stroke="currentColor" opacity=".15"/>'
-        yield _text(LEFT - 8, y + 4, label, "end")
+        yield text(LEFT - 8, y + 4, label, "end")
 
 
 def _times(first: int, last: int) -> Iterator[str]:
-    form = "%m-%d %H:%M" if last - first > 86_400_000 else "%H:%M:%S"
-    step = next((step for step in TIME_STEPS if last - first <= 6 * step), math.ceil((last - first) / 6))
-    for time in range(-(-first // step) * step, last + 1, step):
+    for time, label in time_ticks(first, last):
         x = LEFT + (time - first) / ((last - first) or 1) * (WIDTH - LEFT - RIGHT)
-        yield _text(x, HEIGHT - 6, datetime.fromtimestamp(time / 1000, UTC).strftime(form), "middle")
+        yield text(x, HEIGHT - 6, label, "middle")
 
 
-def _text(x: float, y: float, words: str, anchor: str = "start") -> str:
+def time_ticks(first: int, last: int, about: int = 6) -> list[tuple[int, str]]:
+    """Return round times of a span, in milliseconds since 1970, and how they are written, in UTC."""
+    span = last - first
+    form = "%m-%d %H:%M" if span > 24 * HOUR else "%H:%M:%S"
+    step = next((step for step in TIME_STEPS if span <= about * step), math.ceil(span / about))
+    found = [
+        (time, datetime.fromtimestamp(time / 1000, UTC)) for time in range(-(-first // step) * step, last + 1, step)
+    ]
+    return [(time, at.strftime(form) + (f".{time % 1000:03d}" if step < SECOND else "")) for time, at in found]
+
+
+def text(x: float, y: float, words: str, anchor: str = "start") -> str:
+    """Write words at a point: that is where they start, their middle or their end."""
     return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" opacity=".8">{escape(words)}</text>'
 
 
-def _frame(title: str, parts: Sequence[str]) -> str:
+def frame(title: str, parts: Iterable[str], width: float = WIDTH, height: float = HEIGHT) -> str:
+    """Put the parts of a chart into an SVG of so many pixels, under a title."""
     head = f'<text x="0" y="13" font-weight="600">{escape(title)}</text>'
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" '
-        f'height="{HEIGHT}" style="max-width:100%" font-size="11" fill="currentColor" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" viewBox="0 0 {width:g} {height:g}" width="{width:g}" '
+        f'height="{height:g}" style="max-width:100%" font-size="11" fill="currentColor" '
         f'font-family="system-ui,sans-serif"><title>{escape(title)}</title>{head}{"".join(parts)}</svg>'
     )

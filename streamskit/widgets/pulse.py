@@ -9,10 +9,16 @@ SHARE = 0.2
 
 
 class Pulse:
-    """Calls `beat` every `interval()` seconds while `wanted()`; when it no longer is, the thread ends."""
+    """Calls `beat` every `interval()` seconds while `wanted()`; when it no longer is, `rest()`, and the thread ends."""
 
-    def __init__(self, beat: Callable[[], None], interval: Callable[[], float], wanted: Callable[[], bool]) -> None:
-        self._beat, self._interval, self._wanted = beat, interval, wanted
+    def __init__(
+        self,
+        beat: Callable[[], None],
+        interval: Callable[[], float],
+        wanted: Callable[[], bool],
+        rest: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._beat, self._interval, self._wanted, self._rest = beat, interval, wanted, rest
         self._wake, self._changing = threading.Event(), threading.Lock()
         self._thread: threading.Thread | None = None
 
@@ -36,6 +42,7 @@ class Pulse:
             self._beat()
             took = time.perf_counter() - began
             self._wake.wait(max(self._interval(), took / SHARE))
+        self._rest()
 
     def _goes_on(self) -> bool:
         # Under the lock, so that a start() at the same moment sees either a thread that goes on or none.

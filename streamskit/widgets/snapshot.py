@@ -6,7 +6,8 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
-from streamskit.interactive import KeyValue, LocalStore, WindowStore
+from streamskit.interactive import KeyValue
+from streamskit.widgets.asking import HERE, SnapshotSource, Span, ask
 from streamskit.widgets.chart import counted
 from streamskit.windows import Windowed
 
@@ -15,6 +16,9 @@ LINES, POINTS, BARS = 5, 60, 10
 
 READ_AT_MOST = 2000
 """So many rows of a key-value store are read to find the largest."""
+
+STARTS_AT_MOST = 100
+"""So many window starts are offered to choose from."""
 
 RATE_OVER = 5.0
 """Over how many seconds updates are counted for the rate."""
@@ -48,13 +52,16 @@ class Chart:
 class Snapshot:
     """A store at one moment; `taken_at` and `changed_at` in seconds since 1970, `took` in seconds.
 
-    `history` has the number of updates at moments of the last seconds; `stopped` says why no more will come.
+    `took` is how long the store needed to answer. `updates` is None for a store that does not count them, `total` for
+    one that does not know its rows. `span` is the time in which the windows start that were asked for, in milliseconds,
+    None for the newest; `starts` are those seen so far. `history` has the number of updates at moments of the last
+    seconds; `stopped` says why no more will come; `answered_by` is the instance that answered.
     """
 
     name: str
     kind: str
-    total: int
-    updates: int
+    total: int | None
+    updates: int | None
     search: str
     wanted: int
     rows: Sequence[Row]
@@ -64,55 +71,67 @@ class Snapshot:
     took: float
     history: Sequence[tuple[float, int]]
     stopped: str = ""
+    span: Span | None = None
+    starts: Sequence[int] = ()
+    answered_by: str = HERE
 
     @property
     def rate(self) -> float:
         """Updates a second, over the last seconds."""
+        if len(self.history) < 2:
+            return 0.0
         (since, before), (until, after) = self.history[0], self.history[-1]
         return (after - before) / (until - since) if until - since > 0.1 else 0.0
 
 
 def take(
-    store: LocalStore,
+    store: SnapshotSource,
     search: str = "",
     rows: int = 15,
     value: str | None = None,
     previous: Snapshot | None = None,
     clock: Callable[[], float] = time.time,
+    span: Span | None = None,
 ) -> Snapshot:
     """Look at a store; where nothing has changed since the snapshot before, nothing is read again.
 
     Args:
-        store: the store, from `streams.store(name)`.
+        store: the store, from `streams.store(name)`, or one that another process holds.
         search: how the keys to show begin, or a whole key in double quotes; all keys when empty.
         rows: how many rows to show at most.
         value: the field to chart; the first that holds numbers when None.
         previous: the snapshot before, to tell what has changed since.
         clock: tells the time, in seconds since 1970.
+        span: of a window store only the windows that start between two times, both included, in milliseconds.
     """
-    began, now, updates = time.perf_counter(), clock(), store.updates
+    now, updates = clock(), getattr(store, "updates", None)
     history = _history(previous, now, updates)
-    asked_the_same = previous is not None and (search, rows) == (previous.search, previous.wanted)
-    if previous is not None and asked_the_same and updates == previous.updates:
+    asked_the_same = previous is not None and (search, rows, span) == (previous.search, previous.wanted, previous.span)
+    if previous is not None and asked_the_same and updates is not None and updates == previous.updates:
         calm = [replace(row, changed=False) for row in previous.rows]
-        return replace(previous, rows=calm, taken_at=now, history=history, stopped=store.stopped)
-    found = _find(store, search, rows)
-    shown = [_row(item) for item in found[:rows]]
+        return replace(previous, rows=calm, taken_at=now, history=history, stopped=_stopped(store))
+    count = rows if store.kind == "window" else max(rows, READ_AT_MOST)
+    answer = ask(store, count, search, span)
+    shown = [_row(item) for item in answer.rows[:rows]]
     before = previous if asked_the_same else None
+    marked = _marked(shown, before) if before else shown
     return Snapshot(
         name=store.name,
         kind=store.kind,
-        total=len(store),
+        total=answer.total,
         updates=updates,
         search=search,
         wanted=rows,
-        rows=_marked(shown, before) if before else shown,
-        chart=_chart(store, found, shown, value, before),
+        rows=marked,
+        chart=_chart(store, answer.rows, shown, value, before),
         taken_at=now,
-        changed_at=_changed_at(previous, now, updates),
-        took=time.perf_counter() - began,
+        changed_at=_changed_at(previous, now, updates, any(row.changed for row in marked)),
+        took=answer.took,
         history=history,
-        stopped=store.stopped,
+        stopped=_stopped(store),
+        span=span,
+        starts=_starts(previous, shown),
+        answered_by=answer.by,
     )
 
 
@@ -126,16 +145,8 @@ def is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _find(store: LocalStore, search: str, rows: int) -> list[KeyValue]:
-    """Return the rows to show: the newest windows, or the first keys of all that match."""
-    count = rows if isinstance(store, WindowStore) else max(rows, READ_AT_MOST)
-    return store.peek(count, (lambda key: _matches(str(key), search)) if search else None)
-
-
-def _matches(key: str, search: str) -> bool:
-    if len(search) > 1 and search[0] == search[-1] == '"':
-        return key == search[1:-1]
-    return key.startswith(search)
+def _stopped(store: SnapshotSource) -> str:
+    return getattr(store, "stopped", "")
 
 
 def _key(item: KeyValue) -> str:
@@ -153,8 +164,14 @@ def _marked(rows: Sequence[Row], before: Snapshot) -> list[Row]:
     return [replace(row, changed=known.get((row.key, row.window)) != row.fields) for row in rows]
 
 
+def _starts(previous: Snapshot | None, rows: Sequence[Row]) -> list[int]:
+    """Return the starts of windows that were seen, the newest first."""
+    known = {*(previous.starts if previous else ()), *(row.window[0] for row in rows if row.window)}
+    return sorted(known, reverse=True)[:STARTS_AT_MOST]
+
+
 def _chart(
-    store: LocalStore,
+    store: SnapshotSource,
     found: Sequence[KeyValue],
     shown: Sequence[Row],
     value: str | None,
@@ -167,14 +184,14 @@ def _chart(
         missing = f"No field '{value}' with numbers" if value else "No field with numbers"
         return Chart(missing + (f"; there are {', '.join(fields)}" if fields else ""))
     name = value or fields[0]
-    if isinstance(store, WindowStore):
+    if store.kind == "window":
         return _lines(store, found, name, before.chart if before else Chart())
     everything = [(row.key, row.fields[name]) for row in map(_row, found) if is_number(row.fields.get(name))]
     largest = sorted(everything, key=lambda bar: -bar[1])[:BARS]
     return Chart(f"{name}: the largest of {counted(len(everything), 'key')}", bars=largest)
 
 
-def _lines(store: WindowStore, found: Sequence[KeyValue], name: str, before: Chart) -> Chart:
+def _lines(store: Any, found: Sequence[KeyValue], name: str, before: Chart) -> Chart:
     """Return a field of the last windows of a few keys; a key that was drawn before stays while it has windows."""
     newest = max(item.key.start for item in found)
     step = before.step or found[0].key.end - found[0].key.start
@@ -183,7 +200,7 @@ def _lines(store: WindowStore, found: Sequence[KeyValue], name: str, before: Cha
     for key, raw in keys.items():
         if len(lines) == LINES:
             break
-        windows = _fields_of(store.fetch(raw, newest - step * (POINTS - 1), newest))
+        windows = _fields_of(store.fetch(raw, max(0, newest - step * (POINTS - 1)), newest))
         points = [(start, fields[name]) for start, fields in windows if is_number(fields.get(name))]
         if points:
             lines[key] = points[-POINTS:]
@@ -201,15 +218,18 @@ def _fields_of(windows: Iterable[tuple[int, Any]]) -> Iterable[tuple[int, Mappin
     return ((start, value if isinstance(value, dict) else {"value": value}) for start, value in windows)
 
 
-def _history(previous: Snapshot | None, now: float, updates: int) -> list[tuple[float, int]]:
+def _history(previous: Snapshot | None, now: float, updates: int | None) -> list[tuple[float, int]]:
     """Return the counts of the last seconds and this one; the last before them stays, to count from."""
+    if updates is None:
+        return []
     counts = list(previous.history) if previous else []
     while len(counts) > 1 and counts[1][0] < now - RATE_OVER:
         counts.pop(0)
     return [*counts, (now, updates)]
 
 
-def _changed_at(previous: Snapshot | None, now: float, updates: int) -> float | None:
+def _changed_at(previous: Snapshot | None, now: float, updates: int | None, rows_differ: bool) -> float | None:
     if previous is None:
         return None
-    return now if updates != previous.updates else previous.changed_at
+    differs = rows_differ if updates is None else updates != previous.updates
+    return now if differs else previous.changed_at

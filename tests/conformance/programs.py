@@ -7,6 +7,7 @@ from tests.conformance import (  # noqa: F401
     programs_joins,
     programs_ktable,
     programs_processor,
+    programs_queries,
     programs_time,
     programs_windows,
 )

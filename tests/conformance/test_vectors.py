@@ -11,6 +11,7 @@ from streamskit import StreamsError, Topology, TopologyTestDriver, Windowed
 from streamskit.serdes import Serde, Serdes
 from tests.conformance.differences import DIFFERENCES
 from tests.conformance.programs import PROGRAMS
+from tests.conformance.queries import answers, ask
 from tests.conformance.registry import EFFECTS, LETTERS, SETTINGS
 
 VECTORS = Path(__file__).parent / "vectors"
@@ -32,12 +33,14 @@ def test_the_records_stores_and_drops_are_those_of_kafka_streams(vector: Vector)
     replayed.run()
     assert replayed.written == vector["outputs"]
     for name, rows in replayed.stores.items():
-        # A versioned store cannot list its keys: the recording asked for those that came out.
+        # A versioned store cannot list its keys: the recording asked for those that came out or were queried.
         asked = {record["key"] for records in vector["outputs"].values() for record in records}
+        asked |= {query["args"][0] for _, query, _ in answers(vector) if query["args"]}
         listed = [row for row in rows if row["key"] in asked or vector["store_kinds"][name] != "versioned-key-value"]
         assert unordered(listed) == unordered(vector["stores"][name]), name
     assert replayed.dropped == vector["dropped_by_step"]
     assert replayed.side_effects == [in_python(effect) for effect in vector.get("side_effects", [])]
+    assert replayed.answers == {number: answer for number, _, answer in answers(vector)}
     assert replayed.failed_at == [error["after_step"] for error in vector.get("errors", [])]
 
 
@@ -52,6 +55,7 @@ class Replay:
         self.dropped: list[Vector] = []
         self.side_effects: list[Vector] = []
         self.failed_at: list[int] = []
+        self.answers: dict[int, Any] = {}
 
     def run(self) -> None:
         """Replay all steps."""
@@ -63,6 +67,9 @@ class Replay:
                 self.step = number
                 before = driver.dropped()
                 EFFECTS.clear()
+                if "query" in step:
+                    self.answers[number] = ask(driver.state_store(step["query"]["store"]), step["query"])
+                    continue
                 try:
                     perform(driver, topology, step)
                 except StreamsError:

@@ -56,7 +56,7 @@ def test_a_session_is_gone_a_retention_after_it_ended_in_its_own_partition() -> 
     put(store, "ann", 0, 900, 1, partition=0)
     put(store, "bob", 0, 900, 1, partition=1)
     put(store, "cid", 5000, 10_900, 1, partition=0)
-    assert [row.key.key for row in store.all()] == ["cid", "bob"]
+    assert [row.key.key for row in store.all()] == ["bob", "cid"]
     assert store.fetch("ann") == []
     assert len(store.fetch("bob")) == 1
 
@@ -98,16 +98,16 @@ def test_an_update_that_comes_late_does_not_replace_a_later_version() -> None:
     store = prices()
     update(store, "KO", 75, 1000)
     update(store, "KO", 74, 500)
-    assert store.get("KO") == 75
+    assert store.get("KO") == (75, 1000)
     update(store, "KO", 76, 1000)
-    assert store.get("KO") == 76, "of two updates of one time the second one counts"
+    assert store.get("KO") == (76, 1000), "of two updates of one time the second one counts"
 
 
 def test_a_deletion_that_comes_late_deletes_nothing_and_a_late_value_revives_nothing() -> None:
     store = prices()
     update(store, "KO", 75, 1000)
     update(store, "KO", None, 500)
-    assert store.get("KO") == 75
+    assert store.get("KO") == (75, 1000)
     update(store, "KO", None, 2000)
     update(store, "KO", 74, 1500)
     assert store.get("KO") is None
@@ -131,4 +131,5 @@ def test_whatever_the_order_the_row_is_the_last_update_of_the_latest_time(
         update(store, key, value, timestamp)
     for key in "ab":
         mine = [(timestamp, number, value) for number, (of, value, timestamp) in enumerate(updates) if of == key]
-        assert store.get(key) == (max(mine)[2] if mine else None)
+        timestamp, _, value = max(mine, default=(0, 0, None))
+        assert store.get(key) == (None if value is None else (value, timestamp))

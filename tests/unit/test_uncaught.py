@@ -187,6 +187,20 @@ def test_a_query_that_is_replaced_runs_again_and_the_state_shows_it(
 
 
 @pytest.mark.spark
+def test_a_python_process_that_started_too_slowly_is_tried_again_but_not_for_ever(
+    application: Application, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(application.supervisor._stopping, "wait", lambda seconds: False)
+    application.start()
+    for number in range(1, 7):
+        assert until(lambda number=number: len(application.started) == number)  # type: ignore[misc]
+        application.started[-1].fail("org.apache.spark.SparkException: Python worker failed to connect back.")
+    assert until(lambda: application.states.state is State.ERROR)
+    assert application.supervisor.queries[0].restarts == 5
+    assert "this machine is so busy" in caplog.text
+
+
+@pytest.mark.spark
 @pytest.mark.parametrize("answer", [CLIENT, APPLICATION, None])
 def test_any_other_answer_ends_the_application(
     application: Application, answer: Any, caplog: pytest.LogCaptureFixture

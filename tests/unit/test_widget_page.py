@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from streamskit.widgets import page
+from streamskit.widgets import page, parts
 from streamskit.widgets.chart import bar_chart, line_chart, spelled, ticks
 from streamskit.widgets.snapshot import Snapshot, take
 from tests.unit.widget_stores import NINE, count, counts, put, trades
@@ -37,7 +37,11 @@ def test_a_window_over_midnight_names_both_days() -> None:
 def test_keys_values_and_searches_with_signs_of_html_are_text() -> None:
     store = trades()
     put(store, "<img src=x onerror=alert(1)>", 0, count=1, note="<script>alert('&')</script>")
-    for html in (page.render(take(store)), page.table(take(store, search="<script>")), page.notice("<script>")):
+    for html in (
+        page.render(take(store)),
+        page.table(take(store, search="<script>")),
+        parts.notice("<script>", "store"),
+    ):
         assert "<script" not in html
         assert "<img src=x" not in html
     assert "&lt;script&gt;alert(&#x27;&amp;&#x27;)&lt;/script&gt;" in page.render(take(store))
@@ -62,7 +66,7 @@ def test_a_saved_page_marks_no_changes_and_has_no_controls_or_scripts() -> None:
 
 def test_a_saved_pages_chart_is_an_image_that_says_what_it_shows() -> None:
     image = re.search(
-        r'<img alt="Chart: value: the largest of 1 key" src="data:image/svg\+xml;base64,(.*?)">',
+        r'<img alt="Chart: value: the largest of 1 key" style="max-width:100%" src="data:image/svg\+xml;base64,(.*?)">',
         page.render(take(counts(a=1))),
     )
     assert image is not None

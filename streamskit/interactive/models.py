@@ -1,0 +1,227 @@
+"""What REST answers look like, for the OpenAPI page."""
+
+from typing import Annotated, Any
+
+from fastapi import Path, Query
+from pydantic import BaseModel, ConfigDict, Field
+
+ROW = {"key": "KO", "value": {"count": 3}, "timestamp": 1704186000000, "partition": 0}
+HEARD = {"partition": 0, "host": "127.0.0.1:8080", "role": "active", "lag": 0}
+WINDOW = {"start": 1704186000000, "end": 1704186005000}
+
+
+def _like(example: dict[str, Any]) -> ConfigDict:
+    return ConfigDict(json_schema_extra={"example": example})
+
+
+class Window(BaseModel):
+    """Start and end of a window or session, in milliseconds since 1970."""
+
+    start: int
+    end: int
+
+
+class FoundRow(BaseModel):
+    """A row of a list; `timestamp` is when its value was set, in milliseconds since 1970."""
+
+    model_config = _like(ROW)
+    key: Any
+    window: Window | None = Field(None, description="of a window or session store")
+    value: Any
+    timestamp: int | None = Field(None, description="not told where rows are only looked at")
+    partition: int
+
+
+class SingleRow(FoundRow):
+    """A row, and who answered: `lag` is how many updates of the changelog that instance has not read yet."""
+
+    model_config = _like({**ROW, "host": "127.0.0.1:8080", "role": "active", "lag": 0})
+    host: str
+    role: str = Field(description="active, standby or global")
+    lag: int
+
+
+class Heard(BaseModel):
+    """Who answered for a partition."""
+
+    model_config = _like(HEARD)
+    partition: int
+    host: str
+    role: str
+    lag: int
+
+
+class Missing(BaseModel):
+    """A partition for which nobody answered."""
+
+    model_config = _like({"partition": 1, "why": "127.0.0.1:8081 cannot be reached."})
+    partition: int
+    why: str
+
+
+class Rows(BaseModel):
+    """A page of rows; `next`, if it is not null, goes into `?after=` to get the next one."""
+
+    model_config = _like({"store": "counts", "rows": [ROW], "next": None, "partitions": [HEARD], "missing": []})
+    store: str
+    rows: list[FoundRow]
+    next: str | None
+    partitions: list[Heard]
+    missing: list[Missing]
+
+
+class Count(BaseModel):
+    """How many rows a store has."""
+
+    model_config = _like({"store": "counts", "count": 42, "partitions": [HEARD], "missing": []})
+    store: str
+    count: int
+    partitions: list[Heard]
+    missing: list[Missing]
+
+
+class KeyMetadata(BaseModel):
+    """Which instances have a key; the partition is -1 where each has all rows."""
+
+    model_config = _like(
+        {"store": "counts", "key": "KO", "partition": 0, "active_host": "127.0.0.1:8080", "standby_hosts": []}
+    )
+    store: str
+    key: Any
+    partition: int
+    active_host: str | None
+    standby_hosts: list[str]
+
+
+class PartitionProgress(BaseModel):
+    """How far an instance is with a partition: read up to `position` of a changelog that ends at `end`."""
+
+    model_config = _like({"partition": 0, "role": "active", "position": 90, "end": 90, "lag": 0, "ready": True})
+    partition: int
+    role: str
+    position: int
+    end: int
+    lag: int
+    ready: bool
+
+
+class InstanceReport(BaseModel):
+    """An instance and, by store, the partitions it has; `error` says why it told nothing."""
+
+    model_config = _like(
+        {
+            "server": "127.0.0.1:8080",
+            "reachable": True,
+            "error": None,
+            "stores": {"counts": [{**HEARD, "position": 90, "end": 90, "ready": True}]},
+        }
+    )
+    server: str
+    reachable: bool
+    error: str | None
+    stores: dict[str, list[PartitionProgress]]
+
+
+class InstanceList(BaseModel):
+    """All instances of the application, each as it told itself."""
+
+    application_id: str
+    instances: list[InstanceReport]
+
+
+class StoreDescription(BaseModel):
+    """A store; `key` and `value` are types as Spark's JSON schemas have them, or "json", "uuid", "windowed"."""
+
+    model_config = _like(
+        {
+            "name": "counts",
+            "kind": "key-value",
+            "partitions": 4,
+            "changelog": "app-counts-changelog",
+            "key": "string",
+            "value": "long",
+            "timestamped": False,
+            "routed": True,
+            "everywhere": False,
+        }
+    )
+    name: str
+    kind: str = Field(description="key-value, versioned, window or session")
+    partitions: int
+    changelog: str
+    key: Any
+    value: Any
+    timestamped: bool = Field(description="whether its values have a time of their own beside them")
+    routed: bool = Field(description="whether the partition of a row follows from its key")
+    everywhere: bool = Field(description="whether each instance has all rows")
+
+
+class StoreList(BaseModel):
+    """The stores of the application."""
+
+    application_id: str
+    stores: list[StoreDescription]
+
+
+class Health(BaseModel):
+    """The instance that answers."""
+
+    model_config = _like({"status": "ok", "application_id": "trades-app", "server": "127.0.0.1:8080"})
+    status: str
+    application_id: str
+    server: str
+
+
+class Problem(BaseModel):
+    """Why there is no answer, and what to do."""
+
+    model_config = ConfigDict(
+        extra="allow",
+        json_schema_extra={"example": {"error": "Store 'counts' has no key 'KO'.", "what_to_do": "Ask for another."}},
+    )
+    error: str
+    what_to_do: str
+
+
+PROBLEMS: dict[int | str, dict[str, Any]] = {
+    400: {"model": Problem, "description": "A parameter is wrong, or the store is of another kind."},
+    401: {"model": Problem, "description": "The token is missing or another one."},
+    404: {"model": Problem, "description": "There is no such store, or no such row."},
+    414: {"model": Problem, "description": "A key is longer than 8 KB."},
+    503: {"model": Problem, "description": "Nobody can answer at the moment; Retry-After says when to ask again."},
+}
+"""The answers that are none, of each route."""
+
+LONGEST = 2**63 - 1
+
+StoreName = Annotated[str, Path(description="The name of the store.", examples=["counts"])]
+Key = Annotated[
+    str,
+    Path(
+        description="A key, percent-encoded: text, a number, true or false, a UUID; bytes as base64 with - and _; "
+        "anything else as JSON.",
+        examples=["KO"],
+    ),
+]
+PathFrom = Annotated[str, Path(alias="from", description="The first key.", examples=["A"])]
+PathTo = Annotated[str, Path(alias="to", description="The last key.", examples=["Z"])]
+OpenFrom = Annotated[str | None, Query(alias="from", description="The first key; without it this side is open.")]
+OpenTo = Annotated[str | None, Query(alias="to", description="The last key; without it this side is open.")]
+StartTime = Annotated[int, Path(description="Milliseconds since 1970.", ge=-LONGEST, le=LONGEST, examples=[0])]
+TimeFrom = Annotated[
+    int, Path(alias="from", description="Milliseconds since 1970.", ge=-LONGEST, le=LONGEST, examples=[0])
+]
+TimeTo = Annotated[
+    int, Path(alias="to", description="Milliseconds since 1970.", ge=-LONGEST, le=LONGEST, examples=[60_000])
+]
+OpenKey = Annotated[str | None, Query(description="A key; without it this side is open.", examples=["KO"])]
+AnyTime = Annotated[int | None, Query(description="Milliseconds since 1970.", ge=-LONGEST, le=LONGEST)]
+Reverse = Annotated[bool, Query(description="Whether the last row comes first.")]
+Limit = Annotated[int, Query(description="How many rows there may be.", ge=1, le=10_000)]
+After = Annotated[str | None, Query(description="`next` of the page before.")]
+Partial = Annotated[bool, Query(description="Whether to answer when partitions are missing; `missing` says which.")]
+
+
+def says(model: type[BaseModel]) -> dict[int | str, dict[str, Any]]:
+    """Return the answers of a route, for its page."""
+    return {200: {"model": model}, **PROBLEMS}

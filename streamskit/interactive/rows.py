@@ -1,0 +1,82 @@
+"""Rows as bytes that sort as they should: by key, then by time. And what a query asks for."""
+
+import struct
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+TIME = struct.Struct(">Q")
+PARTITION = struct.Struct(">I")
+STAMP = struct.Struct(">q")
+SIGN = 1 << 63
+END_OF_KEY = b"\0\0"
+
+
+class Entry(NamedTuple):
+    """A row that was found: its bytes, its key (with its window), its value, when that was set, and its partition."""
+
+    row: bytes
+    key: Any
+    value: Any
+    timestamp: int
+    partition: int
+
+    @property
+    def cursor(self) -> bytes:
+        """The place of the row in a list, from where the next page goes on."""
+        return PARTITION.pack(self.partition) + self.row
+
+
+@dataclass(frozen=True)
+class Span:
+    """The rows from `begin` on and before `end`, with times from `earliest` to `latest`; None leaves a side open."""
+
+    begin: bytes | None = None
+    end: bytes | None = None
+    reverse: bool = False
+    earliest: int | None = None
+    latest: int | None = None
+
+    def beyond(self, cursor: bytes, partition: int) -> "Span":
+        """Return what is left for a partition after the row of a cursor."""
+        (last,), row = PARTITION.unpack_from(cursor), cursor[4:]
+        if self.reverse:
+            end = row if partition >= last else row + b"\0"
+            return replace(self, end=end if self.end is None else min(end, self.end))
+        begin = row + b"\0" if partition <= last else row
+        return replace(self, begin=begin if self.begin is None else max(begin, self.begin))
+
+
+def after_prefix(prefix: bytes) -> bytes | None:
+    """Return the first bytes that come after all that begin with a prefix; None if none do."""
+    kept = prefix.rstrip(b"\xff")
+    return kept[:-1] + bytes([kept[-1] + 1]) if kept else None
+
+
+def keyed(key: bytes) -> bytes:
+    """Return a key so that rows that begin with it come before those of a longer one, whatever follows."""
+    return key.replace(b"\0", b"\0\xff") + END_OF_KEY
+
+
+def unkeyed(row: bytes, times: int) -> bytes:
+    """Return the key of a row that ends in a number of times."""
+    return row[: -8 * times - len(END_OF_KEY)].replace(b"\0\xff", b"\0")
+
+
+def time_bytes(time: int) -> bytes:
+    """Return a time as eight bytes that sort as times do."""
+    return TIME.pack(min(max(time + SIGN, 0), 2 * SIGN - 1))
+
+
+def time_at(row: bytes, place: int) -> int:
+    """Return the time that begins at a place in a row."""
+    return TIME.unpack_from(row, place)[0] - SIGN
+
+
+def pack(value: bytes, timestamp: int) -> bytes:
+    """Return a value with its time in front."""
+    return STAMP.pack(timestamp) + value
+
+
+def timestamp_of(packed: bytes) -> int:
+    """Return the time of a packed value."""
+    return STAMP.unpack_from(packed)[0]

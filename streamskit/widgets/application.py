@@ -1,0 +1,87 @@
+"""What a view has to know of a running application beside what `KafkaStreams` tells everybody."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import pandas as pd
+
+from streamskit.runtime import KafkaStreams, State
+from streamskit.runtime.progress import Progress
+from streamskit.topology import Node, Sink, Source, Topology
+
+Offsets = Mapping[str, Mapping[int, int]]
+"""Topics, partitions, offsets."""
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why a query failed, in a sentence, and the names of the nodes to blame."""
+
+    sentence: str
+    nodes: tuple[str, ...]
+
+
+def failures(streams: KafkaStreams) -> list[Failure]:
+    """Return why the application has failed, or why those of its queries failed that wait to run again."""
+    found = [streams.failure] if streams.failure else []
+    if not found:
+        found = [query.last_failure for query in streams._supervisor.queries
+                 if query.last_failure is not None and not query.query.isActive]  # fmt: skip
+    return [Failure(str(failure), blamed(str(failure), streams.topology)) for failure in found]
+
+
+def blamed(sentence: str, topology: Topology) -> tuple[str, ...]:
+    """Return the nodes that a failure names where it says what failed: before the first colon.
+
+    After it stands what was said, and a record's value may be quoted there, whatever that holds.
+    """
+    place = sentence.partition(": ")[0]
+    return tuple(name for name in topology.nodes if _is_named(name, place))
+
+
+def is_native(streams: KafkaStreams, node: Node) -> bool:
+    """Return whether Spark's own operators run an aggregation, and not a task in Python."""
+    return any(plan.native is not None and plan.native.name == node.name for plan in streams._plans)
+
+
+def read_offsets(streams: KafkaStreams, metrics: pd.DataFrame) -> dict[str, Offsets]:
+    """Return how far each query has read its topics, by the query's name."""
+    names = list(dict.fromkeys(metrics["query"]))
+    return {name: Progress.of(query).offsets for name, query in zip(names, streams.queries(), strict=False)}
+
+
+def dropped_by_node(metrics: pd.DataFrame) -> Counter[str]:
+    """Return how many records each node has dropped."""
+    counts: Counter[str] = Counter()
+    for node, count in metrics[["node", "dropped"]].itertuples(index=False):
+        counts[node] += count
+    return +counts
+
+
+def why_stopped(streams: KafkaStreams) -> str:
+    """Return a sentence where the application does nothing more, or nothing."""
+    if streams.state is State.NOT_RUNNING:
+        return "The application is closed; this is the last that was seen of it."
+    return " ".join(failure.sentence for failure in failures(streams)) if streams.state is State.ERROR else ""
+
+
+def topics_of(node: Node, application_id: str) -> list[str]:
+    """Return the real names of the topics that a node reads or writes, as far as the topology names them."""
+    names: tuple[str, ...] = ()
+    if isinstance(node, Source):
+        names = node.topics
+    elif isinstance(node, Sink) and isinstance(node.topic, str):
+        names = (node.topic,)
+    is_internal = isinstance(node, Source | Sink) and node.internal
+    return [f"{application_id}-{name}" if is_internal else name for name in names]
+
+
+def changelogs_of(node: Node, application_id: str) -> list[str]:
+    """Return the names of the changelogs to which a node's stores may be written."""
+    return [f"{application_id}-{store.name}-changelog" for store in node.stores]
+
+
+def _is_named(name: str, text: str) -> bool:
+    words = text.replace("(", " ").replace(")", " ").replace(",", " ").split()
+    return name in words

@@ -1,0 +1,196 @@
+"""An instructor shows the live views in JupyterLab: each is clicked, and says what happens."""
+
+import re
+from collections.abc import Iterator
+
+import nbformat
+import pytest
+from playwright.sync_api import Browser, Locator, Page, expect
+
+from tests.browser.conftest import JupyterLab
+from tests.browser.pages import await_idle, open_notebook, run_all, shoot
+
+pytestmark = [pytest.mark.browser, pytest.mark.broker, pytest.mark.spark, pytest.mark.timeout(400)]
+
+NOTEBOOK = "notebooks/widgets.ipynb"
+NINE = 1_704_186_000_000
+
+CELLS = (
+    f"""
+import threading, time
+import ipywidgets
+from streamskit import (
+    Instances, JoinWindows, KafkaStreams, Materialized, QueryClient, Serdes, StreamsBuilder, TimeWindows
+)
+from streamskit.broker import shared_broker
+from streamskit.widgets import ClusterView, JoinView, StoreView, TopicView, TopologyView, WindowView
+
+broker = shared_broker()
+broker.delete_topics("ticks", "marks", "pairs", missing_ok=True)
+broker.create_topics("ticks", "marks", "pairs")
+
+def longest(one, two):
+    if two == "poison":
+        raise ValueError("this is poison")
+    return max(one, two, key=len)
+
+builder = StreamsBuilder()
+ticks, marks = (builder.stream(name, key=Serdes.string(), value=Serdes.string()) for name in ("ticks", "marks"))
+windows = TimeWindows.of_size_and_grace("5 seconds", "2 seconds")
+ticks.group_by_key().windowed_by(windows).reduce(longest, Materialized("longest", retention="1 day"))
+ticks.join(marks, lambda tick, mark: tick, JoinWindows.of_time_difference_with_no_grace("2 seconds")).to("pairs")
+streams = KafkaStreams(builder.build(), "widgets-app", broker.bootstrap_servers)
+streams.clean_up()
+streams.start()
+def tick(key, value, second, topic="ticks"):
+    broker.produce(topic, [{{"key": key, "value": value, "timestamp": {NINE} + round(second * 1000),
+                            "headers": [("from", b"browser")]}}])
+for number in range(12):
+    tick("KO" if number % 3 else "IBM", f"tick {{number}}", number * 1.5 - (9 if number == 8 else 0))
+for number in range(3):
+    tick("KO", f"mark {{number}}", number * 4 + 1, "marks")
+streams.await_processed("3 minutes")
+""",
+    'TopicView(broker, "ticks", rows=5)',
+    'WindowView(streams, "longest")',
+    "JoinView(streams)",
+    'StoreView(streams.store("longest"), rows=5)',
+    """
+instances = Instances("widgets-app", broker.bootstrap_servers, standby_replicas=1, session_timeout="2 seconds")
+first = instances.start()
+remote = QueryClient(first.url, retry="1 minute").store("longest")
+remote.all()
+instances.start()
+ClusterView(instances, "widgets-app")
+""",
+    "StoreView(remote, rows=5)",
+    "TopologyView(streams)",
+    """
+more, poison = (ipywidgets.Button(description=words) for words in ("Send a tick", "Send poison"))
+more.on_click(lambda _: tick("PEP", "one more", 30))
+poison.on_click(lambda _: [tick("KO", value, 31) for value in ("fine", "poison")])
+ipywidgets.HBox([more, poison])
+""",
+)
+
+
+@pytest.fixture(scope="module")
+def lesson(browser: Browser, lab: JupyterLab) -> Iterator[Page]:
+    """The notebook with all views, after its last cell has run."""
+    cells = [nbformat.v4.new_code_cell(source.strip()) for source in CELLS]
+    kernel = {"name": "python3", "display_name": "Python 3 (ipykernel)", "language": "python"}
+    whole = nbformat.v4.new_notebook(cells=cells, metadata={"kernelspec": kernel})
+    nbformat.write(whole, lab.folder / NOTEBOOK)
+    page = browser.new_page(viewport={"width": 1300, "height": 1000})
+    page.goto(f"{lab.url(NOTEBOOK)}&reset")  # of the tabs that other files have left
+    open_notebook(page, lab, NOTEBOOK)
+    run_all(page)
+    await_idle(page, 300)
+    yield page
+    # The next file finds the lab as it was: no kernel with a Spark session, and no notebook among the open tabs.
+    signed = {"Authorization": f"token {lab.token}"}
+    for session in page.request.get(f"{lab.address}/api/sessions", headers=signed).json():
+        if session["path"] == NOTEBOOK:
+            page.request.delete(f"{lab.address}/api/sessions/{session['id']}", headers=signed)
+    page.goto(f"{lab.address}/lab?token={lab.token}&reset")
+    page.wait_for_url("**/lab", timeout=60_000)
+    page.close()
+
+
+def view(page: Page, kind: str) -> Locator:
+    """Return the live view of a kind, scrolled to."""
+    found = page.locator(".streamskit-live").filter(has=page.locator(f".streamskit-{kind}")).first
+    expect(found).to_be_visible(timeout=60_000)
+    found.scroll_into_view_if_needed()
+    return found
+
+
+def look(page: Page, found: Locator, name: str) -> None:
+    """Take a screenshot that begins where a view begins."""
+    found.evaluate("element => element.scrollIntoView(true)")
+    shoot(page, name)
+
+
+def darken(page: Page, lab: JupyterLab) -> None:
+    """Put the dark theme on this page only: to choose it in the menu would change the settings of who runs the test."""
+    dark = page.request.get(f"{lab.address}/lab/api/themes/@jupyterlab/theme-dark-extension/index.css").text()
+    page.add_style_tag(content=dark.replace(":root{", ":root:root{"))  # stronger than the light one, which stays
+    page.evaluate("document.body.dataset.jpThemeLight = 'false'")
+
+
+def test_a_topic_is_followed_searched_and_filtered(lesson: Page) -> None:
+    topic = view(lesson, "topic")
+    rows = topic.locator(".sk-rows")
+    expect(rows).to_contain_text("from=browser")
+    lesson.get_by_role("button", name="Send a tick").click()
+    topic.scroll_into_view_if_needed()
+    expect(rows).to_contain_text("one more", timeout=30_000)
+    search = topic.get_by_placeholder("begins with")
+    search.fill("IBM")
+    search.press("Enter")
+    expect(rows).not_to_contain_text("one more", timeout=30_000)
+    expect(rows).to_contain_text("tick 9")
+    look(lesson, topic, "widgets-topic")
+
+
+def test_stepping_back_shows_the_windows_as_they_were_and_resuming_follows(lesson: Page) -> None:
+    windows = view(lesson, "windows")
+    expect(windows).to_contain_text("Record 13 of 13", timeout=30_000)
+    expect(windows).to_contain_text("too late: its last window, 09:00:00 – 09:00:05, had closed at 09:00:07")
+    look(lesson, windows, "widgets-windows")
+    windows.get_by_title("One record back").click()
+    expect(windows).to_contain_text("Record 12 of 13", timeout=30_000)
+    expect(windows).to_contain_text("❚❚ paused")
+    slider = windows.get_by_role("slider")
+    slider.focus()
+    slider.press("ArrowLeft")
+    expect(windows).to_contain_text("Record 11 of 13", timeout=30_000)
+    windows.get_by_role("button", name="Resume").click()
+    expect(windows).to_contain_text("Record 13 of 13", timeout=30_000)
+
+
+def test_a_window_is_chosen_and_the_store_says_who_answered(lesson: Page) -> None:
+    store = view(lesson, "store")
+    expect(store).to_contain_text(re.compile(r"answered in \d+\.\d ms by this process"), timeout=30_000)
+    first = store.get_by_placeholder("the newest")
+    first.fill("2024-01-02 09:00:05")
+    first.press("Enter")
+    expect(store).to_contain_text("starting at 2024-01-02 09:00:05", timeout=30_000)
+    expect(store.locator(".sk-rows")).not_to_contain_text("09:00:30")
+    look(lesson, store, "widgets-store")
+
+
+def test_an_instance_is_killed_and_its_standby_takes_over(lesson: Page) -> None:
+    cluster = view(lesson, "cluster")
+    kill = cluster.get_by_role("button", name=re.compile("Kill 127"))
+    expect(kill).to_have_count(2, timeout=60_000)
+    expect(cluster).to_contain_text("standby", timeout=60_000)
+    active = re.search(r"(127\.0\.0\.1:\d+)longest0active", cluster.text_content() or "")
+    assert active is not None
+    cluster.get_by_role("button", name=f"Kill {active[1]}").click()
+    taken_over = re.compile(rf"longest 0: active on 127\.0\.0\.1:\d+, before on ({active[1]}|none, where it was)")
+    expect(cluster).to_contain_text(taken_over, timeout=60_000)
+    cluster.get_by_role("button", name="Start an instance").click()
+    expect(cluster).to_contain_text(re.compile(r"127\.0\.0\.1:\d+ has joined"), timeout=60_000)
+    look(lesson, cluster, "widgets-cluster")
+
+
+def test_a_store_is_seen_from_afar_with_the_instance_that_answered(lesson: Page) -> None:
+    remote = lesson.locator(".streamskit-live").filter(has=lesson.locator(".streamskit-store")).last
+    expect(remote).to_contain_text(re.compile(r"answered in \d+\.\d ms by .*127\.0\.0\.1:\d+"), timeout=60_000)
+    expect(remote.locator(".sk-rows")).to_contain_text("KO")
+
+
+def test_the_failing_node_is_red_in_both_themes(lab: JupyterLab, lesson: Page) -> None:
+    topology = view(lesson, "topology")
+    expect(topology).to_contain_text("state RUNNING", timeout=30_000)
+    look(lesson, topology, "widgets-topology")
+    lesson.get_by_role("button", name="Send poison").click()
+    expect(topology).to_contain_text("✕ failed: KSTREAM-REDUCE-0000000002", timeout=120_000)
+    expect(topology).to_contain_text("this is poison")
+    expect(topology.locator(".streamskit-topology svg")).to_contain_text("✕ failed")
+    look(lesson, topology, "widgets-failed")
+    darken(lesson, lab)
+    expect(topology.locator(".streamskit-view").first).to_have_css("color", "rgba(255, 255, 255, 0.87)")
+    for kind in ("topology", "windows", "join", "topic", "store", "cluster"):
+        look(lesson, view(lesson, kind), f"widgets-{kind}-dark")

@@ -1,0 +1,266 @@
+"""Instances that share the stores of an application: they restore, hand over, and are found, on a real broker."""
+
+import struct
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from streamskit import Serdes, StreamsError, TimeWindows
+from streamskit.broker import Broker
+from streamskit.errors import StateStoreMigratedError, StreamsRebalancingError, UnknownStateStoreError
+from streamskit.interactive import Catalogue, CatalogueEntry, Instance
+from streamskit.interactive.discovery import ask_group, metadata_for_key, metadata_of
+from streamskit.interactive.metadata import HostInfo
+from streamskit.interactive.routing_keys import partition_for
+from streamskit.stores import Store
+
+pytestmark = [pytest.mark.broker]
+
+PARTITIONS = 4
+KEYS = [f"key-{number}" for number in range(200)]
+COUNTS = Store("counts", "key-value", Serdes.string(), Serdes.long())
+WINDOWS = Store(
+    "windows",
+    "window",
+    Serdes.string(),
+    Serdes.long(),
+    TimeWindows.of_size_with_no_grace(1000),
+    10**9,
+    persistent=False,
+)
+COUNTRIES = Store("countries", "key-value", Serdes.string(), Serdes.string())
+
+Start = Callable[..., Instance]
+
+
+@pytest.fixture
+def catalogue(broker: Broker, request: pytest.FixtureRequest) -> Iterator[Catalogue]:
+    name = f"app{abs(hash(request.node.name))}"
+    entries = (
+        CatalogueEntry(COUNTS, f"{name}-counts-changelog", 0),
+        CatalogueEntry(WINDOWS, f"{name}-windows-changelog", 0),
+        CatalogueEntry(COUNTRIES, f"{name}-countries", -1, everywhere=True),
+    )
+    for entry in entries:
+        broker.create_topics(entry.changelog, partitions=PARTITIONS, config={"cleanup.policy": "compact"})
+    yield Catalogue(name, entries)
+    broker.delete_topics(*(entry.changelog for entry in entries))
+
+
+@pytest.fixture
+def start(broker: Broker, catalogue: Catalogue, tmp_path: Path) -> Iterator[Start]:
+    started: list[Instance] = []
+
+    def begin(port: int, standbys: int = 0, on_disk: bool = False) -> Instance:
+        instance = Instance(
+            catalogue,
+            broker.bootstrap_servers,
+            HostInfo("127.0.0.1", port),
+            state_dir=tmp_path / str(port) if on_disk else None,
+            num_standby_replicas=standbys,
+            session_timeout="2 seconds",
+        )
+        started.append(instance)
+        instance.start()
+        return instance
+
+    yield begin
+    for instance in started:
+        if not instance.stopped:
+            instance.stop()
+
+
+def fill(broker: Broker, catalogue: Catalogue, value: int = 1, keys: list[str] = KEYS) -> None:
+    name = catalogue.application_id
+    counts = [{"key": key.encode(), "value": struct.pack(">q", value), "timestamp": value} for key in keys]
+    broker.produce(f"{name}-counts-changelog", counts)
+    windows = [
+        {
+            "key": key.encode() + struct.pack(">qi", value * 1000, 0),
+            "value": struct.pack(">q", value),
+            "timestamp": value * 1000,
+            "partition": partition_for(key.encode(), PARTITIONS),
+        }
+        for key in keys
+    ]
+    broker.produce(f"{name}-windows-changelog", windows)
+
+
+def until(wanted: Callable[[], bool], seconds: float = 30.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not wanted():
+        assert time.monotonic() < deadline, "it did not come about in time"
+        time.sleep(0.02)
+
+
+def active(instance: Instance, store: str = "counts") -> set[int]:
+    """Return the partitions that an instance answers for, and could answer for now."""
+    found = {state.partition for state in instance.states(store) if state.role == "active" and state.ready}
+    try:
+        instance.local(store, found)
+    except StreamsRebalancingError:
+        return set()
+    return found
+
+
+def share_everything(*instances: Instance, store: str = "counts") -> bool:
+    held = [active(instance, store) for instance in instances]
+    return set().union(*held) == set(range(PARTITIONS)) and sum(map(len, held)) == PARTITIONS
+
+
+def value(instance: Instance, key: str) -> int | None:
+    partition = instance.partition_of("counts", key.encode())
+    assert partition is not None
+    found: int | None = instance.local("counts", [partition]).get(key)  # type: ignore[attr-defined]
+    return found
+
+
+def test_one_instance_restores_every_store_and_follows_its_changelog(
+    broker: Broker, catalogue: Catalogue, start: Start
+) -> None:
+    fill(broker, catalogue)
+    broker.produce(f"{catalogue.application_id}-countries", [{"key": b"fr", "value": b"France"}])
+    instance = start(1)
+    until(lambda: share_everything(instance))
+    assert {value(instance, key) for key in KEYS} == {1}
+    assert len(instance.local("windows", range(PARTITIONS))) == len(KEYS)
+    assert instance.local("countries", range(PARTITIONS)).all() == [("fr", "France")]
+    fill(broker, catalogue, 2)
+    until(lambda: {value(instance, key) for key in KEYS} == {2})
+    assert all(state.lag == 0 for state in instance.states("counts"))
+
+
+def test_two_share_the_partitions_and_every_answer_comes_from_one_of_them_while_they_do(
+    broker: Broker, catalogue: Catalogue, start: Start
+) -> None:
+    fill(broker, catalogue)
+    first = start(1)
+    until(lambda: share_everything(first))
+    second = start(2)
+    answered = 0
+    deadline = time.monotonic() + 30
+    while not share_everything(first, second) or not active(second):
+        assert time.monotonic() < deadline
+        for key in KEYS[:20]:
+            found = []
+            for instance in (first, second):
+                try:
+                    found.append(value(instance, key))
+                except (StateStoreMigratedError, StreamsRebalancingError):
+                    continue
+            assert set(found) <= {1}
+            answered += bool(found)
+    assert {len(active(first)), len(active(second))} == {2}
+    for key in KEYS:
+        owner, other = (first, second) if value_is_here(first, key) else (second, first)
+        assert value(owner, key) == 1
+        with pytest.raises(StateStoreMigratedError, match="ask there"):
+            value(other, key)
+
+
+def value_is_here(instance: Instance, key: str) -> bool:
+    return instance.partition_of("counts", key.encode()) in active(instance)
+
+
+def test_what_one_leaves_the_others_take_over(broker: Broker, catalogue: Catalogue, start: Start) -> None:
+    fill(broker, catalogue)
+    first, second = start(1), start(2)
+    until(lambda: share_everything(first, second) and bool(active(first)) and bool(active(second)))
+    first.stop()
+    with pytest.raises(StreamsRebalancingError, match="does not answer"):
+        value(first, KEYS[0])
+    until(lambda: share_everything(second))
+    assert {value(second, key) for key in KEYS} == {1}
+
+
+def test_a_standby_replica_answers_at_once_for_one_that_has_gone(
+    broker: Broker, catalogue: Catalogue, start: Start
+) -> None:
+    fill(broker, catalogue)
+    first, second = start(1, standbys=1), start(2, standbys=1)
+
+    def all_ready() -> bool:
+        states = [state for instance in (first, second) for state in instance.states("counts")]
+        return len(states) == 2 * PARTITIONS and all(state.ready for state in states)
+
+    until(lambda: all_ready() and share_everything(first, second))
+    first.stop()
+    standby = second.states("counts")
+    assert len(standby) == PARTITIONS
+    assert {value(second, key) for key in KEYS} == {1}
+
+
+def test_a_restart_reads_only_what_it_missed(broker: Broker, catalogue: Catalogue, start: Start) -> None:
+    fill(broker, catalogue)
+    first = start(1, on_disk=True)
+    until(lambda: share_everything(first))
+    first.stop()
+    fill(broker, catalogue, 2, KEYS[:3])
+    again = start(1, on_disk=True)
+    until(lambda: share_everything(again))
+    assert {value(again, key) for key in KEYS[:3]} == {2}
+    assert {value(again, key) for key in KEYS[3:]} == {1}
+    assert again._local["counts"].updates == 3
+
+
+def test_a_changelog_that_was_made_anew_is_read_from_its_start(
+    broker: Broker, catalogue: Catalogue, start: Start
+) -> None:
+    fill(broker, catalogue)
+    first = start(1, on_disk=True)
+    until(lambda: share_everything(first))
+    first.stop()
+    topic = catalogue.entries[0].changelog
+    broker.delete_topics(topic)
+    broker.create_topics(topic, partitions=PARTITIONS, config={"cleanup.policy": "compact"})
+    fill(broker, catalogue, 7, KEYS[:1])
+    again = start(1, on_disk=True)
+    until(lambda: share_everything(again))
+    assert value(again, KEYS[0]) == 7
+    assert [value(again, key) for key in KEYS[1:]] == [None] * (len(KEYS) - 1)
+
+
+def test_who_hosts_what_is_read_from_the_group(broker: Broker, catalogue: Catalogue, start: Start) -> None:
+    first, second = start(1, standbys=1), start(2, standbys=1)
+    until(lambda: share_everything(first, second) and bool(active(first)) and bool(active(second)))
+    until(lambda: first.placement() == second.placement() == ask_group(broker.bootstrap_servers, catalogue))
+    described = {each.host_info: each for each in metadata_of(first.placement(), catalogue)}
+    assert set(described) == {first.here, second.here}
+    mine = described[first.here]
+    assert mine.state_store_names == {"counts", "windows", "countries"}
+    assert {where.partition for where in mine.topic_partitions} == active(first)
+    assert {where.partition for where in mine.standby_topic_partitions} == active(second)
+    counts = dict(broker.topics())
+    found = metadata_for_key(first.placement(), catalogue, counts, "counts", KEYS[0])
+    assert found.partition == partition_for(KEYS[0].encode(), PARTITIONS)
+    assert {found.active_host, *found.standby_hosts} == {first.here, second.here}
+
+
+def test_updates_are_told_as_they_land_but_not_what_is_restored(
+    broker: Broker, catalogue: Catalogue, start: Start
+) -> None:
+    fill(broker, catalogue)
+    instance = start(1)
+    told: list[tuple[str, int]] = []
+    end = instance.subscribe("counts", lambda update: told.append((update.key, update.value)))
+    until(lambda: share_everything(instance))
+    fill(broker, catalogue, 5, KEYS[:4])
+    until(lambda: len(told) == 4)
+    assert sorted(told) == sorted((key, 5) for key in KEYS[:4])
+    end()
+    fill(broker, catalogue, 6, KEYS[:4])
+    until(lambda: {value(instance, key) for key in KEYS[:4]} == {6})
+    assert len(told) == 4
+
+
+def test_a_store_that_is_not_there_and_an_application_that_never_ran_are_told(
+    broker: Broker, catalogue: Catalogue, start: Start
+) -> None:
+    instance = start(1)
+    with pytest.raises(UnknownStateStoreError, match="its stores are: countries, counts, windows"):
+        instance.local("sums", [0])
+    stranger = Catalogue("never-ran", (CatalogueEntry(COUNTS, "never-ran-counts-changelog", 0),))
+    with pytest.raises(StreamsError, match="was 'never-ran' started"):
+        Instance(stranger, broker.bootstrap_servers, HostInfo("127.0.0.1", 9)).start()

@@ -1,0 +1,121 @@
+"""The view of an application's instances: what each hosts, what changed hands, and its buttons."""
+
+import re
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from streamskit.widgets import ClusterView, InstanceState, TaskState, cluster_page
+from streamskit.widgets.cluster_snapshot import ClusterSnapshot, cluster_snapshot
+
+
+class FakeInstances:
+    """Two partitions on up to three instances; the first that is alive is active, the next has standbys."""
+
+    def __init__(self) -> None:
+        self.alive = ["h:1", "h:2"]
+        self.dead: list[str] = []
+        self.restored = 100
+        self.refuses = ""
+
+    def instances(self) -> list[InstanceState]:
+        active, *others = self.alive
+        found = [InstanceState(active, True, [TaskState("counts", n, "active", self.restored, 100) for n in (0, 1)])]
+        found += [InstanceState(other, True, [TaskState("counts", n, "standby", 100, 100) for n in (0, 1)])
+                  for other in others]  # fmt: skip
+        return found + [InstanceState(server, False, []) for server in self.dead]
+
+    def start(self) -> None:
+        if self.refuses:
+            raise RuntimeError(self.refuses)
+        self.alive.append(f"h:{1 + len(self.alive) + len(self.dead)}")
+
+    def kill(self, server: str) -> None:
+        self.alive.remove(server)
+        self.dead.append(server)
+
+
+def eventually(condition: Callable[[], Any], seconds: float = 10) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it did not come true in time"
+        time.sleep(0.01)
+
+
+def taken(source: FakeInstances, previous: ClusterSnapshot | None = None) -> ClusterSnapshot:
+    return cluster_snapshot("trades-app", source, previous, clock=lambda: 3600.0)
+
+
+def test_the_table_has_each_partition_with_its_role_and_what_is_restored() -> None:
+    source = FakeInstances()
+    source.restored = 25
+    html = cluster_page.table(taken(source))
+    assert html.count(">active</td>") == html.count(">standby</td>") == 2
+    assert '<progress max="100" value="25"' in html
+    assert "25% of 100" in html
+    assert "all 100 records" in html
+
+
+def test_partitions_that_nobody_serves_in_full_are_named() -> None:
+    source = FakeInstances()
+    assert "no instance serves" not in cluster_page.header(taken(source), "live")
+    source.restored = 99
+    assert "▲ Partitions that no instance serves in full at this moment: counts 0, counts 1" in cluster_page.header(
+        taken(source), "live"
+    )
+
+
+def test_a_hand_over_is_told() -> None:
+    source = FakeInstances()
+    first = taken(source)
+    source.kill("h:1")
+    second = taken(source, first)
+    assert [move.sentence for move in second.moves] == [
+        "h:1 is gone",
+        "counts 0: active on h:2, before on h:1, where it was a standby",
+        "counts 1: active on h:2, before on h:1, where it was a standby",
+    ]
+    assert "01:00:00 h:1 is gone" in cluster_page.moves(second)
+    assert "h:1 (gone)" in cluster_page.table(second)
+    assert "1 of 2 instances alive" in cluster_page.header(second, "live")
+
+
+def test_the_last_moves_are_remembered_and_no_more() -> None:
+    source = FakeInstances()
+    snapshot = taken(source)
+    for _ in range(30):
+        source.start()
+        snapshot = taken(source, snapshot)
+    assert len(snapshot.moves) == 12
+    assert snapshot.moves[-1].sentence == "h:32 has joined"
+
+
+def test_the_buttons_start_and_kill_and_the_view_shows_it() -> None:
+    source = FakeInstances()
+    view = ClusterView(source, "trades-app")
+    view.refresh()
+    assert [button.description for button in view._kills.children] == ["Kill h:1", "Kill h:2"]
+    view._start.click()
+    eventually(lambda: "h:3 has joined" in view._moves.value)
+    next(button for button in view._kills.children if button.description == "Kill h:1").click()
+    eventually(lambda: "h:1 is gone" in view._moves.value)
+    assert [button.description for button in view._kills.children] == ["Kill h:2", "Kill h:3"]
+
+
+def test_a_button_that_fails_says_why() -> None:
+    source = FakeInstances()
+    source.refuses = "no port is free"
+    view = ClusterView(source)
+    view._start.click()
+    eventually(lambda: "start() failed: no port is free." in view._header.value)
+
+
+def test_a_saved_page_has_no_buttons() -> None:
+    assert not re.search(r"<(script|input|button|svg)", cluster_page.render_cluster(taken(FakeInstances())))
+
+
+def test_only_instances_can_be_viewed() -> None:
+    with pytest.raises(TypeError, match=re.escape("it needs instances(), start() and kill(server)")):
+        ClusterView("h:1")  # type: ignore[arg-type]
