@@ -7,6 +7,7 @@ from typing import Any
 
 from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
+from fastapi_offline import FastAPIOffline
 from starlette.exceptions import HTTPException
 
 from streamskit.errors import InvalidStateStoreError, StreamsError
@@ -45,7 +46,7 @@ def rest_app(hosting: Hosting, token: str | None = None) -> FastAPI:
         app.state.queries.router.close()
         await peers.close()
 
-    app = FastAPI(
+    app = FastAPIOffline(  # its page of the API asks no other host for its scripts
         title=f"The stores of {hosting.application_id}",
         description="Keys are routed to the instance that has them; lists are gathered from all.",
         version="1",

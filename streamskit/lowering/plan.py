@@ -163,8 +163,12 @@ class Plan:
 
     def tasks(self, partitions: Mapping[str, int]) -> int:
         """Return how many tasks the query has, given the partitions of each topic: one for each it reads."""
-        spread = [topic for entry in self.entries if not entry.everywhere for topic in entry.topics]
-        return max(partitions[topic] for topic in spread)
+        return max(partitions[topic] for topic in self.spread)
+
+    @property
+    def spread(self) -> list[str]:
+        """The topics whose partitions are shared out among the tasks."""
+        return [topic for entry in self.entries if not entry.everywhere for topic in entry.topics]
 
     def windowed_topics(self) -> dict[str, int]:
         """Return the topics whose keys end in bytes that are not the key, and how many those are.

@@ -1,6 +1,6 @@
 """The topics of an application: those it needs, those it makes, and how many partitions each has."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from streamskit.broker import ExternalBroker
@@ -85,27 +85,35 @@ class Topics:
         return {plan.topic(sink): (plan, sink) for plan in self.plans for sink in plan.sinks if sink.internal}
 
     def _between(self, partitions: Mapping[str, int]) -> dict[str, int]:
-        """Return how many partitions each repartition topic has.
+        """Return how many partitions each topic between queries has.
 
-        As many as it was asked to have; else as the topics it is joined with; else as those that feed it.
+        A repartition topic has as many as it was asked to have; else as the topics it is joined with; else as those
+        that feed it. A handover topic has as many as the query that writes it has tasks.
         """
         sinks, found = self._sinks(), dict[str, int]()
+        handovers = {topic: plan for plan in self.plans for topic in plan.handovers.values()}
+
+        def most(topics: Iterable[str], asking: frozenset[str]) -> int:
+            return max((count(each, asking) for each in topics if each not in asking), default=1)
 
         def count(topic: str, asking: frozenset[str] = frozenset()) -> int:
-            if topic in found or topic not in sinks:
-                return found.get(topic) or partitions.get(topic, 1)
+            asking |= {topic}
+            if topic in found:
+                return found[topic]
+            if topic in handovers:
+                return most(handovers[topic].spread, asking)
+            if topic not in sinks:
+                return partitions.get(topic, 1)
             _, sink = sinks[topic]
             if sink.partitions is not None:
                 return sink.partitions
             partners = [other for group, _ in self._joined() if topic in group for other in group]
-            outer = [partitions[other] for other in partners if other not in sinks]
-            feeding = [t for p in self.plans if sink.name in p.within for t in p.topics if t not in asking | {topic}]
-            return max(outer or [count(other, asking | {topic}) for other in feeding] or [1])
+            outer = [other for other in partners if other not in sinks]
+            feeding = [t for p in self.plans if sink.name in p.within for t in p.topics]
+            return most(outer or feeding, asking)
 
-        handovers = {topic for plan in self.plans for topic in plan.handovers.values()}
-        for topic in sinks:
-            if topic not in handovers:
-                found[topic] = count(topic)
+        for topic in [*sinks, *handovers]:
+            found[topic] = count(topic)
         return found
 
     def _joined(self) -> Iterator[tuple[list[str], Node]]:

@@ -1,6 +1,7 @@
 """What is refused, and how: tokens, names of hosts, odd paths, parameters that are none, slow and greedy clients."""
 
 import json
+import re
 import socket
 import threading
 import time
@@ -84,6 +85,16 @@ def test_on_loopback_a_page_that_pretends_to_be_this_host_is_refused(alone: Clus
 @pytest.mark.parametrize("host", ["localhost:1", "LOCALHOST", "127.0.0.1", "[::1]:8080"])
 def test_the_names_of_loopback_are_answered(alone: Cluster, host: str) -> None:
     assert alone.get("/state/keyvalue/counts/a", host=host).status_code == 200
+
+
+def test_the_page_of_the_api_and_all_it_loads_come_from_here(alone: Cluster) -> None:
+    base = alone.servers[0].address.url
+    page = httpx.get(f"{base}/docs")
+    assert page.status_code == 200
+    loaded = re.findall(r'(?:src|href)="([^"]+)"', page.text)
+    assert len(loaded) >= 2
+    assert all(each.startswith("/") for each in loaded)
+    assert {httpx.get(base + each).status_code for each in loaded} == {200}
 
 
 def test_addresses_are_told_apart() -> None:
