@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from streamskit.interactive.metadata import HostInfo as HostInfo
     from streamskit.interactive.metadata import KeyQueryMetadata as KeyQueryMetadata
     from streamskit.interactive.metadata import StreamsMetadata as StreamsMetadata
-    from streamskit.interactive.versioned_store import VersionedRecord as VersionedRecord
+    from streamskit.interactive.stores.versioned import VersionedRecord as VersionedRecord
     from streamskit.kstream import KStream as KStream
     from streamskit.ktable import GlobalKTable as GlobalKTable
     from streamskit.ktable import KTable as KTable
@@ -105,7 +105,7 @@ WHERE = {
         "KeyQueryMetadata",
         "StreamsMetadata",
     ),
-    "interactive.versioned_store": ("VersionedRecord",),
+    "interactive.stores.versioned": ("VersionedRecord",),
     "kstream": ("KStream",),
     "ktable": (
         "GlobalKTable",

@@ -10,8 +10,9 @@ from pathlib import Path
 
 from streamskit.environment.paths import state_dir as project_state_dir
 from streamskit.errors import StreamsError, StreamsKitError
-from streamskit.interactive import Catalogue, Instance, rest
+from streamskit.interactive import Catalogue, Instance
 from streamskit.interactive.metadata import HostInfo
+from streamskit.interactive.rest import server as rest
 
 TOKEN = "STREAMSKIT_TOKEN"
 """The environment variable with the token: an argument could be read by everybody on the machine."""

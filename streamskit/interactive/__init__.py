@@ -1,12 +1,12 @@
 """Interactive queries: the stores of a running application, read from Python."""
 
-from streamskit.interactive.catalogue import Catalogue, CatalogueEntry
+from streamskit.interactive.group.catalogue import Catalogue, CatalogueEntry
 from streamskit.interactive.instance import Instance
-from streamskit.interactive.kinds import local_store
 from streamskit.interactive.replica import Replica
-from streamskit.interactive.stores import KeyValueStore, LocalStore
-from streamskit.interactive.timed_stores import SessionStore, TimedStore, WindowStore
-from streamskit.interactive.versioned_store import VersionedRecord, VersionedStore
+from streamskit.interactive.stores.kinds import local_store
+from streamskit.interactive.stores.local import KeyValueStore, LocalStore
+from streamskit.interactive.stores.timed import SessionStore, TimedStore, WindowStore
+from streamskit.interactive.stores.versioned import VersionedRecord, VersionedStore
 from streamskit.stores import KeyValue
 
 __all__ = [

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from streamskit.interactive.metadata import HostInfo, Hosts, Placement
-from streamskit.interactive.stores import LocalStore
+from streamskit.interactive.stores.local import LocalStore
 from streamskit.serdes import Serde
 
 
@@ -16,7 +16,7 @@ class HostedStore:
     `kind` is "key-value", "window", "session" or "versioned"; `changelog` is the topic that fills it and `partitions`
     how many that has. `routed` says whether the partition of a row follows from its key, as it does for the stores of
     the DSL; a processor may put any key into the store of its task. A `everywhere` store (a global table's) is whole on
-    each instance. A `timestamped` one gives each value with the time it was set.
+    each instance.
     """
 
     name: str
@@ -27,7 +27,6 @@ class HostedStore:
     partitions: int
     routed: bool = True
     everywhere: bool = False
-    timestamped: bool = False
 
 
 @dataclass(frozen=True)

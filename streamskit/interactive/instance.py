@@ -13,19 +13,19 @@ from confluent_kafka.admin import AdminClient
 
 from streamskit.durations import Duration, to_milliseconds
 from streamskit.errors import StateStoreMigratedError, StreamsError, StreamsRebalancingError, UnknownStateStoreError
-from streamskit.interactive.agreement import Agreement, Report
-from streamskit.interactive.catalogue import Catalogue, CatalogueEntry
-from streamskit.interactive.discovery import placement_of
-from streamskit.interactive.group import Membership, split, tasks_of
+from streamskit.interactive.group.agreement import Agreement, Report
+from streamskit.interactive.group.catalogue import Catalogue, CatalogueEntry
+from streamskit.interactive.group.discovery import placement_of
+from streamskit.interactive.group.membership import Membership, split, tasks_of
+from streamskit.interactive.group.partitions import partition_for
+from streamskit.interactive.group.sharing import Member
 from streamskit.interactive.hosting import HostedStore, PartitionState, Update
-from streamskit.interactive.kinds import local_store
 from streamskit.interactive.metadata import HostInfo, Hosts, Placement, TopicPartition
 from streamskit.interactive.reader import ChangelogReader, Offsets, Record
-from streamskit.interactive.routing_keys import partition_for
-from streamskit.interactive.sharing import Member
-from streamskit.interactive.state_folder import StateFolder
-from streamskit.interactive.storage import Storage
-from streamskit.interactive.stores import LocalStore
+from streamskit.interactive.stores.kinds import local_store
+from streamskit.interactive.stores.local import LocalStore
+from streamskit.interactive.stores.state_folder import StateFolder
+from streamskit.interactive.stores.storage import Storage
 
 logger = logging.getLogger("streamskit")
 
@@ -229,7 +229,7 @@ class Instance:
         store = entry.store
         return HostedStore(
             store.name, store.kind, store.key, store.value, entry.changelog,
-            self._counts.get(entry.changelog, 1), entry.routed, entry.everywhere, store.timestamped,
+            self._counts.get(entry.changelog, 1), entry.routed, entry.everywhere,
         )  # fmt: skip
 
     # ---- its place among the others ----------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from confluent_kafka import KafkaException
 from streamskit.errors import StreamsError
 from streamskit.interactive.metadata import TopicPartition
 from streamskit.interactive.reader import ChangelogReader, Offsets, Record
-from streamskit.interactive.stores import LocalStore
+from streamskit.interactive.stores.local import LocalStore
 
 
 class Replica:

@@ -34,7 +34,7 @@ class Answering:
         session_timeout: Duration = "6 seconds",
         token: str | None = None,
     ) -> None:
-        from streamskit.interactive import rest  # FastAPI is loaded where it is needed only
+        from streamskit.interactive.rest import server as rest  # FastAPI is loaded where it is needed only
 
         asked = HostInfo.of(server)
         bound = rest.bind(asked.host, asked.port)

@@ -19,7 +19,7 @@ from streamskit.environment.paths import state_dir as project_state_dir
 from streamskit.environment.session import spark_session
 from streamskit.errors import StreamsError, StreamsNotStartedError, UnknownStateStoreError
 from streamskit.interactive import Replica, local_store
-from streamskit.interactive.discovery import ask_group, metadata_for_key, metadata_of
+from streamskit.interactive.group.discovery import ask_group, metadata_for_key, metadata_of
 from streamskit.interactive.metadata import KeyQueryMetadata, StreamsMetadata
 from streamskit.lowering import Options, Plan, is_readable, plan
 from streamskit.runtime import roles

@@ -10,7 +10,7 @@ import uvicorn
 from fastapi import FastAPI
 
 from streamskit.interactive.metadata import HostInfo, Hosts
-from streamskit.interactive.rest import Server, bind
+from streamskit.interactive.rest.server import Server, bind
 from tests.benchmarks.http_load import load
 from tests.unit.rest_harness import ALL_ACTIVE, TIME, FakeInstance, Group, long, partition_of
 

@@ -11,9 +11,9 @@ from streamskit import Serdes, StreamsError, TimeWindows
 from streamskit.broker import Broker
 from streamskit.errors import StateStoreMigratedError, StreamsRebalancingError, UnknownStateStoreError
 from streamskit.interactive import Catalogue, CatalogueEntry, Instance
-from streamskit.interactive.discovery import ask_group, metadata_for_key, metadata_of
+from streamskit.interactive.group.discovery import ask_group, metadata_for_key, metadata_of
+from streamskit.interactive.group.partitions import partition_for
 from streamskit.interactive.metadata import HostInfo
-from streamskit.interactive.routing_keys import partition_for
 from streamskit.stores import Store
 
 pytestmark = [pytest.mark.broker]

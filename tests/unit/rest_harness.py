@@ -12,7 +12,7 @@ from streamskit.errors import InvalidStateStorePartitionError, StreamsRebalancin
 from streamskit.interactive import LocalStore, local_store
 from streamskit.interactive.hosting import HostedStore, PartitionState
 from streamskit.interactive.metadata import HostInfo, Hosts, Placement, TopicPartition
-from streamskit.interactive.rest import Server, bind
+from streamskit.interactive.rest.server import Server, bind
 from streamskit.serdes import Serdes
 from streamskit.topology import Store
 from streamskit.windows import SessionWindows, TimeWindows

@@ -12,8 +12,8 @@ import pytest
 
 from streamskit import Serdes
 from streamskit.errors import StreamsError, StreamsRebalancingError, UnknownStateStoreError
-from streamskit.interactive import remote_stores
 from streamskit.interactive.client import QueryClient
+from streamskit.interactive.client import stores as remote_stores
 from streamskit.interactive.metadata import HostInfo, KeyQueryMetadata
 from streamskit.stores import ValueAndTimestamp
 from tests.unit.rest_harness import ALL_ACTIVE, TIME, Cluster, cluster, long, session, windowed

@@ -13,10 +13,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streamskit.interactive import events, rest_app
-from streamskit.interactive.mailbox import Mailbox
 from streamskit.interactive.metadata import Hosts
-from streamskit.interactive.server_sent import Event, EventReader
+from streamskit.interactive.rest import app as rest_app
+from streamskit.interactive.rest import events
+from streamskit.interactive.rest.mailbox import Mailbox
+from streamskit.interactive.rest.server_sent import Event, EventReader
 from streamskit.windows import Windowed
 from tests.unit.rest_harness import ALL_ACTIVE, TIME, Cluster, Told, cluster, long, windowed
 

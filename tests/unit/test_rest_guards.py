@@ -12,10 +12,10 @@ import httpx
 import pytest
 
 from streamskit.errors import StreamsError
-from streamskit.interactive import connections
-from streamskit.interactive.guards import host_name, is_loopback
 from streamskit.interactive.metadata import HostInfo
-from streamskit.interactive.rest import Server, bind
+from streamskit.interactive.rest import connections
+from streamskit.interactive.rest.guards import host_name, is_loopback
+from streamskit.interactive.rest.server import Server, bind
 from tests.unit.rest_harness import ALL_ACTIVE, Cluster, FakeInstance, Group, cluster, long
 
 

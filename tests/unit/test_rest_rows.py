@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from streamskit.interactive import local_store
-from streamskit.interactive.answers import Page, Row, merged
+from streamskit.interactive.rest.answers import Page, Row, merged
 from tests.unit.rest_harness import (
     ALL_ACTIVE,
     STORES,

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streamskit.interactive.texts import (
+from streamskit.interactive.rest.texts import (
     dumps,
     encoded,
     from_base64,

@@ -29,6 +29,10 @@ class FakeStreams:
         self.dropped: list[tuple[str, int]] = [("", 0)]
         self._supervisor = SimpleNamespace(failure=None, queries=[])
 
+    @property
+    def failure(self) -> Any:
+        return self._supervisor.failure
+
     def metrics(self) -> pd.DataFrame:
         rows = [("0", 1, 1, node, count, 2) for node, count in self.dropped]
         return pd.DataFrame(rows, columns=["query", "batches", "records", "node", "dropped", "restarts"])

@@ -6,11 +6,11 @@ from copy import copy
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
-from streamskit.interactive.addresses import path
-from streamskit.interactive.calls import Calls, RowMissingError
-from streamskit.interactive.texts import from_json, to_base64, to_text
-from streamskit.interactive.timed_stores import Time, milliseconds
-from streamskit.interactive.versioned_store import VersionedRecord
+from streamskit.interactive.client.calls import Calls, RowMissingError
+from streamskit.interactive.rest.addresses import path
+from streamskit.interactive.rest.texts import from_json, to_base64, to_text
+from streamskit.interactive.stores.timed import Time, milliseconds
+from streamskit.interactive.stores.versioned import VersionedRecord
 from streamskit.serdes import Serde
 from streamskit.stores import KeyValue, ValueAndTimestamp
 from streamskit.windows import Windowed
@@ -71,7 +71,7 @@ class RemoteStore:
         self.answered_by: AnsweredBy | None = None
         self.took = 0.0
         self._calls, self._described = calls, described
-        self._timestamped: bool = described["timestamped"]
+        self._timestamped = False
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} '{self.name}' at {self._calls.urls[0]}>"

@@ -10,8 +10,8 @@ from typing import Any, Self
 
 import pandas as pd
 
-from streamskit.interactive.rows import Entry, Span, after_prefix, pack, timestamp_of
-from streamskit.interactive.storage import Change, Mark, MemoryStorage, Storage
+from streamskit.interactive.stores.rows import Entry, Span, after_prefix, pack, timestamp_of
+from streamskit.interactive.stores.storage import Change, Mark, MemoryStorage, Storage
 from streamskit.serdes import Serde
 from streamskit.stores import KeyValue, Store, ValueAndTimestamp
 from streamskit.windows import Windowed
@@ -50,7 +50,7 @@ class LocalStore:
         self._store = store
         self._make = make or (lambda number: MemoryStorage())
         self._partitions: dict[int, Partition] = {}
-        self._timestamped = store.timestamped
+        self._timestamped = False
 
     def __len__(self) -> int:
         return sum(partition.storage.count() for _, partition in self._readable())

@@ -9,13 +9,13 @@ from fastapi import Depends, Request, Response
 from fastapi.routing import APIRoute
 from starlette.convertors import Convertor, register_url_convertor
 
-from streamskit.interactive.answers import read_span
 from streamskit.interactive.hosting import HostedStore
-from streamskit.interactive.models import After, Limit, Partial, Reverse
-from streamskit.interactive.queries import Queries, cursor_of
-from streamskit.interactive.refusals import Refusal, bad_request
-from streamskit.interactive.rows import Span
-from streamskit.interactive.texts import shown
+from streamskit.interactive.rest.answers import read_span
+from streamskit.interactive.rest.models import After, Limit, Partial, Reverse
+from streamskit.interactive.rest.queries import Queries, cursor_of
+from streamskit.interactive.rest.refusals import Refusal, bad_request
+from streamskit.interactive.rest.texts import shown
+from streamskit.interactive.stores.rows import Span
 
 LONGEST_KEY = 8 * 1024
 """The most bytes that one part of a path may stand for."""

@@ -5,9 +5,9 @@ from datetime import UTC, datetime
 from heapq import nsmallest
 from typing import Any, ClassVar
 
-from streamskit.interactive.rows import Entry, Span, keyed, pack, time_at, time_bytes, unkeyed
-from streamskit.interactive.storage import Change, Storage
-from streamskit.interactive.stores import Found, LocalStore, Partition, Record
+from streamskit.interactive.stores.local import Found, LocalStore, Partition, Record
+from streamskit.interactive.stores.rows import Entry, Span, keyed, pack, time_at, time_bytes, unkeyed
+from streamskit.interactive.stores.storage import Change, Storage
 from streamskit.stores import KeyValue, Store
 from streamskit.windows import SessionWindows, Windowed
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from rocksdict import Options, Rdict, WriteBatch, WriteOptions
 
 from streamskit.errors import StateStoreMigratedError, StreamsError
-from streamskit.interactive.storage import Change, Mark, Pair
+from streamskit.interactive.stores.storage import Change, Mark, Pair
 
 PREFIX = struct.Struct(">Q")
 MARK = struct.Struct(">qq")

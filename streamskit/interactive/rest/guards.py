@@ -6,7 +6,7 @@ import ipaddress
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from streamskit.errors import StreamsError
-from streamskit.interactive.refusals import Refusal, bad_request
+from streamskit.interactive.rest.refusals import Refusal, bad_request
 
 LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "[::1]"})
 

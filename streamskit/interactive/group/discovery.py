@@ -5,9 +5,10 @@ from typing import Any
 
 from streamskit.broker.connection import admin_client
 from streamskit.errors import StreamsError
-from streamskit.interactive.agreement import Agreement
-from streamskit.interactive.catalogue import Catalogue
-from streamskit.interactive.group import split
+from streamskit.interactive.group.agreement import Agreement
+from streamskit.interactive.group.catalogue import Catalogue
+from streamskit.interactive.group.membership import split
+from streamskit.interactive.group.partitions import partition_for
 from streamskit.interactive.metadata import (
     HostInfo,
     Hosts,
@@ -16,7 +17,6 @@ from streamskit.interactive.metadata import (
     StreamsMetadata,
     TopicPartition,
 )
-from streamskit.interactive.routing_keys import partition_for
 
 
 def ask_group(bootstrap_servers: str, catalogue: Catalogue) -> Placement:

@@ -10,9 +10,9 @@ from kafka.coordinator.assignors.abstract import AbstractPartitionAssignor
 from kafka.errors import KafkaError
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 
-from streamskit.interactive.agreement import Agreement, Report, latest_of_each_server
-from streamskit.interactive.catalogue import Catalogue
-from streamskit.interactive.sharing import share
+from streamskit.interactive.group.agreement import Agreement, Report, latest_of_each_server
+from streamskit.interactive.group.catalogue import Catalogue
+from streamskit.interactive.group.sharing import share
 
 logger = logging.getLogger("streamskit")
 

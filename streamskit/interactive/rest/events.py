@@ -8,14 +8,14 @@ from typing import Any
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from streamskit.interactive.addresses import path
-from streamskit.interactive.answers import described
 from streamskit.interactive.hosting import HostedStore, Hosting, Update
-from streamskit.interactive.mailbox import Mailbox
 from streamskit.interactive.metadata import HostInfo
-from streamskit.interactive.peers import PeerError, Peers
-from streamskit.interactive.server_sent import Event, EventReader
-from streamskit.interactive.texts import dumps, encoded
+from streamskit.interactive.rest.addresses import path
+from streamskit.interactive.rest.answers import described
+from streamskit.interactive.rest.mailbox import Mailbox
+from streamskit.interactive.rest.peers import PeerError, Peers
+from streamskit.interactive.rest.server_sent import Event, EventReader
+from streamskit.interactive.rest.texts import dumps, encoded
 
 MOST_WAITING = 10_000
 """How many updates wait for a slow reader before it loses the oldest."""

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from streamskit.interactive.sharing import Member, Shares
+from streamskit.interactive.group.sharing import Member, Shares
 
 VERSION = 1
 

@@ -4,8 +4,9 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Query, Request, Response
 
-from streamskit.interactive.answers import read_count, read_first, read_one
-from streamskit.interactive.models import (
+from streamskit.interactive.rest.answers import read_count, read_first, read_one
+from streamskit.interactive.rest.common import ListOptions, Options, StrictRoute, answer_list, queries_of
+from streamskit.interactive.rest.models import (
     AnyTime,
     Count,
     Key,
@@ -19,9 +20,8 @@ from streamskit.interactive.models import (
     StoreName,
     says,
 )
-from streamskit.interactive.refusals import bad_request
-from streamskit.interactive.rest_common import ListOptions, Options, StrictRoute, answer_list, queries_of
-from streamskit.interactive.texts import from_base64, shown
+from streamskit.interactive.rest.refusals import bad_request
+from streamskit.interactive.rest.texts import from_base64, shown
 from streamskit.serdes import Serdes
 
 TABLES = ("key-value", "versioned")

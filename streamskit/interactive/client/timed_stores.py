@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from typing import Any
 
-from streamskit.interactive.addresses import path
-from streamskit.interactive.remote_stores import RemoteStore
-from streamskit.interactive.timed_stores import Time, milliseconds
+from streamskit.interactive.client.stores import RemoteStore
+from streamskit.interactive.rest.addresses import path
+from streamskit.interactive.stores.timed import Time, milliseconds
 from streamskit.stores import KeyValue
 
 Windows = list[tuple[int, Any]]

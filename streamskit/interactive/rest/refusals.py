@@ -14,7 +14,7 @@ from streamskit.errors import (
     StreamsRebalancingError,
     UnknownStateStoreError,
 )
-from streamskit.interactive.texts import dumps, encoded
+from streamskit.interactive.rest.texts import dumps, encoded
 
 RETRY_AFTER = 1
 """When to ask again what cannot be answered now, in seconds."""

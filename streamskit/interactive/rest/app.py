@@ -11,17 +11,17 @@ from fastapi_offline import FastAPIOffline
 from starlette.exceptions import HTTPException
 
 from streamskit.errors import InvalidStateStoreError, StreamsError
-from streamskit.interactive import rest_tables, rest_timed
-from streamskit.interactive.addresses import path
-from streamskit.interactive.events import Updates
 from streamskit.interactive.hosting import Hosting
 from streamskit.interactive.metadata import HostInfo
-from streamskit.interactive.models import Health, InstanceList, Key, KeyMetadata, StoreList, StoreName, says
-from streamskit.interactive.peers import PeerError, Peers
-from streamskit.interactive.queries import Queries, hosts_of
-from streamskit.interactive.refusals import Refusal, bad_request, refusal_of
-from streamskit.interactive.rest_common import StrictRoute, queries_of
-from streamskit.interactive.texts import dumps, encoded, to_json, type_of
+from streamskit.interactive.rest import tables, timed
+from streamskit.interactive.rest.addresses import path
+from streamskit.interactive.rest.common import StrictRoute, queries_of
+from streamskit.interactive.rest.events import Updates
+from streamskit.interactive.rest.models import Health, InstanceList, Key, KeyMetadata, StoreList, StoreName, says
+from streamskit.interactive.rest.peers import PeerError, Peers
+from streamskit.interactive.rest.queries import Queries, hosts_of
+from streamskit.interactive.rest.refusals import Refusal, bad_request, refusal_of
+from streamskit.interactive.rest.texts import dumps, encoded, to_json, type_of
 from streamskit.serdes import SerdeError
 
 MOST_STREAMS = 100
@@ -56,7 +56,7 @@ def rest_app(hosting: Hosting, token: str | None = None) -> FastAPI:
     )
     app.state.streams = 0
     app.state.is_ending = False
-    for each in (rest_tables.routes, rest_timed.routes, routes):
+    for each in (tables.routes, timed.routes, routes):
         app.include_router(each)
     app.add_exception_handler(Refusal, _refuse)
     app.add_exception_handler(InvalidStateStoreError, _refuse_store)
@@ -113,7 +113,6 @@ async def stores(request: Request) -> Response:
             "changelog": store.changelog,
             "key": type_of(store.key),
             "value": type_of(store.value),
-            "timestamped": store.timestamped,
             "routed": store.routed,
             "everywhere": store.everywhere,
         }

@@ -11,7 +11,7 @@ from filelock import FileLock, Timeout
 
 from streamskit.errors import StreamsError
 from streamskit.interactive.metadata import TopicPartition
-from streamskit.interactive.rocks import RocksStorage
+from streamskit.interactive.stores.rocks import RocksStorage
 
 TOMBSTONES_STAY = 20 * 60 * 60
 """For how many seconds a copy may be away: after a day a compacted topic forgets what was deleted, and so must we."""

@@ -5,19 +5,19 @@ from typing import Any
 
 from streamskit.durations import Duration, to_milliseconds
 from streamskit.errors import StreamsError, UnknownStateStoreError
-from streamskit.interactive.addresses import path
-from streamskit.interactive.calls import Calls
-from streamskit.interactive.metadata import HostInfo, KeyQueryMetadata
-from streamskit.interactive.remote_stores import (
+from streamskit.interactive.client.calls import Calls
+from streamskit.interactive.client.stores import (
     RemoteKeyValueStore,
     RemoteStore,
     RemoteVersionedStore,
     StoreUpdate,
     read_key,
 )
-from streamskit.interactive.remote_timed_stores import RemoteSessionStore, RemoteWindowStore
-from streamskit.interactive.server_sent import EventReader
-from streamskit.interactive.texts import from_json, to_text
+from streamskit.interactive.client.timed_stores import RemoteSessionStore, RemoteWindowStore
+from streamskit.interactive.metadata import HostInfo, KeyQueryMetadata
+from streamskit.interactive.rest.addresses import path
+from streamskit.interactive.rest.server_sent import EventReader
+from streamskit.interactive.rest.texts import from_json, to_text
 
 KINDS: dict[str, type[RemoteStore]] = {
     "key-value": RemoteKeyValueStore,

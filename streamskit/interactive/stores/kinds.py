@@ -2,10 +2,10 @@
 
 from collections.abc import Callable
 
-from streamskit.interactive.storage import Storage
-from streamskit.interactive.stores import KeyValueStore, LocalStore
-from streamskit.interactive.timed_stores import SessionStore, WindowStore
-from streamskit.interactive.versioned_store import VersionedStore
+from streamskit.interactive.stores.local import KeyValueStore, LocalStore
+from streamskit.interactive.stores.storage import Storage
+from streamskit.interactive.stores.timed import SessionStore, WindowStore
+from streamskit.interactive.stores.versioned import VersionedStore
 from streamskit.topology import Store
 
 KINDS = {"window": WindowStore, "session": SessionStore, "versioned": VersionedStore}

@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from streamskit.interactive.rows import PARTITION, Entry, Span, time_bytes
-from streamskit.interactive.stores import LocalStore
-from streamskit.interactive.texts import dumps, from_base64, to_base64, to_json
+from streamskit.interactive.rest.texts import dumps, from_base64, to_base64, to_json
+from streamskit.interactive.stores.local import LocalStore
+from streamskit.interactive.stores.rows import PARTITION, Entry, Span, time_bytes
 from streamskit.serdes import Serde
 from streamskit.stores import ValueAndTimestamp
 from streamskit.windows import Windowed

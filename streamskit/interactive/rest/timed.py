@@ -2,8 +2,9 @@
 
 from fastapi import APIRouter, Request, Response
 
-from streamskit.interactive.answers import read_one
-from streamskit.interactive.models import (
+from streamskit.interactive.rest.answers import read_one
+from streamskit.interactive.rest.common import Options, StrictRoute, answer_list, queries_of
+from streamskit.interactive.rest.models import (
     AnyTime,
     Key,
     OpenKey,
@@ -15,9 +16,8 @@ from streamskit.interactive.models import (
     TimeTo,
     says,
 )
-from streamskit.interactive.refusals import bad_request
-from streamskit.interactive.rest_common import Options, StrictRoute, answer_list, queries_of
-from streamskit.interactive.texts import shown
+from streamskit.interactive.rest.refusals import bad_request
+from streamskit.interactive.rest.texts import shown
 
 WINDOWS, SESSIONS = ("window",), ("session",)
 routes = APIRouter(route_class=StrictRoute, tags=["window and session stores"])

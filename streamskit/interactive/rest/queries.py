@@ -7,14 +7,14 @@ from typing import Any
 from fastapi import Request, Response
 
 from streamskit.errors import UnknownStateStoreError
-from streamskit.interactive.addresses import undotted
-from streamskit.interactive.answers import Answer, Read
 from streamskit.interactive.hosting import HostedStore, Hosting
 from streamskit.interactive.metadata import HostInfo
-from streamskit.interactive.peers import APPLICATION, FORWARDED, Peers
-from streamskit.interactive.refusals import Refusal, bad_request, refusal_of
-from streamskit.interactive.routing import Question, Router
-from streamskit.interactive.texts import Type, dumps, encoded, from_base64, from_text, key_bytes, shown, type_of
+from streamskit.interactive.rest.addresses import undotted
+from streamskit.interactive.rest.answers import Answer, Read
+from streamskit.interactive.rest.peers import APPLICATION, FORWARDED, Peers
+from streamskit.interactive.rest.refusals import Refusal, bad_request, refusal_of
+from streamskit.interactive.rest.routing import Question, Router
+from streamskit.interactive.rest.texts import Type, dumps, encoded, from_base64, from_text, key_bytes, shown, type_of
 
 ANY_KIND = ("key-value", "versioned", "window", "session")
 

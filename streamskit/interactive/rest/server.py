@@ -7,11 +7,11 @@ import threading
 import uvicorn
 
 from streamskit.errors import StreamsError
-from streamskit.interactive.connections import CarefulProtocol
-from streamskit.interactive.guards import Guard, check_address
 from streamskit.interactive.hosting import Hosting
 from streamskit.interactive.metadata import HostInfo
-from streamskit.interactive.rest_app import rest_app
+from streamskit.interactive.rest.app import rest_app
+from streamskit.interactive.rest.connections import CarefulProtocol
+from streamskit.interactive.rest.guards import Guard, check_address
 
 __all__ = ["Server", "bind", "check_address", "serve"]
 

@@ -5,8 +5,8 @@ from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from streamskit.interactive.refusals import Refusal
-from streamskit.interactive.texts import dumps, encoded
+from streamskit.interactive.rest.refusals import Refusal
+from streamskit.interactive.rest.texts import dumps, encoded
 
 MOST_CONNECTIONS = 1000
 LARGEST_HEAD = 64 * 1024

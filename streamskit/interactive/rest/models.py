@@ -140,7 +140,6 @@ class StoreDescription(BaseModel):
             "changelog": "app-counts-changelog",
             "key": "string",
             "value": "long",
-            "timestamped": False,
             "routed": True,
             "everywhere": False,
         }
@@ -151,7 +150,6 @@ class StoreDescription(BaseModel):
     changelog: str
     key: Any
     value: Any
-    timestamped: bool = Field(description="whether its values have a time of their own beside them")
     routed: bool = Field(description="whether the partition of a row follows from its key")
     everywhere: bool = Field(description="whether each instance has all rows")
 

@@ -6,10 +6,10 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 from streamskit.errors import InvalidStateStoreError, StateStoreMigratedError
-from streamskit.interactive.answers import Answer, Page, Read, merged
 from streamskit.interactive.hosting import HostedStore, Hosting
 from streamskit.interactive.metadata import HostInfo
-from streamskit.interactive.peers import PeerError, Peers
+from streamskit.interactive.rest.answers import Answer, Page, Read, merged
+from streamskit.interactive.rest.peers import PeerError, Peers
 
 NOBODY = "No instance has it at the moment."
 READERS = 4

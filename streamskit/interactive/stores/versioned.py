@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import Any, NamedTuple
 
-from streamskit.interactive.rows import Entry, Span, keyed, pack, time_at, time_bytes, timestamp_of, unkeyed
-from streamskit.interactive.storage import Change, Storage
-from streamskit.interactive.stores import Found, KeyValueStore, LocalStore, Partition, Record
+from streamskit.interactive.stores.local import Found, KeyValueStore, LocalStore, Partition, Record
+from streamskit.interactive.stores.rows import Entry, Span, keyed, pack, time_at, time_bytes, timestamp_of, unkeyed
+from streamskit.interactive.stores.storage import Change, Storage
 from streamskit.serdes import Serde
 from streamskit.stores import Store, ValueAndTimestamp
 

@@ -1,0 +1,1 @@
+"""The consumer group of an application's instances: what they share, what they agree on, and who has what."""
