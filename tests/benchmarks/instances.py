@@ -28,7 +28,10 @@ def main() -> None:
     arguments.add_argument("--keys", type=int, nargs="*", default=[100_000, 300_000, 1_000_000])
     arguments.add_argument("--probes", type=int, default=60)
     chosen = arguments.parse_args()
-    with tempfile.TemporaryDirectory() as folder, EmbeddedBroker(data_dir=Path(folder) / "broker") as broker:
+    with (
+        tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder,
+        EmbeddedBroker(data_dir=Path(folder) / "broker") as broker,
+    ):
         print(f"{'restoring':<14} {'in memory':>22} {'RocksDB':>22} {'RocksDB again':>16} {'get, memory/RocksDB':>22}")
         for keys in chosen.keys:
             _restore(broker, keys, Path(folder) / str(keys))
