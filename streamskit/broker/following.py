@@ -1,13 +1,13 @@
 """Follows topics: a thread that hands every record on as it comes, and outlives a broker that goes and comes back."""
 
 import threading
-import time
 from collections.abc import Callable, Iterable
 from typing import Any
 
 from kafka import KafkaConsumer, TopicPartition
 from kafka.errors import KafkaError, KafkaTimeoutError, UnknownTopicOrPartitionError
 
+from streamskit.broker.progress import ReadingProgress, join
 from streamskit.errors import StreamsError
 
 Offsets = dict[TopicPartition, int]
@@ -43,10 +43,8 @@ class TopicFollower:
     ) -> None:
         self._bootstrap_servers, self._topics = bootstrap_servers, list(topics)
         self._take, self._what, self._from_now, self._failed = take, what, from_now, failed
-        self._positions: Offsets = {}
-        self._moved = threading.Condition()
-        self._ready, self._stopping = threading.Event(), threading.Event()
-        self._failure: StreamsError | None = None
+        self._progress = ReadingProgress[TopicPartition](what)
+        self._ready, self._stopping = threading.Event(), self._progress.stopping
         self._thread = threading.Thread(target=self._run, name=f"streamskit: {what}", daemon=True)
 
     def start(self) -> None:
@@ -64,34 +62,16 @@ class TopicFollower:
                 f"{self._what}: the broker at {self._bootstrap_servers} did not say within {READY_SECONDS:.0f} s "
                 f"where the topics begin ({', '.join(self._topics)}). Is it busy? Start again when it is not."
             )
-        self._raise_failure()
+        self._progress.raise_failure()
 
     def stop(self, timeout: float = 10.0) -> None:
         """Stop reading, and wait for the thread to end, at most so many seconds."""
         self._stopping.set()
-        if self._thread.is_alive() and self._thread is not threading.current_thread():
-            self._thread.join(timeout)
+        join(self._thread, timeout)
 
     def wait_for(self, offsets: Offsets, deadline: float, check: Callable[[], None] = lambda: None) -> None:
-        """Wait until all records before the given offsets were taken.
-
-        Args:
-            offsets: for each partition the offset to reach.
-            deadline: when to give up, as `time.monotonic()` counts.
-            check: called now and then, to end the waiting by an error of its own.
-
-        Raises:
-            StreamsError: they were not by the deadline, or no more will be.
-        """
-        with self._moved:
-            while behind := sum(max(0, end - self._positions.get(where, 0)) for where, end in offsets.items()):
-                check()
-                self._raise_failure()
-                if self._stopping.is_set():
-                    raise StreamsError(f"{self._what} are {behind} records behind, and stopped: nothing reads on.")
-                if time.monotonic() > deadline:
-                    raise StreamsError(f"{self._what} are still {behind} records behind their topics: wait longer.")
-                self._moved.wait(0.1)
+        """Wait until all records before the given offsets were taken; see `ReadingProgress.wait_for`."""
+        self._progress.wait_for(offsets, deadline, check)
 
     def _run(self) -> None:
         try:
@@ -103,11 +83,12 @@ class TopicFollower:
                         raise
                     self._stopping.wait(RETRY_SECONDS)
         except Exception as failure:
-            self._failure = StreamsError(
+            failed = StreamsError(
                 f"{self._what} could not be read on from their topics ({', '.join(self._topics)}): {failure}"
             )
+            self._progress.failure = failed
             self._ready.set()
-            self._failed(self._failure)
+            self._failed(failed)
 
     def _follow(self) -> None:
         """Read from where it stopped last time, until told to stop."""
@@ -132,9 +113,9 @@ class TopicFollower:
             consumer.close(autocommit=False, timeout_ms=1000)
 
     def _seek(self, consumer: KafkaConsumer, partitions: list[TopicPartition]) -> None:
-        if self._positions:
+        if known := self._progress.positions:
             for partition in partitions:
-                consumer.seek(partition, self._positions.get(partition, 0))
+                consumer.seek(partition, known.get(partition, 0))
             return
         if self._from_now:
             consumer.seek_to_end(*partitions)
@@ -143,19 +124,13 @@ class TopicFollower:
         positions = {partition: consumer.position(partition, READY_SECONDS * 1000) for partition in partitions}
         if None in positions.values():
             raise KafkaTimeoutError("no answer where the topics begin")
-        self._positions = positions
+        self._progress.move(positions)
         self._ready.set()
 
     def _note(self, consumer: KafkaConsumer, partitions: list[TopicPartition]) -> None:
         """Remember how far each partition was read, be it by records or by the gaps between them."""
         positions = {partition: consumer.position(partition, timeout_ms=0) for partition in partitions}
-        with self._moved:
-            self._positions.update({where: offset for where, offset in positions.items() if offset is not None})
-            self._moved.notify_all()
-
-    def _raise_failure(self) -> None:
-        if self._failure is not None:
-            raise StreamsError(str(self._failure)) from self._failure
+        self._progress.move({where: offset for where, offset in positions.items() if offset is not None})
 
 
 def _partitions(consumer: KafkaConsumer, topic: str) -> list[TopicPartition]:

@@ -3,7 +3,6 @@
 import logging
 import queue
 import threading
-import time
 from collections import defaultdict
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -12,6 +11,7 @@ from typing import Any
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message
 from confluent_kafka import TopicPartition as Place
 
+from streamskit.broker.progress import ReadingProgress, join
 from streamskit.errors import StreamsError
 from streamskit.interactive.metadata import TopicPartition
 
@@ -54,13 +54,12 @@ class ChangelogReader:
     ) -> None:
         self._take, self._restart, self._what, self._failed = take, restart, what, failed
         self._bootstrap_servers = bootstrap_servers
-        self.positions: Offsets = {}
+        self._progress = ReadingProgress[TopicPartition](what)
+        self.positions = self._progress.positions
         self.ends: Offsets = {}
         self._goals: Offsets = {}
-        self._moved = threading.Condition()
         self._jobs: queue.SimpleQueue[tuple[Callable[[], Any], Future[Any]]] = queue.SimpleQueue()
-        self._stopping = threading.Event()
-        self._failure: StreamsError | None = None
+        self._stopping = self._progress.stopping
         self._thread = threading.Thread(target=self._run, name=f"streamskit: {what}", daemon=True)
 
     def start(self) -> None:
@@ -70,8 +69,7 @@ class ChangelogReader:
     def stop(self, timeout: float = 10.0) -> None:
         """Stop reading, and wait for the thread to end, at most so many seconds."""
         self._stopping.set()
-        if self._thread.is_alive() and self._thread is not threading.current_thread():
-            self._thread.join(timeout)
+        join(self._thread, timeout)
 
     def do(self, job: Callable[[], Any]) -> Future[Any]:
         """Run a function in the reader's thread, between two portions of records."""
@@ -89,15 +87,15 @@ class ChangelogReader:
             _, self.ends[where] = self._consumer.get_watermark_offsets(Place(*where), REQUEST_SECONDS)
         self._goals |= {where: self.ends[where] for where in starts}
         self._consumer.incremental_assign([Place(*where, start) for where, start in starts.items()])
-        self._move(starts)
+        self._progress.move(starts)
 
     def unfollow(self, partitions: list[TopicPartition]) -> None:
         """Follow partitions no more; to be called in the reader's thread."""
         self._consumer.incremental_unassign([Place(*where) for where in partitions])
-        with self._moved:
-            for where in partitions:
-                for known in (self.positions, self.ends, self._goals):
-                    known.pop(where, None)
+        self._progress.forget(partitions)
+        for where in partitions:
+            self.ends.pop(where, None)
+            self._goals.pop(where, None)
 
     def partitions(self, topic: str) -> list[TopicPartition]:
         """Return the partitions of a topic; to be called in the reader's thread.
@@ -116,26 +114,8 @@ class ChangelogReader:
         return goal is not None and self.positions.get(where, 0) >= goal
 
     def wait_for(self, offsets: Offsets, deadline: float, check: Callable[[], None] = lambda: None) -> None:
-        """Wait until all records before the given offsets were taken.
-
-        Args:
-            offsets: for each partition the offset to reach.
-            deadline: when to give up, as `time.monotonic()` counts.
-            check: called now and then, to end the waiting by an error of its own.
-
-        Raises:
-            StreamsError: they were not by the deadline, or no more will be.
-        """
-        with self._moved:
-            while behind := sum(max(0, end - self.positions.get(where, 0)) for where, end in offsets.items()):
-                check()
-                if self._failure is not None:
-                    raise StreamsError(str(self._failure)) from self._failure
-                if self._stopping.is_set():
-                    raise StreamsError(f"{self._what} are {behind} records behind, and stopped: nothing reads on.")
-                if time.monotonic() > deadline:
-                    raise StreamsError(f"{self._what} are still {behind} records behind their topics: wait longer.")
-                self._moved.wait(0.1)
+        """Wait until all records before the given offsets were taken; see `ReadingProgress.wait_for`."""
+        self._progress.wait_for(offsets, deadline, check)
 
     def _run(self) -> None:
         self._consumer = Consumer(self._settings(), logger=client_log)
@@ -144,9 +124,11 @@ class ChangelogReader:
                 self._do_jobs()
                 self._read()
         except Exception as failure:
-            self._failure = StreamsError(f"{self._what} could not be read on from their topics: {failure}")
-            logger.debug("%s", self._failure, exc_info=True)
-            self._failed(self._failure)
+            self._progress.failure = failed = StreamsError(
+                f"{self._what} could not be read on from their topics: {failure}"
+            )
+            logger.debug("%s", failed, exc_info=True)
+            self._failed(failed)
         finally:
             self._consumer.close()
             self._do_jobs(StreamsError(f"{self._what} are not read any more."))
@@ -196,7 +178,7 @@ class ChangelogReader:
         for where, position in positions.items():
             self._take(where, records[where], offsets[where], position)
         self._note_ends(positions)
-        self._move(positions)
+        self._progress.move(positions)
 
     def _heed(self, where: TopicPartition, error: KafkaError, message: Message, positions: Offsets) -> None:
         code = error.code()
@@ -208,7 +190,7 @@ class ChangelogReader:
             first, _ = self._consumer.get_watermark_offsets(Place(*where), REQUEST_SECONDS)
             self._consumer.incremental_unassign([Place(*where)])
             self._consumer.incremental_assign([Place(*where, first)])
-            self._move({where: first})
+            self._progress.move({where: first})
         elif code in FATAL:
             raise KafkaException(error)
 
@@ -216,8 +198,3 @@ class ChangelogReader:
         for where, position in positions.items():
             _, end = self._consumer.get_watermark_offsets(Place(*where), cached=True)
             self.ends[where] = max(end, position, self.ends.get(where, 0))
-
-    def _move(self, positions: Offsets) -> None:
-        with self._moved:
-            self.positions.update(positions)
-            self._moved.notify_all()

@@ -6,7 +6,7 @@ from functools import cache
 from heapq import merge
 from itertools import islice
 from operator import itemgetter
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import pandas as pd
 
@@ -21,6 +21,9 @@ Record = tuple[bytes, bytes | None, int]
 
 Found = tuple[bytes, bytes, int]
 """A row, what it holds, and the number of its partition."""
+
+
+Row = TypeVar("Row", bound=tuple[Any, ...])
 
 
 class Partition:
@@ -210,14 +213,14 @@ class LocalStore:
             self._of_partition(number, partition, span.beyond(after, number) if after is not None else span)
             for number, partition in sorted(self._readable(), reverse=span.reverse)
         ]
-        return each[0] if len(each) == 1 else merge(*each, key=itemgetter(0), reverse=span.reverse)
+        return merged(each, span.reverse)
 
     def _of_partition(self, number: int, partition: Partition, span: Span) -> Iterator[Found]:
         storage = partition.storage
         scans = [
             storage.scan(segment, span.begin, span.end, span.reverse) for segment in self._segments(partition, span)
         ]
-        for row, packed in merge(*scans, key=itemgetter(0), reverse=span.reverse) if len(scans) > 1 else sum_of(scans):
+        for row, packed in merged(scans, span.reverse):
             if self._is_kept(partition, row, packed, span):
                 yield row, packed, number
 
@@ -238,9 +241,10 @@ class LocalStore:
         return self._store.key.serialize(key) or b""
 
 
-def sum_of(scans: Sequence[Iterator[tuple[bytes, bytes]]]) -> Iterator[tuple[bytes, bytes]]:
-    """Return the only scan, or none."""
-    return scans[0] if scans else iter(())
+def merged(sorted_rows: Sequence[Iterator[Row]], reverse: bool) -> Iterator[Row]:
+    """Return rows of several lists in one order; each begins with its bytes."""
+    # One list is the usual case, and to merge it would cost more than to read it.
+    return sorted_rows[0] if len(sorted_rows) == 1 else merge(*sorted_rows, key=itemgetter(0), reverse=reverse)
 
 
 class KeyValueStore(LocalStore):
