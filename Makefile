@@ -7,7 +7,7 @@ PYTHON_IN_VENV := $(VENV)/bin/python
 READY := $(VENV)/.ready
 ARGS ?=
 
-.PHONY: help setup lab test lint notebooks doctor bench clean
+.PHONY: help setup lab test lint notebooks doctor soak bench clean
 
 help:
 	@echo 'make lab        open the course in JupyterLab (ARGS=--no-browser passes options on)'
@@ -15,6 +15,7 @@ help:
 	@echo 'make test       lint, types, tests, notebooks'
 	@echo 'make lint       lint and types only'
 	@echo 'make notebooks  run the notebooks and compare their outputs'
+	@echo 'make soak       half an hour and more of faults at random'
 	@echo 'make bench      the benchmarks'
 	@echo 'make clean      stop the broker and remove its data, and all caches of this folder'
 
@@ -27,6 +28,7 @@ doctor: $(READY)
 	@$(PYTHON_IN_VENV) -m streamskit.environment.doctor
 
 test: lint
+	$(PYTHON_IN_VENV) -m streamskit.class_sharing
 	$(PYTHON_IN_VENV) -m pytest -n 2 tests/conformance tests/unit $(ARGS)
 	$(PYTHON_IN_VENV) -m pytest -n 2 --dist loadfile --nbval tests $(wildcard notebooks) --ignore=tests/conformance --ignore=tests/unit $(ARGS)
 
@@ -37,6 +39,9 @@ lint: $(READY)
 
 notebooks: $(READY)
 	$(PYTHON_IN_VENV) -m pytest --nbval notebooks $(ARGS)
+
+soak: $(READY)
+	$(PYTHON_IN_VENV) -m pytest -m soak -s tests/integration $(ARGS)
 
 bench: $(READY)
 	$(PYTHON_IN_VENV) -m tests.benchmarks $(ARGS)

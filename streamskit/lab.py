@@ -9,13 +9,17 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import psutil
+
 from streamskit.broker import find_shared_broker, shared_broker, stop_shared_broker
+from streamskit.environment.archives import archives_are_here
 from streamskit.environment.jars import ensure_jars
 from streamskit.environment.java import find_java
 from streamskit.environment.paths import project_dir, state_dir
@@ -23,6 +27,9 @@ from streamskit.environment.session import JAVA_OPTIONS_VARIABLE, LESSON_OPTIONS
 from streamskit.errors import SetupError, StreamsKitError
 
 Progress = Callable[[str], object]
+
+READING_SECONDS = 20.0
+"""How long JupyterLab has the machine for itself at first."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +106,18 @@ def _run(lab: Lab) -> int:
     signal.signal(signal.SIGINT, lambda *_: None)
     for wish in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(wish, lambda *_: jupyter.terminate())
+    threading.Thread(target=_keep_classes, args=(lab,), daemon=True).start()
     return jupyter.wait()
+
+
+def _keep_classes(lab: Lab) -> None:
+    """Make the archives of Java's classes while the learner reads, with what the machine has to spare."""
+    time.sleep(READING_SECONDS)
+    if not archives_are_here():
+        made = subprocess.Popen([sys.executable, "-m", "streamskit.class_sharing"], env=lab.environment,
+                                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)  # fmt: skip
+        psutil.Process(made.pid).nice(19)
+        made.wait()
 
 
 def _leave(lab: Lab) -> None:

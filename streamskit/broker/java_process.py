@@ -15,6 +15,7 @@ import psutil
 from streamskit.broker.connection import cluster_id, wait_until
 from streamskit.broker.lock import alive
 from streamskit.broker.settings import HOST, LOGGING, server_properties
+from streamskit.environment.archives import java_options
 from streamskit.environment.jars import broker_jars
 from streamskit.environment.java import find_java
 from streamskit.errors import BrokerError, SetupError
@@ -83,6 +84,7 @@ class DataFolder:
     def launch(self, heap: str) -> psutil.Process:
         """Start Kafka as a process of its own, which a Ctrl-C in this terminal or notebook does not reach."""
         options = [
+            *java_options("broker"),
             f"-Xmx{heap}",
             f"-Dlog4j2.configurationFile={self.logging.as_uri()}",
             f"-Dkafka.logs.file={self.log}",

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from streamskit.environment.archives import java_options
 from streamskit.environment.jars import spark_jars
 from streamskit.environment.java import find_java
 from streamskit.environment.paths import state_dir
@@ -129,11 +130,14 @@ def spark_log() -> Path:
 
 def _all_settings() -> dict[str, str]:
     jars = [str(jar) for jar in spark_jars()]
+    options = " ".join(
+        [*(f'"{option}"' for option in java_options("spark")), os.environ.get(JAVA_OPTIONS_VARIABLE, "")]
+    )
     log = f'"-Dlog4j2.configurationFile={LOG_SETTINGS}" "-D{LOG_FILE}={spark_log()}"'
     return SETTINGS | {
         "spark.sql.warehouse.dir": str(state_dir() / "warehouse"),
         # On the class path of the JVM itself, so that a session starts without copying jars around.
         "spark.driver.extraClassPath": os.pathsep.join(jars),
         "spark.jars": ",".join(jars),
-        "spark.driver.extraJavaOptions": f"{log} {os.environ.get(JAVA_OPTIONS_VARIABLE, '')}".strip(),
+        "spark.driver.extraJavaOptions": f"{log} {options}".strip(),
     }

@@ -31,6 +31,7 @@ from streamskit.runtime.failures import explain
 from streamskit.runtime.kafka import KafkaTopics
 from streamskit.runtime.lock import ApplicationLock
 from streamskit.runtime.query import RunningQuery
+from streamskit.runtime.real_time import check_slots, real_time_batch
 from streamskit.runtime.states import ENDING, Listener, State, StateMachine
 from streamskit.runtime.supervisor import STARTING, Supervisor
 from streamskit.runtime.topics import Topics
@@ -117,7 +118,7 @@ class KafkaStreams:
         self._brokers = ExternalBroker(bootstrap_servers)
         self._folder = Path(state_dir or project_state_dir() / "applications") / application_id
         self._commit_interval = to_milliseconds(commit_interval, "commit_interval")
-        self._real_time = None if real_time is None else to_milliseconds(real_time, "real_time")
+        self._real_time = real_time_batch(real_time)
         self._max_records = max_records_per_batch
         options = Options(
             statestore_cache_max_bytes > 0,
@@ -397,6 +398,8 @@ class KafkaStreams:
         partitions = self._topics.prepare(self._brokers)
         self._catalogue.save(self._folder)
         spark = self._spark or spark_session()
+        if self._real_time is not None:
+            check_slots(spark, self._plans, partitions)
         topics = KafkaTopics(spark, self._brokers.bootstrap_servers, partitions, self._max_records, self._real_time)
         self._supervisor.broker.start()
         self._calls.start()

@@ -1,0 +1,70 @@
+"""Spark's real-time mode: a record does not wait for the end of a batch."""
+
+import time
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from streamskit import KafkaStreams, StreamsBuilder, StreamsError, Topology
+from streamskit.broker import Broker
+
+pytestmark = [pytest.mark.spark, pytest.mark.broker]
+
+
+def shouting(name: str) -> Topology:
+    builder = StreamsBuilder()
+    words = builder.stream(f"{name}-words").filter(lambda v: v != "hush").map_values(F.upper)
+    words.to(f"{name}-shouts")
+    words.filter(lambda v: v.endswith("!")).to(f"{name}-cries")
+    return builder.build()
+
+
+def test_a_record_comes_out_long_before_its_batch_ends(
+    broker: Broker, spark: SparkSession, name: str, state_dir: Path
+) -> None:
+    broker.create_topics(f"{name}-words", f"{name}-shouts", f"{name}-cries", partitions=2)
+    streams = KafkaStreams(
+        shouting(name), name, broker.bootstrap_servers, spark=spark, state_dir=state_dir, real_time="10 minutes"
+    )
+    with streams:
+        broker.produce(f"{name}-words", [("a", "hello"), ("b", "hush"), ("c", "help!"), ("d", "bye")])
+        deadline = time.monotonic() + 60
+        while len(broker.consume(f"{name}-shouts")) < 3 or broker.consume(f"{name}-cries").empty:
+            assert time.monotonic() < deadline, "no record came out within a minute of a batch of ten"
+        assert sorted(broker.consume(f"{name}-shouts")["value"]) == ["BYE", "HELLO", "HELP!"]
+        assert list(broker.consume(f"{name}-cries")["value"]) == ["HELP!"]
+        assert streams.metrics()["batches"].sum() == 0
+
+
+def test_what_is_stateful_runs_in_micro_batches_beside_it(
+    broker: Broker, spark: SparkSession, name: str, state_dir: Path
+) -> None:
+    broker.create_topics(f"{name}-words", partitions=1)
+    builder = StreamsBuilder()
+    builder.stream(f"{name}-words").group_by_key().count("counts")
+    streams = KafkaStreams(
+        builder.build(), name, broker.bootstrap_servers, spark=spark, state_dir=state_dir, real_time="5 seconds"
+    )
+    with streams:
+        broker.produce(f"{name}-words", [("a", "x"), ("a", "y")])
+        streams.await_processed("120 seconds")
+        assert streams.store("counts").get("a") == 2
+
+
+def test_more_partitions_than_spark_can_read_at_a_time_are_refused(
+    broker: Broker, spark: SparkSession, name: str, state_dir: Path
+) -> None:
+    slots = spark.sparkContext.defaultParallelism
+    broker.create_topics(f"{name}-words", f"{name}-shouts", f"{name}-cries", partitions=slots + 1)
+    streams = KafkaStreams(
+        shouting(name), name, broker.bootstrap_servers, spark=spark, state_dir=state_dir, real_time="5 seconds"
+    )
+    with pytest.raises(StreamsError, match=f"needs {slots + 1}, and the session has {slots}"):
+        streams.start()
+
+
+def test_a_batch_shorter_than_spark_allows_is_refused(name: str) -> None:
+    with pytest.raises(StreamsError, match=r"wants them to take 5 s"):
+        KafkaStreams(shouting(name), name, "127.0.0.1:1", real_time="1 second")
