@@ -20,7 +20,7 @@ def poison(
     key: str | bytes = "poison",
     partition: int | None = None,
 ) -> Fault:
-    """Write a record that no serde reads to a topic.
+    """Write a record to a topic that no serde reads; but for text, which makes something of any bytes.
 
     Kafka cannot take a record back. `undo` deletes the beginning of its partition up to and including the record, and
     what else stands there: an application that has not read that yet then stops for what it has missed.

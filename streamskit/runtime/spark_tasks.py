@@ -4,10 +4,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import pandas as pd
+from pyspark.sql import SparkSession
 
 from streamskit.runtime.streams import KafkaStreams
 
-COLUMNS = ["query", "job", "stage", "partition", "executor", "status", "records", "milliseconds"]
+COLUMNS = ["query", "job", "stage", "partition", "executor", "status", "records", "started", "milliseconds"]
 
 
 def spark_tasks(streams: KafkaStreams) -> pd.DataFrame:
@@ -15,7 +16,8 @@ def spark_tasks(streams: KafkaStreams) -> pd.DataFrame:
 
     One row for each attempt at a task: a query's micro-batch is one job, or several; a job has a stage for each step
     between two shuffles, and a stage one task for each partition. `executor` is the id of the executor, "driver" where
-    Spark runs in this process; `records` is how many it has read, from Kafka or from the stage before.
+    Spark runs in this process; `records` is how many it has read, from Kafka or from the stage before; `started` is in
+    milliseconds since 1970.
 
     Args:
         streams: the application, which has been started.
@@ -24,12 +26,13 @@ def spark_tasks(streams: KafkaStreams) -> pd.DataFrame:
 
     Mirrors `KafkaStreams#metadataForLocalThreads`, which tells what task each stream thread has.
     """
-    rows = [row for query in streams.queries() for row in _tasks(query.sparkSession, str(query.runId), query.name)]
+    context = SparkSession.getActiveSession()
+    store = context.sparkContext._jsc.sc().statusStore() if context else None
+    rows = [row for query in streams.queries() if store for row in _tasks(store, str(query.runId), query.name)]
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
-def _tasks(spark: Any, run: str, name: str) -> Iterator[tuple[Any, ...]]:
-    store = spark.sparkContext._jsc.sc().statusStore()
+def _tasks(store: Any, run: str, name: str) -> Iterator[tuple[Any, ...]]:
     for job in sorted(_each(store.jobsList(None)), key=lambda job: job.jobId()):
         group = job.jobGroup()
         if not group.isDefined() or group.get() != run:  # Spark names the jobs of a query after its run
@@ -39,14 +42,14 @@ def _tasks(spark: Any, run: str, name: str) -> Iterator[tuple[Any, ...]]:
                 yield (name, job.jobId(), stage, task.partitionId(), task.executorId(), task.status(), *_work(task))
 
 
-def _work(task: Any) -> tuple[int, int]:
-    """Return how many records a task has read, and for how many milliseconds it has run."""
-    metrics = task.taskMetrics()
-    if not metrics.isDefined():
-        return 0, 0
-    done = metrics.get()
-    read = done.inputMetrics().recordsRead() + done.shuffleReadMetrics().recordsRead()
-    return read, done.executorRunTime()
+def _work(task: Any) -> tuple[int, int, int]:
+    """Return how many records a task has read, when it has started, and how many milliseconds it took."""
+    metrics, duration = task.taskMetrics(), task.duration()
+    read = 0
+    if metrics.isDefined():
+        done = metrics.get()
+        read = done.inputMetrics().recordsRead() + done.shuffleReadMetrics().recordsRead()
+    return read, task.launchTime().getTime(), duration.get() if duration.isDefined() else 0
 
 
 def _each(found: Any) -> Iterator[Any]:

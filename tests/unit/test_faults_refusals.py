@@ -11,7 +11,9 @@ from streamskit.broker import EmbeddedBroker
 from streamskit.broker.external import ExternalBroker
 from streamskit.errors import BrokerError, SetupError, StreamsError
 from streamskit.faults import Driver
+from streamskit.faults.records import POISON
 from streamskit.interactive.instances import Instances
+from streamskit.serdes import Serde, SerdeError, Serdes
 
 BREAKS: list[Any] = [
     lambda broker: faults.kill_broker(broker=broker),
@@ -43,6 +45,16 @@ def test_where_no_broker_runs_there_is_nothing_to_break(break_it: Any) -> None:
 def test_a_broker_that_does_not_run_cannot_be_broken(tmp_path: Path) -> None:
     with pytest.raises(BrokerError, match="does not run, so there is nothing to break"):
         faults.kill_broker(broker=EmbeddedBroker(tmp_path / "broker"))
+
+
+@pytest.mark.parametrize(
+    "serde",
+    [Serdes.long(), Serdes.double(), Serdes.integer(), Serdes.uuid(), Serdes.json("price double")],
+    ids=repr,
+)
+def test_no_serde_that_checks_its_bytes_reads_poison(serde: Serde) -> None:
+    with pytest.raises(SerdeError):
+        serde.deserialize(POISON)
 
 
 def test_no_process_but_a_drivers_can_be_killed() -> None:
