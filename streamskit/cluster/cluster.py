@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 REGISTERED_SECONDS = 30.0
-LEAST_MEMORY = 512
-"""In MB; Spark refuses executors with less than 450."""
+LEAST_MEMORY = 1024
+"""In MB: what Spark's executors ask for unless told otherwise; with less, an application would wait for one for ever."""
 
 UNITS = {"m": 1, "g": 1024}
 
@@ -35,7 +35,7 @@ class Cluster:
     Args:
         workers: how many workers to start with, from 1 up.
         cores: how many tasks a worker's executor runs at the same time, from 1 up.
-        memory: how much memory a worker gives to its executor's Java, as "512m" or "2g"; Python comes on top of it.
+        memory: how much memory a worker gives to its executor's Java, as "1g" or "1500m", at least 1 GB; Python comes on top.
 
     Raises:
         SetupError: an argument is not such, or there is no Java.

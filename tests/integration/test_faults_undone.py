@@ -1,15 +1,20 @@
 """Faults of a broker and its topics, injected and undone; Spark takes no part."""
 
+import struct
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
-from streamskit import faults
-from streamskit.broker import EmbeddedBroker
+from streamskit import QueryClient, faults
+from streamskit.broker import Broker, EmbeddedBroker
 from streamskit.broker.topics import offsets
 from streamskit.environment.processes import wait_until
 from streamskit.errors import BrokerError
+from streamskit.interactive import Catalogue, CatalogueEntry
+from streamskit.interactive.instances import Instances
 from streamskit.serdes import Serdes
+from streamskit.stores import Store
 
 pytestmark = [pytest.mark.broker]
 
@@ -73,3 +78,19 @@ def test_poison_is_what_no_serde_reads_and_goes_with_what_stands_before_it(frail
 def test_poison_for_a_topic_that_is_not_there_is_a_sentence(frail: EmbeddedBroker) -> None:
     with pytest.raises(BrokerError, match="has no topic 'nowhere'"):
         faults.poison("nowhere", frail)
+
+
+def test_a_killed_instance_comes_back_at_its_port_with_its_stores(broker: Broker, name: str, tmp_path: Path) -> None:
+    changelog = f"{name}-counts-changelog"
+    broker.create_topics(changelog, config={"cleanup.policy": "compact"})
+    broker.produce(changelog, [{"key": b"KO", "value": struct.pack(">q", 7), "timestamp": 1}])
+    store = Store("counts", "key-value", Serdes.string(), Serdes.long())
+    Catalogue(name, (CatalogueEntry(store, changelog, 0),)).save(tmp_path / name)
+    with Instances(name, broker.bootstrap_servers, applications=tmp_path) as instances:
+        server = instances.start()
+        with faults.kill_instance(instances) as fault:
+            assert list(instances) == []
+            assert f"The instance at {server} was killed" in fault.what
+        assert list(instances) == [server]
+        with QueryClient(server.url, retry="30 seconds") as client:
+            assert client.store("counts").get("KO") == 7
