@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 REGISTERED_SECONDS = 30.0
 LEAST_MEMORY = 1024
-"""In MB: what Spark's executors ask for unless told otherwise; with less, an application would wait for one for ever."""
+"""In MB: what Spark's executors ask for unless told otherwise; with less, an application would wait for ever."""
 
 UNITS = {"m": 1, "g": 1024}
 
@@ -35,7 +35,8 @@ class Cluster:
     Args:
         workers: how many workers to start with, from 1 up.
         cores: how many tasks a worker's executor runs at the same time, from 1 up.
-        memory: how much memory a worker gives to its executor's Java, as "1g" or "1500m", at least 1 GB; Python comes on top.
+        memory: how much memory a worker gives to its executor's Java, as "1500m" or "2g", at least 1 GB; what Python
+            takes comes on top.
 
     Raises:
         SetupError: an argument is not such, or there is no Java.
@@ -245,6 +246,6 @@ def _megabytes(memory: str) -> int:
     found = re.fullmatch(r"(\d+)([mg])", memory) if isinstance(memory, str) else None
     if found is None or int(found[1]) * UNITS[found[2]] < LEAST_MEMORY:
         raise SetupError(
-            f"memory={memory!r} is not enough, or no amount: write '{LEAST_MEMORY}m' or more, such as '2g'."
+            f"memory={memory!r} is not enough for an executor, or no amount: write '1g' or more, such as '1500m'."
         )
     return int(found[1]) * UNITS[found[2]]
