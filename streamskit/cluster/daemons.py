@@ -110,7 +110,10 @@ def _comes_up(daemon: Daemon) -> bool:
 
 def _environment(folder: Path) -> dict[str, str]:
     """Return the environment of a daemon: a worker hands it on to its executors, and they to their Python."""
+    (core,) = pyspark_jars().glob("spark-core_*.jar")
     return os.environ | {
+        # Without it the worker looks for the build of Spark's own source.
+        "SPARK_SCALA_VERSION": core.name.removeprefix("spark-core_").partition("-")[0],
         "SPARK_HOME": str(pyspark_jars().parent),
         "JAVA_HOME": str(find_java().home),
         "SPARK_LOCAL_IP": HOST,
