@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from streamskit.branching import BranchedKStream as BranchedKStream
     from streamskit.builder import StreamsBuilder as StreamsBuilder
+    from streamskit.cluster import Cluster as Cluster
     from streamskit.cogrouped import CogroupedKStream as CogroupedKStream
     from streamskit.environment.doctor import doctor as doctor
     from streamskit.errors import BrokerError as BrokerError
@@ -75,6 +76,7 @@ __version__ = "0.1.0"
 WHERE = {
     "branching": ("BranchedKStream",),
     "builder": ("StreamsBuilder",),
+    "cluster": ("Cluster",),
     "cogrouped": ("CogroupedKStream",),
     "environment.doctor": ("doctor",),
     "errors": (

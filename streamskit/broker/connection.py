@@ -3,9 +3,7 @@
 import contextlib
 import logging
 import socket
-import time
 from collections.abc import Iterator
-from typing import Any
 
 from kafka import KafkaAdminClient
 from kafka.errors import KafkaError
@@ -69,16 +67,6 @@ def cluster_id(bootstrap_servers: str, timeout: float) -> str | None:
 def answers(bootstrap_servers: str, timeout: float) -> bool:
     """Whether a broker is ready within `timeout` seconds."""
     return cluster_id(bootstrap_servers, timeout) is not None
-
-
-def wait_until(done: Any, seconds: float) -> bool:
-    """Call `done` until it is true or `seconds` have passed; says which."""
-    deadline = time.monotonic() + seconds
-    while not done():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.02)
-    return True
 
 
 def reason(error: BaseException) -> str:

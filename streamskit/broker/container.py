@@ -9,8 +9,9 @@ from typing import Any
 
 from streamskit.broker import ports
 from streamskit.broker.base import Broker
-from streamskit.broker.connection import answers, wait_until
+from streamskit.broker.connection import answers
 from streamskit.broker.settings import HOST, TEACHING_SETTINGS
+from streamskit.environment.processes import wait_until
 from streamskit.errors import BrokerError, SetupError
 
 log = logging.getLogger("streamskit.broker")

@@ -14,8 +14,9 @@ import psutil
 from streamskit.broker import java_process, ports
 from streamskit.broker.base import Broker
 from streamskit.broker.java_process import DataFolder
-from streamskit.broker.lock import BrokerLock, alive, read_lock
+from streamskit.broker.lock import BrokerLock, read_lock
 from streamskit.broker.settings import HOST
+from streamskit.environment.processes import alive, freeze
 from streamskit.errors import BrokerError, SetupError
 
 log = logging.getLogger("streamskit.broker")
@@ -117,7 +118,7 @@ class EmbeddedBroker(Broker):
 
     def pause(self) -> None:
         """Freeze the broker (SIGSTOP): it keeps its connections and answers nothing until `resume()`."""
-        java_process.freeze(self._running_process("paused"))
+        freeze(self._running_process("paused"))
 
     def resume(self) -> None:
         """Let a paused broker go on (SIGCONT)."""

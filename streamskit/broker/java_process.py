@@ -1,7 +1,6 @@
 """The Java process of an embedded broker: formatted, launched, awaited, ended."""
 
 import base64
-import contextlib
 import os
 import re
 import subprocess
@@ -12,19 +11,17 @@ from pathlib import Path
 
 import psutil
 
-from streamskit.broker.connection import cluster_id, wait_until
-from streamskit.broker.lock import alive
+from streamskit.broker.connection import cluster_id
 from streamskit.broker.settings import HOST, LOGGING, server_properties
+from streamskit.environment import processes
 from streamskit.environment.archives import java_options
 from streamskit.environment.jars import broker_jars
 from streamskit.environment.java import find_java
+from streamskit.environment.processes import alive
 from streamskit.errors import BrokerError, SetupError
 
 JVM_OPTIONS = ["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Djava.awt.headless=true"]
 FORMAT_SECONDS = 60.0
-TERM_SECONDS = 10.0
-KILL_SECONDS = 10.0
-FREEZE_SECONDS = 5.0
 LEAST_FREE_BYTES = 100 * 1024 * 1024
 
 
@@ -90,17 +87,7 @@ class DataFolder:
             f"-Dkafka.logs.file={self.log}",
         ]
         self.log.unlink(missing_ok=True)
-        with self.console.open("wb") as console:
-            child = subprocess.Popen(
-                [*_java(*options), "kafka.Kafka", str(self.properties)],
-                cwd=self.path,
-                stdin=subprocess.DEVNULL,
-                stdout=console,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
-        child.returncode = 0  # psutil watches the process from here; Popen would warn that it outlives its object
-        return psutil.Process(child.pid)
+        return processes.launch([*_java(*options), "kafka.Kafka", str(self.properties)], self.path, self.console)
 
     def owner(self) -> int | None:
         """The process id of a broker that runs on this folder, even one whose lock file is lost."""
@@ -146,18 +133,11 @@ def await_ready(folder: DataFolder, process: psutil.Process, port: int, seconds:
 
 
 def end(process: psutil.Process, orderly: bool) -> None:
-    """End a process by SIGTERM, then SIGKILL after ten seconds; if not orderly, by SIGKILL. Waits for it."""
-    try:
-        if orderly:
-            process.terminate()
-            process.resume()  # a paused process hears SIGTERM only when it runs again
-            if _gone(process, TERM_SECONDS):
-                return
-        process.kill()
-        if not _gone(process, KILL_SECONDS):
-            raise BrokerError(f"The broker's process {process.pid} did not end {KILL_SECONDS:.0f} s after SIGKILL.")
-    except psutil.NoSuchProcess:
-        pass
+    """End a broker by SIGTERM, then SIGKILL after ten seconds; if not orderly, by SIGKILL. Waits for it."""
+    if not processes.end(process, orderly):
+        raise BrokerError(
+            f"The broker's process {process.pid} did not end {processes.KILL_SECONDS:.0f} s after SIGKILL."
+        )
 
 
 def explain(path: Path, words: str, port: int | None = None) -> BrokerError | SetupError:
@@ -184,17 +164,3 @@ def explain(path: Path, words: str, port: int | None = None) -> BrokerError | Se
 def _java(*options: str) -> list[str]:
     classpath = os.pathsep.join(str(jar) for jar in broker_jars())
     return [str(find_java().executable), *options, *JVM_OPTIONS, "-cp", classpath]
-
-
-def _gone(process: psutil.Process, seconds: float) -> bool:
-    """Whether the process ended in time; it stays listed until the process that started it looks."""
-    ended = wait_until(lambda: not alive(process), seconds)
-    with contextlib.suppress(psutil.TimeoutExpired, psutil.NoSuchProcess):
-        process.wait(timeout=0)
-    return ended
-
-
-def freeze(process: psutil.Process) -> None:
-    """Stop a process with SIGSTOP and return when it stands still: its threads hear of it one after the other."""
-    process.suspend()
-    wait_until(lambda: process.status() == psutil.STATUS_STOPPED, FREEZE_SECONDS)

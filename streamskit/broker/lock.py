@@ -7,6 +7,8 @@ from pathlib import Path
 
 import psutil
 
+from streamskit.environment.processes import alive
+
 log = logging.getLogger("streamskit.broker")
 
 # A process id is used again after a while; its start time tells the two apart.
@@ -42,15 +44,6 @@ class BrokerLock:
         draft = path.with_name(path.name + ".new")
         draft.write_text(json.dumps(asdict(self), indent=2) + "\n")
         draft.replace(path)
-
-
-def alive(process: psutil.Process) -> bool:
-    """Whether the process runs, paused or not; one that has ended and waits for its parent does not."""
-    try:
-        # a killed JVM is listed as a zombie while its last threads still hold its port and files
-        return process.is_running() and (process.status() != psutil.STATUS_ZOMBIE or process.num_threads() > 1)
-    except psutil.NoSuchProcess:
-        return False
 
 
 def read_lock(path: Path) -> BrokerLock | None:

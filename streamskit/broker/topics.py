@@ -9,7 +9,8 @@ from kafka.admin import ConfigResource, ConfigResourceType, OffsetSpec
 from kafka.errors import KafkaTimeoutError, TopicAlreadyExistsError, UnknownTopicOrPartitionError
 from kafka.protocol.consumer import IsolationLevel
 
-from streamskit.broker.connection import admin_client, wait_until
+from streamskit.broker.connection import admin_client
+from streamskit.environment.processes import wait_until
 from streamskit.errors import BrokerError
 
 SETTLE_SECONDS = 20.0

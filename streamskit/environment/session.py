@@ -1,4 +1,4 @@
-"""The Spark session that streamskit runs on: local by default, with the Kafka connector and settings for streams."""
+"""The Spark session that streamskit runs on: local or a cluster, with the Kafka connector and settings for streams."""
 
 import logging
 import os
@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from streamskit.environment.archives import java_options
+from streamskit.environment.executors import executor_settings, is_local, is_on_this_machine
 from streamskit.environment.jars import spark_jars
 from streamskit.environment.java import find_java
 from streamskit.environment.paths import state_dir
@@ -24,8 +25,6 @@ SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.driver.memory": "2g",
-    "spark.driver.bindAddress": "127.0.0.1",
-    "spark.driver.host": "127.0.0.1",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.shuffle.partitions": "4",
     # A stream runs the same small plan for ever: adapting each batch costs more than it brings.
@@ -48,21 +47,26 @@ JAVA_OPTIONS_VARIABLE = "STREAMSKIT_SPARK_JAVA_OPTIONS"
 LESSON_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """Options for lessons and tests: half the work of a start and half the memory, less speed in the long run."""
 
+ON_THIS_MACHINE = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
+"""What is set besides where nobody else has to reach the driver."""
+
 LOG_SETTINGS = Path(__file__).with_name("log4j2.properties")
 LOG_FILE = "streamskit.log"
+MASTER_VARIABLE = "STREAMSKIT_MASTER"
 
 _starting = threading.Lock()
 
 
-def spark_session(master: str = "local[*]", **settings: str) -> "SparkSession":
+def spark_session(master: str | None = None, **settings: str) -> "SparkSession":
     """Return the running Spark session, or start one that can read and write Kafka.
 
     Args:
-        master: where Spark runs, as in `SparkSession.builder.master`.
+        master: where Spark runs, as in `SparkSession.builder.master`; when not given the environment variable
+            STREAMSKIT_MASTER says so, and without that it is "local[*]": this process and its cores.
         settings: more Spark settings, with `__` for each dot, as in `spark__driver__memory="4g"`.
 
     Raises:
-        SetupError: no usable Java, or the jars can't be fetched.
+        SetupError: no usable Java, the jars can't be fetched, or Spark runs in this process with another master.
 
     >>> spark = spark_session()
     >>> spark.range(3).count()
@@ -70,30 +74,46 @@ def spark_session(master: str = "local[*]", **settings: str) -> "SparkSession":
 
     Mirrors `SparkSession.builder.getOrCreate`.
     """
+    from py4j.protocol import Py4JError
     from pyspark.errors import PySparkRuntimeError
     from pyspark.sql import SparkSession
 
     with _starting:
         running = SparkSession.getActiveSession()
+        master = master or os.environ.get(MASTER_VARIABLE)
         if running is not None:
+            _check_master(running, master)
             return running
+        master = master or "local[*]"
         # Spark's launcher reads JAVA_HOME; it may name a Java that Spark can't run on.
         os.environ["JAVA_HOME"] = str(find_java().home)
         # Spark would run Python functions with the first python3 on PATH, which need not be this one.
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-        # Otherwise Spark looks the machine's name up and warns about what it finds.
-        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+        if is_on_this_machine(master):
+            # Otherwise Spark looks the machine's name up and warns about what it finds.
+            os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
         builder = SparkSession.builder.master(master).appName("streamskit")
-        for name, value in (_all_settings() | {k.replace("__", "."): v for k, v in settings.items()}).items():
+        for name, value in (_all_settings(master) | {k.replace("__", "."): v for k, v in settings.items()}).items():
             builder = builder.config(name, value)
         with _stderr_to(spark_log()):
             try:
                 session = builder.getOrCreate()
-            except PySparkRuntimeError as failure:
+            except (PySparkRuntimeError, Py4JError) as failure:
                 raise SetupError(f"Spark did not start: {failure} What Java said is in {spark_log()}.") from failure
         # It repeats every failed query as one long line of JSON, which hides the sentence we raise.
         logging.getLogger("DataFrameQueryContextLogger").setLevel(logging.CRITICAL + 1)
         return session
+
+
+def _check_master(running: "SparkSession", wanted: str | None) -> None:
+    """Refuse to hand out a session that runs elsewhere than it was asked to."""
+    runs_on = running.sparkContext.master
+    if wanted is not None and wanted != runs_on:
+        raise SetupError(
+            f"Spark runs in this process already, on {runs_on}, and only one SparkContext can live in a process; "
+            f"{wanted} was asked for. Restart the kernel and begin with spark_session({wanted!r}), or end the one that "
+            "runs: close its applications, then SparkSession.getActiveSession().stop()."
+        )
 
 
 @contextmanager
@@ -128,16 +148,18 @@ def spark_log() -> Path:
     return state_dir() / "spark.log"
 
 
-def _all_settings() -> dict[str, str]:
+def _all_settings(master: str) -> dict[str, str]:
     jars = [str(jar) for jar in spark_jars()]
     options = " ".join(
         [*(f'"{option}"' for option in java_options("spark")), os.environ.get(JAVA_OPTIONS_VARIABLE, "")]
     )
     log = f'"-Dlog4j2.configurationFile={LOG_SETTINGS}" "-D{LOG_FILE}={spark_log()}"'
-    return SETTINGS | {
+    found = SETTINGS | {
         "spark.sql.warehouse.dir": str(state_dir() / "warehouse"),
         # On the class path of the JVM itself, so that a session starts without copying jars around.
         "spark.driver.extraClassPath": os.pathsep.join(jars),
         "spark.jars": ",".join(jars),
         "spark.driver.extraJavaOptions": f"{log} {options}".strip(),
     }
+    found |= ON_THIS_MACHINE if is_on_this_machine(master) else {}
+    return found | ({} if is_local(master) else executor_settings(LOG_SETTINGS, LOG_FILE))

@@ -182,6 +182,11 @@ class KafkaStreams:
         return self._supervisor.failure
 
     @property
+    def folder(self) -> Path:
+        """Where its checkpoints and stores are: a folder for each query, and `stores` for those of an instance."""
+        return self._folder
+
+    @property
     def bootstrap_servers(self) -> str:
         """The Kafka brokers, as "host:port"."""
         return self._brokers.bootstrap_servers

@@ -17,7 +17,7 @@ import pytest
 
 from streamskit.broker import EmbeddedBroker
 from streamskit.broker.java_process import explain
-from streamskit.broker.lock import alive
+from streamskit.environment.processes import alive
 from streamskit.errors import BrokerError, SetupError
 
 pytestmark = pytest.mark.broker

@@ -1,0 +1,93 @@
+"""What a cluster's master and this machine's process table say: which workers there are, and which executors."""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields
+from html import escape
+from typing import Any
+from urllib.error import URLError
+from urllib.request import ProxyHandler, build_opener
+
+import psutil
+
+from streamskit.environment.processes import alive
+from streamskit.errors import StreamsError
+
+ANSWER_SECONDS = 10.0
+BACKEND = "org.apache.spark.executor.CoarseGrainedExecutorBackend"
+"""The class that an executor's Java runs."""
+
+
+@dataclass(frozen=True)
+class Worker:
+    """A process that offers cores and memory to applications, and starts executors for them.
+
+    `state` is the master's word: "ALIVE", "DEAD", "DECOMMISSIONED" or "UNKNOWN"; `memory` is in MB.
+    """
+
+    name: str
+    pid: int
+    state: str
+    cores: int
+    cores_used: int
+    memory: int
+
+
+@dataclass(frozen=True)
+class Executor:
+    """A process that runs the tasks of one application: `id` is its number there, `worker` is who has started it."""
+
+    id: str
+    pid: int
+    worker: str
+    application: str
+
+
+def ask_master(url: str) -> dict[str, Any]:
+    """Return what the master tells on its page `/json`.
+
+    Raises:
+        StreamsError: it does not answer.
+    """
+    try:
+        # A proxy that the environment names is for other machines.
+        with build_opener(ProxyHandler({})).open(f"{url}/json/", timeout=ANSWER_SECONDS) as answer:
+            return dict(json.load(answer))
+    except (URLError, OSError, ValueError) as failure:
+        raise StreamsError(
+            f"The master of the Spark cluster does not answer at {url} ({failure}). Start a new Cluster."
+        ) from failure
+
+
+def worker_of(name: str, pid: int, said: Mapping[str, Any]) -> Worker:
+    """Return what is known of a worker; `said` is the master's entry on it, empty before it has registered."""
+    return Worker(
+        name, pid, said.get("state", "UNKNOWN"), said.get("cores", 0), said.get("coresused", 0), said.get("memory", 0)
+    )
+
+
+def executors_of(worker: psutil.Process) -> dict[int, tuple[str, str]]:
+    """Return the executors that a worker has started: application id and executor id by process id."""
+    found = {}
+    try:
+        children = worker.children()
+    except psutil.NoSuchProcess:
+        return {}
+    for process in children:
+        try:
+            said = process.cmdline() if alive(process) else []
+        except psutil.NoSuchProcess:
+            continue
+        if BACKEND in said:
+            found[process.pid] = (said[said.index("--app-id") + 1], said[said.index("--executor-id") + 1])
+    return found
+
+
+def table(rows: Iterable[Worker | Executor], kind: type[Worker] | type[Executor]) -> str:
+    """Return rows as a table in HTML."""
+    names = [field.name for field in fields(kind)]
+    heads = "".join(f"<th>{escape(name.replace('_', ' '))}</th>" for name in names)
+    lines = "".join(
+        "<tr>" + "".join(f"<td>{escape(str(getattr(row, name)))}</td>" for name in names) + "</tr>" for row in rows
+    )
+    return f"<table><thead><tr>{heads}</tr></thead><tbody>{lines}</tbody></table>"

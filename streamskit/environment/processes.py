@@ -1,0 +1,124 @@
+"""Processes that streamskit starts beside its own, most of them Java: launched, looked at, frozen, ended."""
+
+import contextlib
+import subprocess
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import psutil
+
+TERM_SECONDS = 10.0
+KILL_SECONDS = 10.0
+FREEZE_SECONDS = 5.0
+
+LIFELINE = '"$@" </dev/null >&2 & echo $!; cat >/dev/null; kill -9 $! 2>/dev/null'
+"""Runs a program until its own standard input ends, which it does however the process ends that holds the other end."""
+
+
+def launch(command: Sequence[str], folder: Path, said: Path) -> psutil.Process:
+    """Start a program as a process of its own, which a Ctrl-C in this terminal or notebook does not reach.
+
+    Args:
+        command: the program and its arguments.
+        folder: where it works.
+        said: the file for what it writes.
+    """
+    with said.open("wb") as console:
+        child = subprocess.Popen(
+            command,
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            stdout=console,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    child.returncode = 0  # psutil watches the process from here; Popen would warn that it outlives its object
+    return psutil.Process(child.pid)
+
+
+class Dependent:
+    """A program that ends with this process, also when this process is killed and has no time to end it.
+
+    Args:
+        command: the program and its arguments.
+        folder: where it works.
+        said: the file for what it writes.
+        environment: its environment variables.
+
+    >>> Dependent(["sleep", "60"], Path("/tmp"), Path("/tmp/said"), os.environ).process.is_running()  # doctest: +SKIP
+    True
+    """
+
+    def __init__(self, command: Sequence[str], folder: Path, said: Path, environment: Mapping[str, str]) -> None:
+        with said.open("wb") as console:
+            self._lifeline = subprocess.Popen(
+                ["sh", "-c", LIFELINE, "sh", *command],
+                cwd=folder,
+                env=dict(environment),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=console,
+                start_new_session=True,
+            )
+        assert self._lifeline.stdout is not None
+        self.process = psutil.Process(int(self._lifeline.stdout.readline()))
+
+    def end(self, orderly: bool = True) -> None:
+        """End the program by SIGTERM, then SIGKILL after ten seconds; if not orderly, by SIGKILL. Waits for it."""
+        end(self.process, orderly)
+        for pipe in (self._lifeline.stdin, self._lifeline.stdout):
+            if pipe is not None:
+                pipe.close()
+        self._lifeline.wait()
+
+
+def alive(process: psutil.Process) -> bool:
+    """Whether the process runs, paused or not; one that has ended and waits for its parent does not."""
+    try:
+        # a killed JVM is listed as a zombie while its last threads still hold its port and files
+        return process.is_running() and (process.status() != psutil.STATUS_ZOMBIE or process.num_threads() > 1)
+    except psutil.NoSuchProcess:
+        return False
+
+
+def end(process: psutil.Process, orderly: bool) -> bool:
+    """End a process by SIGTERM, then SIGKILL after ten seconds; if not orderly, by SIGKILL. Waits for it.
+
+    Returns:
+        Whether it has ended.
+    """
+    try:
+        if orderly:
+            process.terminate()
+            process.resume()  # a paused process hears SIGTERM only when it runs again
+            if _gone(process, TERM_SECONDS):
+                return True
+        process.kill()
+        return _gone(process, KILL_SECONDS)
+    except psutil.NoSuchProcess:
+        return True
+
+
+def freeze(process: psutil.Process) -> None:
+    """Stop a process with SIGSTOP and return when it stands still: its threads hear of it one after the other."""
+    process.suspend()
+    wait_until(lambda: process.status() == psutil.STATUS_STOPPED, FREEZE_SECONDS)
+
+
+def wait_until(done: Callable[[], object], seconds: float) -> bool:
+    """Call `done` until it is true or `seconds` have passed; says which."""
+    deadline = time.monotonic() + seconds
+    while not done():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.02)
+    return True
+
+
+def _gone(process: psutil.Process, seconds: float) -> bool:
+    """Whether the process ended in time; it stays listed until the process that started it looks."""
+    ended = wait_until(lambda: not alive(process), seconds)
+    with contextlib.suppress(psutil.TimeoutExpired, psutil.NoSuchProcess):
+        process.wait(timeout=0)
+    return ended

@@ -1,0 +1,91 @@
+"""A broker that dies, and one that stands still."""
+
+from streamskit.broker import find_shared_broker
+from streamskit.broker.base import Broker
+from streamskit.broker.external import ExternalBroker
+from streamskit.durations import spell
+from streamskit.errors import BrokerError
+from streamskit.faults.fault import Fault
+
+WATCH = (
+    "an application's state is REBALANCING until the broker is back, and RUNNING then; its queries are the same, and "
+    "nothing is lost"
+)
+
+
+def kill_broker(seconds: float | None = 20, broker: Broker | None = None) -> Fault:
+    """Kill a broker with signal 9, and start it again on its data after a time.
+
+    Args:
+        seconds: how long it is away; None for until `undo`.
+        broker: which one; the project's shared broker when not given.
+
+    Raises:
+        BrokerError: it does not run, or it is not this project's own.
+
+    >>> fault = kill_broker(10)
+    >>> streams.await_processed()  # waits until the broker is back
+    """
+    chosen = own(broker, "killed")
+    _check_runs(chosen)
+    chosen.kill()
+    return Fault(
+        f"The broker at {chosen.bootstrap_servers} was killed with signal 9{_for(seconds)}.",
+        WATCH,
+        "undo() starts it again now, on its data and port",
+        chosen.start,
+        seconds,
+    )
+
+
+def pause_broker(seconds: float | None = 20, broker: Broker | None = None) -> Fault:
+    """Freeze a broker: it keeps its connections and answers nothing, as one that stands still or is cut off.
+
+    Args:
+        seconds: how long it stands still; None for until `undo`.
+        broker: which one; the project's shared broker when not given.
+
+    Raises:
+        BrokerError: it does not run, or it is not this project's own.
+
+    >>> with pause_broker(None):
+    ...     streams.state
+    <State.REBALANCING: 'REBALANCING'>
+    """
+    chosen = own(broker, "paused")
+    _check_runs(chosen)
+    chosen.pause()
+    return Fault(
+        f"The broker at {chosen.bootstrap_servers} was frozen{_for(seconds)}: it holds its connections and is silent.",
+        WATCH + "; it is noticed later than a broker that died, for no connection breaks",
+        "undo() lets it go on now",
+        chosen.resume,
+        seconds,
+    )
+
+
+def own(broker: Broker | None, done: str) -> Broker:
+    """Return the broker to break, the shared one if none is given.
+
+    Raises:
+        BrokerError: it belongs to others, or no shared broker runs.
+    """
+    chosen = broker or find_shared_broker()
+    if chosen is None:
+        raise BrokerError(f"No shared broker runs that could be {done}: start one with shared_broker().")
+    if not isinstance(chosen, Broker) or isinstance(chosen, ExternalBroker):
+        name = chosen.bootstrap_servers if isinstance(chosen, ExternalBroker) else repr(chosen)
+        raise BrokerError(
+            f"{name} is no broker of this project's, and others may need it: it is not {done} from here. Use "
+            "EmbeddedBroker(), or unset STREAMSKIT_BOOTSTRAP_SERVERS."
+        )
+    return chosen
+
+
+def _check_runs(broker: Broker) -> None:
+    if not broker.is_running:
+        raise BrokerError(f"{broker!r} does not run, so there is nothing to break. Start it first: broker.start().")
+
+
+def _for(seconds: float | None) -> str:
+    return "" if seconds is None else f", for {spell(round(seconds * 1000))}"

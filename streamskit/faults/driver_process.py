@@ -1,0 +1,59 @@
+"""The process of a `Driver`: it runs one application until its line to the program that started it is cut."""
+
+import contextlib
+import sys
+import threading
+from collections.abc import Callable
+from multiprocessing.connection import Connection
+from typing import Any
+
+from pyspark import cloudpickle
+
+from streamskit.errors import StreamsKitError
+from streamskit.runtime import KafkaStreams
+
+Say = Callable[[int | None, bool, Any], None]
+"""Takes the number of a question or None for a state, whether all is fine, and what to say."""
+
+
+def main(line: Connection) -> int:
+    """Start what comes over the line, and answer questions on it; returns the exit code."""
+    sending = threading.Lock()
+
+    def say(number: int | None, is_fine: bool, said: Any) -> None:
+        with sending, contextlib.suppress(OSError):  # nobody may be there any more to hear it
+            line.send((number, is_fine, said))
+
+    program, application_id, bootstrap_servers, options = cloudpickle.loads(line.recv_bytes())
+    try:
+        topology = program() if callable(program) else program
+        streams = KafkaStreams(topology, application_id, bootstrap_servers, **options)
+        streams.set_state_listener(lambda new, old: say(None, True, new.name))
+        streams.start()
+    except StreamsKitError as failure:
+        say(0, False, str(failure))
+        return 1
+    say(0, True, None)
+    # None asks for the end; the line is cut where the program that started this was killed.
+    with contextlib.suppress(EOFError, OSError):
+        while (asked := line.recv()) is not None:
+            # In a thread of its own: one question may wait for long, and another one be quick.
+            threading.Thread(target=_answer, args=(streams, say, *asked), daemon=True).start()
+    streams.close()
+    return 0
+
+
+def _answer(streams: KafkaStreams, say: Say, number: int, name: str, *arguments: Any) -> None:
+    try:
+        if name == "rows":
+            found = [tuple(row) for row in streams.store(arguments[0]).all()]
+        else:
+            found = getattr(streams, name)(*arguments)
+    except Exception as failure:
+        say(number, False, str(failure))
+    else:
+        say(number, True, found)
+
+
+if __name__ == "__main__":
+    sys.exit(main(Connection(int(sys.argv[1]))))

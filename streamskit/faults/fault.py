@@ -1,0 +1,88 @@
+"""`Fault`: something that was broken on purpose, and how it is mended."""
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from types import TracebackType
+from typing import Self
+
+logger = logging.getLogger("streamskit")
+
+
+class Fault:
+    """What was done, what to watch, and the way back: by hand, at the end of a `with` block, or by itself after a time.
+
+    Args:
+        what: what was done, a sentence.
+        watch: what is to be seen now, a sentence.
+        way_back: what `undo` does, a sentence.
+        undo: mends it; it may raise a sentence instead.
+        seconds: after how many seconds it is mended by itself; only by hand when not given.
+
+    >>> with faults.pause_broker(None):
+    ...     streams.state
+    <State.REBALANCING: 'REBALANCING'>
+    """
+
+    def __init__(
+        self, what: str, watch: str, way_back: str, undo: Callable[[], object], seconds: float | None = None
+    ) -> None:
+        self.what, self.watch, self.way_back = what, watch, way_back
+        self.trouble = ""
+        self._undo, self._mending = undo, threading.Lock()
+        self._undone = False
+        self._until = None if seconds is None else time.monotonic() + seconds
+        if seconds is not None:
+            self._timer = threading.Timer(seconds, self._by_itself)
+            self._timer.daemon = True
+            self._timer.start()
+
+    def __repr__(self) -> str:
+        return f"{self.what}\n  now:   {self.state}\n  watch: {self.watch}\n  undo:  {self.way_back}"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, at: TracebackType | None) -> None:
+        self.undo()
+
+    @property
+    def is_active(self) -> bool:
+        """Whether it has not been undone."""
+        return not self._undone
+
+    @property
+    def seconds_left(self) -> float | None:
+        """After how many seconds it is undone by itself; None if it never is."""
+        return None if self._until is None else max(0.0, self._until - time.monotonic())
+
+    @property
+    def state(self) -> str:
+        """What is the case now, in words: "lasts", "lasts 12 s more", "undone", or why it could not be undone."""
+        if self._undone:
+            return "undone"
+        left = self.seconds_left
+        return self.trouble or ("lasts" if left is None else f"lasts {left:.0f} s more")
+
+    def undo(self) -> None:
+        """Mend it now; does nothing where that is done already.
+
+        Raises:
+            StreamsKitError: it cannot be mended now; the sentence says what to do first.
+        """
+        with self._mending:
+            if self._undone:
+                return
+            try:
+                self._undo()
+            except Exception as failure:
+                self.trouble = str(failure)
+                raise
+            self._undone, self.trouble = True, ""
+
+    def _by_itself(self) -> None:
+        try:
+            self.undo()
+        except Exception as failure:
+            logger.warning("A fault could not be undone: %s It was this: %s", failure, self.what)

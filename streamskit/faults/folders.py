@@ -1,0 +1,170 @@
+"""Files of an application that are damaged, and folders that are gone."""
+
+import re
+import shutil
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from streamskit.environment.paths import state_dir as project_state_dir
+from streamskit.errors import StreamsError
+from streamskit.faults.fault import Fault
+from streamskit.runtime import KafkaStreams
+from streamskit.runtime.lock import ApplicationLock
+
+FILES = ("offsets", "commits", "state", "metadata")
+DAMAGES: dict[str, Callable[[bytes], bytes]] = {
+    "flip": lambda content: (
+        content[: len(content) // 2] + bytes([content[len(content) // 2] ^ 0xFF]) + content[len(content) // 2 + 1 :]
+    ),
+    "truncate": lambda content: content[: len(content) // 2],
+}
+NEXT_START = {
+    "state": "the next start stops with a sentence: the checkpoint says what was done, and what came of it is gone",
+    "stores": "the next start fills the stores from their changelogs again, which takes a while and is exact",
+    "application": "the next start reads its topics from the beginning: tables end the same, outputs are written again",
+}
+"""The parts of an application's folder, and what comes of it when one is gone."""
+
+
+def corrupt_checkpoint(
+    application: KafkaStreams | str, file: str = "offsets", how: str = "flip", state_dir: str | Path | None = None
+) -> Fault:
+    """Damage a file of a stopped application's checkpoint, as a disk that fails does; a copy is kept.
+
+    Args:
+        application: the application, closed, or its id.
+        file: which kind: "offsets" (what each micro-batch was to read), "commits" (which were done), "state" (what its
+            operators remember) or "metadata" (whose checkpoint it is). Of several the newest is taken.
+        how: "flip" turns a byte in its middle over, "truncate" cuts its second half off.
+        state_dir: the `state_dir` of the application, where only its id is given and it is not the project's own.
+
+    Raises:
+        StreamsError: the application runs, or has no such file.
+
+    >>> fault = corrupt_checkpoint(streams, "state")
+    >>> fault.undo()
+    """
+    _check(file, "file", FILES)
+    _check(how, "how", tuple(DAMAGES))
+    folder = _stopped(application, state_dir)
+    path = _newest(folder, file)
+    sound = path.read_bytes()
+    damaged = DAMAGES[how](sound)
+    path.write_bytes(damaged)
+
+    def put_back() -> None:
+        _stopped(folder.name, folder.parent)
+        if not path.is_file() or path.read_bytes() != damaged:
+            raise StreamsError(
+                f"'{folder.name}' has written to {_below(path, folder)} since: the old one would not fit in any more."
+            )
+        path.write_bytes(sound)
+
+    done = "had a byte turned over" if how == "flip" else "lost its second half"
+    return Fault(
+        f"{_below(path, folder)} ({len(sound):,} bytes), of the checkpoint of '{folder.name}', {done}.",
+        "the next start stops with a sentence that names the file, and gives no wrong answer; clean_up() is the way "
+        "back that needs no copy: all is computed anew from the topics",
+        "undo() puts the sound file back",
+        put_back,
+    )
+
+
+def delete_state(application: KafkaStreams | str, part: str = "state", state_dir: str | Path | None = None) -> Fault:
+    """Take folders away from a stopped application, as a lost disk does; they are only moved aside.
+
+    Args:
+        application: the application, closed, or its id.
+        part: "state" (what the operators of its queries remember), "stores" (the copies that an instance with an
+            `application_server` answers from) or "application" (all there is).
+        state_dir: the `state_dir` of the application, where only its id is given and it is not the project's own.
+
+    Raises:
+        StreamsError: the application runs, or has no such folder.
+
+    >>> with delete_state(streams, "application"):
+    ...     ...
+    """
+    _check(part, "part", tuple(NEXT_START))
+    folder = _stopped(application, state_dir)
+    found = {"application": [folder], "stores": [folder / "stores"], "state": sorted(folder.glob("*/state"))}[part]
+    found = [each for each in found if each.is_dir()]
+    if not found:
+        raise StreamsError(f"'{folder.name}' has no folder of the part {part!r} in {folder}: has it ever run?")
+    aside = folder.parent / f".aside-{folder.name}-{time.time_ns()}"
+    moved = {each: aside / each.relative_to(folder.parent) for each in found}
+    for here, there in moved.items():
+        there.parent.mkdir(parents=True, exist_ok=True)
+        here.rename(there)
+
+    def put_back() -> None:
+        _stopped(folder.name, folder.parent, must_exist=False)
+        if anew := [here for here in moved if here.exists()]:
+            raise StreamsError(
+                f"'{folder.name}' has run since and made {_below(anew[0], folder)} anew: the old one would not fit any "
+                f"more. It is kept in {aside}; remove it when you do not need it."
+            )
+        for here, there in moved.items():
+            here.parent.mkdir(parents=True, exist_ok=True)
+            there.rename(here)
+        shutil.rmtree(aside)
+
+    names = ", ".join(_below(each, folder) for each in found)
+    return Fault(
+        f"Of '{folder.name}' these folders are gone: {names}.",
+        NEXT_START[part],
+        "undo() puts them back",
+        put_back,
+    )
+
+
+def _stopped(application: KafkaStreams | str, state_dir: str | Path | None, must_exist: bool = True) -> Path:
+    """Return the folder of an application that does not run."""
+    if isinstance(application, KafkaStreams):
+        folder = application.folder
+    elif isinstance(application, str) and re.fullmatch(r"[A-Za-z0-9._-]+", application) and application.strip("."):
+        folder = Path(state_dir or project_state_dir() / "applications") / application
+    else:
+        raise StreamsError(f"{application!r} is neither a KafkaStreams nor an application's id.")
+    if must_exist and not folder.is_dir():
+        raise StreamsError(f"There is no application '{folder.name}' in {folder.parent}: has it ever run?")
+    lock = ApplicationLock(folder.name, folder)
+    try:
+        lock.take(KafkaStreams.running)
+    except StreamsError:
+        raise StreamsError(
+            f"'{folder.name}' is running, and would write over what is broken here: close() it first."
+        ) from None
+    lock.release()
+    return folder
+
+
+def _newest(folder: Path, kind: str) -> Path:
+    """Return the newest file of a kind among the checkpoints of an application's queries."""
+    queries = [each for each in sorted(folder.iterdir()) if (each / "metadata").is_file()]
+    for query in queries:
+        done = max((int(each.name) for each in (query / "commits").glob("[0-9]*")), default=-1)
+        candidates = {
+            "metadata": [query / "metadata"],
+            "commits": [query / "commits" / str(done)],
+            "offsets": sorted((query / "offsets").glob("[0-9]*"), key=lambda each: int(each.name))[-1:],
+            # What the last batch that was done has left is what the next one begins with.
+            "state": [
+                file
+                for kind_of_state in ("zip", "changelog")  # where there is a snapshot, no changes are read
+                for file in sorted((query / "state").rglob(f"{done + 1}.{kind_of_state}"))
+            ],
+        }[kind]
+        if found := [each for each in candidates if each.is_file() and each.stat().st_size > 1]:
+            return found[0]
+    raise StreamsError(f"'{folder.name}' has no file of the kind {kind!r} in {folder}: has it ever run?")
+
+
+def _below(path: Path, folder: Path) -> str:
+    return str(path.relative_to(folder.parent))
+
+
+def _check(value: str, name: str, allowed: tuple[str, ...]) -> None:
+    if value not in allowed:
+        raise StreamsError(f"{name}={value!r} is not possible here: choose one of {', '.join(map(repr, allowed))}.")

@@ -1,0 +1,49 @@
+"""Where Spark runs, as far as that can be told without Spark."""
+
+import os
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+import streamskit
+from streamskit.environment import executors, session
+from streamskit.errors import SetupError
+
+
+@pytest.mark.parametrize(
+    ("master", "is_local", "is_here"),
+    [
+        ("local[*]", True, True),
+        ("local", True, True),
+        ("local-cluster[2,1,1024]", False, True),
+        ("spark://127.0.0.1:7077", False, True),
+        ("spark://localhost:7077", False, True),
+        ("spark://spark.example.org:7077", False, False),
+        ("spark://127.0.0.1.example.org:7077", False, False),
+        ("yarn", False, False),
+        ("k8s://https://127.0.0.1:6443", False, False),
+    ],
+)
+def test_a_master_is_here_only_if_all_of_it_is(master: str, is_local: bool, is_here: bool) -> None:
+    assert (executors.is_local(master), executors.is_on_this_machine(master)) == (is_local, is_here)
+
+
+def test_executors_find_the_modules_that_this_process_finds(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(["/a", "/b", "/a"]))
+    found = executors.python_path().split(os.pathsep)
+    assert found[:3] == [str(tmp_path), "/a", "/b"]
+    if not Path(streamskit.__file__).is_relative_to(sys.prefix):
+        assert found[3:] == [str(Path(streamskit.__file__).parents[1])]
+
+
+def test_a_session_that_runs_elsewhere_is_not_handed_out() -> None:
+    running = SimpleNamespace(sparkContext=SimpleNamespace(master="local[*]"))
+    session._check_master(running, None)  # type: ignore[arg-type]
+    session._check_master(running, "local[*]")  # type: ignore[arg-type]
+    with pytest.raises(
+        SetupError, match=r"on local\[\*\], and only one SparkContext can live in a process; spark://h:1 was"
+    ):
+        session._check_master(running, "spark://h:1")  # type: ignore[arg-type]

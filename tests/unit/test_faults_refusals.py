@@ -1,0 +1,106 @@
+"""Faults leave alone what is not this program's own; and a cluster refuses what it cannot be."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from streamskit import Cluster, faults
+from streamskit.broker import EmbeddedBroker
+from streamskit.broker.external import ExternalBroker
+from streamskit.errors import BrokerError, SetupError, StreamsError
+from streamskit.faults import Driver
+from streamskit.faults.records import POISON
+from streamskit.interactive.instances import Instances
+from streamskit.serdes import Serde, SerdeError, Serdes
+
+BREAKS: list[Any] = [
+    lambda broker: faults.kill_broker(broker=broker),
+    lambda broker: faults.pause_broker(broker=broker),
+    lambda broker: faults.poison("trades", broker),
+]
+
+
+@pytest.mark.parametrize("break_it", BREAKS, ids=["kill", "pause", "poison"])
+def test_a_broker_of_others_is_left_alone(break_it: Any) -> None:
+    with pytest.raises(BrokerError, match=r"kafka.example.org:9092 is no broker of this project's"):
+        break_it(ExternalBroker("kafka.example.org:9092"))
+
+
+@pytest.mark.parametrize("break_it", BREAKS, ids=["kill", "pause", "poison"])
+def test_the_broker_that_the_environment_names_is_left_alone(break_it: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STREAMSKIT_BOOTSTRAP_SERVERS", "127.0.0.1:9")
+    with pytest.raises(BrokerError, match=r"127.0.0.1:9 is no broker of this project's.*STREAMSKIT_BOOTSTRAP_SERVERS"):
+        break_it(None)
+
+
+@pytest.mark.parametrize("break_it", BREAKS, ids=["kill", "pause", "poison"])
+@pytest.mark.usefixtures("empty_project")
+def test_where_no_broker_runs_there_is_nothing_to_break(break_it: Any) -> None:
+    with pytest.raises(BrokerError, match="No shared broker runs"):
+        break_it(None)
+
+
+def test_a_broker_that_does_not_run_cannot_be_broken(tmp_path: Path) -> None:
+    with pytest.raises(BrokerError, match="does not run, so there is nothing to break"):
+        faults.kill_broker(broker=EmbeddedBroker(tmp_path / "broker"))
+
+
+@pytest.mark.parametrize(
+    "serde",
+    [Serdes.long(), Serdes.double(), Serdes.integer(), Serdes.uuid(), Serdes.json("price double")],
+    ids=repr,
+)
+def test_no_serde_that_checks_its_bytes_reads_poison(serde: Serde) -> None:
+    with pytest.raises(SerdeError):
+        serde.deserialize(POISON)
+
+
+def test_no_process_but_a_drivers_can_be_killed() -> None:
+    with pytest.raises(
+        StreamsError, match="this is a int: killing the process of this notebook would lose the notebook"
+    ):
+        faults.kill_driver(1)  # type: ignore[arg-type]
+    with pytest.raises(StreamsError, match="does not run: call start"):
+        faults.kill_driver(Driver(lambda: None, "app", "127.0.0.1:9"))  # type: ignore[arg-type, return-value]
+
+
+def test_executors_of_a_cluster_elsewhere_are_left_alone() -> None:
+    with pytest.raises(StreamsError, match="'spark://other:7077': others may need what runs elsewhere"):
+        faults.kill_executor("spark://other:7077")  # type: ignore[arg-type]
+    with pytest.raises(StreamsError, match="does not run: call start"):
+        faults.kill_executor(Cluster())
+
+
+def test_instances_that_were_not_started_here_are_left_alone() -> None:
+    with Instances("app", "127.0.0.1:9") as instances:
+        with pytest.raises(StreamsError, match="none runs that could be killed"):
+            faults.kill_instance(instances)
+        with pytest.raises(StreamsError, match=re.escape("No instance that was started here runs at h:1")):
+            faults.kill_instance(instances, "h:1")
+    with pytest.raises(StreamsError, match="kills one of the Instances that this program has started"):
+        faults.kill_instance("h:1")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({"workers": 0}, "workers=0 is no number from 1 up"),
+        ({"cores": True}, "cores=True is no number from 1 up"),
+        ({"memory": "100m"}, "memory='100m' is not enough for an executor, or no amount: write '1g' or more"),
+        ({"memory": "2 GB"}, "memory='2 GB' is not enough for an executor, or no amount"),
+    ],
+)
+def test_a_cluster_says_what_it_cannot_be(arguments: dict[str, Any], said: str) -> None:
+    with pytest.raises(SetupError, match=re.escape(said)):
+        Cluster(**arguments)
+
+
+def test_a_cluster_that_does_not_run_says_so() -> None:
+    cluster = Cluster()
+    assert repr(cluster) == "<Cluster: stopped>"
+    for ask in (lambda: cluster.master_url, cluster.workers, cluster.executors, cluster.add_worker):
+        with pytest.raises(StreamsError, match="does not run: call start"):
+            ask()
+    cluster.stop()
