@@ -54,6 +54,7 @@ class Beginning:
                     "more, and the others would count its records twice. Put the folder back, or begin anew: "
                     "clean_up() forgets the others too, and the next start reads the topics from their first records."
                 )
+            checkpoint.verify()
 
     def prepare(self, make_topics: Callable[[], dict[str, int]], forget: Callable[[], None]) -> dict[str, int]:
         """Make the topics ready, with nothing in them that the queries would not expect.

@@ -15,17 +15,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from streamskit.errors import StreamsError
+from streamskit.runtime import damage
 
 Positions = dict[str, dict[int, int]]
 """Offsets by topic and partition."""
 
 CHECKSUM_HEADER = struct.Struct(">4si")
 CHUNK = 512
-
-
-class DamagedFileError(StreamsError):
-    """A file of a checkpoint does not hold what was written to it."""
 
 
 class Checkpoint:
@@ -50,15 +46,30 @@ class Checkpoint:
         """Whether it remembers something, and not what it has read for that."""
         return not self.has_begun and (bool(_numbers(self.folder / "commits")) or (self.folder / "state").exists())
 
+    def verify(self) -> None:
+        """Compare the files that Spark is about to read with their checksums, which it does not look at.
+
+        The files with the rows of the state are not among them: they are many, and have checksums inside.
+
+        Raises:
+            StreamsError: one of them is damaged.
+        """
+        last = (self.folder / log / str(number) for log in ("offsets", "commits")
+                for number in _numbers(self.folder / log)[-2:])  # fmt: skip
+        schemas = (file for file in self.folder.glob("state/**/_*/**/*") if file.is_file())
+        for file in (self.folder / "metadata", *self.folder.glob("sources/*/0"), *last, *schemas):
+            if file.exists() and not file.name.startswith("."):
+                self._checked(file)
+
     def position(self) -> Positions:
         """Return the offsets from which the next micro-batch reads, or the one that was not done is read again.
 
         Raises:
-            DamagedFileError: they cannot be read.
+            StreamsError: they cannot be read.
         """
         found: Positions = {}
         for file in self._start_files():
-            found |= _positions(_read(file))
+            found |= _positions(self._lines(file))
         return found
 
     def move(self, starts: Positions, ends: Positions) -> None:
@@ -69,12 +80,12 @@ class Checkpoint:
             ends: where these partitions end. What a micro-batch was planned to read ends there at the latest.
 
         Raises:
-            DamagedFileError: a file to be changed cannot be read.
+            StreamsError: a file to be changed cannot be read.
         """
         for file in self._start_files():
-            _rewrite(file, lambda topic, number, offset: starts.get(topic, {}).get(number, offset))
+            self._rewrite(file, lambda topic, number, offset: starts.get(topic, {}).get(number, offset))
         if (planned := self._planned_file()) is not None:
-            _rewrite(planned, lambda topic, number, offset: _within(offset, topic, number, starts, ends))
+            self._rewrite(planned, lambda topic, number, offset: _within(offset, topic, number, starts, ends))
 
     def _start_files(self) -> list[Path]:
         """Return the files that say where the next micro-batch begins."""
@@ -92,6 +103,34 @@ class Checkpoint:
     def _is_done(self, number: int) -> bool:
         return (self.folder / "commits" / str(number)).exists()
 
+    def _checked(self, file: Path) -> bytes:
+        """Return what is in a file whose checksum is right; one without a checksum is believed, as Spark does."""
+        data, checksums = file.read_bytes(), _checksum_file(file)
+        if checksums.exists() and checksums.read_bytes() != _checksums(data):
+            raise damage.of_file(file, self.folder, f"is damaged: {checksums.name}, its checksum, is of other bytes")
+        return data
+
+    def _lines(self, file: Path) -> list[str]:
+        try:
+            return self._checked(file).decode().split("\n")
+        except UnicodeDecodeError as failure:
+            raise damage.of_file(file, self.folder, f"is damaged: {failure}") from failure
+
+    def _rewrite(self, file: Path, change: Callable[[str, int, int], int]) -> None:
+        """Give each offset in a file another value, by topic, partition and the value so far."""
+
+        def changed(line: str) -> str:
+            topics = _topics(line)
+            if topics is None:
+                return line
+            moved = {
+                topic: {number: change(topic, int(number), offset) for number, offset in partitions.items()}
+                for topic, partitions in topics.items()
+            }
+            return json.dumps(moved, separators=(",", ":"))
+
+        _write(file, [changed(line) for line in self._lines(file)])
+
 
 def _numbers(folder: Path) -> list[int]:
     names = (file.name for file in folder.iterdir()) if folder.is_dir() else ()
@@ -100,17 +139,6 @@ def _numbers(folder: Path) -> list[int]:
 
 def _checksum_file(file: Path) -> Path:
     return file.with_name(f".{file.name}.crc")
-
-
-def _read(file: Path) -> list[str]:
-    """Return the lines of a file whose checksum is right, or missing as Spark allows it."""
-    data, checksums = file.read_bytes(), _checksum_file(file)
-    if checksums.exists() and checksums.read_bytes() != _checksums(data):
-        raise DamagedFileError(f"{file} is damaged: its checksum in {checksums.name} does not fit.")
-    try:
-        return data.decode().split("\n")
-    except UnicodeDecodeError as failure:
-        raise DamagedFileError(f"{file} is damaged: it is no text ({failure}).") from failure
 
 
 def _write(file: Path, lines: list[str]) -> None:
@@ -148,22 +176,6 @@ def _positions(lines: list[str]) -> Positions:
         for line in lines
         for topic, partitions in (_topics(line) or {}).items()
     }
-
-
-def _rewrite(file: Path, change: Callable[[str, int, int], int]) -> None:
-    """Give each offset in a file another value, by topic, partition and the value so far."""
-
-    def changed(line: str) -> str:
-        topics = _topics(line)
-        if topics is None:
-            return line
-        moved = {
-            topic: {number: change(topic, int(number), offset) for number, offset in partitions.items()}
-            for topic, partitions in topics.items()
-        }
-        return json.dumps(moved, separators=(",", ":"))
-
-    _write(file, [changed(line) for line in _read(file)])
 
 
 def _within(offset: int, topic: str, number: int, starts: Positions, ends: Positions) -> int:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pandas as pd
+from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming import StreamingQuery
@@ -27,6 +28,7 @@ from streamskit.runtime.answering import Answering
 from streamskit.runtime.beginning import Beginning
 from streamskit.runtime.calls import Calls
 from streamskit.runtime.catching_up import CatchingUp
+from streamskit.runtime.damage import telling_of_a_full_disk
 from streamskit.runtime.data_loss import DataLoss
 from streamskit.runtime.explanation import in_words, spark_plan
 from streamskit.runtime.failures import explain
@@ -229,7 +231,8 @@ class KafkaStreams:
         try:
             self._lock.take(self.running)
             self.running[self.application_id] = self
-            self._start()
+            with telling_of_a_full_disk(self._folder):
+                self._start()
         except BaseException as failure:
             why = failure if isinstance(failure, StreamsError) else StreamsError(f"Could not start: {failure}")
             self._supervisor.fail(why, loudly=False)
@@ -414,9 +417,10 @@ class KafkaStreams:
         self._copies.start()
         for plan_ in self._plans:
             try:
-                self._supervisor.watch(RunningQuery(plan_, self._starter(topics, plan_)))
-            except PySparkException as failure:
-                raise explain(failure, plan_) from failure
+                folder = self._folder / plan_.name
+                self._supervisor.watch(RunningQuery(plan_, self._starter(topics, plan_), folder))
+            except (PySparkException, Py4JError) as failure:
+                raise explain(failure, plan_, folder) from failure
         self._beginning.note()
         filled = self._catching_up(time.monotonic() + FILL_SECONDS)
         self._copies.wait_for(filled.ends(self._changelogs), filled.deadline, self._supervisor.raise_failure)

@@ -151,7 +151,7 @@ class Supervisor:
             if self._losses.is_behind(failure, query.plan):
                 self._states.hold(name)
                 return not self._stopping.is_set()
-            query.last_failure = explain(failure, query.plan)
+            query.last_failure = explain(failure, query.plan, query.checkpoint)
         except StreamsError as refusal:
             query.last_failure = refusal
         if not self._asked(query.last_failure):

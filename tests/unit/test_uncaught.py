@@ -144,7 +144,7 @@ class Application:
             self.supervisor.handler = handler
         self.states.hold(STARTING)
         self.supervisor.broker.start()
-        self.supervisor.watch(RunningQuery(self._plan, self._start_query))
+        self.supervisor.watch(RunningQuery(self._plan, self._start_query, Path("nowhere")))
         self.states.release(STARTING)
         self.moves.clear()
 
