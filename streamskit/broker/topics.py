@@ -26,6 +26,18 @@ class Topic:
     config: dict[str, str]
 
 
+@dataclass(frozen=True)
+class Extent:
+    """What a topic holds now: for each partition the first offset and the one after the last record.
+
+    Its `id` is another one after the topic was deleted and made anew.
+    """
+
+    id: str
+    first: dict[int, int]
+    end: dict[int, int]
+
+
 def create_topics(
     bootstrap_servers: str, names: tuple[str, ...], partitions: int | None, config: Mapping[str, Any] | None
 ) -> None:
@@ -95,6 +107,24 @@ def offsets(bootstrap_servers: str, topic: str, isolation: str) -> tuple[dict[in
         {partition.partition: first[partition].offset for partition in partitions},
         {partition.partition: end[partition].offset for partition in partitions},
     )
+
+
+def extents(bootstrap_servers: str, names: Iterable[str]) -> dict[str, Extent]:
+    """What each of these topics holds, by name; those that do not exist are left out."""
+    wanted = set(names)
+    with admin_client(bootstrap_servers) as admin:
+        topics = [topic for topic in admin.describe_topics() if topic["name"] in wanted]
+        partitions = [TopicPartition(topic["name"], each["partition_index"]) for topic in topics
+                      for each in topic["partitions"]]  # fmt: skip
+        first, end = (
+            admin.list_partition_offsets(dict.fromkeys(partitions, spec)) if partitions else {}
+            for spec in (OffsetSpec.EARLIEST, OffsetSpec.LATEST)
+        )
+    found = {topic["name"]: Extent(str(topic["topic_id"]), {}, {}) for topic in topics}
+    for where in partitions:
+        found[where.topic].first[where.partition] = first[where].offset
+        found[where.topic].end[where.partition] = end[where].offset
+    return found
 
 
 def unknown_topic(name: str, existing: Iterable[str], bootstrap_servers: str) -> BrokerError:

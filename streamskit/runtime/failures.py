@@ -3,6 +3,7 @@
 import inspect
 import re
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from traceback import extract_tb
 from typing import Any
 
@@ -12,6 +13,7 @@ from streamskit.draft import file_label
 from streamskit.errors import StreamsError
 from streamskit.handlers import fails
 from streamskit.lowering import Plan
+from streamskit.runtime import damage
 from streamskit.runtime.tracebacks import Line, PythonError, python_error
 from streamskit.tasks.blame import Blame
 from streamskit.topology import Node, SideEffect
@@ -22,14 +24,17 @@ UNHANDLED = (
 )
 
 
-def explain(failure: Exception, plan: Plan) -> StreamsError:
+def explain(failure: Exception, plan: Plan, checkpoint: Path | None = None) -> StreamsError:
     """Return the error to raise for a query that failed: the node's name, what happened, what to do next.
 
     Args:
         failure: what Spark raised.
         plan: what the query runs.
+        checkpoint: the folder where Spark notes what is done.
     """
     text = str(failure)
+    if checkpoint is not None and (told := damage.explain(text, checkpoint)) is not None:
+        return told
     error = python_error(text)
     is_blamed = error is not None and error.blame is not None
     if not is_blamed and (refusal := _unreadable(plan, text) or _unwritable(plan, text)) is not None:

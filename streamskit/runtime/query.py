@@ -1,6 +1,7 @@
 """A query of an application: its plan, the Spark query that runs it now, and what it has done so far."""
 
 from collections.abc import Callable
+from pathlib import Path
 
 from pyspark.sql.streaming import StreamingQuery
 
@@ -18,12 +19,13 @@ class RunningQuery:
     Args:
         plan: what to run.
         start: starts a Spark query for it.
+        checkpoint: the folder where Spark notes what is done.
 
     Mirrors the stream thread of Kafka Streams: what fails, and is replaced.
     """
 
-    def __init__(self, plan: Plan, start: Callable[[], StreamingQuery]) -> None:
-        self.plan = plan
+    def __init__(self, plan: Plan, start: Callable[[], StreamingQuery], checkpoint: Path) -> None:
+        self.plan, self.checkpoint = plan, checkpoint
         self.restarts = 0
         self.last_failure: StreamsError | None = None
         self._start = start

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pandas as pd
+from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming import StreamingQuery
@@ -24,14 +25,18 @@ from streamskit.interactive.metadata import KeyQueryMetadata, StreamsMetadata
 from streamskit.lowering import Options, Plan, is_readable, plan
 from streamskit.runtime import roles
 from streamskit.runtime.answering import Answering
+from streamskit.runtime.beginning import Beginning
 from streamskit.runtime.calls import Calls
 from streamskit.runtime.catching_up import CatchingUp
+from streamskit.runtime.damage import telling_of_a_full_disk
+from streamskit.runtime.data_loss import DataLoss
 from streamskit.runtime.explanation import in_words, spark_plan
 from streamskit.runtime.failures import explain
 from streamskit.runtime.kafka import KafkaTopics
 from streamskit.runtime.lock import ApplicationLock
 from streamskit.runtime.query import RunningQuery
 from streamskit.runtime.real_time import check_slots, real_time_batch
+from streamskit.runtime.sole_runner import SoleRunner
 from streamskit.runtime.states import ENDING, Listener, State, StateMachine
 from streamskit.runtime.supervisor import STARTING, Supervisor
 from streamskit.runtime.topics import Topics
@@ -72,6 +77,8 @@ class KafkaStreams:
         processing_handler: likewise about records that a step fails on.
         production_handler: likewise about records that cannot be written.
         max_request_size: the most bytes of one record to write, as the producer's `max.request.size`.
+        on_data_loss: what to do about records that were deleted before they were read: "stop", or "continue" behind
+            them, with a warning; `metrics()` counts them.
         application_server: where to answer queries over REST, as "host:port"; port 0 takes a free one. The application
             is then one of the instances that share its stores, and has its share only. Without it, it has all of them
             whole and answers nobody but this program.
@@ -107,6 +114,7 @@ class KafkaStreams:
         processing_handler: handlers.Handler | None = None,
         production_handler: handlers.Handler | None = None,
         max_request_size: int = 1024 * 1024,
+        on_data_loss: str = "stop",
         application_server: str | None = None,
         num_standby_replicas: int = 0,
         session_timeout: Duration = "6 seconds",
@@ -151,13 +159,16 @@ class KafkaStreams:
                 token,
             )
         )
+        self._losses = DataLoss(application_id, self._folder, on_data_loss)
         self._supervisor = Supervisor(
-            application_id, self._states, bootstrap_servers, patience, self._copies.say_stopped
+            application_id, self._states, bootstrap_servers, patience, self._copies.say_stopped, self._losses
         )
         self._calls = Calls(
             bootstrap_servers, roles.calls(self._plans), self._supervisor.call_failed, self._supervisor.fail
         )
         self._lock = ApplicationLock(application_id, self._folder)
+        self._runner = SoleRunner(application_id, bootstrap_servers, self._folder, self._supervisor.fail)
+        self._beginning = Beginning(self._folder, self._topics, self._brokers, self._losses)
         if uncaught_exception_handler is not None:
             self.set_uncaught_exception_handler(uncaught_exception_handler)
 
@@ -231,7 +242,8 @@ class KafkaStreams:
         try:
             self._lock.take(self.running)
             self.running[self.application_id] = self
-            self._start()
+            with telling_of_a_full_disk(self._folder):
+                self._start()
         except BaseException as failure:
             why = failure if isinstance(failure, StreamsError) else StreamsError(f"Could not start: {failure}")
             self._supervisor.fail(why, loudly=False)
@@ -264,7 +276,7 @@ class KafkaStreams:
         """Forget everything: checkpoints, state and changelogs. The next start reads its topics from the beginning.
 
         Raises:
-            StreamsError: the application is running.
+            StreamsError: the application is running, here or elsewhere.
 
         Mirrors `KafkaStreams#cleanUp` and the application reset tool in one.
         """
@@ -272,6 +284,8 @@ class KafkaStreams:
             raise StreamsError(f"'{self.application_id}' is {self.state.name}: close() it before clean_up().")
         self._lock.take(self.running)
         try:
+            self._runner.claim(self._plans[0].topics[0])
+            self._runner.confirm()
             self._forget()
         finally:
             self._release_lock()
@@ -365,7 +379,8 @@ class KafkaStreams:
 
         One row for each node that dropped records, at least one for each query. Of late records those that Spark's own
         operators drop count once for each window and batch, so that the number is a lower bound there. `restarts` is
-        how often the query was run again, after a failure or because the broker was away.
+        how often the query was run again, after a failure or because the broker was away. `lost` is how many records
+        were deleted before the query read them.
 
         Mirrors `KafkaStreams#metrics`, the metrics `process-total` and `dropped-records-total`.
         """
@@ -373,8 +388,9 @@ class KafkaStreams:
         for query in self._supervisor.queries:
             now = query.metrics.update()
             for node, count in now.dropped.items() or [("", 0)]:
-                rows.append((query.plan.name, now.batches, now.processed, node, count, query.restarts))
-        return pd.DataFrame(rows, columns=["query", "batches", "records", "node", "dropped", "restarts"])
+                name = query.plan.name
+                rows.append((name, now.batches, now.processed, node, count, query.restarts, self._losses.lost[name]))
+        return pd.DataFrame(rows, columns=["query", "batches", "records", "node", "dropped", "restarts", "lost"])
 
     def explain(self) -> str:
         """Return what runs each sub-topology: which steps are Spark's own, which Python's and why, and Spark's plan.
@@ -400,9 +416,12 @@ class KafkaStreams:
             )
 
     def _start(self) -> None:
-        partitions = self._topics.prepare(self._brokers)
-        self._catalogue.save(self._folder)
+        self._beginning.compare(self._topics.partitions(self._brokers))
+        self._runner.claim(self._plans[0].topics[0])
         spark = self._spark or spark_session()
+        self._runner.confirm()
+        partitions = self._beginning.prepare(lambda: self._topics.prepare(self._brokers), self._forget)
+        self._catalogue.save(self._folder)
         if self._real_time is not None:
             check_slots(spark, self._plans, partitions)
         topics = KafkaTopics(spark, self._brokers.bootstrap_servers, partitions, self._max_records, self._real_time)
@@ -411,9 +430,11 @@ class KafkaStreams:
         self._copies.start()
         for plan_ in self._plans:
             try:
-                self._supervisor.watch(RunningQuery(plan_, self._starter(topics, plan_)))
-            except PySparkException as failure:
-                raise explain(failure, plan_) from failure
+                folder = self._folder / plan_.name
+                self._supervisor.watch(RunningQuery(plan_, self._starter(topics, plan_), folder))
+            except (PySparkException, Py4JError) as failure:
+                raise explain(failure, plan_, folder) from failure
+        self._beginning.note()
         filled = self._catching_up(time.monotonic() + FILL_SECONDS)
         self._copies.wait_for(filled.ends(self._changelogs), filled.deadline, self._supervisor.raise_failure)
 
@@ -429,6 +450,7 @@ class KafkaStreams:
             self._brokers.delete_topics(*self._topics.internal, missing_ok=True)
 
     def _release_lock(self) -> None:
+        self._runner.release()
         if self.running.get(self.application_id) is self:
             del self.running[self.application_id]
         self._lock.release()

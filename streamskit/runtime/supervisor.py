@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from streamskit.durations import spell
 from streamskit.errors import StreamsError
+from streamskit.runtime.data_loss import DataLoss
 from streamskit.runtime.failures import explain, explain_call
 from streamskit.runtime.outage import BrokerWatch
 from streamskit.runtime.query import RunningQuery
@@ -46,6 +47,7 @@ class Supervisor:
         bootstrap_servers: the broker's address.
         task_timeout: for how many milliseconds the broker may be away.
         ended: called with the reason when the application has failed for good.
+        losses: decides about records that were deleted before they were read.
 
     Mirrors what `KafkaStreams` does for its stream threads there.
     """
@@ -57,6 +59,7 @@ class Supervisor:
         bootstrap_servers: str,
         task_timeout: int,
         ended: Callable[[str], None],
+        losses: DataLoss,
     ) -> None:
         self.handler: Handler = shutdown_client
         self.queries: list[RunningQuery] = []
@@ -64,7 +67,7 @@ class Supervisor:
         self.broker = BrokerWatch(
             bootstrap_servers, task_timeout, self._broker_went, self._broker_returned, self._asked
         )
-        self._application_id, self._states, self._ended = application_id, states, ended
+        self._application_id, self._states, self._ended, self._losses = application_id, states, ended, losses
         self._bootstrap_servers, self._patience = bootstrap_servers, spell(task_timeout)
         self._changing, self._asking = threading.Lock(), threading.Lock()
         self._stopping = threading.Event()
@@ -144,7 +147,13 @@ class Supervisor:
                 "Python process of Spark's took more than 10 s to start.", self._application_id, name
             )  # fmt: skip
             return not self._stopping.wait(1)
-        query.last_failure = explain(failure, query.plan)
+        try:
+            if self._losses.is_behind(failure, query.plan):
+                self._states.hold(name)
+                return not self._stopping.is_set()
+            query.last_failure = explain(failure, query.plan, query.checkpoint)
+        except StreamsError as refusal:
+            query.last_failure = refusal
         if not self._asked(query.last_failure):
             return False
         self._states.hold(name)

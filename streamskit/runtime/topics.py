@@ -33,16 +33,22 @@ class Topics:
         """The topics on which records travel to a learner's functions."""
         return [plan.calls_topic(node) for plan in self.plans for node in plan.side_effects]
 
-    def prepare(self, brokers: ExternalBroker) -> dict[str, int]:
-        """Check that all topics are there, make the internal ones, and return how many partitions each topic has.
+    def partitions(self, brokers: ExternalBroker) -> dict[str, int]:
+        """Check that all topics are there, and return how many partitions each has, and the internal ones will have.
 
         Raises:
             StreamsError: a topic is missing, or the topics of a join have different numbers of partitions.
         """
-        partitions = dict(brokers.topics())
-        self._check_there(partitions)
-        wanted = self._between(partitions)
-        self._check_partners(partitions | wanted)
+        there, wanted = self._checked(brokers)
+        return there | wanted
+
+    def prepare(self, brokers: ExternalBroker) -> dict[str, int]:
+        """Make the internal topics, and return how many partitions each topic has.
+
+        Raises:
+            StreamsError: as `partitions`; or an internal topic is there with another number of partitions.
+        """
+        partitions, wanted = self._checked(brokers)
         for plan in self.plans:
             tasks = plan.tasks(partitions | wanted)
             for topic in plan.handovers.values():
@@ -54,6 +60,14 @@ class Topics:
         for topic in self.calls:
             self._make(brokers, partitions, topic, 1, CALLS)
         return partitions
+
+    def _checked(self, brokers: ExternalBroker) -> tuple[dict[str, int], dict[str, int]]:
+        """Return the partitions of the topics that are there, and of those between the queries."""
+        partitions = dict(brokers.topics())
+        self._check_there(partitions)
+        wanted = self._between(partitions)
+        self._check_partners(partitions | wanted)
+        return partitions, wanted
 
     def _make(
         self, brokers: ExternalBroker, partitions: dict[str, int], topic: str, count: int, config: dict[str, str]

@@ -4,6 +4,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from streamskit.lowering import Plan, plan
 from streamskit.runtime import MaxFailures, State, UncaughtExceptionResponse
 from streamskit.runtime import outage as outages
 from streamskit.runtime import query as queries
+from streamskit.runtime.data_loss import DataLoss
 from streamskit.runtime.progress import Metrics
 from streamskit.runtime.query import RunningQuery
 from streamskit.runtime.states import StateMachine
@@ -133,7 +135,8 @@ class Application:
         monkeypatch.setattr(Metrics, "update", lambda metrics: metrics)
         self.states, self.moves, self.why = StateMachine(), list[str](), list[str]()
         self.states.add_listener(lambda new, old: self.moves.append(new.name))
-        self.supervisor = Supervisor("shop", self.states, "somewhere:9092", 400, self.why.append)
+        losses = DataLoss("shop", Path("nowhere"), "stop")
+        self.supervisor = Supervisor("shop", self.states, "somewhere:9092", 400, self.why.append, losses)
         self._plan = plan_
 
     def start(self, handler: Callable[[StreamsError], Any] | None = None) -> None:
@@ -141,7 +144,7 @@ class Application:
             self.supervisor.handler = handler
         self.states.hold(STARTING)
         self.supervisor.broker.start()
-        self.supervisor.watch(RunningQuery(self._plan, self._start_query))
+        self.supervisor.watch(RunningQuery(self._plan, self._start_query, Path("nowhere")))
         self.states.release(STARTING)
         self.moves.clear()
 

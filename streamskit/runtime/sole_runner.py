@@ -1,0 +1,267 @@
+"""Only one `KafkaStreams` runs an application, whatever machine and folder it is started with: the broker knows which.
+
+While it runs, it is a member of the consumer group `<application id>-runner`. All that is said there is who one is; the
+leader of the group, which Kafka keeps as long as it stays, answers who of them runs the application.
+"""
+
+import json
+import logging
+import os
+import socket
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import psutil
+from kafka import KafkaConsumer
+from kafka.admin import MemberToRemove
+from kafka.coordinator.assignors.abstract import AbstractPartitionAssignor
+from kafka.errors import KafkaError
+from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, ConsumerProtocolSubscription
+
+from streamskit.broker.connection import admin_client, reason
+from streamskit.errors import BrokerError, StreamsError
+
+logger = logging.getLogger("streamskit")
+
+SESSION_SECONDS = 10.0
+"""After how long without a sign of life a runner on another machine counts as dead."""
+
+QUIET_SECONDS = 1.5
+"""How long to wait for the group's answer without a word about it."""
+
+PATIENCE_SECONDS = 60.0
+RETRY_SECONDS = 0.5
+
+
+@dataclass(frozen=True)
+class Claim:
+    """Who wants to run an application: a process on a machine, and its folder.
+
+    `since` is when it asked, `running_since` when it was chosen (0 if it was not), in seconds since 1970.
+    """
+
+    machine: str
+    pid: int
+    process_started: float
+    folder: str
+    since: float
+    running_since: float = 0.0
+    id: str = field(default_factory=lambda: uuid.uuid4().hex)
+
+    @staticmethod
+    def of_this_process(folder: Path) -> "Claim":
+        """Return the claim of this process."""
+        return Claim(_machine(), os.getpid(), psutil.Process().create_time(), str(folder.absolute()), time.time())
+
+    def to_bytes(self) -> bytes:
+        """Return it as it travels."""
+        return json.dumps(asdict(self)).encode()
+
+    @staticmethod
+    def from_bytes(data: bytes | None) -> "Claim | None":
+        """Return what came; None if that is no claim."""
+        try:
+            return Claim(**json.loads(data or b""))
+        except (ValueError, TypeError):
+            return None
+
+    @property
+    def is_dead(self) -> bool:
+        """Whether it was a process of this machine, and that has ended."""
+        if self.machine != _machine():
+            return False
+        try:
+            return abs(psutil.Process(self.pid).create_time() - self.process_started) > 1
+        except psutil.NoSuchProcess:
+            return True
+
+    def __str__(self) -> str:
+        place = self.machine.partition(" ")[0]
+        began = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(self.running_since or self.since))
+        return f"process {self.pid} on '{place}', since {began}, with the folder {self.folder}"
+
+
+def chosen(claims: Iterable[Claim]) -> Claim:
+    """Return who of several runs the application: the one that does already, or else who asked first.
+
+    Two that run are one that was out of touch, and one that took over since then: the later one stays.
+    """
+    return min(claims, key=lambda claim: (-claim.running_since, claim.since, claim.id))
+
+
+class SoleRunner:
+    """Takes and keeps the right to run an application, in a thread of its own.
+
+    Args:
+        application_id: the application.
+        bootstrap_servers: the broker's address.
+        folder: where the application keeps its checkpoints.
+        lost: called with the reason when another one runs the application now, though this one still did.
+
+    >>> runner.claim("trades")
+    >>> runner.confirm()
+    """
+
+    def __init__(
+        self, application_id: str, bootstrap_servers: str, folder: Path, lost: Callable[[StreamsError], None]
+    ) -> None:
+        self._application_id, self._bootstrap_servers, self._lost = application_id, bootstrap_servers, lost
+        self._folder, self._group = folder, f"{application_id}-runner"
+        self._thread: threading.Thread | None = None
+
+    def claim(self, topic: str) -> None:
+        """Ask to run the application.
+
+        Args:
+            topic: any topic; a member of a group has to name one, and gets nothing of it.
+        """
+        self._topic, self._claim = topic, Claim.of_this_process(self._folder)
+        self._before: list[Claim] = []
+        self._refusal: StreamsError | None = None
+        self._answered, self._stopping = threading.Event(), threading.Event()
+        self._thread = threading.Thread(target=self._run, name="streamskit: the sole runner", daemon=True)
+        self._thread.start()
+
+    def confirm(self) -> None:
+        """Wait for the answer.
+
+        Raises:
+            StreamsError: another one runs the application, or the group cannot be joined.
+        """
+        if not self._answered.wait(QUIET_SECONDS) and self._before:
+            logger.warning(
+                "'%s' was run by %s, which may have died: waiting for a sign of life of it, at most %.0f s.",
+                self._application_id, self._before[0], SESSION_SECONDS,
+            )  # fmt: skip
+        if not self._answered.wait(PATIENCE_SECONDS):
+            raise StreamsError(
+                f"'{self._application_id}' does not know whether it runs elsewhere: the broker at "
+                f"{self._bootstrap_servers} took more than {PATIENCE_SECONDS:.0f} s to let it into the consumer group "
+                f"'{self._group}'. Is it busy? Start again when it is not."
+            )
+        if self._refusal is not None:
+            raise self._refusal
+
+    def release(self) -> None:
+        """Let others run the application."""
+        if self._thread is not None:
+            self._stopping.set()
+            self._thread.join(10)
+            self._thread = None
+
+    def _run(self) -> None:
+        while not self._stopping.is_set():
+            try:
+                self._bury_the_dead()
+                self._take_part()
+            except (KafkaError, BrokerError) as failure:
+                cause = failure.__cause__ or failure
+                if isinstance(cause, KafkaError) and not cause.retriable and not self._claim.running_since:
+                    self._refuse(
+                        f"'{self._application_id}' could not find out whether it runs elsewhere: the broker at "
+                        f"{self._bootstrap_servers} does not let it into the consumer group '{self._group}' "
+                        f"({reason(cause)}). Allow it groups of that name."
+                    )
+                logger.debug("The group '%s' could not be joined: %s", self._group, failure)
+                self._stopping.wait(RETRY_SECONDS)
+
+    def _bury_the_dead(self) -> None:
+        """Take those out of the group that were processes of this machine and are gone, so that nobody waits for them.
+
+        The others are remembered, to be able to say for whom one waits.
+        """
+        with admin_client(self._bootstrap_servers) as admin:
+            members = admin.describe_groups([self._group])[self._group]["members"]
+            claims = {member["member_id"]: _claim_of(member) for member in members}
+            dead = [name for name, claim in claims.items() if claim is not None and claim.is_dead]
+            self._before = [claim for name, claim in claims.items() if claim is not None and name not in dead]
+            if dead:
+                admin.remove_group_members(self._group, [MemberToRemove(name) for name in dead])
+
+    def _take_part(self) -> None:
+        """Be a member until told to stop."""
+        heard: list[Claim] = []
+        consumer = KafkaConsumer(
+            bootstrap_servers=self._bootstrap_servers.split(","),
+            group_id=self._group,
+            partition_assignment_strategy=[_Assignor(lambda: self._claim, heard.append)],
+            session_timeout_ms=int(SESSION_SECONDS * 1000),
+            heartbeat_interval_ms=1000,
+            enable_auto_commit=False,
+            auto_offset_reset="latest",
+            allow_auto_create_topics=False,
+            reconnect_backoff_max_ms=1000,
+        )
+        try:
+            consumer.subscribe([self._topic])
+            while not self._stopping.is_set():
+                consumer.poll(timeout_ms=200)
+                while heard:
+                    self._heed(heard.pop(0))
+        finally:
+            consumer.close(autocommit=False, timeout_ms=3000)
+
+    def _heed(self, runner: Claim) -> None:
+        """Take up the leader's answer."""
+        if runner.id == self._claim.id:
+            if not self._claim.running_since:
+                self._claim = replace(self._claim, running_since=time.time())
+            self._answered.set()
+        elif not self._claim.running_since:
+            self._refuse(
+                f"An application with the id '{self._application_id}' is running already: {runner}. Close it there, or "
+                "choose another application_id: two with one id would both read all records and write into the same "
+                "topics."
+            )
+        else:
+            self._stopping.set()
+            self._lost(
+                StreamsError(
+                    f"'{self._application_id}' was out of touch with its broker for more than {SESSION_SECONDS:.0f} s, "
+                    f"and another one has taken over meanwhile: {runner}. This one has stopped."
+                )
+            )
+
+    def _refuse(self, why: str) -> None:
+        self._refusal = StreamsError(why)
+        self._stopping.set()
+        self._answered.set()
+
+
+class _Assignor(AbstractPartitionAssignor):
+    """Speaks for a process in the group, and chooses for all when its member is the leader; it shares out nothing."""
+
+    name = "streamskit-runner"
+    version = 1
+
+    def __init__(self, claim: Callable[[], Claim], hear: Callable[[Claim], None]) -> None:
+        self._claim, self._hear = claim, hear
+
+    def metadata(self, topics: Sequence[str]) -> ConsumerProtocolSubscription:
+        return ConsumerProtocolSubscription(self.version, sorted(topics), self._claim().to_bytes())
+
+    def assign(self, cluster: Any, members: Sequence[Any]) -> dict[str, ConsumerProtocolAssignment]:
+        claims = [claim for each in members if (claim := Claim.from_bytes(each.metadata.user_data)) is not None]
+        answer = chosen(claims).to_bytes()
+        return {each.member_id: ConsumerProtocolAssignment(self.version, [], answer) for each in members}
+
+    def on_assignment(self, assignment: ConsumerProtocolAssignment, generation: int) -> None:
+        if (runner := Claim.from_bytes(assignment.user_data)) is not None:
+            self._hear(runner)
+
+
+def _machine() -> str:
+    """Return a name of this machine; containers may share one, but then their processes have a space of their own."""
+    space = Path("/proc/self/ns/pid")
+    return f"{socket.gethostname()} {space.readlink() if space.is_symlink() else ''}".strip()
+
+
+def _claim_of(member: dict[str, Any]) -> Claim | None:
+    said = member["member_metadata"]
+    data = said.get("user_data") if isinstance(said, dict) else getattr(said, "user_data", None)
+    return Claim.from_bytes(data.encode() if isinstance(data, str) else data)

@@ -1,0 +1,170 @@
+"""Records that were deleted before they were read, and topics that were made anew: noticed, told of, and counted."""
+
+import logging
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from kafka import TopicPartition
+
+from streamskit import KafkaStreams, Serdes, State, StreamsBuilder, Topology
+from streamskit.broker.base import Broker
+from streamskit.broker.connection import admin_client
+from streamskit.errors import StreamsError
+
+pytestmark = [pytest.mark.broker, pytest.mark.spark]
+
+LONG = Serdes.long()
+
+Run = Callable[..., KafkaStreams]
+
+
+@pytest.fixture
+def run(broker: Broker, state_dir: Path, name: str) -> Iterator[Run]:
+    """Starts the application, after the one before it is closed."""
+    started: list[KafkaStreams] = []
+
+    def start(topology: Topology, **options: Any) -> KafkaStreams:
+        for streams in started:
+            streams.close()
+        started.append(KafkaStreams(topology, name, broker.bootstrap_servers, state_dir=state_dir, **options))
+        started[-1].start()
+        return started[-1]
+
+    yield start
+    for streams in started:
+        streams.close()
+
+
+@pytest.fixture
+def totals(broker: Broker, name: str) -> Topology:
+    """A sum by key; its topic has the numbers 0 to 9 with the key of their partition."""
+    broker.create_topics(f"{name}-in", partitions=2)
+    write(broker, name, range(10))
+    builder = StreamsBuilder()
+    builder.stream(f"{name}-in", value=LONG).group_by_key().reduce(lambda one, other: one + other, "totals")
+    return builder.build()
+
+
+def run_once(run: Run, topology: Topology) -> None:
+    streams = run(topology)
+    streams.await_processed()
+    streams.close()
+
+
+def write(broker: Broker, name: str, numbers: range) -> None:
+    broker.produce(f"{name}-in", [{"key": f"p{n % 2}", "value": n, "partition": n % 2} for n in numbers])
+
+
+def delete(broker: Broker, topic: str, before: dict[int, int]) -> None:
+    """Delete the records before an offset of each partition, as retention does in its time."""
+    with admin_client(broker.bootstrap_servers) as admin:
+        admin.delete_records({TopicPartition(topic, number): offset for number, offset in before.items()})
+
+
+def totals_of(streams: KafkaStreams) -> dict[str, int]:
+    return dict(streams.store("totals").all())
+
+
+@pytest.fixture
+def with_a_gap(totals: Topology, broker: Broker, name: str, run: Run) -> Topology:
+    """The application has read 0 to 9; of 10 to 29 the three first of partition 0 are gone: 10, 12 and 14."""
+    run_once(run, totals)
+    write(broker, name, range(10, 30))
+    delete(broker, f"{name}-in", {0: 8})
+    return totals
+
+
+def test_expired_records_stop_the_application_before_anything_starts(with_a_gap: Topology, run: Run) -> None:
+    with pytest.raises(
+        StreamsError,
+        match=r"^3 records were deleted before sub-topology 0 of .* partition 0, offsets 5 to 7 \(3 records\)",
+    ):
+        run(with_a_gap)
+
+
+def test_with_the_policy_continue_the_lost_records_are_counted_and_all_others_are_there(
+    with_a_gap: Topology, run: Run, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.WARNING, "streamskit"):
+        streams = run(with_a_gap, on_data_loss="continue")
+    streams.await_processed()
+    assert totals_of(streams) == {"p0": sum(range(0, 30, 2)) - 10 - 12 - 14, "p1": sum(range(1, 30, 2))}
+    assert streams.metrics()["lost"].tolist() == [3]
+    assert "partition 0, offsets 5 to 7 (3 records)" in caplog.text
+    streams = run(with_a_gap)
+    streams.await_processed()
+    assert streams.metrics()["lost"].tolist() == [0]
+
+
+def fall_behind(totals: Topology, broker: Broker, name: str, run: Run, policy: str) -> KafkaStreams:
+    """Have the records before offset 900 of partition 0 deleted while the application has read some of them."""
+    write(broker, name, range(10, 2_000))
+    streams = run(totals, on_data_loss=policy, max_records_per_batch=100)
+    delete(broker, f"{name}-in", {0: 900})
+    return streams
+
+
+def test_records_that_expire_while_the_application_lags_stop_it(
+    totals: Topology, broker: Broker, name: str, run: Run
+) -> None:
+    streams = fall_behind(totals, broker, name, run, "stop")
+    with pytest.raises(StreamsError, match=r"records were deleted before sub-topology 0 .* to 899 \(\d+ records\)"):
+        streams.await_processed()
+    assert streams.state is State.ERROR
+
+
+def test_with_the_policy_continue_it_goes_on_and_the_count_is_exact(
+    totals: Topology, broker: Broker, name: str, run: Run
+) -> None:
+    streams = fall_behind(totals, broker, name, run, "continue")
+    streams.await_processed()
+    lost = int(streams.metrics()["lost"].iloc[0])
+    assert 0 < lost < 900
+    read = 900 - lost  # the records before these were read, each of them, and those after the gap
+    assert totals_of(streams) == {
+        "p0": sum(range(0, 2 * read, 2)) + sum(range(1_800, 2_000, 2)),
+        "p1": sum(range(1, 2_000, 2)),
+    }
+
+
+# Topics that were made anew.
+
+
+def make_anew(broker: Broker, name: str, numbers: range) -> None:
+    broker.delete_topics(f"{name}-in")
+    broker.create_topics(f"{name}-in", partitions=2)
+    write(broker, name, numbers)
+
+
+@pytest.mark.parametrize("numbers", [range(4), range(100)], ids=["shorter", "longer"])
+def test_a_source_topic_that_was_made_anew_is_refused(
+    numbers: range, totals: Topology, broker: Broker, name: str, run: Run
+) -> None:
+    run_once(run, totals)
+    make_anew(broker, name, numbers)
+    with pytest.raises(StreamsError, match=rf"Topic '{name}-in' is not the one that .* has read: it was deleted and"):
+        run(totals)
+
+
+def test_with_the_policy_continue_a_topic_that_was_made_anew_is_read_from_its_first_record(
+    totals: Topology, broker: Broker, name: str, run: Run
+) -> None:
+    run_once(run, totals)
+    make_anew(broker, name, range(100))
+    streams = run(totals, on_data_loss="continue")
+    streams.await_processed()
+    assert totals_of(streams) == {
+        "p0": sum(range(0, 10, 2)) + sum(range(0, 100, 2)),
+        "p1": sum(range(1, 10, 2)) + sum(range(1, 100, 2)),
+    }
+
+
+def test_a_changelog_that_was_deleted_is_refused_as_the_store_would_have_holes(
+    totals: Topology, broker: Broker, name: str, run: Run
+) -> None:
+    run_once(run, totals)
+    broker.delete_topics(f"{name}-totals-changelog")
+    with pytest.raises(StreamsError, match=r"The changelog of store 'totals', topic .* was deleted since .* clean_up"):
+        run(totals)

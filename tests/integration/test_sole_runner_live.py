@@ -1,0 +1,174 @@
+"""Two applications with one id: the broker knows that one runs, wherever the other is started."""
+
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from streamskit import KafkaStreams, State, StreamsBuilder
+from streamskit.broker.base import Broker
+from streamskit.errors import StreamsError
+from streamskit.runtime import sole_runner
+from streamskit.runtime.sole_runner import SoleRunner
+
+pytestmark = [pytest.mark.broker]
+
+SESSION = 2.0
+
+ELSEWHERE = """
+import sys
+from pathlib import Path
+from streamskit.runtime import sole_runner
+name, servers, machine, session = sys.argv[1:]
+sole_runner.SESSION_SECONDS = float(session)
+if machine:
+    sole_runner._machine = lambda: machine
+runner = sole_runner.SoleRunner(name, servers, Path("elsewhere"), lambda why: print(why, flush=True))
+runner.claim(f"{name}-in")
+runner.confirm()
+print("runs", flush=True)
+sys.stdin.read()
+"""
+
+Runner = Callable[..., SoleRunner]
+Process = Callable[..., "subprocess.Popen[str]"]
+
+
+@pytest.fixture(autouse=True)
+def topic(broker: Broker, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sole_runner, "SESSION_SECONDS", SESSION)
+    broker.create_topics(f"{name}-in", f"{name}-out")
+
+
+@pytest.fixture
+def runner(broker: Broker, name: str, tmp_path: Path) -> Iterator[Runner]:
+    made: list[SoleRunner] = []
+
+    def claim(lost: Callable[[StreamsError], None] = lambda why: None) -> SoleRunner:
+        made.append(SoleRunner(name, broker.bootstrap_servers, tmp_path / f"folder-{len(made)}", lost))
+        made[-1].claim(f"{name}-in")
+        return made[-1]
+
+    yield claim
+    for each in made:
+        each.release()
+
+
+@pytest.fixture
+def process(broker: Broker, name: str) -> Iterator[Process]:
+    """Starts a process that runs the application, on a machine of that name; without one on this machine."""
+    started: list[subprocess.Popen[str]] = []
+
+    def start(machine: str = "") -> "subprocess.Popen[str]":
+        command = [sys.executable, "-c", ELSEWHERE, name, broker.bootstrap_servers, machine, str(SESSION)]
+        started.append(subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True))
+        assert said_by(started[-1]) == "runs"
+        return started[-1]
+
+    yield start
+    for each in started:
+        each.kill()
+        each.communicate()
+
+
+def said_by(process: "subprocess.Popen[str]") -> str:
+    assert process.stdout is not None
+    return process.stdout.readline().strip()
+
+
+def test_the_second_is_refused_at_once_and_told_where_the_first_one_runs(process: Process, runner: Runner) -> None:
+    first = process("another-machine")
+    began = time.monotonic()
+    with pytest.raises(
+        StreamsError,
+        match=rf"is running already: process {first.pid} on 'another-machine', since .* the folder .*where",
+    ):
+        runner().confirm()
+    assert time.monotonic() - began < 5
+
+
+def test_when_the_first_one_is_closed_the_second_may_run(runner: Runner) -> None:
+    first = runner()
+    first.confirm()
+    with pytest.raises(StreamsError, match="is running already"):
+        runner().confirm()
+    first.release()
+    runner().confirm()
+
+
+def test_a_driver_killed_on_this_machine_starts_again_at_once(
+    process: Process, runner: Runner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.modules[__name__], "SESSION", 60.0)  # so long the group would count on the dead one
+    killed = process()
+    killed.kill()
+    killed.wait()
+    began = time.monotonic()
+    runner().confirm()
+    assert time.monotonic() - began < 10
+
+
+def test_one_killed_on_another_machine_is_waited_for_as_long_as_its_session_and_told_of(
+    process: Process, runner: Runner, caplog: pytest.LogCaptureFixture
+) -> None:
+    killed = process("another-machine")
+    killed.kill()
+    killed.wait()
+    began = time.monotonic()
+    runner().confirm()
+    assert time.monotonic() - began < SESSION + 8
+    assert f"process {killed.pid} on 'another-machine'" in caplog.text
+    assert "which may have died: waiting for a sign of life of it, at most 2 s" in caplog.text
+
+
+@pytest.mark.parametrize("round_", range(3))
+def test_of_several_that_start_at_once_one_runs(round_: int, runner: Runner) -> None:
+    several = [runner() for _ in range(4)]
+    refused = []
+    for each in several:
+        try:
+            each.confirm()
+        except StreamsError as failure:
+            refused.append(str(failure))
+    assert len(refused) == 3
+    assert all("is running already" in said for said in refused)
+
+
+def test_one_that_was_out_of_touch_while_another_took_over_stops(process: Process, runner: Runner) -> None:
+    paused = process()
+    paused.send_signal(signal.SIGSTOP)
+    second = runner()
+    second.confirm()  # when the session of the first one is over
+    paused.send_signal(signal.SIGCONT)
+    assert "was out of touch with its broker for more than 2 s, and another one has taken over" in said_by(paused)
+    with pytest.raises(StreamsError, match="is running already"):
+        runner().confirm()
+
+
+@pytest.mark.spark
+def test_an_application_with_another_folder_is_refused_and_so_is_its_clean_up(
+    broker: Broker, name: str, tmp_path: Path
+) -> None:
+    builder = StreamsBuilder()
+    builder.stream(f"{name}-in").to(f"{name}-out")
+    topology = builder.build()
+
+    def streams(folder: str) -> KafkaStreams:
+        return KafkaStreams(topology, name, broker.bootstrap_servers, state_dir=tmp_path / folder)
+
+    broker.produce(f"{name}-in", [("a", "x")])
+    with streams("here") as first:
+        second = streams("there")
+        with pytest.raises(StreamsError, match=r"is running already.*two with one id would both read all records"):
+            second.start()
+        assert second.state is State.NOT_RUNNING
+        with pytest.raises(StreamsError, match="is running already"):
+            streams("there").clean_up()
+        first.await_processed()
+        assert first.state is State.RUNNING
+        assert KafkaStreams.running[name] is first
+    assert len(broker.consume(f"{name}-out")) == 1

@@ -1,0 +1,181 @@
+"""Spark's checkpoint as files: where a query stands, and what becomes of records that are gone."""
+
+import json
+import logging
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from streamskit import StreamsBuilder, StreamsError
+from streamskit.broker.topics import Extent
+from streamskit.lowering import Plan, plan
+from streamskit.runtime.checkpoint import Checkpoint, _checksums
+from streamskit.runtime.data_loss import DataLoss
+
+SETTINGS = '{"batchWatermarkMs":0,"batchTimestampMs":1,"conf":{"spark.sql.shuffle.partitions":"2"}}'
+
+
+def write(file: Path, *lines: str) -> None:
+    """Write a file as Spark does, with its checksum."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    data = "\n".join(lines).encode()
+    file.write_bytes(data)
+    file.with_name(f".{file.name}.crc").write_bytes(_checksums(data))
+
+
+def offsets(*partitions: int, topic: str = "in") -> str:
+    return json.dumps({topic: {str(number): offset for number, offset in enumerate(partitions)}})
+
+
+@pytest.fixture
+def stopped(tmp_path: Path) -> Callable[..., Checkpoint]:
+    """Writes the checkpoint of an application 'app' whose query began at 0 and planned batches with these ends."""
+
+    def make(*ends: tuple[int, ...], done: int) -> Checkpoint:
+        folder = tmp_path / "app" / "0"
+        write(folder / "sources/0/0", "\0v1", offsets(0, 0))
+        for number, end in enumerate(ends):
+            write(folder / f"offsets/{number}", "v1", SETTINGS, offsets(*end), "17")
+        for number in range(done):
+            write(folder / f"commits/{number}", "v1", '{"nextBatchWatermarkMs":0}')
+        return Checkpoint(folder)
+
+    return make
+
+
+Stopped = Callable[..., Checkpoint]
+
+
+def test_hadoop_s_checksum_of_a_file_is_what_is_written() -> None:
+    # What Spark 4.2 has put beside a commit with these bytes.
+    assert _checksums(b'v1\n{"nextBatchWatermarkMs":1767225641403}').hex() == "63726300000002008a218e94"
+
+
+def test_a_query_stands_where_its_last_finished_batch_ended(stopped: Stopped) -> None:
+    assert stopped((5, 7), (9, 9), done=2).position() == {"in": {0: 9, 1: 9}}
+    assert stopped((5, 7), (9, 9), done=2).has_begun
+
+
+def test_a_batch_that_was_not_finished_is_read_again_from_its_start(stopped: Stopped) -> None:
+    assert stopped((5, 7), (9, 9), done=1).position() == {"in": {0: 5, 1: 7}}
+
+
+def test_a_first_batch_that_was_not_finished_begins_where_the_source_did(stopped: Stopped) -> None:
+    assert stopped((5, 7), done=0).position() == {"in": {0: 0, 1: 0}}
+
+
+def test_an_empty_folder_has_not_begun(tmp_path: Path) -> None:
+    checkpoint = Checkpoint(tmp_path / "none")
+    assert not checkpoint.has_begun
+    assert not checkpoint.is_partly_gone
+
+
+def test_commits_without_offsets_are_the_rest_of_a_checkpoint(stopped: Stopped) -> None:
+    checkpoint = stopped((5, 7), done=1)
+    for file in (checkpoint.folder / "offsets").iterdir():
+        file.unlink()
+    assert checkpoint.is_partly_gone
+
+
+@pytest.mark.parametrize("damage", [lambda data: data[:-3], lambda data: data.replace(b"7", b"8")], ids=["cut", "flip"])
+def test_a_damaged_file_is_named_and_not_believed(stopped: Stopped, damage: Callable[[bytes], bytes]) -> None:
+    checkpoint = stopped((5, 7), done=1)
+    file = checkpoint.folder / "offsets" / "0"
+    file.write_bytes(damage(file.read_bytes()))
+    for look in (checkpoint.position, checkpoint.verify):
+        with pytest.raises(StreamsError, match=r"'app' cannot go on: the file offsets.0 of .* is damaged: \.0\.crc"):
+            look()
+
+
+# Records that are gone.
+
+
+def a_plan() -> Plan:
+    builder = StreamsBuilder()
+    builder.stream("in").to("out")
+    return plan(builder.build(), "app")[0]
+
+
+def heed(checkpoint: Checkpoint, policy: str, first: Any, end: Any, **options: Any) -> DataLoss:
+    losses = DataLoss("app", checkpoint.folder.parent, policy)
+    losses.heed(a_plan(), {"in": Extent("id", dict(enumerate(first)), dict(enumerate(end)))}, **options)
+    return losses
+
+
+def test_nothing_is_lost_as_long_as_the_next_record_is_there(stopped: Stopped) -> None:
+    assert not heed(stopped((5, 7), done=1), "stop", first=(5, 0), end=(5, 9)).lost
+
+
+def test_lost_records_are_named_by_topic_partition_and_number(stopped: Stopped) -> None:
+    with pytest.raises(StreamsError) as refused:
+        heed(stopped((5, 7), done=1), "stop", first=(8, 0), end=(20, 20))
+    assert str(refused.value).startswith(
+        "3 records were deleted before sub-topology 0 of 'app' has read them: topic 'in', partition 0, offsets 5 to 7 "
+        "(3 records). To go on without them"
+    )
+
+
+def test_a_query_that_goes_on_stands_behind_the_gap_and_each_record_of_it_counts(
+    stopped: Stopped, caplog: pytest.LogCaptureFixture
+) -> None:
+    checkpoint = stopped((5, 7), done=1)
+    with caplog.at_level(logging.WARNING, "streamskit"):
+        losses = heed(checkpoint, "continue", first=(8, 0), end=(20, 20))
+    assert losses.lost == {"0": 3}
+    assert checkpoint.position() == {"in": {0: 8, 1: 7}}
+    assert "records of topic 'in' that were deleted before it has read them: partition 0, offsets 5 to 7" in caplog.text
+    lines = (checkpoint.folder / "offsets/0").read_text().split("\n")
+    assert (lines[0], lines[1], lines[3]) == ("v1", SETTINGS, "17")
+    # The same gap counts once.
+    assert not heed(checkpoint, "continue", first=(8, 0), end=(20, 20)).lost
+
+
+@pytest.mark.parametrize(("first", "planned"), [(8, 9), (12, 12)], ids=["within the batch", "behind it"])
+def test_a_planned_batch_ends_where_it_was_to_end_if_something_is_left_of_it(
+    first: int, planned: int, stopped: Stopped
+) -> None:
+    checkpoint = stopped((5, 7), (9, 9), done=1)
+    assert heed(checkpoint, "continue", first=(first, 0), end=(20, 20)).lost == {"0": first - 5}
+    assert checkpoint.position() == {"in": {0: first, 1: 7}}
+    (checkpoint.folder / "commits/1").touch()
+    assert checkpoint.position() == {"in": {0: planned, 1: 9}}
+
+
+def test_a_first_batch_that_lost_records_before_it_was_done_begins_behind_them(stopped: Stopped) -> None:
+    checkpoint = stopped((5, 7), done=0)
+    assert heed(checkpoint, "continue", first=(2, 0), end=(20, 20)).lost == {"0": 2}
+    assert checkpoint.position() == {"in": {0: 2, 1: 0}}
+
+
+def test_a_topic_that_ends_before_what_was_read_is_another_one(stopped: Stopped) -> None:
+    with pytest.raises(StreamsError, match=r"'in' is not the one that 'app' has read: it was deleted and made anew"):
+        heed(stopped((5, 7), done=1), "stop", first=(0, 0), end=(3, 7))
+
+
+def test_a_topic_with_another_id_is_another_one_however_long_it_is(stopped: Stopped) -> None:
+    with pytest.raises(StreamsError, match=r"stands at offset 5 of partition 0, which holds 0 to 99 now"):
+        heed(stopped((5, 7), done=1), "stop", first=(0, 0), end=(100, 100), remade={"in"})
+
+
+def test_to_go_on_with_another_topic_begins_with_its_first_record(stopped: Stopped) -> None:
+    checkpoint = stopped((5, 7), (9, 9), done=1)
+    heed(checkpoint, "continue", first=(0, 0), end=(3, 100), remade={"in"})
+    assert checkpoint.position() == {"in": {0: 0, 1: 0}}
+    (checkpoint.folder / "commits/1").touch()
+    assert checkpoint.position() == {"in": {0: 3, 1: 9}}
+
+
+def test_a_topic_with_fewer_partitions_is_refused_under_any_policy(stopped: Stopped) -> None:
+    with pytest.raises(StreamsError, match=r"'in' has 1 partitions, and 'app' has read partition 1"):
+        heed(stopped((5, 7), done=1), "continue", first=(0,), end=(9,))
+
+
+def test_an_unknown_policy_is_refused() -> None:
+    with pytest.raises(StreamsError, match=r"on_data_loss is 'stop' .* not 'ignore'"):
+        DataLoss("app", Path("folder"), "ignore")
+
+
+def test_another_failure_is_none_of_its_business() -> None:
+    assert not DataLoss("app", Path("folder"), "stop").is_behind(RuntimeError("something else"), a_plan())

@@ -1,0 +1,220 @@
+"""A topology that has changed since the last start goes on where its state fits, and else is refused."""
+
+import re
+from collections import defaultdict
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from streamskit import Processor, Record, Serdes, SessionWindows, Stores, StreamsBuilder, StreamsError, TimeWindows
+from streamskit.kstream import KStream
+from streamskit.lowering import Options, plan
+from streamskit.runtime.evolution import check
+from streamskit.runtime.fingerprint import FILE, Fingerprint, QueryPrint
+
+LONG, TEXT = Serdes.long(), Serdes.string()
+
+Write = Callable[[StreamsBuilder], Any]
+
+
+def prints(write: Write, tasks: int = 2, cache: bool = True) -> dict[str, QueryPrint]:
+    builder = StreamsBuilder()
+    write(builder)
+    plans = plan(builder.build(), "app", Options(cache))
+    return {each.name: QueryPrint.of(each, each.tasks(defaultdict(lambda: tasks))) for each in plans}
+
+
+def refusal(before: Write, now: Write, **options: Any) -> str:
+    """Return what is said of a change."""
+    with pytest.raises(StreamsError) as refused:
+        check("app", Path("folder"), prints(before), prints(now, **options))
+    return str(refused.value)
+
+
+def goes_on(before: Write, now: Write, **options: Any) -> bool:
+    check("app", Path("folder"), prints(before), prints(now, **options))
+    return True
+
+
+def add(one: int, other: int) -> int:
+    return one + other
+
+
+def numbers(builder: StreamsBuilder, topic: str = "in") -> KStream:
+    return builder.stream(topic, value=LONG)
+
+
+def total(builder: StreamsBuilder) -> None:
+    numbers(builder).group_by_key().reduce(add, "totals").to_stream().to("out")
+
+
+# What is compatible.
+
+
+def test_the_same_topology_goes_on() -> None:
+    assert goes_on(total, total)
+
+
+def test_other_functions_and_another_sink_go_on() -> None:
+    def other(builder: StreamsBuilder) -> None:
+        made = numbers(builder).group_by_key().reduce(lambda one, two: max(one, two), "totals")
+        made.to_stream().to("out")
+        made.to_stream().to("out-too")
+
+    assert goes_on(total, other)
+
+
+def test_a_sub_topology_behind_the_others_goes_on_and_so_does_one_less() -> None:
+    def more(builder: StreamsBuilder) -> None:
+        total(builder)
+        builder.stream("another").group_by_key().count("counts")
+
+    assert goes_on(total, more)
+    assert goes_on(more, total)
+
+
+def test_a_step_before_spark_s_own_count_goes_on_since_spark_numbers_its_state() -> None:
+    def count(builder: StreamsBuilder) -> None:
+        numbers(builder).group_by_key().count("counts")
+
+    def count_after_a_step(builder: StreamsBuilder) -> None:
+        numbers(builder).peek(print, name="look").group_by_key().count("counts")
+
+    assert goes_on(count, count_after_a_step)
+
+
+def test_more_patience_for_late_records_goes_on() -> None:
+    def windows(grace: str) -> Write:
+        window = TimeWindows.of_size_and_grace("5 seconds", grace)
+        return lambda builder: numbers(builder).group_by_key().windowed_by(window).reduce(add, "totals")
+
+    assert goes_on(windows("1 second"), windows("1 minute"))
+
+
+def test_a_topic_without_state_may_get_more_partitions() -> None:
+    assert goes_on(lambda b: numbers(b).to("out"), lambda b: numbers(b).to("out"), tasks=4)
+
+
+# What is not.
+
+
+def test_another_operator_is_refused_with_both_names() -> None:
+    said = refusal(total, lambda b: numbers(b).group_by_key().count("totals").to_stream().to("out"))
+    assert "'app' has changed, and what is kept in folder does not fit to it any more: sub-topology 0 kept the" in said
+    assert "of KSTREAM-REDUCE-0000000001 (Reduce) and now keeps that of KSTREAM-AGGREGATE-0000000001 (Count" in said
+    assert "clean_up() forgets what was kept" in said
+
+
+def test_no_operator_any_more_is_refused() -> None:
+    assert "now keeps that of no operator" in refusal(total, lambda b: numbers(b).to("out"))
+
+
+def test_another_operator_beside_it_is_refused() -> None:
+    def and_a_maximum(builder: StreamsBuilder) -> None:
+        stream = numbers(builder).group_by_key()
+        stream.reduce(add, "totals").to_stream().to("out")
+        stream.reduce(max, "maxima")
+
+    said = refusal(total, and_a_maximum)
+    assert "KSTREAM-REDUCE-0000000001 (Reduce), KSTREAM-REDUCE-0000000004 (Reduce)" in said
+
+
+def test_a_number_that_moved_is_explained_and_the_advice_keeps_the_state() -> None:
+    def after_a_step(name: str | None) -> Write:
+        return lambda b: numbers(b).peek(print).group_by_key().reduce(add, "totals", name=name).to_stream().to("out")
+
+    said = refusal(total, after_a_step(None))
+    advised = re.search(r"Name those with state, .*: name='(.+)' gives this one its state back", said)
+    assert advised is not None, said
+    assert goes_on(total, after_a_step(advised[1]))
+
+
+def test_another_serde_of_what_is_kept_is_refused_with_both() -> None:
+    def of(value: Any) -> Write:
+        return lambda b: b.stream("in", value=value).group_by_key().reduce(add, "totals")
+
+    said = refusal(of(LONG), of(Serdes.double()))
+    assert "Serdes.string() and Serdes.long()) and now KSTREAM-REDUCE" in said
+    assert "Serdes.string() and Serdes.double())" in said
+
+
+def test_other_windows_are_refused() -> None:
+    def windows(size: str) -> Write:
+        window = TimeWindows.of_size_with_no_grace(size)
+        return lambda builder: numbers(builder).group_by_key().windowed_by(window).reduce(add, "totals")
+
+    said = refusal(windows("5 seconds"), windows("1 minute"))
+    assert "in TimeWindows(size=5000, advance=5000)) and now" in said
+    gap = SessionWindows.of_inactivity_gap_with_no_grace("5 seconds")
+    refusal(windows("5 seconds"), lambda b: numbers(b).group_by_key().windowed_by(gap).reduce(add, "totals"))
+
+
+def test_spark_s_count_and_one_without_the_record_cache_are_two_operators() -> None:
+    def count(builder: StreamsBuilder) -> None:
+        numbers(builder).group_by_key().count("counts")
+
+    assert "(Count by Spark) and now keeps that of" in refusal(count, count, cache=False)
+
+
+def test_other_topics_are_refused() -> None:
+    said = refusal(total, lambda b: numbers(b, "in-too").group_by_key().reduce(add, "totals").to_stream().to("out"))
+    assert "sub-topology 0 read 'in' and now reads 'in-too' instead" in said
+
+
+def test_a_topic_less_is_refused() -> None:
+    said = refusal(lambda b: b.stream("a", "b").to("out"), lambda b: b.stream("a").to("out"))
+    assert "read 'b' and does so no more" in said
+
+
+def test_another_number_of_partitions_is_refused_where_keys_have_state() -> None:
+    assert "had 2 tasks and now has 4" in refusal(total, total, tasks=4)
+
+
+def test_a_store_that_would_begin_in_the_middle_is_refused() -> None:
+    said = refusal(lambda b: numbers(b).group_by_key().reduce(add).to_stream().to("out"), total)
+    assert "has a new store 'totals', which would lack all that was read before" in said
+
+
+def test_sub_topologies_that_changed_places_are_recognized() -> None:
+    def before(builder: StreamsBuilder) -> None:
+        builder.stream("another").to("elsewhere")
+        total(builder)
+
+    said = refusal(total, before)
+    assert "sub-topology 0 is number 1 now: write new parts of the program after the old ones" in said
+
+
+class Counting(Processor):
+    def process(self, record: Record) -> None:
+        self.context.state_store("seen").put(record.key, 1)
+
+
+def test_a_processor_s_store_with_other_types_is_refused() -> None:
+    def of(value: Any) -> Write:
+        store = Stores.persistent_key_value_store("seen", TEXT, value)
+        return lambda builder: builder.stream("in").process(Counting, stores=[store])
+
+    said = refusal(of(LONG), of(Serdes.integer()))
+    assert "store 'seen' (key-value) of Serdes.string() and Serdes.integer()" in said
+
+
+# The file.
+
+
+def test_what_is_noted_is_read_again(tmp_path: Path) -> None:
+    noted = Fingerprint(prints(total), {"in": "an-id"})
+    noted.save(tmp_path)
+    assert Fingerprint.load(tmp_path) == noted
+
+
+def test_a_folder_without_a_note_is_older_and_goes_on(tmp_path: Path) -> None:
+    assert Fingerprint.load(tmp_path) == Fingerprint()
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"queries": {"0": {}}, "topics": {}}'])
+def test_a_damaged_note_is_named(text: str, tmp_path: Path) -> None:
+    (tmp_path / FILE).write_text(text)
+    with pytest.raises(StreamsError, match=r"topology\.json is damaged: .*If you have changed nothing since then"):
+        Fingerprint.load(tmp_path)
