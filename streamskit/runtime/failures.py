@@ -13,6 +13,7 @@ from streamskit.errors import StreamsError
 from streamskit.handlers import fails
 from streamskit.lowering import Plan
 from streamskit.runtime.tracebacks import Line, PythonError, python_error
+from streamskit.runtime.unwritten import unwritten
 from streamskit.tasks.blame import Blame
 from streamskit.topology import Node, SideEffect
 
@@ -29,6 +30,8 @@ def explain(failure: Exception, plan: Plan) -> StreamsError:
         failure: what Spark raised.
         plan: what the query runs.
     """
+    if isinstance(failure, StreamsError):
+        return failure
     text = str(failure)
     error = python_error(text)
     is_blamed = error is not None and error.blame is not None
@@ -36,6 +39,8 @@ def explain(failure: Exception, plan: Plan) -> StreamsError:
         return refusal
     if error is not None:
         return _python_failure(error, plan)
+    if (why := unwritten(text, plan)) is not None:
+        return why
     topic = next((sink for sink in plan.sinks if _is_named(plan.topic(sink), text)), None)
     if topic is not None and re.search(r"RecordTooLarge|UnknownTopic|not present in metadata", text):
         return StreamsError(

@@ -14,6 +14,7 @@ from pyspark.sql.streaming import StreamingQuery
 
 from streamskit import handlers
 from streamskit.broker import ExternalBroker
+from streamskit.broker.consuming import Isolation
 from streamskit.durations import Duration, to_milliseconds
 from streamskit.environment.paths import state_dir as project_state_dir
 from streamskit.environment.session import spark_session
@@ -26,6 +27,7 @@ from streamskit.runtime import roles
 from streamskit.runtime.answering import Answering
 from streamskit.runtime.calls import Calls
 from streamskit.runtime.catching_up import CatchingUp
+from streamskit.runtime.exactly_once import is_exactly_once
 from streamskit.runtime.explanation import in_words, spark_plan
 from streamskit.runtime.failures import explain
 from streamskit.runtime.kafka import KafkaTopics
@@ -67,6 +69,8 @@ class KafkaStreams:
             such as `LogAndContinue("a-dead-letter-topic")`.
         processing_handler: likewise about records that a step fails on.
         production_handler: likewise about records that cannot be written.
+        processing_guarantee: "at_least_once", or "exactly_once": then the records of a micro-batch are written in one
+            transaction, and none twice. Readers have to read with `isolation.level=read_committed`.
         max_request_size: the most bytes of one record to write, as the producer's `max.request.size`.
         application_server: where to answer queries over REST, as "host:port"; port 0 takes a free one. The application
             is then one of the instances that share its stores, and has its share only. Without it, it has all of them
@@ -101,6 +105,7 @@ class KafkaStreams:
         deserialization_handler: handlers.Handler | None = None,
         processing_handler: handlers.Handler | None = None,
         production_handler: handlers.Handler | None = None,
+        processing_guarantee: str = "at_least_once",
         max_request_size: int = 1024 * 1024,
         application_server: str | None = None,
         num_standby_replicas: int = 0,
@@ -114,6 +119,7 @@ class KafkaStreams:
         self._folder = Path(state_dir or project_state_dir() / "applications") / application_id
         self._commit_interval = to_milliseconds(commit_interval, "commit_interval")
         self._max_records = max_records_per_batch
+        self._exactly_once = is_exactly_once(processing_guarantee)
         options = Options(
             statestore_cache_max_bytes > 0,
             to_milliseconds(emit_interval, "emit_interval"),
@@ -123,7 +129,7 @@ class KafkaStreams:
             bootstrap_servers=bootstrap_servers,
         )
         self._plans = plan(topology, application_id, options)
-        self._topics = Topics(application_id, self._plans)
+        self._topics = Topics(application_id, self._plans, self._exactly_once)
         self._states = StateMachine()
         patience = to_milliseconds(task_timeout, "task_timeout")
         self._stores = {store.name: local_store(store) for store in topology.stores.values() if is_readable(store)}
@@ -392,7 +398,8 @@ class KafkaStreams:
         partitions = self._topics.prepare(self._brokers)
         self._catalogue.save(self._folder)
         spark = self._spark or spark_session()
-        topics = KafkaTopics(spark, self._brokers.bootstrap_servers, partitions, self._max_records)
+        servers = self._brokers.bootstrap_servers
+        topics = KafkaTopics(spark, servers, partitions, self._max_records, self._exactly_once)
         self._supervisor.broker.start()
         self._calls.start()
         self._copies.start()
@@ -408,7 +415,8 @@ class KafkaStreams:
         return lambda: topics.start(plan_, self._folder / plan_.name, self._commit_interval)
 
     def _catching_up(self, deadline: float) -> CatchingUp:
-        return CatchingUp(self._supervisor, self._states, self._brokers, deadline)
+        isolation: Isolation = "read_committed" if self._exactly_once else "read_uncommitted"
+        return CatchingUp(self._supervisor, self._states, self._brokers, deadline, isolation)
 
     def _forget(self) -> None:
         shutil.rmtree(self._folder, ignore_errors=True)
