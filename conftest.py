@@ -1,8 +1,13 @@
-"""For tests and notebooks alike: a broker that they have started does not outlive them."""
+"""For tests and notebooks alike: Spark starts as for lessons; a broker that they have started does not outlive them."""
+
+import os
 
 import pytest
 
 from streamskit.broker import find_shared_broker, stop_shared_broker
+from streamskit.environment.session import JAVA_OPTIONS_VARIABLE, LESSON_OPTIONS
+
+os.environ.setdefault(JAVA_OPTIONS_VARIABLE, LESSON_OPTIONS)
 
 _running_before = pytest.StashKey[bool]()
 

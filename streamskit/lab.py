@@ -19,6 +19,7 @@ from streamskit.broker import find_shared_broker, shared_broker, stop_shared_bro
 from streamskit.environment.jars import ensure_jars
 from streamskit.environment.java import find_java
 from streamskit.environment.paths import project_dir, state_dir
+from streamskit.environment.session import JAVA_OPTIONS_VARIABLE, LESSON_OPTIONS
 from streamskit.errors import SetupError, StreamsKitError
 
 Progress = Callable[[str], object]
@@ -128,12 +129,16 @@ def _write_settings(folder: Path, notebook: Path | None) -> Path:
 
 def _environment(folder: Path, settings: Path) -> dict[str, str]:
     before = os.environ.get("JUPYTER_CONFIG_PATH")
-    return os.environ | {
-        "STREAMSKIT_PROJECT": str(folder),
-        "JUPYTER_CONFIG_PATH": os.pathsep.join([str(settings), before] if before else [str(settings)]),
-        # Open tabs are remembered for each project, not mixed with those of the user's other work.
-        "JUPYTERLAB_WORKSPACES_DIR": str(settings / "workspaces"),
-    }
+    return (
+        {JAVA_OPTIONS_VARIABLE: LESSON_OPTIONS}
+        | os.environ
+        | {
+            "STREAMSKIT_PROJECT": str(folder),
+            "JUPYTER_CONFIG_PATH": os.pathsep.join([str(settings), before] if before else [str(settings)]),
+            # Open tabs are remembered for each project, not mixed with those of the user's other work.
+            "JUPYTERLAB_WORKSPACES_DIR": str(settings / "workspaces"),
+        }
+    )
 
 
 @contextmanager

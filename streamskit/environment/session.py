@@ -38,6 +38,15 @@ SETTINGS = {
 }
 """What streamskit sets on a session it makes; a setting passed to `spark_session` wins."""
 
+CHECKPOINTS = "streamskit.LocalCheckpoints"
+"""What writes our queries' checkpoints (in `streamskit/jvm`): Spark's own way starts dozens of processes a batch."""
+
+JAVA_OPTIONS_VARIABLE = "STREAMSKIT_SPARK_JAVA_OPTIONS"
+"""The environment variable with more options for Spark's JVM."""
+
+LESSON_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""Options for lessons and tests: half the work of a start and half the memory, less speed in the long run."""
+
 LOG_SETTINGS = Path(__file__).with_name("log4j2.properties")
 LOG_FILE = "streamskit.log"
 
@@ -120,10 +129,11 @@ def spark_log() -> Path:
 
 def _all_settings() -> dict[str, str]:
     jars = [str(jar) for jar in spark_jars()]
+    log = f'"-Dlog4j2.configurationFile={LOG_SETTINGS}" "-D{LOG_FILE}={spark_log()}"'
     return SETTINGS | {
         "spark.sql.warehouse.dir": str(state_dir() / "warehouse"),
         # On the class path of the JVM itself, so that a session starts without copying jars around.
         "spark.driver.extraClassPath": os.pathsep.join(jars),
         "spark.jars": ",".join(jars),
-        "spark.driver.extraJavaOptions": f'"-Dlog4j2.configurationFile={LOG_SETTINGS}" "-D{LOG_FILE}={spark_log()}"',
+        "spark.driver.extraJavaOptions": f"{log} {os.environ.get(JAVA_OPTIONS_VARIABLE, '')}".strip(),
     }

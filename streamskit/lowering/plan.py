@@ -162,9 +162,14 @@ class Plan:
         return (CLOCK_TOPIC, *(topic for entry in self.entries if entry.everywhere for topic in entry.topics))
 
     @property
+    def is_stateful(self) -> bool:
+        """Whether something has to be remembered from one micro-batch to the next."""
+        return bool(self.slots) or self.native is not None
+
+    @property
     def output_mode(self) -> str:
         """Spark's output mode: a table's updates as they happen, a stream's records once."""
-        return "update" if self.slots or self.native else "append"
+        return "update" if self.is_stateful else "append"
 
     def tasks(self, partitions: Mapping[str, int]) -> int:
         """Return how many tasks the query has, given the partitions of each topic: one for each it reads."""

@@ -7,7 +7,7 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
-from streamskit.environment.session import settings
+from streamskit.environment.session import CHECKPOINTS, settings
 from streamskit.lowering import Plan, outputs
 from streamskit.runtime.exactly_once import SINK, Transactions
 
@@ -17,6 +17,7 @@ STAMP = "streamskit.RecordStamp"
 SETTINGS = {
     # A batch without records would only move the watermark, and so drop what another partition is about to bring.
     "spark.sql.streaming.noDataMicroBatches.enabled": "false",
+    "spark.sql.streaming.checkpointFileManagerClass": CHECKPOINTS,
 }
 
 CONSUMER = {
@@ -49,6 +50,8 @@ class KafkaTopics:
     bootstrap_servers: str
     partitions: dict[str, int]
     max_records_per_batch: int | None = None
+    real_time: int | None = None
+    """For how many milliseconds a query without state works on one batch, passing each record on as it comes."""
     exactly_once: bool = False
 
     def read(self, topics: list[str], most: int | None) -> DataFrame:
@@ -79,15 +82,18 @@ class KafkaTopics:
         tasks = plan.tasks(self.partitions)
         # A task operator sorts the records of several topics in memory.
         most = self.max_records_per_batch or (MOST_FOR_TASKS if plan.slots else None)
+        mode, trigger = plan.output_mode, {"processingTime": f"{commit_interval} milliseconds"}
+        if self.real_time is not None and not plan.is_stateful:
+            most, mode, trigger = None, "update", {"realTime": f"{self.real_time} milliseconds"}
         with _starting, settings(self.spark, SETTINGS | {"spark.sql.shuffle.partitions": str(tasks)}):
             return (
                 outputs(plan, lambda topics: self.read(topics, most), tasks)
                 .writeStream.format(sink)
                 .queryName(f"{plan.application_id}: sub-topology {plan.name}")
-                .outputMode(plan.output_mode)
+                .outputMode(mode)
                 .option("checkpointLocation", str(checkpoint))
                 .options(**options)
-                .trigger(processingTime=f"{commit_interval} milliseconds")
+                .trigger(**trigger)
                 .start()
             )
 

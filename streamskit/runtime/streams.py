@@ -55,6 +55,9 @@ class KafkaStreams:
         spark: the session to run on; streamskit's own when not given.
         state_dir: the folder for checkpoints; `.streamskit/applications` of the project when not given.
         commit_interval: how long a micro-batch gathers records before it is run, a duration.
+        real_time: runs each sub-topology without state in Spark's real-time mode, which passes every record on as it
+            comes; the duration, of 5 seconds or more, is that of one batch, after which it notes how far it has come,
+            and for which `await_processed` may wait. Not for `F.udf`. Mirrors Spark's `trigger(realTime=)`.
         max_records_per_batch: the most records that a micro-batch takes; when not given all there are, or 500,000 where
             records are processed one by one in Python.
         statestore_cache_max_bytes: 0 switches the record cache off, so that every update of a table goes out. With any
@@ -97,6 +100,7 @@ class KafkaStreams:
         spark: SparkSession | None = None,
         state_dir: str | Path | None = None,
         commit_interval: Duration = "100 ms",
+        real_time: Duration | None = None,
         max_records_per_batch: int | None = None,
         statestore_cache_max_bytes: int = 10 * 1024 * 1024,
         emit_interval: Duration = 0,
@@ -118,8 +122,9 @@ class KafkaStreams:
         self._brokers = ExternalBroker(bootstrap_servers)
         self._folder = Path(state_dir or project_state_dir() / "applications") / application_id
         self._commit_interval = to_milliseconds(commit_interval, "commit_interval")
+        self._real_time = None if real_time is None else to_milliseconds(real_time, "real_time")
         self._max_records = max_records_per_batch
-        self._exactly_once = is_exactly_once(processing_guarantee)
+        self._exactly_once = is_exactly_once(processing_guarantee, self._real_time)
         options = Options(
             statestore_cache_max_bytes > 0,
             to_milliseconds(emit_interval, "emit_interval"),
@@ -399,7 +404,7 @@ class KafkaStreams:
         self._catalogue.save(self._folder)
         spark = self._spark or spark_session()
         servers = self._brokers.bootstrap_servers
-        topics = KafkaTopics(spark, servers, partitions, self._max_records, self._exactly_once)
+        topics = KafkaTopics(spark, servers, partitions, self._max_records, self._real_time, self._exactly_once)
         self._supervisor.broker.start()
         self._calls.start()
         self._copies.start()

@@ -11,7 +11,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from streamskit.environment.session import settings
+from streamskit.environment.session import CHECKPOINTS, settings
 from streamskit.lowering import Plan, outputs
 from streamskit.lowering.records import HEADERS, TIMESTAMP_HEADER
 from streamskit.runtime.progress import Metrics
@@ -22,6 +22,10 @@ SETTINGS = {
     # One task, as the TopologyTestDriver of Kafka Streams has.
     "spark.sql.shuffle.partitions": "1",
     "spark.sql.streaming.noDataMicroBatches.enabled": "false",
+    # A driver waits for each record, and nothing of it has to last.
+    "spark.sql.streaming.pollingDelay": "1ms",
+    "spark.sql.streaming.checkpoint.fileChecksum.enabled": "false",
+    "spark.sql.streaming.checkpointFileManagerClass": CHECKPOINTS,
 }
 
 # A record is late by the stream time before it, not by that of two batches ago.
@@ -46,7 +50,6 @@ class MemoryQuery:
         self.plan = plan
         self._spark = spark
         self._offsets: dict[str, int] = {}
-        self._read = 0
         jvm: Any = spark.sparkContext._jvm
         # Spark's own MemoryStream: a batch from it lists no files and starts no Python.
         streams = getattr(jvm.org.apache.spark.sql.execution.streaming.runtime, "MemoryStream$")
@@ -79,9 +82,12 @@ class MemoryQuery:
         self._stream.addData(jvm.PythonUtils.toSeq(lines))
         self.query.processAllAvailable()
         self._metrics.update()
-        rows = self._spark.table(self._name).collect()[self._read :]
-        self._read += len(rows)
-        return [_output(row) for row in rows]
+        # Asking Spark for the table would be a query of its own.
+        sink: Any = self.query._jsq.streamingQuery().sink()
+        rows = sink.allData()
+        written = [_output(json.loads(rows.apply(number).json())) for number in range(rows.size())]
+        sink.clear()
+        return written
 
     def stop(self) -> None:
         """Stop the query and forget its state."""
@@ -114,8 +120,11 @@ def _text(data: bytes | None) -> str | None:
     return None if data is None else base64.b64encode(data).decode()
 
 
-def _output(row: Any) -> Raw:
-    headers = {header.key: bytes(header.value) for header in row.headers}
+def _bytes(text: str | None) -> bytes | None:
+    return None if text is None else base64.b64decode(text)
+
+
+def _output(row: dict[str, Any]) -> Raw:
+    headers = {header["key"]: base64.b64decode(header["value"]) for header in row["headers"]}
     timestamp = int(headers.pop(TIMESTAMP_HEADER))
-    key, value = (None if data is None else bytes(data) for data in (row.key, row.value))
-    return Raw(row.topic, key, value, timestamp, tuple(headers.items()))
+    return Raw(row["topic"], _bytes(row.get("key")), _bytes(row.get("value")), timestamp, tuple(headers.items()))

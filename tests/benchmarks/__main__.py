@@ -1,63 +1,53 @@
-"""`make bench`: how fast streamskit is, beside the same written by hand in PySpark, in one run."""
+"""`make bench`: what streamskit costs beside the plain way to do the same, in one run and one table."""
 
 import argparse
-import statistics
 import tempfile
-
-from pyspark.sql import SparkSession
+from collections.abc import Iterator
+from pathlib import Path
 
 from streamskit.broker import EmbeddedBroker
 from streamskit.broker.base import Broker
 from streamskit.environment.session import spark_session
-from tests.benchmarks.cases import CASES, Case
-from tests.benchmarks.load import load
-from tests.benchmarks.measure import Run, by_hand, with_streamskit
+from tests.benchmarks import guarantees, instances, latency, rest_lookups, startup, table, throughput
+from tests.benchmarks.cases import CASES
+
+PARTS = ("throughput", "latency", "guarantees", "startup", "queries")
 
 
 def main() -> None:
-    """Print one table: records a second of each case both ways, the ratio, and the share spent outside Spark."""
+    """Measure what was asked for, and print a row of the table as soon as there is one."""
     arguments = argparse.ArgumentParser(prog="make bench", description=__doc__)
-    arguments.add_argument("--records", type=int, default=1_000_000, help="in all topics of a case together")
-    arguments.add_argument("--rounds", type=int, default=3)
-    arguments.add_argument("--only", nargs="*", default=[], help="parts of the names of the cases to run")
+    arguments.add_argument("--parts", nargs="*", default=PARTS, choices=PARTS, help="what to measure; all if not given")
+    arguments.add_argument("--only", nargs="*", default=[], help="parts of the names of the throughput cases to run")
+    arguments.add_argument("--records", type=int, default=1_000_000, help="in all topics of a throughput case together")
+    arguments.add_argument("--rounds", type=int, default=3, help="how often to run each throughput case")
+    arguments.add_argument("--probes", type=int, default=200, help="how many records to follow for latencies")
+    arguments.add_argument("--keys", type=int, nargs="*", default=[100_000, 300_000, 1_000_000], help="to restore")
+    arguments.add_argument("--seconds", type=float, default=10.0, help="of each load of look-ups")
+    arguments.add_argument("--updates", type=int, default=20_000, help="a second, during the look-ups")
     chosen = arguments.parse_args()
-    cases = [case for case in CASES if not chosen.only or any(part in case.name for part in chosen.only)]
-    spark = spark_session()
-    with tempfile.TemporaryDirectory() as folder, EmbeddedBroker(data_dir=folder) as broker:
-        print(f"{'':<34} {'by hand':>12} {'streamskit':>12} {'ratio':>6} {'steady':>12} {'outside Spark':>14}")
-        for case in cases:
-            _fill(spark, broker, case, 100_000)
-            for run in (by_hand, with_streamskit):
-                run(case, spark, broker)  # a warm-up: the first of its kind compiles
-            _fill(spark, broker, case, chosen.records)
-            hand, kit = _in_turn(case, spark, broker, chosen.rounds)
-            print(
-                f"{case.name:<34} {hand.rate:>10,.0f}/s {kit.rate:>10,.0f}/s {kit.seconds / hand.seconds:>6.2f} "
-                f"{kit.steady:>10,.0f}/s {1 - kit.inside_spark / kit.seconds:>13.1%}",
-                flush=True,
-            )
-            broker.delete_topics(*case.topics)
-    spark.stop()
+    with (
+        tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder,
+        EmbeddedBroker(data_dir=Path(folder) / "broker") as broker,
+    ):
+        table.begin()
+        for row in _rows(chosen, broker, Path(folder)):
+            table.show(row)
 
 
-def _fill(spark: SparkSession, broker: Broker, case: Case, records: int) -> None:
-    streams = [topic for topic in case.topics if topic != "users"]
-    for topic in case.topics:
-        load(spark, broker, topic, records // len(streams), case.keys)
-
-
-def _in_turn(case: Case, spark: SparkSession, broker: Broker, rounds: int) -> tuple[Run, Run]:
-    """Measure both in turn, so that a machine that slows down slows both, and return the median runs."""
-    hand, kit = [], []
-    for _ in range(rounds):
-        hand.append(by_hand(case, spark, broker))
-        kit.append(with_streamskit(case, spark, broker))
-    return _median(hand), _median(kit)
-
-
-def _median(runs: list[Run]) -> Run:
-    middle = statistics.median_low(run.seconds for run in runs)
-    return next(run for run in runs if run.seconds == middle)
+def _rows(chosen: argparse.Namespace, broker: Broker, folder: Path) -> Iterator[table.Row]:
+    if "startup" in chosen.parts:  # before this process takes memory for a Spark of its own
+        yield from startup.rows(broker)
+    if "queries" in chosen.parts:
+        yield from rest_lookups.rows(broker, folder, chosen.seconds, chosen.updates)
+        yield from instances.rows(broker, folder, chosen.keys, chosen.probes)
+    if "latency" in chosen.parts:
+        yield from latency.rows(spark_session(), broker, chosen.probes)
+    if "guarantees" in chosen.parts:
+        yield from guarantees.rows(spark_session(), broker, chosen.records, chosen.rounds, chosen.probes)
+    if "throughput" in chosen.parts:
+        cases = [case for case in CASES if not chosen.only or any(part in case.name for part in chosen.only)]
+        yield from throughput.rows(cases, spark_session(), broker, chosen.records, chosen.rounds)
 
 
 if __name__ == "__main__":

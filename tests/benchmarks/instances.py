@@ -1,73 +1,47 @@
 """Query instances, measured: restoring against state size, a local `get`, and how old an answer is."""
 
-import argparse
 import statistics
-import struct
-import tempfile
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from confluent_kafka import Producer
-
 from streamskit import KafkaStreams, QueryClient, Serdes, StreamsBuilder
-from streamskit.broker import EmbeddedBroker
 from streamskit.broker.base import Broker
 from streamskit.interactive import Catalogue, CatalogueEntry, Instance
 from streamskit.interactive.metadata import HostInfo
 from streamskit.stores import Store
+from tests.benchmarks.changelogs import PARTITIONS, fill
+from tests.benchmarks.table import Row
 
 STORE = Store("counts", "key-value", Serdes.string(), Serdes.long())
-PARTITIONS = 4
 
 
-def main() -> None:
-    """Print what restoring, reading and freshness cost."""
-    arguments = argparse.ArgumentParser(prog="python -m tests.benchmarks.instances", description=__doc__)
-    arguments.add_argument("--keys", type=int, nargs="*", default=[100_000, 300_000, 1_000_000])
-    arguments.add_argument("--probes", type=int, default=60)
-    chosen = arguments.parse_args()
-    with (
-        tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder,
-        EmbeddedBroker(data_dir=Path(folder) / "broker") as broker,
-    ):
-        print(f"{'restoring':<14} {'in memory':>22} {'RocksDB':>22} {'RocksDB again':>16} {'get, memory/RocksDB':>22}")
-        for keys in chosen.keys:
-            _restore(broker, keys, Path(folder) / str(keys))
-        _freshness(broker, chosen.probes, Path(folder))
+def rows(broker: Broker, folder: Path, sizes: Sequence[int], probes: int) -> Iterator[Row]:
+    """Measure restoring stores of several sizes, a `get`, and how old answers are.
+
+    Args:
+        broker: the broker to restore from.
+        folder: where stores on disk go.
+        sizes: how many keys each store to restore has.
+        probes: how many records to follow from their producer to the answer.
+    """
+    for keys in sizes:
+        yield from _restored(broker, keys, folder / f"restored-{keys}")
+    yield _freshness(broker, probes, folder)
 
 
-def fill(broker: Broker, topic: str, keys: int) -> None:
-    """Make a changelog with so many keys."""
-    broker.create_topics(topic, partitions=PARTITIONS, config={"cleanup.policy": "compact"})
-    producer = Producer(
-        {"bootstrap.servers": broker.bootstrap_servers, "linger.ms": 50, "partitioner": "murmur2_random"}
-    )
-    for number in range(keys):
-        while True:
-            try:
-                producer.produce(topic, key=f"key-{number:07}".encode(), value=struct.pack(">q", number), timestamp=1)
-                break
-            except BufferError:
-                producer.poll(0.05)
-        if number % 10_000 == 0:
-            producer.poll(0)
-    producer.flush()
-
-
-def _restore(broker: Broker, keys: int, folder: Path) -> None:
+def _restored(broker: Broker, keys: int, folder: Path) -> Iterator[Row]:
     name = f"app-{keys}"
     catalogue = Catalogue(name, (CatalogueEntry(STORE, f"{name}-counts-changelog", 0),))
     fill(broker, catalogue.entries[0].changelog, keys)
     memory, get_memory = _started(broker, catalogue, keys, None)
     disk, get_disk = _started(broker, catalogue, keys, folder)
     again, _ = _started(broker, catalogue, keys, folder)
-    print(
-        f"{keys:>9,} keys {memory:>8.2f} s {keys / memory:>9,.0f}/s {disk:>8.2f} s {keys / disk:>9,.0f}/s "
-        f"{again:>14.2f} s {get_memory:>10.1f} / {get_disk:.1f} us",
-        flush=True,
-    )
+    for where, took, get in (("in memory", memory, get_memory), ("RocksDB", disk, get_disk)):
+        more = f"{keys / took:,.0f} keys/s, a local get {get:.1f} us"
+        more += f", started again on its folder {again:.2f} s" if where == "RocksDB" else ""
+        yield Row(f"restoring {keys:,} keys, {where}", "", f"{took:.2f} s", None, more)
 
 
 def _started(broker: Broker, catalogue: Catalogue, keys: int, folder: Path | None) -> tuple[float, float]:
@@ -91,7 +65,7 @@ def _started(broker: Broker, catalogue: Catalogue, keys: int, folder: Path | Non
         instance.stop()
 
 
-def _freshness(broker: Broker, probes: int, folder: Path) -> None:
+def _freshness(broker: Broker, probes: int, folder: Path) -> Row:
     """Measure how long a record takes from its producer to an answer, and where it spends that time."""
     builder = StreamsBuilder()
     builder.stream("visits").group_by_key().count("visits")
@@ -134,9 +108,15 @@ def _freshness(broker: Broker, probes: int, folder: Path) -> None:
             ):
                 parts[name].append(took)
         watching.set()
-    print("\nfrom a record's producer to the answer over REST, in ms:  " + "  ".join(
-        f"{name} p50 {_cut(times, 50):.0f} p99 {_cut(times, 99):.0f}" for name, times in parts.items()
-    ))  # fmt: skip
+    everything = parts.pop("all")
+    return Row(
+        "from a record's producer to the answer",
+        "",
+        f"p50 {_cut(everything, 50):,.0f} p99 {_cut(everything, 99):,.0f} ms",
+        None,
+        "over REST; p50 of its parts: "
+        + ", ".join(f"{name} {_cut(times, 50):.0f} ms" for name, times in parts.items()),
+    )
 
 
 def _watch(broker: Broker, topic: str, seen: threading.Event) -> threading.Event:
@@ -160,7 +140,3 @@ def _watch(broker: Broker, topic: str, seen: threading.Event) -> threading.Event
 
 def _cut(times: Sequence[float], percent: int) -> float:
     return statistics.quantiles(times, n=100)[percent - 1] * 1000
-
-
-if __name__ == "__main__":
-    main()

@@ -1,54 +1,118 @@
-"""Key look-ups over REST while the store is being updated, beside a FastAPI handler that returns a constant."""
+"""Key look-ups over REST of an instance whose store is being updated, beside a FastAPI handler of a constant."""
 
-import argparse
+import re
 import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
+import httpx
 import uvicorn
 from fastapi import FastAPI
 
-from streamskit.interactive.metadata import HostInfo, Hosts
-from streamskit.interactive.rest.server import Server, bind
-from tests.benchmarks.http_load import load
-from tests.unit.rest_harness import ALL_ACTIVE, TIME, FakeInstance, Group, long, partition_of
+from streamskit import Serdes
+from streamskit.broker.base import Broker
+from streamskit.interactive import Catalogue, CatalogueEntry
+from streamskit.interactive.rest.server import bind
+from streamskit.stores import Store
+from tests.benchmarks.changelogs import fill, producer_to, update
+from tests.benchmarks.http_load import Load, load
+from tests.benchmarks.table import Row
 
 KEYS = 100_000
+CONNECTIONS = 8
+NAME, CHANGELOG = "lookups", "lookups-counts-changelog"
+STORE = Store("counts", "key-value", Serdes.string(), Serdes.long())
 
 
-def main() -> None:
-    """Print look-ups a second and their times: a constant, a store at rest, a store that is being updated."""
-    arguments = argparse.ArgumentParser(prog="python -m tests.benchmarks.rest_lookups", description=__doc__)
-    arguments.add_argument("--seconds", type=float, default=5.0)
-    arguments.add_argument("--connections", type=int, default=8)
-    arguments.add_argument("--updates", type=int, default=20_000, help="updates a second of the store")
-    arguments.add_argument("--serve", choices=["constant", "store"], help=argparse.SUPPRESS)
-    chosen = arguments.parse_args()
-    if chosen.serve:
-        {"constant": _serve_a_constant, "store": _serve_a_store}[chosen.serve](chosen.updates)
-    for what, served, updates in (
-        ("a constant", "constant", 0),
-        ("the store at rest", "store", 0),
-        (f"{chosen.updates:,} updates/s", "store", chosen.updates),
-    ):
-        _measure(what, served, updates, chosen)
+def rows(broker: Broker, folder: Path, seconds: float, updates: int) -> Iterator[Row]:
+    """Measure a constant, an instance at rest, and one that takes so many updates a second.
+
+    Args:
+        broker: the broker that has the store's changelog.
+        folder: where the instance finds its application.
+        seconds: for how long each.
+        updates: how many a second.
+    """
+    Catalogue(NAME, (CatalogueEntry(STORE, CHANGELOG, 0),)).save(folder / NAME)
+    fill(broker, CHANGELOG, KEYS)
+    with _process(["-m", "tests.benchmarks.rest_lookups"]) as port:
+        constant = _load(port, seconds)
+    serve = ["-m", "streamskit.serve", NAME, "--bootstrap-servers", broker.bootstrap_servers,
+             "--applications", str(folder), "--state-dir", str(folder / "instance"), "--ends-with-parent"]  # fmt: skip
+    with _process(serve) as port:
+        _until_whole(port)
+        yield _row("look-ups over REST, at rest", constant, _load(port, seconds))
+        with _updating(broker, updates):
+            yield _row(f"look-ups over REST, {updates:,} updates/s", constant, _load(port, seconds))
 
 
-def _measure(what: str, served: str, updates: int, chosen: argparse.Namespace) -> None:
-    command = [sys.executable, "-m", "tests.benchmarks.rest_lookups", "--serve", served, "--updates", str(updates)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+def _row(what: str, constant: Load, kit: Load) -> Row:
+    def spell(one: Load) -> str:
+        return f"{one.rate:,.0f}/s p99 {one.p99 * 1000:.1f} ms"
+
+    if kit.others:
+        raise RuntimeError(f"{kit.others} look-ups were not answered with 200.")
+    return Row(what, spell(constant), spell(kit), constant.rate / kit.rate, "by hand: FastAPI, a constant")
+
+
+def _load(port: int, seconds: float) -> Load:
+    paths = [f"/state/keyvalue/counts/key-{number * 31 % KEYS:07}" for number in range(1000)]
+    load("127.0.0.1", port, paths, CONNECTIONS, 1.0)
+    return load("127.0.0.1", port, paths, CONNECTIONS, seconds)
+
+
+@contextmanager
+def _process(command: list[str]) -> Iterator[int]:
+    """Run a server, and give the port: the last number in its first line."""
+    with subprocess.Popen([sys.executable, *command], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         try:
-            port = int(process.stdout.readline())
-            paths = [f"/state/keyvalue/counts/key-{number * 31 % KEYS}" for number in range(1000)]
-            load("127.0.0.1", port, paths, chosen.connections, 1.0)
-            print(f"{what:<22}{load('127.0.0.1', port, paths, chosen.connections, chosen.seconds)}", flush=True)
+            yield int(re.findall(r"\d+", process.stdout.readline())[-1])
         finally:
-            process.kill()
+            process.terminate()
 
 
-def _serve_a_constant(updates: int) -> None:
+def _until_whole(port: int) -> None:
+    """Wait until the instance has its share and all rows of it."""
+    deadline = time.monotonic() + 60
+    while httpx.get(f"http://127.0.0.1:{port}/state/keyvalue/counts/key-{KEYS - 1:07}").status_code != 200:
+        if time.monotonic() > deadline:
+            raise RuntimeError("The instance did not restore its store within a minute.")
+        time.sleep(0.1)
+
+
+@contextmanager
+def _updating(broker: Broker, updates: int) -> Iterator[None]:
+    """Write so many updates a second to the changelog."""
+    stopping = threading.Event()
+    producer = producer_to(broker)
+
+    def run() -> None:
+        number = 0
+        while not stopping.is_set():
+            began = time.monotonic()
+            for _ in range(updates // 20):
+                update(producer, CHANGELOG, number % KEYS, number)
+                number += 1
+            producer.poll(0)
+            stopping.wait(max(0.0, 0.05 - (time.monotonic() - began)))
+        producer.flush()
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        stopping.set()
+        thread.join()
+
+
+def serve_a_constant() -> None:
+    """Answer every look-up with the same number, and do nothing else."""
     app = FastAPI()
 
     @app.get("/state/keyvalue/{store}/{key}")
@@ -60,30 +124,5 @@ def _serve_a_constant(updates: int) -> None:
     uvicorn.Server(uvicorn.Config(app, access_log=False, log_level="error")).run(sockets=[bound])
 
 
-def _serve_a_store(updates: int) -> None:
-    bound = bind("127.0.0.1")
-    group = Group()
-    instance = FakeInstance(group, HostInfo(*bound.getsockname()))
-    instance.roles = dict(ALL_ACTIVE)
-    group.members.append(instance)
-    group.hosts = dict.fromkeys(ALL_ACTIVE, Hosts(instance.here))
-    store = instance.local_stores["counts"]
-    records = [(f"key-{number}".encode(), long(number), TIME) for number in range(KEYS)]
-    for partition in ALL_ACTIVE:
-        store.take(partition, [record for record in records if partition_of(record[0]) == partition])
-    Server(instance, bound).start()
-    print(bound.getsockname()[1], flush=True)
-    number = 0
-    while True:
-        if not updates:
-            threading.Event().wait()
-        began = time.monotonic()
-        batch = [records[(number + each) % KEYS] for each in range(max(1, updates // 20))]
-        for partition in ALL_ACTIVE:
-            store.take(partition, [record for record in batch if partition_of(record[0]) == partition])
-        number += len(batch)
-        time.sleep(max(0.0, 0.05 - (time.monotonic() - began)))
-
-
 if __name__ == "__main__":
-    main()
+    serve_a_constant()

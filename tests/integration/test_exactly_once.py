@@ -186,7 +186,7 @@ def forget_last_commit(checkpoint: Path) -> None:
     """Take back Spark's note that the last micro-batch is done, as if the driver had died just before."""
     last = max((checkpoint / "commits").glob("[0-9]*"), key=lambda file: int(file.name))
     last.unlink()
-    last.with_name(f".{last.name}.crc").unlink()
+    last.with_name(f".{last.name}.crc").unlink(missing_ok=True)
 
 
 def test_after_clean_up_and_after_the_checkpoint_was_deleted_all_is_written_again(

@@ -102,8 +102,10 @@ def test_every_answer_is_right_or_says_that_there_is_none_while_one_is_killed_an
         victim = load.servers[0]
         load.servers = load.servers[1:]
         instances.kill(victim)
+        after_kill = seconds_to_full_service(instances, 3)
         time.sleep(SECONDS / 3)
         load.servers = [*load.servers, instances.start()]
+        after_start = seconds_to_full_service(instances, 4)
         time.sleep(SECONDS / 3)
         load.stopping.set()
         for thread in threads:
@@ -114,8 +116,25 @@ def test_every_answer_is_right_or_says_that_there_is_none_while_one_is_killed_an
         assert load.answered > 100
         for server in load.servers:
             assert until_equal(server, expected)
-    print(f"{load.answered} answers, {load.refused} refusals, longest without an answer {load.longest_gap:.1f} s")
+    print(
+        f"{load.answered} answers, {load.refused} refusals, longest without an answer {load.longest_gap:.1f} s; "
+        f"all partitions and replicas served {after_kill:.1f} s after the kill, {after_start:.1f} s after the start"
+    )
     streams.clean_up()
+
+
+def seconds_to_full_service(instances: Instances, count: int) -> float:
+    """Wait until so many instances have all partitions, each with its standby replica, and return how long it took."""
+    began = time.monotonic()
+    while True:
+        tasks = [task for each in instances.instances() if each.alive for task in each.tasks]
+        hosting = sum(1 for each in instances.instances() if each.alive and each.tasks)
+        active = [task.partition for task in tasks if task.role == "active"]
+        restored = all(task.total - task.restored < 100 for task in tasks)  # records go on coming
+        if sorted(active) == [0, 1, 2, 3] and (len(tasks), hosting) == (8, count) and restored:
+            return time.monotonic() - began
+        assert time.monotonic() - began < 60, tasks
+        time.sleep(0.1)
 
 
 def await_answers(servers: list[HostInfo]) -> None:

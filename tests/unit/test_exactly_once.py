@@ -31,6 +31,12 @@ def test_any_other_guarantee_is_refused() -> None:
         is_exactly_once("at_most_once")
 
 
+def test_real_time_and_exactly_once_exclude_each_other() -> None:
+    with pytest.raises(StreamsError, match="Leave real_time out, or processing_guarantee='exactly_once'"):
+        is_exactly_once("exactly_once", 5_000)
+    assert is_exactly_once("at_least_once", 5_000) is False
+
+
 def test_a_checkpoint_says_what_was_begun_and_what_was_finished(tmp_path: Path) -> None:
     assert Checkpoint.read(tmp_path / "nowhere") == Checkpoint("", -1, -1)
     (tmp_path / "metadata").write_text(f'{{"id":"{QUERY}"}}')

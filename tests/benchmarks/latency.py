@@ -1,0 +1,183 @@
+"""How long a record takes through a pipeline, one record at a time, beside the same written by hand."""
+
+import random
+import statistics
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from confluent_kafka import Consumer, Producer, TopicPartition
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from streamskit import KafkaStreams, StreamsBuilder
+from streamskit.broker.base import Broker
+from streamskit.environment.session import settings
+from tests.benchmarks.cases import Sources, count, count_by_hand, filter_and_map, filter_and_map_by_hand
+from tests.benchmarks.measure import PARTITIONS
+from tests.benchmarks.table import Row
+
+Look = Callable[[set[str]], set[str]]
+"""Takes the keys that are awaited, and returns those that have come."""
+
+EVERY_SECONDS = 0.1
+REAL_TIME_BATCH = "30 seconds"
+PLAIN = {"spark.sql.shuffle.partitions": str(PARTITIONS), "spark.sql.streaming.noDataMicroBatches.enabled": "false"}
+"""Settings of the pipelines by hand, which streamskit's have too."""
+
+
+def rows(spark: SparkSession, broker: Broker, probes: int) -> Iterator[Row]:
+    """Measure a pipeline without state in micro-batches and in real-time mode, and a count to its query.
+
+    Args:
+        spark: the session for all.
+        broker: the broker to go through.
+        probes: how many records to time, ten a second.
+    """
+    yield _row(
+        "latency, no state, micro-batches",
+        _by_hand(spark, broker, filter_and_map_by_hand, "append", {"processingTime": "100 milliseconds"}, probes),
+        with_streamskit(spark, broker, filter_and_map, probes, None),
+    )
+    yield _row(
+        "latency, no state, real-time mode",
+        _by_hand(spark, broker, filter_and_map_by_hand, "update", {"realTime": REAL_TIME_BATCH}, probes),
+        with_streamskit(spark, broker, filter_and_map, probes, REAL_TIME_BATCH),
+    )
+    yield _row(
+        "latency, a count, to its query",
+        _by_hand(spark, broker, count_by_hand, "update", {"processingTime": "100 milliseconds"}, probes),
+        with_streamskit(spark, broker, count, probes, None, "counts"),
+    )
+
+
+def _row(what: str, hand: list[float], kit: list[float]) -> Row:
+    (fast, slow), (fast_kit, slow_kit) = cuts(hand), cuts(kit)
+    return Row(
+        what,
+        f"p50 {fast:,.0f} p99 {slow:,.0f} ms",
+        f"p50 {fast_kit:,.0f} p99 {slow_kit:,.0f} ms",
+        fast_kit / fast,
+        "ratio of the medians",
+    )
+
+
+def cuts(seconds: list[float]) -> tuple[float, float]:
+    cuts = statistics.quantiles(seconds, n=100)
+    return cuts[49] * 1000, cuts[98] * 1000
+
+
+def with_streamskit(
+    spark: SparkSession,
+    broker: Broker,
+    program: Callable[[StreamsBuilder], None],
+    probes: int,
+    real_time: str | None,
+    store: str = "",
+    processing_guarantee: str = "at_least_once",
+) -> list[float]:
+    """Return how long each of so many records took through a program: to its topic, or to a query of its store."""
+    _fresh(broker)
+    builder = StreamsBuilder()
+    program(builder)
+    with tempfile.TemporaryDirectory() as folder:
+        streams = KafkaStreams(
+            builder.build(),
+            "latency",
+            broker.bootstrap_servers,
+            spark=spark,
+            state_dir=folder,
+            real_time=real_time,
+            processing_guarantee=processing_guarantee,
+        )
+        streams.clean_up()
+        with streams:
+            if store:
+                counts = streams.store(store)
+                times = _time(broker, lambda keys: {key for key in keys if counts.get(key) is not None}, probes)
+            else:
+                with _arriving(broker) as look:
+                    times = _time(broker, look, probes)
+        streams.clean_up()
+    return times
+
+
+def _by_hand(
+    spark: SparkSession,
+    broker: Broker,
+    made: Callable[[Sources], DataFrame],
+    mode: str,
+    trigger: dict[str, str],
+    probes: int,
+) -> list[float]:
+    _fresh(broker)
+    options = {"kafka.bootstrap.servers": broker.bootstrap_servers}
+    source = spark.readStream.format("kafka").options(**options).option("subscribe", "orders").load()
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        settings(spark, PLAIN),
+    ):
+        frame = made({"orders": source}).where(F.col("topic") == "out")
+        writer = frame.writeStream.format("kafka").outputMode(mode).options(**options)
+        query = writer.option("checkpointLocation", folder).trigger(**trigger).start()
+        with _arriving(broker) as look:
+            times = _time(broker, look, probes)
+        query.stop()
+    return times
+
+
+def _fresh(broker: Broker) -> None:
+    for topic in ("orders", "out"):
+        broker.delete_topics(topic, missing_ok=True)
+        broker.create_topics(topic, partitions=PARTITIONS)
+
+
+def _time(broker: Broker, look: Look, probes: int) -> list[float]:
+    """Send records at random moments, each with a key of its own, and return how long each took to be seen."""
+    producer = Producer({"bootstrap.servers": broker.bootstrap_servers, "linger.ms": 0})
+    sent, took, chance = dict[str, float](), list[float](), random.Random(17)
+    stopping = threading.Event()
+
+    def watch() -> None:
+        while not stopping.is_set():
+            for key in look(set(sent)):
+                took.append(time.perf_counter() - sent.pop(key))
+            time.sleep(0.0005)
+
+    def send(key: str) -> None:
+        sent[key] = time.perf_counter()
+        producer.produce("orders", key=key, value=f'{{"user": "{key}", "amount": 900}}')
+        producer.flush()
+
+    watching = threading.Thread(target=watch, daemon=True)
+    watching.start()
+    for number in range(20):  # until the query runs, and has compiled what it needs
+        send(f"warm-up-{number}")
+        while sent:
+            time.sleep(0.01)
+    took.clear()
+    for number in range(probes):
+        send(f"user-{number}")
+        time.sleep(chance.uniform(0.5, 1.5) * EVERY_SECONDS)
+    while sent:
+        time.sleep(0.01)
+    stopping.set()
+    watching.join()
+    return took
+
+
+@contextmanager
+def _arriving(broker: Broker) -> Iterator[Look]:
+    """Look at what comes out, with a plain consumer."""
+    consumer = Consumer({"bootstrap.servers": broker.bootstrap_servers, "group.id": "look", "fetch.wait.max.ms": 5})
+    consumer.assign([TopicPartition("out", partition, 0) for partition in range(PARTITIONS)])
+
+    def look(keys: set[str]) -> set[str]:
+        return keys.intersection((message.key() or b"").decode() for message in consumer.consume(100, 0.001))
+
+    try:
+        yield look
+    finally:
+        consumer.close()
