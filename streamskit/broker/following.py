@@ -17,7 +17,7 @@ READY_SECONDS = 30.0
 
 
 class TopicFollower:
-    """Reads all partitions of topics in a thread of its own, without a consumer group.
+    """Reads all partitions of topics in a thread of its own, without a consumer group: what is committed there.
 
     Args:
         bootstrap_servers: the broker's address.
@@ -96,6 +96,7 @@ class TopicFollower:
             bootstrap_servers=self._bootstrap_servers.split(","),
             enable_auto_commit=False,
             auto_offset_reset="earliest",
+            isolation_level="read_committed",
             # By default a client waits longer and longer before it looks again, half a minute in the end.
             reconnect_backoff_max_ms=1000,
         )

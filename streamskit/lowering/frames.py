@@ -185,7 +185,7 @@ class Writer:
         elif arrival.entry.is_handover and place(node, self.plan) is not None:
             rows = self._sent(node, record, node, 0)
         else:
-            rows = self.following(node, record, arrived=True)
+            rows = self.following(node, record, arrived=arrival.entry.is_handover)
         return either([rows, self.unread(arrival)])
 
     # ---- records that fail -------------------------------------------------------------------------------------------

@@ -75,6 +75,11 @@ class Plan:
         """Return the name of the topic on which records travel to the process that calls a learner's function."""
         return f"{self.application_id}-{node.name}-calls"
 
+    @property
+    def marks_topic(self) -> str:
+        """The name of the topic that says which micro-batches were written, where output is exactly once."""
+        return f"{self.application_id}-{self.name}-transactions"
+
     def following(self, node: Node) -> list[Node]:
         """Return the nodes that get this one's records: its children, and those that look into its table."""
         every = self.topology.nodes.values()

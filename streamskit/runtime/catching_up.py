@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from kafka import TopicPartition
 
 from streamskit.broker import ExternalBroker
+from streamskit.broker.consuming import Isolation
 from streamskit.broker.following import Offsets
 from streamskit.errors import BrokerError, StreamsError
 from streamskit.interactive import Replica
@@ -24,10 +25,19 @@ class CatchingUp:
         states: the application's state.
         brokers: says where topics end.
         deadline: when to give up, as `time.monotonic()` counts.
+        isolation: of the queries: "read_committed" if they do not read what a transaction has not committed.
     """
 
-    def __init__(self, supervisor: Supervisor, states: StateMachine, brokers: ExternalBroker, deadline: float) -> None:
+    def __init__(
+        self,
+        supervisor: Supervisor,
+        states: StateMachine,
+        brokers: ExternalBroker,
+        deadline: float,
+        isolation: Isolation = "read_uncommitted",
+    ) -> None:
         self._supervisor, self._states, self._brokers, self.deadline = supervisor, states, brokers, deadline
+        self._isolation = isolation
 
     def queries(self) -> None:
         """Wait until all queries have processed what is in their topics.
@@ -87,7 +97,7 @@ class CatchingUp:
     def _end(self, topic: str) -> dict[int, int]:
         while True:
             try:
-                return self._brokers.end_offsets(topic)
+                return self._brokers.end_offsets(topic, self._isolation)
             except BrokerError as failure:
                 # The broker may have gone a moment ago.
                 if not self._supervisor.broker.was_away():

@@ -15,6 +15,7 @@ from streamskit.handlers import fails
 from streamskit.lowering import Plan
 from streamskit.runtime import damage
 from streamskit.runtime.tracebacks import Line, PythonError, python_error
+from streamskit.runtime.unwritten import unwritten
 from streamskit.tasks.blame import Blame
 from streamskit.topology import Node, SideEffect
 
@@ -32,6 +33,8 @@ def explain(failure: Exception, plan: Plan, checkpoint: Path | None = None) -> S
         plan: what the query runs.
         checkpoint: the folder where Spark notes what is done.
     """
+    if isinstance(failure, StreamsError):
+        return failure
     text = str(failure)
     if checkpoint is not None and (told := damage.explain(text, checkpoint)) is not None:
         return told
@@ -41,6 +44,8 @@ def explain(failure: Exception, plan: Plan, checkpoint: Path | None = None) -> S
         return refusal
     if error is not None:
         return _python_failure(error, plan)
+    if (why := unwritten(text, plan)) is not None:
+        return why
     topic = next((sink for sink in plan.sinks if _is_named(plan.topic(sink), text)), None)
     if topic is not None and re.search(r"RecordTooLarge|UnknownTopic|not present in metadata", text):
         return StreamsError(

@@ -9,6 +9,7 @@ from pyspark.sql.streaming import StreamingQuery
 
 from streamskit.environment.session import CHECKPOINTS, settings
 from streamskit.lowering import Plan, outputs
+from streamskit.runtime.exactly_once import SINK, Transactions
 
 STAMP = "streamskit.RecordStamp"
 """The producer interceptor (in `streamskit/jvm`) that sets a record's timestamp, and a windowed key's partition."""
@@ -51,6 +52,7 @@ class KafkaTopics:
     max_records_per_batch: int | None = None
     real_time: int | None = None
     """For how many milliseconds a query without state works on one batch, passing each record on as it comes."""
+    exactly_once: bool = False
 
     def read(self, topics: list[str], most: int | None) -> DataFrame:
         """Return the raw records of topics, from the first that is still there; at most so many in a micro-batch."""
@@ -62,6 +64,8 @@ class KafkaTopics:
             .option("includeHeaders", "true")
             .options(**CONSUMER)
         )
+        if self.exactly_once:
+            reader = reader.option("kafka.isolation.level", "read_committed")
         if most is not None:
             reader = reader.option("maxOffsetsPerTrigger", most)
         return reader.load()
@@ -74,9 +78,7 @@ class KafkaTopics:
             checkpoint: the folder where Spark notes what is done.
             commit_interval: how long a micro-batch gathers records, in milliseconds.
         """
-        windowed = ",".join(
-            f"{topic}:{suffix}:{self.partitions[topic]}" for topic, suffix in plan.windowed_topics().items()
-        )
+        sink, options = self._sink(plan, checkpoint)
         tasks = plan.tasks(self.partitions)
         # A task operator sorts the records of several topics in memory.
         most = self.max_records_per_batch or (MOST_FOR_TASKS if plan.slots else None)
@@ -86,16 +88,30 @@ class KafkaTopics:
         with _starting, settings(self.spark, SETTINGS | {"spark.sql.shuffle.partitions": str(tasks)}):
             return (
                 outputs(plan, lambda topics: self.read(topics, most), tasks)
-                .writeStream.format("kafka")
+                .writeStream.format(sink)
                 .queryName(f"{plan.application_id}: sub-topology {plan.name}")
                 .outputMode(mode)
                 .option("checkpointLocation", str(checkpoint))
-                .option("kafka.bootstrap.servers", self.bootstrap_servers)
-                .option("includeHeaders", "true")
-                .option("kafka.max.request.size", str(plan.options.handlers.max_request_size))
-                .option("kafka.interceptor.classes", STAMP)
-                .option("kafka.streamskit.windowed.topics", windowed)
-                .options(**PRODUCER)
+                .options(**options)
                 .trigger(**trigger)
                 .start()
             )
+
+    def _sink(self, plan: Plan, checkpoint: Path) -> tuple[str, dict[str, str]]:
+        """Return the sink of a plan's query and its options."""
+        windowed = ",".join(
+            f"{topic}:{suffix}:{self.partitions[topic]}" for topic, suffix in plan.windowed_topics().items()
+        )
+        producer = PRODUCER | {
+            "kafka.bootstrap.servers": self.bootstrap_servers,
+            "kafka.max.request.size": str(plan.options.handlers.max_request_size),
+            "kafka.interceptor.classes": STAMP,
+            "kafka.streamskit.windowed.topics": windowed,
+        }
+        transactions = Transactions(plan, producer)
+        if self.exactly_once:
+            transactions.begin(self.spark, checkpoint)
+            return SINK, transactions.options
+        if plan.marks_topic in self.partitions:  # it ran with exactly_once before, and may have been killed
+            transactions.abort(self.spark)
+        return "kafka", producer | {"includeHeaders": "true"}

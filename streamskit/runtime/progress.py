@@ -75,6 +75,12 @@ class Metrics:
                 if progress.batchId > self._batch:
                     self.batches += 1
                     self.processed += sum(source.numInputRows for source in progress.sources if not is_clock(source))
+                    if progress.sink.metrics.get("replayed") == "true":
+                        logger.warning(
+                            "'%s': sub-topology %s ran micro-batch %d again. Its records were written before, and were "
+                            "not written a second time.",
+                            self._plan.application_id, self._plan.name, progress.batchId,
+                        )  # fmt: skip
                 self._batch = max(self._batch, progress.batchId)
                 lost = dropped(progress, self._plan)
                 self.dropped.update(lost)

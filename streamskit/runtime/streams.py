@@ -15,6 +15,7 @@ from pyspark.sql.streaming import StreamingQuery
 
 from streamskit import handlers
 from streamskit.broker import ExternalBroker
+from streamskit.broker.consuming import Isolation
 from streamskit.durations import Duration, to_milliseconds
 from streamskit.environment.paths import state_dir as project_state_dir
 from streamskit.environment.session import spark_session
@@ -30,6 +31,7 @@ from streamskit.runtime.calls import Calls
 from streamskit.runtime.catching_up import CatchingUp
 from streamskit.runtime.damage import telling_of_a_full_disk
 from streamskit.runtime.data_loss import DataLoss
+from streamskit.runtime.exactly_once import is_exactly_once
 from streamskit.runtime.explanation import in_words, spark_plan
 from streamskit.runtime.failures import explain
 from streamskit.runtime.kafka import KafkaTopics
@@ -76,6 +78,8 @@ class KafkaStreams:
             such as `LogAndContinue("a-dead-letter-topic")`.
         processing_handler: likewise about records that a step fails on.
         production_handler: likewise about records that cannot be written.
+        processing_guarantee: "at_least_once", or "exactly_once": then the records of a micro-batch are written in one
+            transaction, and none twice. Readers have to read with `isolation.level=read_committed`.
         max_request_size: the most bytes of one record to write, as the producer's `max.request.size`.
         on_data_loss: what to do about records that were deleted before they were read: "stop", or "continue" behind
             them, with a warning; `metrics()` counts them.
@@ -113,6 +117,7 @@ class KafkaStreams:
         deserialization_handler: handlers.Handler | None = None,
         processing_handler: handlers.Handler | None = None,
         production_handler: handlers.Handler | None = None,
+        processing_guarantee: str = "at_least_once",
         max_request_size: int = 1024 * 1024,
         on_data_loss: str = "stop",
         application_server: str | None = None,
@@ -128,6 +133,7 @@ class KafkaStreams:
         self._commit_interval = to_milliseconds(commit_interval, "commit_interval")
         self._real_time = real_time_batch(real_time)
         self._max_records = max_records_per_batch
+        self._exactly_once = is_exactly_once(processing_guarantee, self._real_time)
         options = Options(
             statestore_cache_max_bytes > 0,
             to_milliseconds(emit_interval, "emit_interval"),
@@ -137,7 +143,7 @@ class KafkaStreams:
             bootstrap_servers=bootstrap_servers,
         )
         self._plans = plan(topology, application_id, options)
-        self._topics = Topics(application_id, self._plans)
+        self._topics = Topics(application_id, self._plans, self._exactly_once)
         self._states = StateMachine()
         patience = to_milliseconds(task_timeout, "task_timeout")
         self._stores = {store.name: local_store(store) for store in topology.stores.values() if is_readable(store)}
@@ -424,7 +430,8 @@ class KafkaStreams:
         self._catalogue.save(self._folder)
         if self._real_time is not None:
             check_slots(spark, self._plans, partitions)
-        topics = KafkaTopics(spark, self._brokers.bootstrap_servers, partitions, self._max_records, self._real_time)
+        servers = self._brokers.bootstrap_servers
+        topics = KafkaTopics(spark, servers, partitions, self._max_records, self._real_time, self._exactly_once)
         self._supervisor.broker.start()
         self._calls.start()
         self._copies.start()
@@ -442,7 +449,8 @@ class KafkaStreams:
         return lambda: topics.start(plan_, self._folder / plan_.name, self._commit_interval)
 
     def _catching_up(self, deadline: float) -> CatchingUp:
-        return CatchingUp(self._supervisor, self._states, self._brokers, deadline)
+        isolation: Isolation = "read_committed" if self._exactly_once else "read_uncommitted"
+        return CatchingUp(self._supervisor, self._states, self._brokers, deadline, isolation)
 
     def _forget(self) -> None:
         shutil.rmtree(self._folder, ignore_errors=True)

@@ -33,6 +33,8 @@ MOST_LATE_WORKERS = 5
 BROKER_AWAY = re.compile(
     r"\b(Timeout|Disconnect|Network|NotLeaderOrFollower|LeaderNotAvailable|BrokerNotAvailable|FencedLeaderEpoch"
     r"|CoordinatorNotAvailable|CoordinatorLoadInProgress|NotCoordinator|StaleMetadata|UnknownLeaderEpoch"
+    # A transaction that was open all the while was aborted by the broker when it came back.
+    r"|ProducerFenced|InvalidProducerEpoch|InvalidTxnState|InvalidPidMapping|UnknownProducerId|OutOfOrderSequence"
     r")Exception\b"
 )
 """What Spark's Kafka clients say when a broker does not answer: it may as well be a topic that is not there."""

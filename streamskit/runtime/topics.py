@@ -11,6 +11,7 @@ from streamskit.topology import Node, Sink, StreamTableJoin
 
 CHANGELOG = {"cleanup.policy": "compact", "segment.bytes": str(16 * 1024 * 1024)}
 BETWEEN = {"cleanup.policy": "delete", "retention.ms": "-1"}
+MARKS = {"cleanup.policy": "compact", "segment.bytes": str(1024 * 1024)}
 CALLS = {"cleanup.policy": "delete", "retention.ms": str(60 * 60 * 1000)}
 
 
@@ -20,13 +21,15 @@ class Topics:
 
     application_id: str
     plans: list[Plan]
+    exactly_once: bool = False
 
     @property
     def internal(self) -> list[str]:
-        """Every topic that belongs to the application: between its queries, changelogs, and calls."""
+        """Every topic that belongs to the application: between its queries, changelogs, calls, and marks."""
         between = [*self._sinks(), *(topic for plan in self.plans for topic in plan.handovers.values())]
         changelogs = [plan.changelog(store) for plan in self.plans for store in plan.stores]
-        return list(dict.fromkeys([*between, *changelogs, *self.calls]))
+        marks = [plan.marks_topic for plan in self.plans]
+        return list(dict.fromkeys([*between, *changelogs, *self.calls, *marks]))
 
     @property
     def calls(self) -> list[str]:
@@ -59,6 +62,8 @@ class Topics:
             self._make(brokers, partitions, topic, count, BETWEEN)
         for topic in self.calls:
             self._make(brokers, partitions, topic, 1, CALLS)
+        for plan in self.plans if self.exactly_once else ():
+            self._make(brokers, partitions, plan.marks_topic, 1, MARKS)
         return partitions
 
     def _checked(self, brokers: ExternalBroker) -> tuple[dict[str, int], dict[str, int]]:

@@ -39,22 +39,22 @@ def rows(spark: SparkSession, broker: Broker, probes: int) -> Iterator[Row]:
     yield _row(
         "latency, no state, micro-batches",
         _by_hand(spark, broker, filter_and_map_by_hand, "append", {"processingTime": "100 milliseconds"}, probes),
-        _with_streamskit(spark, broker, filter_and_map, probes, None),
+        with_streamskit(spark, broker, filter_and_map, probes, None),
     )
     yield _row(
         "latency, no state, real-time mode",
         _by_hand(spark, broker, filter_and_map_by_hand, "update", {"realTime": REAL_TIME_BATCH}, probes),
-        _with_streamskit(spark, broker, filter_and_map, probes, REAL_TIME_BATCH),
+        with_streamskit(spark, broker, filter_and_map, probes, REAL_TIME_BATCH),
     )
     yield _row(
         "latency, a count, to its query",
         _by_hand(spark, broker, count_by_hand, "update", {"processingTime": "100 milliseconds"}, probes),
-        _with_streamskit(spark, broker, count, probes, None, "counts"),
+        with_streamskit(spark, broker, count, probes, None, "counts"),
     )
 
 
 def _row(what: str, hand: list[float], kit: list[float]) -> Row:
-    (fast, slow), (fast_kit, slow_kit) = _cuts(hand), _cuts(kit)
+    (fast, slow), (fast_kit, slow_kit) = cuts(hand), cuts(kit)
     return Row(
         what,
         f"p50 {fast:,.0f} p99 {slow:,.0f} ms",
@@ -64,19 +64,21 @@ def _row(what: str, hand: list[float], kit: list[float]) -> Row:
     )
 
 
-def _cuts(seconds: list[float]) -> tuple[float, float]:
+def cuts(seconds: list[float]) -> tuple[float, float]:
     cuts = statistics.quantiles(seconds, n=100)
     return cuts[49] * 1000, cuts[98] * 1000
 
 
-def _with_streamskit(
+def with_streamskit(
     spark: SparkSession,
     broker: Broker,
     program: Callable[[StreamsBuilder], None],
     probes: int,
     real_time: str | None,
     store: str = "",
+    processing_guarantee: str = "at_least_once",
 ) -> list[float]:
+    """Return how long each of so many records took through a program: to its topic, or to a query of its store."""
     _fresh(broker)
     builder = StreamsBuilder()
     program(builder)
@@ -88,6 +90,7 @@ def _with_streamskit(
             spark=spark,
             state_dir=folder,
             real_time=real_time,
+            processing_guarantee=processing_guarantee,
         )
         streams.clean_up()
         with streams:

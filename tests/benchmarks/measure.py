@@ -35,7 +35,9 @@ class Run:
         return self.records / self.inside_spark
 
 
-def with_streamskit(case: Case, spark: SparkSession, broker: Broker) -> Run:
+def with_streamskit(
+    case: Case, spark: SparkSession, broker: Broker, processing_guarantee: str = "at_least_once"
+) -> Run:
     """Run a case's program, from start() to the last update that a query of the store can see."""
     _fresh(broker, "out")
     builder = StreamsBuilder()
@@ -48,6 +50,7 @@ def with_streamskit(case: Case, spark: SparkSession, broker: Broker) -> Run:
             spark=spark,
             state_dir=folder,
             max_records_per_batch=BATCH,
+            processing_guarantee=processing_guarantee,
         )
         streams.clean_up()
         began = time.monotonic()

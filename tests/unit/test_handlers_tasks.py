@@ -14,6 +14,7 @@ from streamskit import (
     Record,
     Serdes,
     StreamsBuilder,
+    TopologyTestDriver,
 )
 from tests.unit.handlers_harness import DEAD_LETTERS, LONG, failure_of, seen, tell
 from tests.unit.test_handlers_columns import REFUSED, Picky
@@ -199,3 +200,20 @@ def test_unreadable_records_never_reach_a_task() -> None:
     assert found.out["out"] == [("a", 1), ("c", 3)]
     assert found.dropped == {"KSTREAM-SOURCE-0000000000": 1}
     assert [letter.key for letter in found.letters] == [b"b"]
+
+
+class Same(Processor):
+    """Passes records on."""
+
+    def process(self, record: Record) -> None:
+        self.context.forward(record)
+
+
+def test_an_aggregation_of_sparks_own_beside_a_processor_gets_the_records_of_their_source() -> None:
+    builder = StreamsBuilder()
+    lines = builder.stream("in")
+    lines.group_by_key().count("counts")
+    lines.process(Same).to("out")
+    with TopologyTestDriver(builder.build(), processing_handler=LogAndContinue("dead")) as driver:
+        driver.create_input_topic("in").pipe_records([("a", "x"), ("a", "y")])
+        assert dict(driver.state_store("counts").all()) == {"a": 2}

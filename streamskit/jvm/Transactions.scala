@@ -1,0 +1,141 @@
+package org.apache.spark.sql.streamskit
+
+import java.time.Duration
+import java.util.{HashMap => JavaHashMap, List => JavaList, Map => JavaMap}
+import java.util.concurrent.{ConcurrentHashMap, Executors, TimeUnit}
+
+import scala.jdk.CollectionConverters._
+
+import org.apache.kafka.clients.consumer.{ConsumerRecord, KafkaConsumer}
+import org.apache.kafka.clients.producer.{Callback, KafkaProducer, ProducerRecord, RecordMetadata}
+import org.apache.kafka.common.{KafkaException, TopicPartition}
+import org.apache.kafka.common.errors.{ProducerFencedException, TimeoutException}
+import org.apache.kafka.common.serialization.{ByteArrayDeserializer, ByteArraySerializer}
+
+/** What a transaction says of itself: which micro-batch it wrote, of which Spark query, in which run of it. */
+case class Mark(query: String, run: String, batch: Long)
+
+/** The transactions of one query. Each ends in a mark on a topic of their own: a micro-batch that has a mark is written.
+  *
+  * Whoever opens them fences all who did before: what those left open is aborted, and they can commit nothing more.
+  *
+  * @param options the producer's settings, each with "kafka." before its name
+  * @param marks the topic with the marks, of one partition
+  */
+class Transactions(options: JavaMap[String, String], val marks: String) extends AutoCloseable {
+  private val settings = new JavaHashMap[String, Object]
+  options.asScala.foreach { case (name, value) => settings.put(name.stripPrefix("kafka."), value) }
+
+  private val producer = new KafkaProducer(settings, new ByteArraySerializer, new ByteArraySerializer)
+  @volatile private var refused: NotWritten = _
+  private var known: Option[Mark] = None
+
+  try producer.initTransactions()
+  catch { case failure: Throwable => close(); throw failure }
+
+  /** The mark of the last transaction that was committed; null if there is none. */
+  def last: Mark = { if (known.isEmpty) known = Transactions.lastMark(settings.get("bootstrap.servers"), marks); known.orNull }
+
+  def begin(): Unit = producer.beginTransaction()
+
+  def send(record: ProducerRecord[Array[Byte], Array[Byte]]): Unit = {
+    stopIfRefused()
+    producer.send(record, noteRefusal)
+  }
+
+  /** Make all that was sent visible at once, and the mark with it. */
+  def commit(mark: Mark): Unit = {
+    val record = new ProducerRecord(marks, mark.query.getBytes, mark.batch.toString.getBytes)
+    record.headers.add("run", mark.run.getBytes)
+    send(record)
+    producer.flush()
+    stopIfRefused()
+    producer.commitTransaction()
+    known = Some(mark)
+  }
+
+  /** A transaction that is open is aborted. */
+  override def close(): Unit = {
+    // A task that is being stopped must not leave a transaction behind, for whose end readers would wait.
+    val interrupted = Thread.interrupted()
+    try producer.close(Duration.ofSeconds(5))
+    finally if (interrupted) Thread.currentThread.interrupt()
+  }
+
+  private val noteRefusal = new Callback {
+    override def onCompletion(where: RecordMetadata, failure: Exception): Unit =
+      if (failure != null && refused == null) refused = new NotWritten(where.topic, failure)
+  }
+
+  private def stopIfRefused(): Unit = if (refused != null) throw refused
+}
+
+class NotWritten(topic: String, why: Exception)
+    extends KafkaException(s"a record could not be written to topic '$topic': $why", why)
+
+object Transactions {
+  private val Patience = Duration.ofMinutes(1)
+  private val kept = new ConcurrentHashMap[String, (Transactions, Mark)]
+  private val idle = Executors.newSingleThreadScheduledExecutor { task =>
+    val thread = new Thread(task, "streamskit: transactions")
+    thread.setDaemon(true)
+    thread
+  }
+
+  /** Return the transactions that wrote the micro-batch before this one in this process; otherwise open them anew. */
+  def before(mark: Mark, options: JavaMap[String, String], marks: String): Transactions =
+    Option(kept.remove(marks)) match {
+      case Some((transactions, last)) if last == mark.copy(batch = mark.batch - 1) => transactions
+      case other =>
+        other.foreach(_._1.close())
+        stopIfOther(lastMark(options.get("kafka.bootstrap.servers"), marks), mark) // before it fences one who may write
+        val transactions = new Transactions(options, marks)
+        try stopIfOther(Option(transactions.last), mark) // from here on nobody else can commit
+        catch { case failure: Throwable => transactions.close(); throw failure }
+        transactions
+    }
+
+  private def stopIfOther(last: Option[Mark], mark: Mark): Unit =
+    if (!last.exists(_.run == mark.run))
+      throw new ProducerFencedException("Another run of the application has begun, or the marks are gone.")
+
+  /** Keep transactions that are open for the micro-batch after this one, for a minute. */
+  def keep(transactions: Transactions, mark: Mark): Unit = {
+    val both = (transactions, mark)
+    kept.put(transactions.marks, both)
+    idle.schedule(
+      (() => if (kept.remove(transactions.marks, both)) transactions.close()): Runnable, 1, TimeUnit.MINUTES)
+  }
+
+  private def lastMark(servers: Object, marks: String): Option[Mark] = {
+    val consumer = new KafkaConsumer(
+      JavaMap.of[String, Object]("bootstrap.servers", servers,
+        "isolation.level", "read_committed", "enable.auto.commit", "false"),
+      new ByteArrayDeserializer, new ByteArrayDeserializer)
+    try {
+      val place = new TopicPartition(marks, 0)
+      consumer.assign(JavaList.of(place))
+      val first = consumer.beginningOffsets(JavaList.of(place)).get(place).longValue
+      val end = consumer.endOffsets(JavaList.of(place)).get(place).longValue
+      // Each transaction has two offsets, and one that was aborted nothing to read: look further and further back.
+      val starts = Iterator.iterate(4L)(_ * 8).map(back => math.max(first, end - back))
+      starts.map(start => (start, lastBetween(consumer, place, start, end)))
+        .collectFirst { case (start, found) if found.isDefined || start == first => found }.get
+    } finally consumer.close()
+  }
+
+  private def lastBetween(
+      consumer: KafkaConsumer[Array[Byte], Array[Byte]], place: TopicPartition, start: Long, end: Long) = {
+    val deadline = System.nanoTime + Patience.toNanos
+    var last: Option[ConsumerRecord[Array[Byte], Array[Byte]]] = None
+    consumer.seek(place, start)
+    while (consumer.position(place) < end) {
+      if (System.nanoTime > deadline) throw new TimeoutException(s"The marks in topic '${place.topic}' cannot be read.")
+      consumer.poll(Duration.ofMillis(100)).forEach(record => last = Some(record))
+    }
+    last.map { record =>
+      val run = new String(record.headers.lastHeader("run").value)
+      Mark(new String(record.key), run, new String(record.value).toLong)
+    }
+  }
+}

@@ -1,0 +1,439 @@
+"""Exactly-once output on a live broker: whatever dies and whenever, no record is lost and none is there twice."""
+
+import contextlib
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from kafka import KafkaConsumer, KafkaProducer, TopicPartition
+from py4j.protocol import Py4JJavaError
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from streamskit import (
+    KafkaStreams,
+    LogAndContinue,
+    Processor,
+    Record,
+    Serdes,
+    State,
+    Stores,
+    StreamsBuilder,
+    TimeWindows,
+    Topology,
+)
+from streamskit.broker import Broker, EmbeddedBroker
+from streamskit.broker.following import TopicFollower
+from streamskit.errors import StreamsError
+from streamskit.interactive.reader import ChangelogReader
+from streamskit.runtime.exactly_once import Transactions
+from tests.integration.counting_program import counted, counting, expected_counts, produce, written
+
+pytestmark = [pytest.mark.spark, pytest.mark.broker]
+
+BOTH = pytest.mark.parametrize("guarantee", ["at_least_once", "exactly_once"])
+BYTES = Serdes.byte_array()
+
+Run = Callable[..., KafkaStreams]
+
+
+@pytest.fixture
+def run(broker: Broker, name: str, state_dir: Path) -> Iterator[Run]:
+    """Starts a topology, exactly once unless told otherwise."""
+    started: list[KafkaStreams] = []
+
+    def start(topology: Topology, **options: Any) -> KafkaStreams:
+        application_id = options.pop("application_id", name)
+        options.setdefault("processing_guarantee", "exactly_once")
+        streams = KafkaStreams(topology, application_id, broker.bootstrap_servers, state_dir=state_dir, **options)
+        started.append(streams)
+        streams.start()
+        return streams
+
+    yield start
+    for streams in started:
+        streams.close()
+
+
+def create_topics(broker: Broker, name: str) -> None:
+    broker.create_topics(*(f"{name}-{suffix}" for suffix in ("in", "out", "counted")), partitions=2)
+
+
+def once(ids: range) -> Counter[int]:
+    return Counter(dict.fromkeys(ids, 1))
+
+
+def check_exactly_once(broker: Broker, name: str, streams: KafkaStreams, ids: range) -> None:
+    """Compare all that was written and kept with what was read."""
+    assert written(broker, name) == once(ids)
+    assert dict(streams.store("counts").all()) == expected_counts(ids)
+    counts = counted(broker, name)
+    assert {key: values[-1] for key, values in counts.items()} == expected_counts(ids)
+    assert all(values == sorted(set(values)) for values in counts.values())
+
+
+# What is written.
+
+
+class Noting(Processor):
+    """Keeps each record in a store and passes it on with a header; fails on one."""
+
+    def process(self, record: Record) -> None:
+        if record.value == "v7":
+            raise ValueError("not this one")
+        self.context.state_store("notes").put(record.key, record.value)
+        self.context.forward(record.with_headers((*record.headers, ("noted", b"\x00\xff"))))
+
+
+def everything(name: str) -> Topology:
+    """Records with headers, tombstones, windowed keys, stores by key and by task, topics by record, dead letters."""
+    builder = StreamsBuilder()
+    lines = builder.stream(f"{name}-in")
+    lines.to(lambda k, v: F.concat(F.lit(f"{name}-"), F.when(v.isNull(), "gone").otherwise("out")))
+    windows = TimeWindows.of_size_with_no_grace("1 second")
+    lines.group_by_key().windowed_by(windows).count("windows").to_stream().to(f"{name}-windowed")
+    notes = Stores.persistent_key_value_store("notes", Serdes.string(), Serdes.string())
+    lines.filter(lambda v: v.isNotNull()).process(Noting, stores=[notes]).to(f"{name}-noted")
+    return builder.build()
+
+
+def test_what_is_written_is_to_the_byte_what_at_least_once_writes(broker: Broker, name: str, run: Run) -> None:
+    suffixes = "in", "out", "gone", "windowed", "noted", "dead"
+    found = []
+    for guarantee in ("at_least_once", "exactly_once"):
+        here = f"{name}-{guarantee}"
+        broker.create_topics(*(f"{here}-{suffix}" for suffix in suffixes), partitions=3)
+        lines = [{"key": f"k{number % 11}", "value": None if number % 13 == 0 else f"v{number}",
+                  "timestamp": number * 100, "headers": [("trace", bytes([number])), ("empty", b"")]}
+                 for number in range(200)]  # fmt: skip
+        broker.produce(f"{here}-in", lines)
+        streams = run(everything(here), application_id=here, processing_guarantee=guarantee,
+                      processing_handler=LogAndContinue(f"{here}-dead"))  # fmt: skip
+        streams.await_processed("120 seconds")
+        dropped = streams.metrics().query("dropped > 0")[["node", "dropped"]]
+        streams.close()
+        topics = [*(f"{here}-{suffix}" for suffix in suffixes[1:]),
+                  *(f"{here}-{store}-changelog" for store in ("windows", "notes"))]  # fmt: skip
+        records = {topic.removeprefix(here): sorted(map(repr, records_of(broker, topic))) for topic in topics}
+        found.append((repr(records).replace(here, name), dropped.values.tolist()))
+        assert all(records.values())
+    assert found[1] == found[0]
+
+
+def records_of(broker: Broker, topic: str) -> list[tuple[Any, ...]]:
+    """Return partition, timestamp, key, value and headers of all records."""
+    rows = broker.consume(topic, key=BYTES, value=BYTES, isolation="read_committed")
+    return list(rows[["partition", "timestamp", "key", "value", "headers"]].itertuples(index=False, name=None))
+
+
+def test_a_batch_is_visible_whole_or_not_at_all(broker: Broker, name: str, run: Run) -> None:
+    broker.create_topics(f"{name}-in", config={"max.message.bytes": str(4 * 1024 * 1024)})
+    broker.create_topics(f"{name}-out", partitions=2)
+    broker.produce(f"{name}-in", [("small", "a"), ("large", "b" * (2 * 1024 * 1024)), ("small", "c")])
+    builder = StreamsBuilder()
+    builder.stream(f"{name}-in").to(f"{name}-out")
+    streams = run(builder.build())
+    with pytest.raises(StreamsError, match=rf"KSTREAM-SINK-0000000001 \(written at test_exactly_once.py line \d+\): a "
+                       rf"record could not be written to topic '{name}-out': RecordTooLargeException"):  # fmt: skip
+        streams.await_processed()
+    assert broker.consume(f"{name}-out", isolation="read_committed").empty
+
+
+# A batch that runs again.
+
+
+@BOTH
+def test_a_batch_that_was_written_and_not_noted_as_done_is_written_twice_only_at_least_once(
+    guarantee: str, broker: Broker, name: str, run: Run, state_dir: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    ids = range(300)
+    create_topics(broker, name)
+    for part in (ids[:100], ids[100:200]):
+        produce(broker, name, part)
+        streams = run(counting(name), processing_guarantee=guarantee)
+        streams.await_processed()
+        streams.close()
+    for query in ("0", "1"):
+        forget_last_commit(state_dir / name / query)
+    produce(broker, name, ids[200:])
+    streams = run(counting(name), processing_guarantee=guarantee)
+    streams.await_processed()
+    if guarantee == "exactly_once":
+        check_exactly_once(broker, name, streams, ids)
+    else:
+        again = ids[100:200]
+        assert written(broker, name) == once(ids) + once(again)
+        # Between the two queries, too: what comes twice from a topic is counted twice.
+        assert Counter(dict(streams.store("counts").all())) == expected_counts(ids) + expected_counts(again)
+    streams.close()
+    told = [
+        record.getMessage() for record in caplog.records if "Its records were written before" in record.getMessage()
+    ]
+    assert len(told) == (2 if guarantee == "exactly_once" else 0)
+
+
+def forget_last_commit(checkpoint: Path) -> None:
+    """Take back Spark's note that the last micro-batch is done, as if the driver had died just before."""
+    last = max((checkpoint / "commits").glob("[0-9]*"), key=lambda file: int(file.name))
+    last.unlink()
+    last.with_name(f".{last.name}.crc").unlink(missing_ok=True)
+
+
+def test_after_clean_up_and_after_the_checkpoint_was_deleted_all_is_written_again(
+    broker: Broker, name: str, run: Run, state_dir: Path
+) -> None:
+    ids = range(20)
+    create_topics(broker, name)
+    produce(broker, name, ids)
+    streams = run(counting(name))
+    streams.await_processed()
+    streams.close()
+    streams.clean_up()
+    assert f"{name}-0-transactions" not in broker.topics()
+    streams = run(counting(name))
+    streams.await_processed()
+    streams.close()
+    shutil.rmtree(state_dir / name)
+    streams = run(counting(name))
+    streams.await_processed()
+    assert written(broker, name) == once(ids) + once(ids) + once(ids)
+
+
+def test_it_can_be_switched_on_and_off_between_two_runs(broker: Broker, name: str, run: Run, state_dir: Path) -> None:
+    ids = range(50)
+    create_topics(broker, name)
+    guarantees = "at_least_once", "exactly_once", "at_least_once", "exactly_once_v2", "exactly_once"
+    for number, guarantee in enumerate(guarantees):
+        produce(broker, name, ids[10 * number : 10 * number + 10])
+        with left_open(broker, f"{name}-0", f"{name}-out"):  # as if a run with exactly_once had died
+            streams = run(counting(name), processing_guarantee=guarantee)
+            streams.await_processed()
+            streams.close()
+            # Only where there were no transactions yet nobody looks for one that is open.
+            assert number == 0 or written(broker, name) == once(ids[: 10 * number + 10])
+    broker.delete_topics(f"{name}-0-transactions")
+    forget_last_commit(state_dir / name / "0")
+    with pytest.raises(StreamsError, match=rf"Nothing says whether micro-batch \d+ of sub-topology 0 of '{name}'"):
+        run(counting(name))
+
+
+# What others leave open.
+
+
+@contextlib.contextmanager
+def left_open(broker: Broker, transactional_id: str, topic: str) -> Iterator[KafkaProducer]:
+    """Write a record in a transaction that nobody ends."""
+    with KafkaProducer(bootstrap_servers=broker.bootstrap_servers, transactional_id=transactional_id) as producer:
+        producer.init_transactions()
+        producer.begin_transaction()
+        producer.send(topic, b"never", b"g0-0").get(timeout=10)
+        yield producer
+
+
+def test_who_follows_a_topic_is_given_what_is_committed(broker: Broker, name: str) -> None:
+    broker.create_topics(name)
+    taken: list[bytes] = []
+    follower = TopicFollower(
+        broker.bootstrap_servers, [name], lambda _, records: taken.extend(record.value for record in records), "A test"
+    )
+    with left_open(broker, name, name) as producer:
+        follower.start()
+        producer.abort_transaction()
+        producer.begin_transaction()
+        producer.send(name, b"committed")
+        producer.commit_transaction()
+    follower.wait_for({TopicPartition(name, 0): broker.end_offsets(name)[0]}, time.monotonic() + 10)
+    follower.stop()
+    assert taken == [b"committed"]
+
+
+def test_what_another_program_has_not_committed_is_not_read(broker: Broker, name: str, run: Run) -> None:
+    create_topics(broker, name)
+    streams = run(counting(name))
+    with KafkaProducer(bootstrap_servers=broker.bootstrap_servers, transactional_id=f"{name}-other") as producer:
+        producer.init_transactions()
+        for ids, end in ((range(5), producer.abort_transaction), (range(5, 9), producer.commit_transaction)):
+            producer.begin_transaction()
+            for number in ids:
+                producer.send(f"{name}-in", b"x", f"g{number}-{number}".encode()).get(timeout=10)
+            streams.await_processed("30 seconds")
+            before = written(broker, name)
+            end()
+    streams.await_processed("30 seconds")
+    assert before == Counter()
+    assert written(broker, name) == once(range(5, 9))
+
+
+def test_a_run_is_fenced_when_another_one_begins(
+    broker: Broker, name: str, run: Run, spark: SparkSession, tmp_path: Path
+) -> None:
+    ids = range(10)
+    create_topics(broker, name)
+    produce(broker, name, ids)
+    streams = run(counting(name))
+    streams.await_processed()
+    (first, *_) = streams._plans
+    Transactions(first, {"kafka.bootstrap.servers": broker.bootstrap_servers}).begin(spark, tmp_path / "elsewhere")
+    produce(broker, name, range(10, 20))
+    with pytest.raises(StreamsError, match=rf"Sub-topology 0 of '{name}' was fenced: another run of the application"):
+        streams.await_processed()
+    assert streams.state is State.ERROR
+    assert written(broker, name) == once(ids)
+
+
+def test_a_store_is_restored_when_it_has_what_is_committed(broker: Broker, name: str) -> None:
+    broker.create_topics(name)
+    broker.produce(name, [("k", "v")])
+    where, taken = TopicPartition(name, 0), list[Any]()
+    reader = ChangelogReader(
+        broker.bootstrap_servers, lambda _, records, *more: taken.extend(records), lambda _: None, "A test"
+    )
+    reader.start()
+    with left_open(broker, name, name):
+        reader.do(lambda: reader.follow({where: 0})).result(10)
+        deadline = time.monotonic() + 10
+        while not reader.is_ready(where):
+            assert time.monotonic() < deadline, "it waits for a transaction that nobody ends"
+            time.sleep(0.01)
+    reader.stop()
+    assert [key for key, *_ in taken] == [b"k"]
+
+
+def test_a_run_that_is_over_cannot_begin_again_nor_stop_the_one_that_came_after_it(
+    broker: Broker, name: str, spark: SparkSession
+) -> None:
+    broker.create_topics(name, f"{name}-out")
+    package: Any = spark._jvm.org.apache.spark.sql.streamskit  # type: ignore[union-attr]
+    settings = {"kafka.bootstrap.servers": broker.bootstrap_servers, "kafka.transactional.id": name}
+    now = package.Transactions(settings, name)
+    now.begin()
+    now.commit(package.Mark("query", "now", 5))
+    now.begin()
+    with pytest.raises(Py4JJavaError, match="ProducerFencedException: Another run of the application has begun"):
+        package.Transactions.before(package.Mark("query", "then", 6), settings, name)
+    now.commit(package.Mark("query", "now", 6))
+    now.close()
+    assert broker.consume(name, isolation="read_committed")["value"].tolist() == ["5", "6"]
+
+
+# What dies.
+
+DRIVER = """
+import sys
+from streamskit import KafkaStreams
+from tests.integration.counting_program import counting
+name, servers, state_dir, most = sys.argv[1:]
+streams = KafkaStreams(
+    counting(name), name, servers, state_dir=state_dir, processing_guarantee="exactly_once",
+    max_records_per_batch=int(most),
+)
+streams.start()
+streams.await_processed("300 seconds")
+"""
+
+
+@contextlib.contextmanager
+def driver(broker: Broker, name: str, state_dir: Path, most: int) -> Iterator[subprocess.Popen[bytes]]:
+    """Run the application in a process of its own, and end that with kill -9: the JVM goes with it."""
+    arguments = [sys.executable, "-c", DRIVER, name, broker.bootstrap_servers, str(state_dir), str(most)]
+    process = subprocess.Popen(arguments, start_new_session=True)
+    try:
+        yield process
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+@contextlib.contextmanager
+def uncommitted(broker: Broker, topic: str) -> Iterator[Callable[[], int]]:
+    """Count the records of a topic that lie in transactions which are open."""
+    servers = broker.bootstrap_servers
+    with (
+        closing(KafkaConsumer(bootstrap_servers=servers, isolation_level="read_uncommitted")) as latest,
+        closing(KafkaConsumer(bootstrap_servers=servers, isolation_level="read_committed")) as stable,
+    ):
+        partitions = [TopicPartition(topic, number) for number in range(2)]
+
+        def count() -> int:
+            before = sum(stable.end_offsets(partitions).values())
+            return sum(latest.end_offsets(partitions).values()) - before
+
+        yield count
+
+
+@pytest.mark.slow
+def test_a_driver_killed_in_the_middle_of_a_transaction_leaves_nothing_behind(
+    broker: Broker, name: str, run: Run, state_dir: Path
+) -> None:
+    ids = range(100_000)
+    create_topics(broker, name)
+    produce(broker, name, ids)
+    with uncommitted(broker, f"{name}-out") as count, driver(broker, name, state_dir, len(ids)) as process:
+        deadline = time.monotonic() + 120
+        while not count():
+            assert process.poll() is None, "the driver ended before it could be killed"
+            assert time.monotonic() < deadline, "the driver opened no transaction"
+    left = len(broker.consume(f"{name}-out"))
+    assert 0 < left < len(ids), "the driver was not killed in the middle of its transaction"
+    assert written(broker, name) == Counter()
+    streams = run(counting(name))
+    streams.await_processed("120 seconds")
+    check_exactly_once(broker, name, streams, ids)
+    assert len(broker.consume(f"{name}-out")) == left + len(ids)  # the first try is there, and no reader sees it
+
+
+@pytest.mark.slow
+def test_a_broker_killed_in_the_middle_of_a_transaction_costs_only_time(
+    tmp_path: Path, name: str, state_dir: Path
+) -> None:
+    ids = range(100_000)
+    with EmbeddedBroker(data_dir=tmp_path / "broker") as frail:
+        create_topics(frail, name)
+        options: dict[str, Any] = {"state_dir": state_dir, "processing_guarantee": "exactly_once"}
+        with KafkaStreams(counting(name), name, frail.bootstrap_servers, **options) as streams:
+            streams.await_processed()
+            with uncommitted(frail, f"{name}-out") as count:
+                produce(frail, name, ids)
+                deadline = time.monotonic() + 60
+                while not count():
+                    assert time.monotonic() < deadline, "there was no transaction"
+            frail.kill()
+            time.sleep(3)
+            frail.start()
+            streams.await_processed("120 seconds")
+            check_exactly_once(frail, name, streams, ids)
+
+
+@pytest.mark.slow
+@pytest.mark.soak
+@pytest.mark.timeout(1200)
+def test_a_driver_killed_ten_times_at_random_loses_and_doubles_nothing(
+    broker: Broker, name: str, run: Run, state_dir: Path
+) -> None:
+    ids, chance = range(200_000), random.Random(7)
+    create_topics(broker, name)
+    produce(broker, name, ids)
+    offsets = state_dir / name / "0" / "offsets"
+    for _ in range(10):
+        before = len(list(offsets.glob("[0-9]*")))
+        with driver(broker, name, state_dir, 3_000) as process:
+            deadline = time.monotonic() + 120
+            while len(list(offsets.glob("[0-9]*"))) < before + 3:
+                assert process.poll() is None, "the driver ended before it could be killed"
+                assert time.monotonic() < deadline, "the driver did not come to work"
+                time.sleep(0.02)
+            time.sleep(chance.random())
+    streams = run(counting(name))
+    streams.await_processed("300 seconds")
+    check_exactly_once(broker, name, streams, ids)

@@ -1,0 +1,103 @@
+"""What a checkpoint and the marks of transactions say together: what is written, and when nobody can know."""
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from streamskit.errors import StreamsError
+from streamskit.runtime.exactly_once import Checkpoint, Mark, is_exactly_once, last_written
+from streamskit.runtime.unwritten import unwritten
+
+QUERY = "5c1f"
+PLAN: Any = SimpleNamespace(
+    name="0",
+    application_id="app",
+    marks_topic="app-0-transactions",
+    sinks=[SimpleNamespace(name="KSTREAM-SINK-0000000001", written_at="lesson.py line 3")],
+    topic=lambda sink: "orders",
+)
+
+
+@pytest.mark.parametrize(("given", "expected"),
+                         [("at_least_once", False), ("exactly_once", True), ("exactly_once_v2", True)])  # fmt: skip
+def test_kafkas_names_of_the_guarantees_are_known(given: str, expected: bool) -> None:
+    assert is_exactly_once(given) is expected
+
+
+def test_any_other_guarantee_is_refused() -> None:
+    with pytest.raises(StreamsError, match="processing_guarantee is 'at_most_once'; give 'at_least_once'"):
+        is_exactly_once("at_most_once")
+
+
+def test_real_time_and_exactly_once_exclude_each_other() -> None:
+    with pytest.raises(StreamsError, match="Leave real_time out, or processing_guarantee='exactly_once'"):
+        is_exactly_once("exactly_once", 5_000)
+    assert is_exactly_once("at_least_once", 5_000) is False
+
+
+def test_a_checkpoint_says_what_was_begun_and_what_was_finished(tmp_path: Path) -> None:
+    assert Checkpoint.read(tmp_path / "nowhere") == Checkpoint("", -1, -1)
+    (tmp_path / "metadata").write_text(f'{{"id":"{QUERY}"}}')
+    for name in ("offsets/9", "offsets/10", "offsets/.10.crc", "commits/8", "commits/9"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    assert Checkpoint.read(tmp_path) == Checkpoint(QUERY, 10, 9)
+
+
+@pytest.mark.parametrize(
+    ("noted", "last", "expected"),
+    [
+        pytest.param(Checkpoint("", -1, -1), None, -1, id="a first start"),
+        pytest.param(Checkpoint("", -1, -1), Mark("of another life", 9), -1, id="a checkpoint that was deleted"),
+        pytest.param(Checkpoint(QUERY, 4, 4), None, 4, id="at least once before"),
+        pytest.param(Checkpoint(QUERY, 4, 4), Mark(QUERY, 4), 4, id="all is done"),
+        pytest.param(Checkpoint(QUERY, 4, 4), Mark(QUERY, 2), 4, id="at least once in between"),
+        pytest.param(Checkpoint(QUERY, 5, 4), Mark(QUERY, 4), 4, id="died before the transaction was committed"),
+        pytest.param(Checkpoint(QUERY, 5, 4), Mark(QUERY, 5), 5, id="died after the transaction was committed"),
+        pytest.param(Checkpoint(QUERY, 0, -1), Mark("", -1), -1, id="died in the first batch"),
+        pytest.param(Checkpoint(QUERY, 0, -1), Mark(QUERY, 0), 0, id="died after the first batch"),
+        pytest.param(Checkpoint(QUERY, 4, 4), Mark("of another life", 9), 4, id="a mark of another checkpoint"),
+    ],
+)
+def test_what_is_written_follows_from_checkpoint_and_mark(noted: Checkpoint, last: Mark | None, expected: int) -> None:
+    assert last_written(noted, last, PLAN) == expected
+
+
+@pytest.mark.parametrize("last", [None, Mark("of another life", 5), Mark(QUERY, 3), Mark(QUERY, 6)])
+def test_a_batch_of_which_nobody_knows_whether_it_was_written_is_refused(last: Mark | None) -> None:
+    with pytest.raises(StreamsError, match="Nothing says whether micro-batch 5 of sub-topology 0 of 'app' was written"):
+        last_written(Checkpoint(QUERY, 5, 4), last, PLAN)
+
+
+@pytest.mark.parametrize("noted", [Checkpoint(QUERY, 4, 4), Checkpoint(QUERY, 4, 5)])
+def test_a_checkpoint_older_than_what_was_written_is_refused(noted: Checkpoint) -> None:
+    with pytest.raises(StreamsError, match="ends with micro-batch 4, and batch 5 was written already"):
+        last_written(noted, Mark(QUERY, 5), PLAN)
+
+
+TOO_LARGE = (
+    "[STREAM_FAILED] ... org.apache.spark.sql.streamskit.NotWritten: a record could not be written to topic '{}': "
+    "org.apache.kafka.common.errors.RecordTooLargeException: The message is 9 bytes.\n\tat somewhere"
+)
+
+
+def test_a_record_that_was_refused_is_told_of_with_its_sink_and_topic() -> None:
+    assert str(unwritten(TOO_LARGE.format("orders"), PLAN)) == (
+        "KSTREAM-SINK-0000000001 (written at lesson.py line 3): a record could not be written to topic 'orders': "
+        "RecordTooLargeException: The message is 9 bytes. Nothing of its micro-batch was."
+    )
+    assert "Sub-topology 0 of 'app': a record could not be written to topic 'app-counts-changelog': " in str(
+        unwritten(TOO_LARGE.format("app-counts-changelog"), PLAN)
+    )
+
+
+@pytest.mark.parametrize("kind", ["ProducerFencedException", "InvalidProducerEpochException"])
+def test_a_fenced_run_says_that_another_one_has_begun(kind: str) -> None:
+    said = unwritten(f"Caused by: org.apache.kafka.common.errors.{kind}: There is a newer producer.", PLAN)
+    assert "another run of the application has begun" in str(said)
+
+
+def test_other_failures_are_none_of_a_transaction() -> None:
+    assert unwritten("[DIVIDE_BY_ZERO] Division by zero.", PLAN) is None
