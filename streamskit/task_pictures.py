@@ -121,7 +121,7 @@ def _shared(shares: pd.DataFrame) -> str:
 def _bars(tasks: pd.DataFrame) -> list[Bar]:
     """Give each task a line of its executor's where no other one runs at that time."""
     columns = ["started", "partition", "milliseconds", "executor"]
-    rows = sorted(row for row in tasks[columns].values.tolist() if row[2] > 0)
+    rows = sorted(tasks[columns].values.tolist())
     free_at: dict[tuple[str, int], int] = {}
     bars = []
     for started, partition, length, executor in rows:
@@ -130,5 +130,5 @@ def _bars(tasks: pd.DataFrame) -> list[Bar]:
             slot += 1
         free_at[executor, slot] = started + length
         name = "this process" if executor == "driver" else f"executor {executor}"
-        bars.append(Bar(name, slot, partition, started - rows[0][0], length))
+        bars.append(Bar(name, slot, partition, started - rows[0][0], max(1, length)))
     return bars

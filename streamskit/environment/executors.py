@@ -29,6 +29,8 @@ def executor_settings(log_settings: Path, log_file: str) -> dict[str, str]:
         "spark.executorEnv.PYTHONPATH": python_path(),
         # A path that is relative: each executor has a folder of its own.
         "spark.executor.extraJavaOptions": f'"-Dlog4j2.configurationFile={log_settings}" "-D{log_file}=executor.log"',
+        # So long a task waits for the executor that has its state: with Spark's 3 s a new executor would stay idle.
+        "spark.locality.wait": "100ms",
         # Executors that stay idle for a moment are kept: a stream has work for them again soon.
         "spark.dynamicAllocation.enabled": "false",
     }

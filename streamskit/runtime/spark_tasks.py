@@ -43,13 +43,13 @@ def _tasks(store: Any, run: str, name: str) -> Iterator[tuple[Any, ...]]:
 
 
 def _work(task: Any) -> tuple[int, int, int]:
-    """Return how many records a task has read, when it has started, and how many milliseconds it took."""
-    metrics, duration = task.taskMetrics(), task.duration()
-    read = 0
-    if metrics.isDefined():
-        done = metrics.get()
-        read = done.inputMetrics().recordsRead() + done.shuffleReadMetrics().recordsRead()
-    return read, task.launchTime().getTime(), duration.get() if duration.isDefined() else 0
+    """Return how many records a task has read, when it has started, and for how many milliseconds it ran."""
+    metrics, started = task.taskMetrics(), task.launchTime().getTime()
+    if not metrics.isDefined():  # it was killed
+        return 0, started, 0
+    done = metrics.get()
+    read = done.inputMetrics().recordsRead() + done.shuffleReadMetrics().recordsRead()
+    return read, started, done.executorDeserializeTime() + done.executorRunTime()
 
 
 def _each(found: Any) -> Iterator[Any]:

@@ -19,13 +19,14 @@ class Thing:
 
     def __init__(self) -> None:
         self.may_break, self.is_whole, self.refuses, self.mended = threading.Event(), True, False, 0
+        self.broken = 0
         self.may_break.set()
 
     def fault(self) -> Fault:
         if self.refuses:
             raise BrokerError("It is made of <steel>.")
         self.may_break.wait(10)
-        self.is_whole = False
+        self.is_whole, self.broken = False, self.broken + 1
         return Fault("It was broken.", "how it <lies>", "undo() mends it", self.mend)
 
     def mend(self) -> None:
@@ -79,9 +80,11 @@ def test_a_button_returns_at_once_and_cannot_be_pressed_twice(panel: FaultPanel,
     row.do.click()
     assert "is being done" in row.said.value
     assert row.do.disabled
+    row.do.click()  # as a click that was under way when the button was switched off
     assert thing.is_whole
     thing.may_break.set()
-    assert wait_until(lambda: not thing.is_whole and not row.undo.disabled, 10)
+    assert wait_until(lambda: not row.undo.disabled, 10)
+    assert thing.broken == 1
 
 
 def test_a_fault_that_is_refused_says_why(panel: FaultPanel, thing: Thing) -> None:
