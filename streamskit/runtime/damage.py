@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from streamskit.errors import StreamsError
+from streamskit.runtime.checksums import fits
 
 FULL = re.compile("No space left on device|Disk quota exceeded|There is not enough space on the disk")
 
@@ -45,7 +46,7 @@ def of_file(file: Path, checkpoint: Path, why: str) -> StreamsError:
         else ""
     )
     return StreamsError(
-        f"'{checkpoint.parent.name}' cannot go on: the file {inside} of sub-topology {checkpoint.name}, {what}, {why}. "
+        f"'{checkpoint.parent.name}' cannot go on: '{inside}' in the checkpoint of sub-topology {checkpoint.name}, {what}, {why}. "
         f"{replayed}{_way_back(checkpoint)}"
     )
 
@@ -61,10 +62,13 @@ def explain(text: str, checkpoint: Path) -> StreamsError | None:
         return of_full_disk(checkpoint.parent)
     if not DAMAGED.search(text):
         return None
+    damaged = next((file for file in sorted(checkpoint.glob("**/[!.]*")) if file.is_file() and not fits(file)), None)
+    if damaged is not None:
+        return of_file(damaged, checkpoint, "is damaged")
     named = re.search(rf"{re.escape(str(checkpoint))}/([\w./-]*\w)", text)
     if named is not None:
-        return of_file(checkpoint / named[1], checkpoint, "is missing, damaged, or not of the last run")
-    if re.search("state|STATE", text) and "CANNOT_LOAD" in text:
+        return of_file(checkpoint / named[1], checkpoint, "is missing, or not of the last run")
+    if "CANNOT_LOAD_STATE_STORE" in text:
         return of_file(checkpoint / "state", checkpoint, "cannot be loaded: a file is missing or damaged")
     return None
 
