@@ -48,12 +48,15 @@ class Checkpoint:
         The files with the rows of the state are not among them: they are many, and have checksums inside.
 
         Raises:
-            StreamsError: one of them is damaged.
+            StreamsError: one of them is damaged, or missing.
         """
         last = (self.folder / log / str(number) for log in ("offsets", "commits")
                 for number in _numbers(self.folder / log)[-2:])  # fmt: skip
         schemas = (file for file in self.folder.glob("state/**/_*/**/*") if file.is_file())
-        for file in (self.folder / "metadata", *self.folder.glob("sources/*/0"), *last, *schemas):
+        identity = self.folder / "metadata"
+        if self.has_begun and not identity.exists():
+            raise damage.of_file(identity, self.folder, "is missing")
+        for file in (identity, *self.folder.glob("sources/*/0"), *last, *schemas):
             if file.exists() and not file.name.startswith("."):
                 self._checked(file)
 

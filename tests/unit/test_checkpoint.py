@@ -86,9 +86,7 @@ def test_a_damaged_file_is_named_and_not_believed(stopped: Stopped, damage: Call
     file = checkpoint.folder / "offsets" / "0"
     file.write_bytes(damage(file.read_bytes()))
     for look in (checkpoint.position, checkpoint.verify):
-        with pytest.raises(
-            StreamsError, match=r"'app' cannot go on: 'offsets.0' in .* is damaged: \.0\.crc does not fit"
-        ):
+        with pytest.raises(StreamsError, match=r"^'app' cannot go on: 'offsets.0' in .* is damaged: \.0\.crc does"):
             look()
 
 
