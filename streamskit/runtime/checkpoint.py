@@ -9,19 +9,15 @@ Each file `7` has a checksum beside it, `.7.crc`.
 """
 
 import json
-import struct
-import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from streamskit.runtime import damage
+from streamskit.runtime.checksums import checksum_file, checksums, fits
 
 Positions = dict[str, dict[int, int]]
 """Offsets by topic and partition."""
-
-CHECKSUM_HEADER = struct.Struct(">4si")
-CHUNK = 512
 
 
 class Checkpoint:
@@ -52,12 +48,15 @@ class Checkpoint:
         The files with the rows of the state are not among them: they are many, and have checksums inside.
 
         Raises:
-            StreamsError: one of them is damaged.
+            StreamsError: one of them is damaged, or missing.
         """
         last = (self.folder / log / str(number) for log in ("offsets", "commits")
                 for number in _numbers(self.folder / log)[-2:])  # fmt: skip
         schemas = (file for file in self.folder.glob("state/**/_*/**/*") if file.is_file())
-        for file in (self.folder / "metadata", *self.folder.glob("sources/*/0"), *last, *schemas):
+        identity = self.folder / "metadata"
+        if self.has_begun and not identity.exists():
+            raise damage.of_file(identity, self.folder, "is missing")
+        for file in (identity, *self.folder.glob("sources/*/0"), *last, *schemas):
             if file.exists() and not file.name.startswith("."):
                 self._checked(file)
 
@@ -105,9 +104,9 @@ class Checkpoint:
 
     def _checked(self, file: Path) -> bytes:
         """Return what is in a file whose checksum is right; one without a checksum is believed, as Spark does."""
-        data, checksums = file.read_bytes(), _checksum_file(file)
-        if checksums.exists() and checksums.read_bytes() != _checksums(data):
-            raise damage.of_file(file, self.folder, f"is damaged: {checksums.name}, its checksum, is of other bytes")
+        data = file.read_bytes()
+        if not fits(file, data):
+            raise damage.of_file(file, self.folder, f"is damaged: {checksum_file(file).name} does not fit to it")
         return data
 
     def _lines(self, file: Path) -> list[str]:
@@ -137,23 +136,13 @@ def _numbers(folder: Path) -> list[int]:
     return sorted(int(name) for name in names if name.isdecimal())
 
 
-def _checksum_file(file: Path) -> Path:
-    return file.with_name(f".{file.name}.crc")
-
-
 def _write(file: Path, lines: list[str]) -> None:
     data = "\n".join(lines).encode()
     new = file.with_name(f".{file.name}.new")
     new.write_bytes(data)
-    _checksum_file(file).unlink(missing_ok=True)  # a file without one is read as it is
+    checksum_file(file).unlink(missing_ok=True)  # a file without one is read as it is
     new.replace(file)
-    _checksum_file(file).write_bytes(_checksums(data))
-
-
-def _checksums(data: bytes) -> bytes:
-    """Return what Hadoop's local file system keeps beside a file: a header, and a CRC of each 512 bytes."""
-    sums = (struct.pack(">I", zlib.crc32(data[start : start + CHUNK])) for start in range(0, len(data), CHUNK))
-    return CHECKSUM_HEADER.pack(b"crc\0", CHUNK) + b"".join(sums)
+    checksum_file(file).write_bytes(checksums(data))
 
 
 def _topics(line: str) -> dict[str, dict[str, int]] | None:

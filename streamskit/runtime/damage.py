@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from streamskit.errors import StreamsError
+from streamskit.runtime.checksums import fits
 
 FULL = re.compile("No space left on device|Disk quota exceeded|There is not enough space on the disk")
 
@@ -21,8 +22,8 @@ DAMAGED = re.compile(
 
 WHAT = {
     "metadata": "the query's identity",
-    "offsets": "what micro-batch {number} reads",
-    "commits": "the note that micro-batch {number} is done",
+    "offsets": "what a micro-batch reads",
+    "commits": "the note that a micro-batch is done",
     "sources": "where the query began to read",
     "state": "what the query remembers",
 }
@@ -38,15 +39,15 @@ def of_file(file: Path, checkpoint: Path, why: str) -> StreamsError:
         why: what is wrong with it, as the end of a sentence.
     """
     inside = file.relative_to(checkpoint)
-    what = WHAT.get(inside.parts[0], "a part of its checkpoint").format(number=file.name)
+    what = WHAT.get(inside.parts[0], "a part of its checkpoint")
     replayed = (
         f"Delete it and .{file.name}.crc beside it: the micro-batch then runs once more, and nothing is lost. "
-        if inside.parts[0] == "commits"
+        if inside.parts[0] == "commits" and file.is_file()
         else ""
     )
     return StreamsError(
-        f"'{checkpoint.parent.name}' cannot go on: the file {inside} of sub-topology {checkpoint.name}, {what}, {why}. "
-        f"{replayed}{_way_back(checkpoint)}"
+        f"'{checkpoint.parent.name}' cannot go on: '{inside}' in the checkpoint of sub-topology {checkpoint.name}, "
+        f"{what}, {why}. {replayed}{_way_back(checkpoint)}"
     )
 
 
@@ -61,10 +62,16 @@ def explain(text: str, checkpoint: Path) -> StreamsError | None:
         return of_full_disk(checkpoint.parent)
     if not DAMAGED.search(text):
         return None
+    damaged = next((file for file in sorted(checkpoint.glob("**/[!.]*")) if file.is_file() and not fits(file)), None)
+    if damaged is not None:
+        return of_file(damaged, checkpoint, "is damaged")
     named = re.search(rf"{re.escape(str(checkpoint))}/([\w./-]*\w)", text)
     if named is not None:
-        return of_file(checkpoint / named[1], checkpoint, "is missing, damaged, or not of the last run")
-    if re.search("state|STATE", text) and "CANNOT_LOAD" in text:
+        return of_file(checkpoint / named[1], checkpoint, "is missing, or not of the last run")
+    if "CONCURRENT_STREAM_LOG_UPDATE" in text or "Multiple streaming queries" in text:
+        why = "is not that of the last run: a file was removed, or another program runs this query"
+        return of_file(checkpoint / "offsets", checkpoint, why)
+    if "CANNOT_LOAD_STATE_STORE" in text:
         return of_file(checkpoint / "state", checkpoint, "cannot be loaded: a file is missing or damaged")
     return None
 

@@ -1,6 +1,7 @@
 """Records that were deleted before they were read: the application stops, or goes on and counts them."""
 
 import logging
+import re
 from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -14,6 +15,9 @@ from streamskit.runtime.checkpoint import Checkpoint, Positions
 logger = logging.getLogger("streamskit")
 
 POLICIES = ("stop", "continue")
+
+LOST = re.compile("KAFKA_DATA_LOSS|Some data may have been lost")
+"""What Spark says when records are not there that it was to read; in tasks without the error's name."""
 
 
 @dataclass(frozen=True)
@@ -104,7 +108,7 @@ class DataLoss:
         Raises:
             StreamsError: that is so, and the policy is to stop.
         """
-        if "KAFKA_DATA_LOSS" not in str(failure):
+        if not LOST.search(str(failure)):
             return False
         return self.heed(plan, extents(plan.options.bootstrap_servers, plan.topics))
 

@@ -122,6 +122,7 @@ class SoleRunner:
         """
         self._topic, self._claim = topic, Claim.of_this_process(self._folder)
         self._before: list[Claim] = []
+        self._heard: Claim | None = None
         self._refusal: StreamsError | None = None
         self._answered, self._stopping = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._run, name="streamskit: the sole runner", daemon=True)
@@ -185,13 +186,12 @@ class SoleRunner:
 
     def _take_part(self) -> None:
         """Be a member until told to stop."""
-        heard: list[Claim] = []
         consumer = KafkaConsumer(
             bootstrap_servers=self._bootstrap_servers.split(","),
             group_id=self._group,
-            partition_assignment_strategy=[_Assignor(lambda: self._claim, heard.append)],
+            partition_assignment_strategy=[_Assignor(lambda: self._claim, self._hear)],
             session_timeout_ms=int(SESSION_SECONDS * 1000),
-            heartbeat_interval_ms=1000,
+            heartbeat_interval_ms=int(SESSION_SECONDS * 100),
             enable_auto_commit=False,
             auto_offset_reset="latest",
             allow_auto_create_topics=False,
@@ -201,18 +201,24 @@ class SoleRunner:
             consumer.subscribe([self._topic])
             while not self._stopping.is_set():
                 consumer.poll(timeout_ms=200)
-                while heard:
-                    self._heed(heard.pop(0))
+                self._heed()
         finally:
             consumer.close(autocommit=False, timeout_ms=3000)
 
-    def _heed(self, runner: Claim) -> None:
-        """Take up the leader's answer."""
+    def _hear(self, runner: Claim) -> None:
+        """Take note of the leader's answer; the group may ask again before anything else is done here."""
+        if runner.id == self._claim.id and not self._claim.running_since:
+            self._claim = replace(self._claim, running_since=time.time())
+        self._heard = runner
+
+    def _heed(self) -> None:
+        """Do what follows from the leader's last answer."""
+        runner, self._heard = self._heard, None
+        if runner is None:
+            return
         if runner.id == self._claim.id:
-            if not self._claim.running_since:
-                self._claim = replace(self._claim, running_since=time.time())
             self._answered.set()
-        elif not self._claim.running_since:
+        elif not self._answered.is_set():
             self._refuse(
                 f"An application with the id '{self._application_id}' is running already: {runner}. Close it there, or "
                 "choose another application_id: two with one id would both read all records and write into the same "

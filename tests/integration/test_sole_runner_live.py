@@ -15,7 +15,7 @@ from streamskit.errors import StreamsError
 from streamskit.runtime import sole_runner
 from streamskit.runtime.sole_runner import SoleRunner
 
-pytestmark = [pytest.mark.broker]
+pytestmark = [pytest.mark.broker, pytest.mark.timeout(90)]
 
 SESSION = 2.0
 
