@@ -184,8 +184,6 @@ class ChangelogReader:
         code = error.code()
         if code == KafkaError._PARTITION_EOF:
             positions[where] = max(message.offset() or 0, positions.get(where, 0))
-            # What comes after it is in a transaction that is open: it may never come.
-            self._goals[where] = min(self._goals[where], positions[where])
             self.ends[where] = max(self.ends.get(where, 0), positions[where])
         elif code in (KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE):
             self._restart(where)
