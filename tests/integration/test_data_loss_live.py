@@ -11,7 +11,7 @@ from kafka import TopicPartition
 
 from streamskit import KafkaStreams, Serdes, State, StreamsBuilder, Topology
 from streamskit.broker.base import Broker
-from streamskit.broker.connection import admin_client, wait_until
+from streamskit.environment.processes import admin_client, wait_until
 from streamskit.errors import StreamsError
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark]
