@@ -11,7 +11,8 @@ from kafka import TopicPartition
 
 from streamskit import KafkaStreams, Serdes, State, StreamsBuilder, Topology
 from streamskit.broker.base import Broker
-from streamskit.environment.processes import admin_client, wait_until
+from streamskit.broker.connection import admin_client
+from streamskit.environment.processes import wait_until
 from streamskit.errors import StreamsError
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark]
