@@ -1,11 +1,13 @@
 """One broker for all integration tests, and names that no two tests share."""
 
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from streamskit import KafkaStreams, Topology
 from streamskit.broker import EmbeddedBroker
 from streamskit.broker.base import Broker
 
@@ -25,3 +27,30 @@ def name() -> str:
 @pytest.fixture
 def state_dir(tmp_path: Path) -> Path:
     return tmp_path / "state"
+
+
+Run = Callable[..., KafkaStreams]
+"""Starts a topology with options of `KafkaStreams`; under the test's own name, if no `application_id` is given."""
+
+
+@pytest.fixture
+def run_on(name: str, state_dir: Path) -> Iterator[Run]:
+    """Starts a topology on a broker; whatever was started is closed after the test."""
+    started: list[KafkaStreams] = []
+
+    def start(broker: Broker, topology: Topology, **options: Any) -> KafkaStreams:
+        application_id = options.pop("application_id", name)
+        streams = KafkaStreams(topology, application_id, broker.bootstrap_servers, state_dir=state_dir, **options)
+        started.append(streams)
+        streams.start()
+        return streams
+
+    yield start
+    for streams in started:
+        streams.close()
+
+
+@pytest.fixture
+def run(run_on: Run, broker: Broker) -> Run:
+    """Starts a topology on the broker that all tests share."""
+    return lambda topology, **options: run_on(broker, topology, **options)

@@ -1,7 +1,6 @@
 """A stopped application is started with another topology, or without the folder it had."""
 
 import shutil
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -12,30 +11,26 @@ from streamskit import KafkaStreams, Serdes, StreamsBuilder, Topology
 from streamskit.broker.base import Broker
 from streamskit.broker.connection import admin_client
 from streamskit.errors import StreamsError
+from tests.integration.conftest import Run
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark]
 
 LONG = Serdes.long()
 
-Run = Callable[..., KafkaStreams]
-
 
 @pytest.fixture
-def run(broker: Broker, state_dir: Path, name: str) -> Iterator[Run]:
+def run(run_on: Run, broker: Broker) -> Run:
     """Runs the application until all is processed, after the one before it is closed."""
-    started: list[KafkaStreams] = []
+    before: list[KafkaStreams] = []
 
     def start(topology: Topology) -> KafkaStreams:
-        for streams in started:
+        for streams in before:
             streams.close()
-        started.append(KafkaStreams(topology, name, broker.bootstrap_servers, state_dir=state_dir))
-        started[-1].start()
-        started[-1].await_processed()
-        return started[-1]
+        before.append(run_on(broker, topology))
+        before[-1].await_processed()
+        return before[-1]
 
-    yield start
-    for streams in started:
-        streams.close()
+    return start
 
 
 def write(broker: Broker, name: str, numbers: range) -> None:

@@ -2,7 +2,7 @@
 
 import logging
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,29 +14,25 @@ from streamskit.broker.base import Broker
 from streamskit.broker.connection import admin_client
 from streamskit.environment.processes import wait_until
 from streamskit.errors import StreamsError
+from tests.integration.conftest import Run
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark]
 
 LONG = Serdes.long()
 
-Run = Callable[..., KafkaStreams]
-
 
 @pytest.fixture
-def run(broker: Broker, state_dir: Path, name: str) -> Iterator[Run]:
+def run(run_on: Run, broker: Broker) -> Run:
     """Starts the application, after the one before it is closed."""
-    started: list[KafkaStreams] = []
+    before: list[KafkaStreams] = []
 
     def start(topology: Topology, **options: Any) -> KafkaStreams:
-        for streams in started:
+        for streams in before:
             streams.close()
-        started.append(KafkaStreams(topology, name, broker.bootstrap_servers, state_dir=state_dir, **options))
-        started[-1].start()
-        return started[-1]
+        before.append(run_on(broker, topology, **options))
+        return before[-1]
 
-    yield start
-    for streams in started:
-        streams.close()
+    return start
 
 
 @pytest.fixture

@@ -37,6 +37,7 @@ from streamskit.broker.following import TopicFollower
 from streamskit.errors import StreamsError
 from streamskit.interactive.reader import ChangelogReader
 from streamskit.runtime.exactly_once import Transactions
+from tests.integration.conftest import Run
 from tests.integration.counting_program import counted, counting, expected_counts, produce, written
 
 pytestmark = [pytest.mark.spark, pytest.mark.broker]
@@ -44,25 +45,11 @@ pytestmark = [pytest.mark.spark, pytest.mark.broker]
 BOTH = pytest.mark.parametrize("guarantee", ["at_least_once", "exactly_once"])
 BYTES = Serdes.byte_array()
 
-Run = Callable[..., KafkaStreams]
-
 
 @pytest.fixture
-def run(broker: Broker, name: str, state_dir: Path) -> Iterator[Run]:
+def run(run_on: Run, broker: Broker) -> Run:
     """Starts a topology, exactly once unless told otherwise."""
-    started: list[KafkaStreams] = []
-
-    def start(topology: Topology, **options: Any) -> KafkaStreams:
-        application_id = options.pop("application_id", name)
-        options.setdefault("processing_guarantee", "exactly_once")
-        streams = KafkaStreams(topology, application_id, broker.bootstrap_servers, state_dir=state_dir, **options)
-        started.append(streams)
-        streams.start()
-        return streams
-
-    yield start
-    for streams in started:
-        streams.close()
+    return lambda topology, **options: run_on(broker, topology, **{"processing_guarantee": "exactly_once"} | options)
 
 
 def create_topics(broker: Broker, name: str) -> None:

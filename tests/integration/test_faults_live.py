@@ -18,13 +18,12 @@ from streamskit import KafkaStreams, Serdes, State, StreamsBuilder, Topology
 from streamskit.broker import Broker, EmbeddedBroker
 from streamskit.errors import BrokerError, StreamsError
 from streamskit.runtime import MaxFailures, UncaughtExceptionResponse
+from tests.integration.conftest import Run
 
 pytestmark = [pytest.mark.spark, pytest.mark.broker]
 
 KEYS, OUTAGE_SECONDS = 50, 20.0
 LONG = Serdes.long()
-
-Run = Callable[..., KafkaStreams]
 
 
 @pytest.fixture
@@ -34,22 +33,6 @@ def frail(tmp_path: Path) -> Iterator[EmbeddedBroker]:
         yield broker
         if broker.is_running:
             broker.resume()
-
-
-@pytest.fixture
-def run(name: str, state_dir: Path) -> Iterator[Run]:
-    started: list[KafkaStreams] = []
-
-    def start(broker: Broker, topology: Topology, **options: Any) -> KafkaStreams:
-        application_id = options.pop("application_id", name)
-        streams = KafkaStreams(topology, application_id, broker.bootstrap_servers, state_dir=state_dir, **options)
-        started.append(streams)
-        streams.start()
-        return streams
-
-    yield start
-    for streams in started:
-        streams.close()
 
 
 def count_and_total() -> Topology:
@@ -119,11 +102,11 @@ class Outage:
     states: list[str]
 
     @staticmethod
-    def of(broker: EmbeddedBroker, run: Run, fault: str) -> "Outage":
+    def of(broker: EmbeddedBroker, run_on: Run, fault: str) -> "Outage":
         broker.create_topics("numbers", "counted", "added", partitions=2)
         load, states = Load(broker), list[str]()
         load.write(1_000)
-        streams = run(broker, count_and_total(), application_id=fault)
+        streams = run_on(broker, count_and_total(), application_id=fault)
         streams.set_state_listener(lambda new, old: states.append(new.name))
         streams.await_processed()
         load.start()
@@ -133,11 +116,11 @@ class Outage:
 
 @pytest.mark.slow
 def test_nothing_is_lost_when_a_broker_is_away_for_20_seconds_under_load(
-    tmp_path: Path, run: Run, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, run_on: Run, caplog: pytest.LogCaptureFixture
 ) -> None:
     # One is killed and one stands still, both at once: it is the time that makes the test long.
     with EmbeddedBroker(data_dir=tmp_path / "killed") as one, EmbeddedBroker(data_dir=tmp_path / "paused") as other:
-        outages = [Outage.of(one, run, "killed"), Outage.of(other, run, "paused")]
+        outages = [Outage.of(one, run_on, "killed"), Outage.of(other, run_on, "paused")]
         time.sleep(1)
         for outage in outages:
             outage.begin()
@@ -166,7 +149,7 @@ def test_nothing_is_lost_when_a_broker_is_away_for_20_seconds_under_load(
 
 @pytest.mark.slow
 def test_a_query_that_spark_gives_up_runs_again_when_the_broker_is_back(
-    frail: EmbeddedBroker, run: Run, monkeypatch: pytest.MonkeyPatch
+    frail: EmbeddedBroker, run_on: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Spark's source gives up after a minute; here after some seconds.
     quick = {"kafka.request.timeout.ms": "2000", "kafka.default.api.timeout.ms": "2000", "fetchOffset.numRetries": "1"}
@@ -174,7 +157,7 @@ def test_a_query_that_spark_gives_up_runs_again_when_the_broker_is_back(
     frail.create_topics("numbers", "counted", "added", partitions=2)
     load = Load(frail)
     load.write(2_000)
-    streams = run(frail, count_and_total())
+    streams = run_on(frail, count_and_total())
     streams.await_processed()
     frail.pause()
     assert until(lambda: not any(query.isActive for query in streams.queries()), 60), "Spark did not give up"
@@ -188,10 +171,10 @@ def test_a_query_that_spark_gives_up_runs_again_when_the_broker_is_back(
 
 @pytest.mark.slow
 def test_a_broker_that_stays_away_for_longer_than_task_timeout_is_told_of_in_a_sentence(
-    frail: EmbeddedBroker, run: Run
+    frail: EmbeddedBroker, run_on: Run
 ) -> None:
     frail.create_topics("numbers", "counted", "added")
-    streams = run(frail, count_and_total(), task_timeout="3 seconds")
+    streams = run_on(frail, count_and_total(), task_timeout="3 seconds")
     frail.kill()
     assert until(lambda: streams.state is State.ERROR, 30)
     with pytest.raises(StreamsError, match=r"has not answered for \d+ s, longer than task_timeout allows \(3 s\)"):
@@ -240,7 +223,7 @@ def poisoned(broker: Broker, name: str, tmp_path: Path) -> tuple[Topology, Path]
 
 
 def test_a_replaced_query_goes_on_when_what_failed_is_mended_and_the_others_never_stop(
-    poisoned: tuple[Topology, Path], broker: Broker, name: str, run: Run, caplog: pytest.LogCaptureFixture
+    poisoned: tuple[Topology, Path], broker: Broker, name: str, run_on: Run, caplog: pytest.LogCaptureFixture
 ) -> None:
     topology, mended = poisoned
     failures: list[str] = []
@@ -249,7 +232,7 @@ def test_a_replaced_query_goes_on_when_what_failed_is_mended_and_the_others_neve
         failures.append(str(failure))
         return UncaughtExceptionResponse.REPLACE_THREAD
 
-    streams = run(broker, topology, uncaught_exception_handler=replace)
+    streams = run_on(broker, topology, uncaught_exception_handler=replace)
     states: list[str] = []
     streams.set_state_listener(lambda new, old: states.append(new.name))
     assert until(lambda: len(failures) >= 2, 60)
@@ -268,10 +251,10 @@ def test_a_replaced_query_goes_on_when_what_failed_is_mended_and_the_others_neve
 
 
 def test_max_failures_shuts_the_client_down_after_so_many(
-    poisoned: tuple[Topology, Path], broker: Broker, run: Run
+    poisoned: tuple[Topology, Path], broker: Broker, run_on: Run
 ) -> None:
     topology, _ = poisoned
-    streams = run(broker, topology, uncaught_exception_handler=MaxFailures(1, "1 minute"))
+    streams = run_on(broker, topology, uncaught_exception_handler=MaxFailures(1, "1 minute"))
     with pytest.raises(StreamsError, match="13 is unlucky"):
         streams.await_processed("60 seconds")
     assert until(lambda: streams.state is State.ERROR, 10)
@@ -280,10 +263,10 @@ def test_max_failures_shuts_the_client_down_after_so_many(
 
 
 def test_without_a_handler_the_client_shuts_down_and_says_why(
-    poisoned: tuple[Topology, Path], broker: Broker, run: Run, caplog: pytest.LogCaptureFixture
+    poisoned: tuple[Topology, Path], broker: Broker, run_on: Run, caplog: pytest.LogCaptureFixture
 ) -> None:
     topology, _ = poisoned
-    streams = run(broker, topology)
+    streams = run_on(broker, topology)
     with pytest.raises(StreamsError, match="13 is unlucky"):
         streams.await_processed("60 seconds")
     assert until(lambda: streams.state is State.ERROR, 10)
@@ -295,16 +278,16 @@ def test_without_a_handler_the_client_shuts_down_and_says_why(
     ("answer", "said"), [(None, "returned None, which is no"), (1 / 3, "returned 0.33")], ids=["nothing", "a number"]
 )
 def test_a_handler_without_an_answer_shuts_the_client_down(
-    answer: Any, said: str, poisoned: tuple[Topology, Path], broker: Broker, run: Run
+    answer: Any, said: str, poisoned: tuple[Topology, Path], broker: Broker, run_on: Run
 ) -> None:
     topology, _ = poisoned
-    streams = run(broker, topology, uncaught_exception_handler=lambda failure: answer)
+    streams = run_on(broker, topology, uncaught_exception_handler=lambda failure: answer)
     with pytest.raises(StreamsError, match=f"13 is unlucky.*{said}"):
         streams.await_processed("60 seconds")
 
 
 def test_a_function_of_a_peek_that_failed_is_called_again_for_the_same_record(
-    broker: Broker, name: str, run: Run
+    broker: Broker, name: str, run_on: Run
 ) -> None:
     broker.create_topics(f"{name}-in", f"{name}-out")
     seen: list[str] = []
@@ -317,7 +300,7 @@ def test_a_function_of_a_peek_that_failed_is_called_again_for_the_same_record(
     builder = StreamsBuilder()
     builder.stream(f"{name}-in").peek(look).to(f"{name}-out")
     replace = UncaughtExceptionResponse.REPLACE_THREAD
-    streams = run(broker, builder.build(), uncaught_exception_handler=lambda failure: replace)
+    streams = run_on(broker, builder.build(), uncaught_exception_handler=lambda failure: replace)
     broker.produce(f"{name}-in", [("k", "x"), ("k", "y"), ("k", "z")])
     streams.await_processed()
     assert seen == ["x", "y", "y", "z"]

@@ -2,8 +2,6 @@
 
 import json
 import time
-from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -24,14 +22,13 @@ from streamskit import (
     Topology,
 )
 from streamskit.broker.base import Broker
+from tests.integration.conftest import Run
 
 pytestmark = [pytest.mark.spark, pytest.mark.broker]
 
 ORDER = Serdes.json("id int, amount double")
 BYTES = Serdes.byte_array()
 PARTITIONS = 3
-
-Run = Callable[..., KafkaStreams]
 
 
 @pytest.fixture
@@ -40,22 +37,6 @@ def topics(broker: Broker, name: str) -> tuple[str, str, str]:
     names = f"{name}-in", f"{name}-out", f"{name}-letters"
     broker.create_topics(*names, partitions=PARTITIONS)
     return names
-
-
-@pytest.fixture
-def run(broker: Broker, name: str, state_dir: Path) -> Iterator[Run]:
-    """Starts a topology under one application id, each time with other handlers."""
-    started: list[KafkaStreams] = []
-
-    def start(topology: Topology, **options: Any) -> KafkaStreams:
-        streams = KafkaStreams(topology, name, broker.bootstrap_servers, state_dir=state_dir, **options)
-        started.append(streams)
-        streams.start()
-        return streams
-
-    yield start
-    for streams in started:
-        streams.close()
 
 
 def dropped(streams: KafkaStreams) -> dict[str, int]:

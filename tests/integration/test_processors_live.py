@@ -1,14 +1,11 @@
 """Processors on a broker with three partitions: a task each, with its stores, its clocks, and its restarts."""
 
 import time
-from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from streamskit import (
-    KafkaStreams,
     Processor,
     ProcessorContext,
     PunctuationType,
@@ -20,27 +17,16 @@ from streamskit import (
     Windowed,
 )
 from streamskit.broker.base import Broker
+from tests.integration.conftest import Run
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark]
 
 STRING, LONG = Serdes.string(), Serdes.long()
-Run = Callable[[Topology], KafkaStreams]
 
 
-@pytest.fixture
-def run(broker: Broker, state_dir: Path, name: str) -> Iterator[Run]:
-    started: list[KafkaStreams] = []
-
-    def start(topology: Topology) -> KafkaStreams:
-        streams = KafkaStreams(topology, name, broker.bootstrap_servers, state_dir=state_dir)
-        started.append(streams)
-        streams.start()
-        return streams
-
+@pytest.fixture(autouse=True)
+def topics(broker: Broker, name: str) -> None:
     broker.create_topics(f"{name}-in", f"{name}-other", f"{name}-out", partitions=3)
-    yield start
-    for streams in started:
-        streams.close()
 
 
 def send(broker: Broker, topic: str, *records: tuple[int, str, str, int]) -> None:

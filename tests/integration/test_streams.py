@@ -1,8 +1,6 @@
 """Applications that run on Spark over a real broker."""
 
-from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import pytest
@@ -12,26 +10,10 @@ from streamskit import KafkaStreams, Serdes, State, StreamsBuilder, Topology
 from streamskit.broker.base import Broker
 from streamskit.datasets import trades
 from streamskit.errors import InvalidStateStoreError, StreamsError
+from tests.integration.conftest import Run
 from tests.integration.trade_statistics import WINDOW, expected_statistics, trade_statistics
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark]
-
-Run = Callable[..., KafkaStreams]
-
-
-@pytest.fixture
-def run(broker: Broker, state_dir: Path, name: str) -> Iterator[Run]:
-    started: list[KafkaStreams] = []
-
-    def start(topology: Topology, **options: Any) -> KafkaStreams:
-        streams = KafkaStreams(topology, name, broker.bootstrap_servers, state_dir=state_dir, **options)
-        started.append(streams)
-        streams.start()
-        return streams
-
-    yield start
-    for streams in started:
-        streams.close()
 
 
 def count_by_key(source: str, sink: str) -> Topology:
