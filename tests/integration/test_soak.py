@@ -16,11 +16,11 @@ import psutil
 import pytest
 from confluent_kafka import Producer
 from pyspark.sql import functions as F
-from streamskit.faults import Driver
 
 from streamskit import QueryClient, Serdes, StreamsBuilder, StreamsRebalancingError, Topology
 from streamskit.broker import EmbeddedBroker
 from streamskit.broker.base import Broker
+from streamskit.faults import Driver
 from streamskit.interactive.instances import Instances
 
 SECONDS = 60 * float(os.environ.get("STREAMSKIT_SOAK_MINUTES", "30")) / 2
