@@ -7,7 +7,7 @@ from html import escape
 from streamskit.widgets.chart import counted
 from streamskit.widgets.parts import Column, Line, grid, headline, moment, saved, text_cell
 
-COLUMNS = (Column("fault", 220, left=True), Column("state", 240, left=True))
+COLUMNS = (Column("fault", 220, left=True), Column("state", 520, left=True))
 
 READY = "not injected"
 
@@ -53,14 +53,14 @@ def state_line(fault: FaultState) -> str:
     """Return what stands beside a fault's buttons: a sign and words, so that nothing is told by colour alone."""
     mark, meaning = sign(fault)
     look = "sk-failed" if fault.is_active or fault.is_trouble else "sk-quiet"
-    return f'<span class="{look}" title="{meaning}">{mark} {escape(fault.state)}</span>'
+    return f'<div class="{look}" title="{meaning}">{mark} {escape(fault.state)}</div>'
 
 
 def report(snapshot: FaultSnapshot) -> str:
     """Return what was done last, what to watch, and how to undo it; read out when it changes."""
     if not snapshot.last:
         return '<div class="sk-quiet">Choose a fault: here it says then what was done, and what to watch.</div>'
-    lines = "".join(f"<div>{escape(line.strip())}</div>" for line in snapshot.last.splitlines())
+    lines = "".join(f"<div>{escape(line)}</div>" for line in snapshot.last.splitlines())
     return f'<div role="status" aria-live="polite">{lines}</div>'
 
 

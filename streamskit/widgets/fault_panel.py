@@ -164,10 +164,10 @@ class FaultRow:
         self.changed("")
 
     def _injected(self) -> str:
-        self.fault = self._inject()
-        return repr(self.fault)
+        self.fault = fault = self._inject()
+        return f"{fault.what}\nwatch: {fault.watch}\nundo: {fault.way_back}"
 
     def _undone(self) -> str:
         if self.fault is not None:
             self.fault.undo()
-        return repr(self.fault)
+        return f"Undone: {self.words}."
