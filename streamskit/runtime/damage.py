@@ -71,8 +71,8 @@ def explain(text: str, checkpoint: Path) -> StreamsError | None:
     if "CONCURRENT_STREAM_LOG_UPDATE" in text or "Multiple streaming queries" in text:
         why = "is not that of the last run: a file was removed, or another program runs this query"
         return of_file(checkpoint / "offsets", checkpoint, why)
-    if "CANNOT_LOAD_STATE_STORE" in text:
-        return of_file(checkpoint / "state", checkpoint, "cannot be loaded: a file is missing or damaged")
+    if "CANNOT_LOAD_STATE_STORE" in text or "MISSING_STATE_DIRECTORY" in text:
+        return of_file(checkpoint / "state", checkpoint, "cannot be loaded: files are missing")
     return None
 
 
