@@ -219,10 +219,11 @@ class SoleRunner:
         if runner.id == self._claim.id:
             self._answered.set()
         elif not self._answered.is_set():
+            is_here = (runner.machine, runner.pid) == (self._claim.machine, self._claim.pid)
+            close = f"KafkaStreams.running['{self._application_id}'].close()" if is_here else "Close it there"
             self._refuse(
-                f"An application with the id '{self._application_id}' is running already: {runner}. Close it there, or "
-                "choose another application_id: two with one id would both read all records and write into the same "
-                "topics."
+                f"An application with the id '{self._application_id}' is running already: {runner}. {close}, or choose "
+                "another application_id: two with one id would both read all records and write into the same topics."
             )
         else:
             self._stopping.set()

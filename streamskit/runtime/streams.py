@@ -247,7 +247,6 @@ class KafkaStreams:
             )
         try:
             self._lock.take(self.running)
-            self.running[self.application_id] = self
             with telling_of_a_full_disk(self._folder):
                 self._start()
         except BaseException as failure:
@@ -426,6 +425,7 @@ class KafkaStreams:
         self._runner.claim(self._plans[0].topics[0])
         spark = self._spark or spark_session()
         self._runner.confirm()
+        self.running[self.application_id] = self
         partitions = self._beginning.prepare(lambda: self._topics.prepare(self._brokers), self._forget)
         self._catalogue.save(self._folder)
         if self._real_time is not None:

@@ -36,6 +36,7 @@ def stopped(tmp_path: Path) -> Callable[..., Checkpoint]:
 
     def make(*ends: tuple[int, ...], done: int) -> Checkpoint:
         folder = tmp_path / "app" / "0"
+        write(folder / "metadata", '{"id":"6f1c"}')
         write(folder / "sources/0/0", "\0v1", offsets(0, 0))
         for number, end in enumerate(ends):
             write(folder / f"offsets/{number}", "v1", SETTINGS, offsets(*end), "17")
