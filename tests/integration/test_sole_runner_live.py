@@ -17,8 +17,6 @@ from streamskit.runtime.sole_runner import SoleRunner
 
 pytestmark = [pytest.mark.broker, pytest.mark.timeout(90)]
 
-SESSION = 2.0
-
 ELSEWHERE = """
 import sys
 from pathlib import Path
@@ -39,9 +37,15 @@ Process = Callable[..., "subprocess.Popen[str]"]
 
 
 @pytest.fixture(autouse=True)
-def topic(broker: Broker, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sole_runner, "SESSION_SECONDS", SESSION)
+def topic(broker: Broker, name: str) -> None:
     broker.create_topics(f"{name}-in", f"{name}-out")
+
+
+@pytest.fixture
+def short_session(monkeypatch: pytest.MonkeyPatch) -> float:
+    """Takes a runner for dead after two seconds, where a test has to wait for that."""
+    monkeypatch.setattr(sole_runner, "SESSION_SECONDS", 2.0)
+    return 2.0
 
 
 @pytest.fixture
@@ -64,7 +68,15 @@ def process(broker: Broker, name: str) -> Iterator[Process]:
     started: list[subprocess.Popen[str]] = []
 
     def start(machine: str = "") -> "subprocess.Popen[str]":
-        command = [sys.executable, "-c", ELSEWHERE, name, broker.bootstrap_servers, machine, str(SESSION)]
+        command = [
+            sys.executable,
+            "-c",
+            ELSEWHERE,
+            name,
+            broker.bootstrap_servers,
+            machine,
+            str(sole_runner.SESSION_SECONDS),
+        ]
         started.append(subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True))
         assert said_by(started[-1]) == "runs"
         return started[-1]
@@ -103,7 +115,7 @@ def test_when_the_first_one_is_closed_the_second_may_run(runner: Runner) -> None
 def test_a_driver_killed_on_this_machine_starts_again_at_once(
     process: Process, runner: Runner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sys.modules[__name__], "SESSION", 60.0)  # so long the group would count on the dead one
+    monkeypatch.setattr(sole_runner, "SESSION_SECONDS", 60.0)  # so long the group would count on the dead one
     killed = process()
     killed.kill()
     killed.wait()
@@ -113,14 +125,14 @@ def test_a_driver_killed_on_this_machine_starts_again_at_once(
 
 
 def test_one_killed_on_another_machine_is_waited_for_as_long_as_its_session_and_told_of(
-    process: Process, runner: Runner, caplog: pytest.LogCaptureFixture
+    process: Process, runner: Runner, short_session: float, caplog: pytest.LogCaptureFixture
 ) -> None:
     killed = process("another-machine")
     killed.kill()
     killed.wait()
     began = time.monotonic()
     runner().confirm()
-    assert time.monotonic() - began < SESSION + 8
+    assert time.monotonic() - began < short_session + 8
     assert f"process {killed.pid} on 'another-machine'" in caplog.text
     assert "which may have died: waiting for a sign of life of it, at most 2 s" in caplog.text
 
@@ -138,6 +150,7 @@ def test_of_several_that_start_at_once_one_runs(round_: int, runner: Runner) -> 
     assert all("is running already" in said for said in refused)
 
 
+@pytest.mark.usefixtures("short_session")
 def test_one_that_was_out_of_touch_while_another_took_over_stops(process: Process, runner: Runner) -> None:
     paused = process()
     paused.send_signal(signal.SIGSTOP)
@@ -151,9 +164,8 @@ def test_one_that_was_out_of_touch_while_another_took_over_stops(process: Proces
 
 @pytest.mark.spark
 def test_an_application_with_another_folder_is_refused_and_so_is_its_clean_up(
-    broker: Broker, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    broker: Broker, name: str, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(sole_runner, "SESSION_SECONDS", 10.0)  # Spark may keep a busy machine from any sign of life
     builder = StreamsBuilder()
     builder.stream(f"{name}-in").to(f"{name}-out")
     topology = builder.build()
