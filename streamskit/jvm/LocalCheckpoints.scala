@@ -1,9 +1,10 @@
 package streamskit
 
-import java.io.{BufferedOutputStream, FileOutputStream, OutputStream}
+import java.io.{BufferedOutputStream, ByteArrayOutputStream, DataOutputStream, FileOutputStream, OutputStream}
 import java.nio.file.{Files, Path => LocalPath, Paths}
 import java.nio.file.StandardCopyOption.{ATOMIC_MOVE, REPLACE_EXISTING}
 import java.util.UUID
+import java.util.zip.CRC32
 
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.{FileAlreadyExistsException, Path}
@@ -26,7 +27,7 @@ class LocalCheckpoints(path: Path, configuration: Configuration)
       if (!overwrite && exists(target)) throw new FileAlreadyExistsException(s"$target is there already.")
       val place = local(target)
       val beside = place.resolveSibling(s".${place.getFileName}.${UUID.randomUUID}.tmp")
-      new MovedWhenClosed(beside, place, overwrite, new BufferedOutputStream(new FileOutputStream(beside.toFile)))
+      new MovedWhenClosed(beside, place, overwrite, new Summed(new FileOutputStream(beside.toFile)))
     }
 
   override def mkdirs(folder: Path): Unit =
@@ -37,10 +38,12 @@ class LocalCheckpoints(path: Path, configuration: Configuration)
   private def local(target: Path): LocalPath = Paths.get(target.toUri.getPath)
 }
 
-/** A file that is in its place when it is whole, or never. */
-class MovedWhenClosed(beside: LocalPath, place: LocalPath, overwrite: Boolean, stream: OutputStream)
+/** A file that is in its place when it is whole, or never; beside it are its checksums, which whoever reads it compares. */
+class MovedWhenClosed(beside: LocalPath, place: LocalPath, overwrite: Boolean, stream: Summed)
     extends CancellableFSDataOutputStream(stream) {
 
+  private val sums = place.resolveSibling(s".${place.getFileName}.crc")
+  private val sumsBeside = beside.resolveSibling(s"${beside.getFileName}.crc")
   private var isDone = false
 
   override def close(): Unit = synchronized {
@@ -49,8 +52,11 @@ class MovedWhenClosed(beside: LocalPath, place: LocalPath, overwrite: Boolean, s
       try {
         stream.close()
         if (!overwrite && Files.exists(place)) throw new FileAlreadyExistsException(s"$place is there already.")
+        Files.write(sumsBeside, stream.sums)
+        Files.deleteIfExists(sums) // no sums rather than those of another file, should this program die here
         Files.move(beside, place, ATOMIC_MOVE, REPLACE_EXISTING)
-      } finally Files.deleteIfExists(beside)
+        Files.move(sumsBeside, sums, ATOMIC_MOVE, REPLACE_EXISTING)
+      } finally { Files.deleteIfExists(beside); Files.deleteIfExists(sumsBeside) }
     }
   }
 
@@ -61,4 +67,38 @@ class MovedWhenClosed(beside: LocalPath, place: LocalPath, overwrite: Boolean, s
       finally Files.deleteIfExists(beside)
     }
   }
+}
+
+/** Writes a file and sums it up, as Hadoop does: the CRC-32 of each 512 bytes. */
+class Summed(file: OutputStream) extends OutputStream {
+  private val Chunk = 512
+  private val buffered = new BufferedOutputStream(file)
+  private val found = new ByteArrayOutputStream
+  private val told = new DataOutputStream(found)
+  private val sum = new CRC32
+  private var inChunk = 0
+  told.writeBytes("crc\u0000")
+  told.writeInt(Chunk)
+
+  /** The content of the file with the sums; to be asked for after close(). */
+  def sums: Array[Byte] = found.toByteArray
+
+  override def write(byte: Int): Unit = write(Array(byte.toByte), 0, 1)
+
+  override def write(bytes: Array[Byte], start: Int, length: Int): Unit = {
+    buffered.write(bytes, start, length)
+    var (from, left) = (start, length)
+    while (left > 0) {
+      val count = math.min(left, Chunk - inChunk)
+      sum.update(bytes, from, count)
+      from += count; left -= count; inChunk += count
+      if (inChunk == Chunk) endChunk()
+    }
+  }
+
+  override def flush(): Unit = buffered.flush()
+
+  override def close(): Unit = { if (inChunk > 0) endChunk(); buffered.close() }
+
+  private def endChunk(): Unit = { told.writeInt(sum.getValue.toInt); sum.reset(); inChunk = 0 }
 }
