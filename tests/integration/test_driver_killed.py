@@ -59,7 +59,7 @@ def kill_a_driver_at_work(broker: Broker, name: str, state_dir: Path, delay: flo
     driver = subprocess.Popen(
         [sys.executable, "-c", DRIVER, name, broker.bootstrap_servers, str(state_dir)], start_new_session=True
     )
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 200
     while batches(state_dir / name, "offsets") < before + 4:
         assert driver.poll() is None, "the driver ended before it could be killed"
         assert time.monotonic() < deadline, "the driver did not get to work"
