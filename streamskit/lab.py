@@ -135,13 +135,26 @@ def _write_settings(folder: Path, notebook: Path | None) -> Path:
     """Write Jupyter's settings into the project's state folder, so that the user's own are never touched."""
     start = f"/lab/tree/{notebook.relative_to(folder).as_posix()}" if notebook else "/lab"
     # Who works as root, as in a container, may: the server is on loopback only, and asks for a token.
-    server = {"ServerApp": {"root_dir": str(folder), "ip": "127.0.0.1", "allow_root": True}}
+    # What nbgrader adds to JupyterLab is for who grades, not for who learns.
+    tools = dict.fromkeys(("formgrader", "validate_assignment", "assignment_list", "course_list"), False)
+    extensions = {f"nbgrader.server_extensions.{name}": on for name, on in tools.items()}
+    server = {
+        "ServerApp": {
+            "root_dir": str(folder),
+            "ip": "127.0.0.1",
+            "allow_root": True,
+            "jpserver_extensions": extensions,
+        }
+    }
     quiet = {"@jupyterlab/apputils-extension:notification": {"fetchNews": "false", "checkForUpdates": False}}
     settings = state_dir() / "jupyter"
     (settings / "labconfig").mkdir(parents=True, exist_ok=True)
     (settings / "jupyter_server_config.json").write_text(json.dumps(server))
     (settings / "jupyter_lab_config.json").write_text(json.dumps({"LabApp": {"default_url": start}}))
     (settings / "labconfig" / "default_setting_overrides.json").write_text(json.dumps(quiet))
+    (settings / "labconfig" / "page_config.json").write_text(
+        json.dumps({"disabledExtensions": {"@jupyter/nbgrader": True}})
+    )
     return settings
 
 

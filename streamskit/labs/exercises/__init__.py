@@ -1,0 +1,1 @@
+"""The exercises of each lab, a module each."""

@@ -1,0 +1,76 @@
+"""Every lab: its solutions pass, its stubs are told from wrong answers, and the student's version is in step."""
+
+import ast
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from streamskit.labs import catalogue
+from streamskit.labs.student import student_version
+from tests.labs.lab_runner import SOURCES, STUDENTS, cells, run_lab, source, student
+
+LABS = [pytest.param(name, id=name, marks=pytest.mark.spark) for name in catalogue.NAMES]
+
+pytestmark = pytest.mark.usefixtures("empty_progress")
+
+
+@pytest.mark.parametrize("name", LABS)
+def test_every_solution_passes_its_check(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = run_lab(source(name), monkeypatch)
+    assert not run.errors
+    assert {exercise: verdict.says for exercise, verdict in run.verdicts.items() if not verdict.passed} == {}
+    assert list(run.verdicts) == [exercise.name for exercise in catalogue.lab(name).exercises]
+
+
+@pytest.mark.parametrize("name", LABS)
+def test_every_stub_is_told_that_it_is_not_written_yet(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = run_lab(student(name), monkeypatch)
+    assert list(run.verdicts) == [exercise.name for exercise in catalogue.lab(name).exercises]
+    assert {exercise: verdict.says for exercise, verdict in run.verdicts.items() if verdict.written} == {}
+    assert {
+        cell for cell, error in run.errors.items() if not isinstance(error, NotImplementedError | NameError)
+    } == set()
+
+
+@pytest.mark.parametrize("name", catalogue.NAMES)
+def test_the_students_version_is_in_step_with_its_source(name: str) -> None:
+    assert nbformat.read(student(name), as_version=4) == student_version(source(name))
+
+
+@pytest.mark.parametrize("name", catalogue.NAMES)
+def test_a_lab_has_four_to_six_exercises_each_with_a_solution_to_cut_out_and_three_hints(name: str) -> None:
+    exercises = catalogue.lab(name).exercises
+    assert 4 <= len(exercises) <= 6
+    assert all(len(exercise.hints) == 3 and all(exercise.hints) for exercise in exercises)
+    graded = [
+        cell.metadata["nbgrader"]
+        for cell in nbformat.read(source(name), as_version=4).cells
+        if "nbgrader" in cell.metadata
+    ]
+    assert [meta["grade_id"] for meta in graded if meta["grade"]] == [f"check-{each.name}" for each in exercises]
+    assert "### BEGIN SOLUTION" not in student(name).read_text()
+
+
+def test_no_exercise_has_the_name_of_another_one() -> None:
+    names = [exercise.name for lab in catalogue.labs() for exercise in lab.exercises]
+    assert len(names) == len(set(names))
+
+
+def test_every_lab_notebook_is_in_the_catalogue() -> None:
+    assert sorted(path.name for path in SOURCES.iterdir()) == sorted(catalogue.NAMES)
+    assert sorted(path.stem for path in STUDENTS.glob("*.ipynb")) == sorted(catalogue.NAMES)
+
+
+def test_the_recordings_of_the_labs_are_those_of_the_conformance_tests(request: pytest.FixtureRequest) -> None:
+    recorded = Path(request.config.rootpath) / "streamskit" / "labs" / "recorded"
+    vectors = Path(request.config.rootpath) / "tests" / "conformance" / "vectors"
+    copies = {path.name: path.read_bytes() for path in recorded.glob("*.json")}
+    assert copies == {name: (vectors / name).read_bytes() for name in copies}
+    assert copies
+
+
+@pytest.mark.parametrize("name", catalogue.NAMES)
+def test_a_lab_imports_what_it_uses_in_plain_python(name: str) -> None:
+    for _, cell in cells(student(name)):
+        ast.parse(cell)
