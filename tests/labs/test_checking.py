@@ -10,7 +10,7 @@ import pytest
 
 from streamskit import StreamsBuilder, TimeWindows
 from streamskit.errors import StreamsKitError
-from streamskit.labs import CheckFailed, catalogue, check, checking, hint, progress, reset, try_out
+from streamskit.labs import CheckFailed, catalogue, check, checking, hint, progress, reset, scores, try_out
 from streamskit.labs.exercise import Exercise, Lab, Runs, Says, Verdict
 from streamskit.labs.recording import Piped, Recording, Row
 from streamskit.labs.student import student_version
@@ -41,7 +41,7 @@ LAB = Lab("99-tests", "Tests", (TASKS, LOUD))
 @pytest.fixture(autouse=True)
 def only_lab(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(catalogue, "labs", lambda: (LAB,))
-    monkeypatch.setattr("streamskit.labs.progress.labs", lambda: (LAB,))
+    monkeypatch.setattr("streamskit.labs.scores.labs", lambda: (LAB,))
     monkeypatch.setattr(checking._Latest, "exercise", None)
 
 
@@ -145,13 +145,12 @@ def test_reset_brings_a_lab_back_and_keeps_the_other_ones(
     copied.write_bytes(source("08-windows").read_bytes())
     lab = tmp_path / "labs" / "08-windows.ipynb"
     lab.write_text("my own work")
-    progress_module = __import__("streamskit.labs.progress", fromlist=["note"])
-    progress_module.note(TASKS, True)
-    progress_module.note(LOUD, True)
+    scores.note(TASKS, True)
+    scores.note(LOUD, True)
     reset("08-windows")
     assert nbformat.read(lab, as_version=4) == student_version(copied)
     assert (tmp_path / "labs" / "08-windows.ipynb.before-reset").read_text() == "my own work"
-    assert list(progress_module.known()) == ["loud"]
+    assert list(scores.known()) == ["loud"]
 
 
 @pytest.mark.spark
