@@ -9,7 +9,6 @@ from streamskit.labs.misconceptions import (
     late_records_counted,
     not_only_last_results,
     records_in_time_dropped,
-    windows_of_other_size,
 )
 from streamskit.labs.recording import Costume, Recording, Row
 from streamskit.windows import Windowed
@@ -58,6 +57,12 @@ def joined(outcome: Outcome) -> bool:
     """The first thing that goes wrong is that a record joins a session, where it should begin one."""
     first = next(iter(outcome.differing), None)
     return first is not None and _merges(first.expected) < _merges(first.actual)
+
+
+def waits_too_long(outcome: Outcome) -> bool:
+    """The first thing that goes wrong is a final result that does not come."""
+    first = next(iter(outcome.differing), None)
+    return first is not None and bool(first.missing) and not first.extra
 
 
 def no_deletions(outcome: Outcome) -> bool:
@@ -192,9 +197,7 @@ LAB = Lab(
                         "windows that never close in time",
                         "Fewer windows are final than should be, or later ones: a window closes when stream time "
                         "reaches its end plus grace, so a longer grace makes everybody wait.",
-                        lambda outcome: (
-                            len(outcome.actual) < len(outcome.expected) and not windows_of_other_size(outcome)
-                        ),
+                        waits_too_long,
                     ),
                     LATE_COUNTED,
                     IN_TIME_DROPPED,
