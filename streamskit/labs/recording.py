@@ -23,6 +23,12 @@ class Piped(NamedTuple):
     raw: tuple[str, ...] = ()
 
 
+class Batch(NamedTuple):
+    """Many records of one topic that go in together."""
+
+    records: tuple[Piped, ...]
+
+
 class Advance(NamedTuple):
     """The wall clock moves forward by so many milliseconds."""
 
@@ -35,7 +41,7 @@ class Question(NamedTuple):
     store: str
 
 
-Step = Piped | Advance | Question
+Step = Piped | Batch | Advance | Question
 
 
 class Row(NamedTuple):
@@ -132,7 +138,8 @@ class Recording:
     @property
     def records(self) -> list[Piped]:
         """The records that go in."""
-        return [step for step in self.steps if isinstance(step, Piped)]
+        each = (step.records if isinstance(step, Batch) else (step,) for step in self.steps)
+        return [record for records in each for record in records if isinstance(record, Piped)]
 
     def told(self) -> str:
         """Say what is tested, as in "15 records went in (1 without a key, 3 too late)"."""
@@ -146,11 +153,13 @@ class Recording:
         }
         special = ", ".join(f"{count} {kind}" for kind, count in kinds.items() if count)
         came = sum(map(len, self.outputs.values()))
-        rows = f", and the rows of {' and '.join(self.stores)}," if self.stores else ""
-        return (
-            f"{len(records)} records went in{f' ({special})' if special else ''}; all {came} results{rows} "
-            f"are those of {self.source}, after the same record and with the same timestamp."
-        )
+        went = f"{len(records)} records went in{f' ({special})' if special else ''};"
+        stores = f"the rows of {' and '.join(self.stores)}"
+        if not came:
+            return f"{went} {stores} are those of {self.source}."
+        rows = f", and {stores}," if self.stores else ""
+        same = "after the same record and with the same timestamp"
+        return f"{went} all {came} results{rows} are those of {self.source}, {same}."
 
 
 def _row(dress: Costume, topic: str, record: Mapping[str, Any], step: int) -> Row:

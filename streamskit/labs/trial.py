@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from streamskit.errors import StreamsKitError
-from streamskit.labs.recording import Advance, Piped, Recording, Row, Step
+from streamskit.labs.recording import Advance, Batch, Piped, Recording, Row, Step
 from streamskit.serdes import Serdes
 from streamskit.testing import TopologyTestDriver
 from streamskit.topology import Topology
@@ -68,6 +68,8 @@ def _written(topology: Topology, recording: Recording) -> list[str]:
 def _perform(driver: TopologyTestDriver, step: Step) -> None:
     if isinstance(step, Advance):
         driver.advance_wall_clock_time(step.milliseconds)
+    elif isinstance(step, Batch):
+        driver.create_input_topic(step.records[0].topic).pipe_records([record[1:5] for record in step.records])
     elif isinstance(step, Piped):
         serdes = {part: Serdes.byte_array() for part in step.raw}
         driver.create_input_topic(step.topic, **serdes).pipe_input(step.key, step.value, step.timestamp, step.headers)

@@ -6,7 +6,7 @@ from html import escape
 
 from streamskit.labs.difference import Moment, Outcome
 from streamskit.labs.exercise import Verdict
-from streamskit.labs.recording import Advance, Piped, Row
+from streamskit.labs.recording import Advance, Batch, Piped, Row
 from streamskit.widgets.chart import frame, text
 from streamskit.widgets.parts import STYLE, Column, Line, as_text, grid, part, picture, text_cell, time_of_day
 from streamskit.widgets.timeline import LEFT, RED, TOP, WIDTH, Axis
@@ -103,6 +103,8 @@ def step_told(moment: Moment) -> str:
         return f"{number}. wall clock + {step.milliseconds / 1000:g} s"
     if isinstance(step, Piped):
         return f"{number}. {_pair(step.key, step.value)} at {time_of_day(step.timestamp)}"
+    if isinstance(step, Batch):
+        return f"{number}. {len(step.records)} records of {step.records[0].topic}"
     return f"{number}."
 
 
