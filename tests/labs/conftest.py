@@ -1,6 +1,5 @@
 """Fixtures of the labs' tests."""
 
-from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -9,6 +8,5 @@ import pytest
 @pytest.fixture
 def empty_progress(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Keep progress in a file of the test's own."""
-    # The package has a function of the module's name.
-    monkeypatch.setattr(import_module("streamskit.labs.scores"), "_file", lambda: tmp_path / "progress.json")
+    monkeypatch.setattr("streamskit.labs.scores._file", lambda: tmp_path / "progress.json")
     return tmp_path / "progress.json"
