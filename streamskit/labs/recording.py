@@ -95,6 +95,7 @@ class Recording:
         steps: what goes in, in order.
         outputs: the records of each output topic, in order.
         stores: the final rows of each store that has a name in the task.
+        letters: those of the output topics that error handlers write dead letters to: keys and values are bytes.
         dropped: by step how many records are dropped.
         driver: settings of the `TopologyTestDriver` that differ from the usual.
         fails: whether the last step has to stop the application.
@@ -104,6 +105,7 @@ class Recording:
     steps: tuple[Step, ...]
     outputs: Mapping[str, tuple[Row, ...]]
     stores: Mapping[str, tuple[Row, ...]] = field(default_factory=dict)
+    letters: tuple[str, ...] = ()
     dropped: Mapping[int, int] = field(default_factory=dict)
     driver: Mapping[str, Any] = field(default_factory=dict)
     fails: bool = False

@@ -117,7 +117,12 @@ def row_told(row: Row) -> str:
 def _pair(key: object, value: object) -> str:
     if isinstance(key, Windowed):
         key = f"{as_text(key.key)} [{time_of_day(key.start)}, {time_of_day(key.end)})"
-    return f"{as_text(key)} = {as_text(value)}"
+    return f"{_part(key)} = {_part(value)}"
+
+
+def _part(part: object) -> str:
+    """Write a key or a value; bytes as the text that they may be."""
+    return part.decode(errors="backslashreplace") if isinstance(part, bytes) else as_text(part)
 
 
 # ---- the picture -----------------------------------------------------------------------------------------------------
