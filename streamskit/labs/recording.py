@@ -93,6 +93,7 @@ class Recording:
         driver: settings of the `TopologyTestDriver` that differ from the usual.
         fails: whether the last step has to stop the application.
         source: who says so, for the sentence on passing.
+        at_once: whether records of one topic that follow each other go in together, where only stores are compared.
     """
 
     steps: tuple[Step, ...]
@@ -102,6 +103,7 @@ class Recording:
     driver: Mapping[str, Any] = field(default_factory=dict)
     fails: bool = False
     source: str = "Kafka Streams 4.1"
+    at_once: bool = False
 
     @staticmethod
     def of(
@@ -144,11 +146,15 @@ class Recording:
             "out of order": _out_of_order(records),
             "dropped on the way": len(self.dropped),
         }
-        special = ", ".join(f"{count} {kind}" for kind, count in kinds.items() if count)
+        special = ", ".join(f"{count:,} {kind}" for kind, count in kinds.items() if count)
+        went_in = f"{len(records):,} records went in{f' ({special})' if special else ''}"
+        if self.at_once:
+            rows = ", ".join(f"all {len(rows):,} rows of {name}" for name, rows in self.stores.items())
+            return f"{went_in}; {rows} are those of {self.source}."
         came = sum(map(len, self.outputs.values()))
         rows = f", and the rows of {' and '.join(self.stores)}," if self.stores else ""
         return (
-            f"{len(records)} records went in{f' ({special})' if special else ''}; all {came} results{rows} "
+            f"{went_in}; all {came} results{rows} "
             f"are those of {self.source}, after the same record and with the same timestamp."
         )
 

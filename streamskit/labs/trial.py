@@ -1,8 +1,9 @@
 """A learner's topology, run on the steps of a recording: what came out after which step."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 from typing import Any
 
 from streamskit.errors import StreamsKitError
@@ -29,7 +30,7 @@ class Trial:
 
 
 def run(topology: Topology, recording: Recording) -> Trial:
-    """Run a topology on the steps of a recording, one record at a time.
+    """Run a topology on the steps of a recording, one record at a time unless they go in at once.
 
     Raises:
         TopologyError: it cannot run at all.
@@ -37,10 +38,10 @@ def run(topology: Topology, recording: Recording) -> Trial:
     trial = Trial(topology)
     with TopologyTestDriver(topology, **recording.driver) as driver:
         topics = _written(topology, recording)
-        for number, step in enumerate(recording.steps):
+        for number, steps in _groups(recording):
             before = driver.dropped()
             try:
-                _perform(driver, step)
+                _perform(driver, steps)
             except StreamsKitError as error:
                 trial.error, trial.stopped_at = error, number
                 break
@@ -65,12 +66,25 @@ def _written(topology: Topology, recording: Recording) -> list[str]:
     return list(dict.fromkeys([*named, *(recording.outputs if len(named) < len(sinks) else ())]))
 
 
-def _perform(driver: TopologyTestDriver, step: Step) -> None:
-    if isinstance(step, Advance):
-        driver.advance_wall_clock_time(step.milliseconds)
-    elif isinstance(step, Piped):
-        serdes = {part: Serdes.byte_array() for part in step.raw}
-        driver.create_input_topic(step.topic, **serdes).pipe_input(step.key, step.value, step.timestamp, step.headers)
+def _groups(recording: Recording) -> Iterator[tuple[int, list[Step]]]:
+    """Yield the steps that go in together, with the number of the last one."""
+    for _, group in groupby(enumerate(recording.steps), key=lambda each: _place(recording, *each)):
+        numbers, steps = zip(*group, strict=True)
+        yield numbers[-1], list(steps)
+
+
+def _place(recording: Recording, number: int, step: Step) -> object:
+    return step.topic if recording.at_once and isinstance(step, Piped) else number
+
+
+def _perform(driver: TopologyTestDriver, steps: list[Step]) -> None:
+    first = steps[0]
+    if isinstance(first, Advance):
+        driver.advance_wall_clock_time(first.milliseconds)
+    elif isinstance(first, Piped):
+        serdes = {part: Serdes.byte_array() for part in first.raw}
+        records = [(step.key, step.value, step.timestamp, step.headers) for step in steps if isinstance(step, Piped)]
+        driver.create_input_topic(first.topic, **serdes).pipe_records(records)
 
 
 def _rows(driver: TopologyTestDriver, name: str) -> list[Row]:
