@@ -215,5 +215,6 @@ def _wrongness(outcome: Outcome) -> str:
         )
     if outcome.recording.fails:
         return "All results are right, and the application should have stopped at the last record."
-    stores = [store.name for store in outcome.stores if store.differs]
-    return f"All records are right, and the store {' and '.join(stores)} holds other rows than expected."
+    stores = " and ".join(store.name for store in outcome.stores if store.differs)
+    right = "All records are right, and the" if outcome.recording.outputs else "The"
+    return f"{right} store {stores} holds other rows than expected."

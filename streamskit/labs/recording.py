@@ -153,9 +153,9 @@ class Recording:
             "out of order": _out_of_order(records),
             "dropped on the way": len(self.dropped),
         }
-        special = ", ".join(f"{count} {kind}" for kind, count in kinds.items() if count)
+        special = ", ".join(f"{count:,} {kind}" for kind, count in kinds.items() if count)
         came = sum(map(len, self.outputs.values()))
-        went = f"{len(records)} records went in{f' ({special})' if special else ''};"
+        went = f"{len(records):,} records went in{f' ({special})' if special else ''};"
         stores = f"the rows of {' and '.join(self.stores)}"
         if not came:
             return f"{went} {stores} are those of {self.source}."
