@@ -7,7 +7,15 @@ from importlib import import_module
 from streamskit.errors import StreamsKitError
 from streamskit.labs.exercise import Exercise, Lab
 
-NAMES = ("08-windows",)
+NAMES = (
+    "08-windows",
+    "16-interactive-queries",
+    "17-trade-statistics",
+    "18-kafka-music",
+    "19-pos-invoices",
+    "20-movie-ratings",
+    "21-risk-management",
+)
 """The labs by the names of their notebooks; "08-windows" is in the module `windows`."""
 
 

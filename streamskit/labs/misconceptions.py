@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from streamskit.labs.difference import Moment, Outcome, same, same_row
+from streamskit.labs.difference import Outcome, same, same_row
 from streamskit.labs.recording import Piped, Row
 from streamskit.windows import Windowed
 
@@ -40,17 +40,17 @@ def in_another_topic(outcome: Outcome) -> bool:
 
 
 def late_records_counted(outcome: Outcome) -> bool:
-    """A record that has to be dropped made a result."""
-    return any(moment.extra and not moment.expected for moment in outcome.moments if _is_dropped(outcome, moment))
+    """The first thing that goes wrong is a result of a record that has to be dropped."""
+    first = next(iter(outcome.differing), None)
+    return first is not None and first.number in outcome.recording.dropped and bool(first.extra and not first.missing)
 
 
 def records_in_time_dropped(outcome: Outcome) -> bool:
-    """A record that came out of order in good time was dropped."""
-    return any(
-        moment.missing and not moment.actual and moment.number in outcome.trial.dropped
-        for moment in outcome.moments
-        if not _is_dropped(outcome, moment)
-    )
+    """The first thing that goes wrong is a record, out of order and in good time, that is dropped."""
+    first = next(iter(outcome.differing), None)
+    if first is None or first.extra:
+        return False
+    return outcome.trial.dropped.get(first.number, 0) > outcome.recording.dropped.get(first.number, 0)
 
 
 def without_key_counted(outcome: Outcome) -> bool:
@@ -71,9 +71,9 @@ def windows_of_other_size(outcome: Outcome) -> bool:
 
 
 def windows_of_other_steps(outcome: Outcome) -> bool:
-    """The windows are of the right size and begin at other times."""
+    """The windows are of the right size, and some begin at other times."""
     came, due = _starts(outcome.actual), _starts(outcome.expected)
-    return bool(came and due) and not windows_of_other_size(outcome) and came != due
+    return bool(due) and not windows_of_other_size(outcome) and bool(came - due)
 
 
 def not_windowed(outcome: Outcome) -> bool:
@@ -140,10 +140,6 @@ def went_on(outcome: Outcome) -> bool:
 
 
 # ---- what the signs are made of --------------------------------------------------------------------------------------
-
-
-def _is_dropped(outcome: Outcome, moment: Moment) -> bool:
-    return moment.number in outcome.recording.dropped
 
 
 def _only_at(outcome: Outcome, where: Callable[[Piped], bool]) -> bool:

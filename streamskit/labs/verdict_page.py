@@ -6,7 +6,7 @@ from html import escape
 
 from streamskit.labs.difference import Moment, Outcome
 from streamskit.labs.exercise import Verdict
-from streamskit.labs.recording import Advance, Piped, Row
+from streamskit.labs.recording import Advance, Batch, Piped, Row
 from streamskit.widgets.chart import frame, text
 from streamskit.widgets.parts import STYLE, Column, Line, as_text, grid, part, picture, text_cell, time_of_day
 from streamskit.widgets.timeline import LEFT, RED, TOP, WIDTH, Axis
@@ -103,6 +103,8 @@ def step_told(moment: Moment) -> str:
         return f"{number}. wall clock + {step.milliseconds / 1000:g} s"
     if isinstance(step, Piped):
         return f"{number}. {_pair(step.key, step.value)} at {time_of_day(step.timestamp)}"
+    if isinstance(step, Batch):
+        return f"{number}. {len(step.records)} records of {step.records[0].topic}"
     return f"{number}."
 
 
@@ -115,7 +117,12 @@ def row_told(row: Row) -> str:
 def _pair(key: object, value: object) -> str:
     if isinstance(key, Windowed):
         key = f"{as_text(key.key)} [{time_of_day(key.start)}, {time_of_day(key.end)})"
-    return f"{as_text(key)} = {as_text(value)}"
+    return f"{_part(key)} = {_part(value)}"
+
+
+def _part(part: object) -> str:
+    """Write a key or a value; bytes as the text that they may be."""
+    return part.decode(errors="backslashreplace") if isinstance(part, bytes) else as_text(part)
 
 
 # ---- the picture -----------------------------------------------------------------------------------------------------
