@@ -8,6 +8,7 @@ from streamskit.errors import StreamsKitError
 from streamskit.labs.exercise import Exercise, Lab
 
 NAMES = (
+    "01-getting-started",
     "02-basic-operations",
     "08-windows",
     "16-interactive-queries",
