@@ -10,6 +10,7 @@ from streamskit.labs.exercise import Exercise, Lab
 NAMES = (
     "01-getting-started",
     "02-basic-operations",
+    "03-ktable",
     "08-windows",
     "16-interactive-queries",
     "17-trade-statistics",
