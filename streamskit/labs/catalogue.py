@@ -11,6 +11,7 @@ NAMES = (
     "01-getting-started",
     "02-basic-operations",
     "03-ktable",
+    "04-global-ktable",
     "08-windows",
     "16-interactive-queries",
     "17-trade-statistics",
