@@ -13,6 +13,7 @@ NAMES = (
     "03-ktable",
     "04-global-ktable",
     "08-windows",
+    "11-testing",
     "16-interactive-queries",
     "17-trade-statistics",
     "18-kafka-music",
