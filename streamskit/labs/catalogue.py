@@ -7,7 +7,7 @@ from importlib import import_module
 from streamskit.errors import StreamsKitError
 from streamskit.labs.exercise import Exercise, Lab
 
-NAMES = ("06-joins", "07-stateful-operations", "08-windows", "09-time")
+NAMES = ("05-serialization", "06-joins", "07-stateful-operations", "08-windows", "09-time")
 """The labs by the names of their notebooks; "08-windows" is in the module `windows`."""
 
 
