@@ -8,7 +8,11 @@ from streamskit.errors import StreamsKitError
 from streamskit.labs.exercise import Exercise, Lab
 
 NAMES = (
+    "05-serialization",
+    "06-joins",
+    "07-stateful-operations",
     "08-windows",
+    "09-time",
     "16-interactive-queries",
     "17-trade-statistics",
     "18-kafka-music",

@@ -3,7 +3,7 @@
 import inspect
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from streamskit.builder import StreamsBuilder
@@ -98,10 +98,12 @@ class Runs:
     Args:
         recording: makes what goes in and has to come out.
         mistakes: the typical ones of this task, the most special ones first.
+        refusals: likewise of what makes no topology: a part of the builder's message, and the mistake's name.
     """
 
     recording: Callable[[], Recording]
     mistakes: tuple[Misconception, ...] = ()
+    refusals: Mapping[str, str] = field(default_factory=dict)
 
     def __call__(self, answer: Any) -> Verdict:
         recording = self.recording()
@@ -112,7 +114,8 @@ class Runs:
                 return wrong(unknown, "another source topic")
             outcome = Outcome(recording, run(topology, recording))
         except StreamsKitError as error:
-            return Verdict(False, f"It does not make a topology: {error}", cause=error)
+            mistake = next((name for part, name in self.refusals.items() if part in str(error)), "")
+            return replace(wrong(f"It does not make a topology: {error}", mistake), cause=error)
         if outcome.trial.is_stub:
             return unwritten(STUB)
         if outcome.is_right:
