@@ -13,6 +13,7 @@ NAMES = (
     "07-stateful-operations",
     "08-windows",
     "09-time",
+    "10-processor-api",
     "16-interactive-queries",
     "17-trade-statistics",
     "18-kafka-music",

@@ -1,6 +1,6 @@
 """The page of a verdict: what is wrong, as a picture on the axis of event time and as a table. HTML as text."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
@@ -150,7 +150,7 @@ def chart(outcome: Outcome) -> str:
             y += BAR
     bottom = y + 2
     title = "Records by event time; a ring marks those after which something is wrong, a cross those that are dropped"
-    return picture(frame(title, [*axis.times(bottom), *parts, *_legend()], WIDTH, bottom + 24))
+    return picture(frame(title, [*axis.times(bottom), *parts, _legend() if windows else ""], WIDTH, bottom + 24))
 
 
 def _wrong_windows(outcome: Outcome) -> list[tuple[Windowed, str]]:
@@ -182,9 +182,8 @@ def _bar(axis: Axis, window: Windowed, y: float, sign: str) -> str:
     )
 
 
-def _legend() -> Iterator[str]:
-    yield text(LEFT, 14, "● record, by its number   × dropped   ○ something is wrong after it", "start")
-    yield text(LEFT, 28, "windows: − expected, and did not come   + came, and was not expected", "start")
+def _legend() -> str:
+    return text(LEFT, 29, "windows: − expected, and did not come   + came, and was not expected", "start")
 
 
 def hints_page(name: str, shown: Sequence[str], of: int) -> str:
