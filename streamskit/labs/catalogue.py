@@ -20,6 +20,7 @@ NAMES = (
     "19-pos-invoices",
     "20-movie-ratings",
     "21-risk-management",
+    "22-flights",
 )
 """The labs by the names of their notebooks; "08-windows" is in the module `windows`."""
 
