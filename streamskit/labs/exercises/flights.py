@@ -68,7 +68,7 @@ def tallied(rows: pd.DataFrame, by: Any) -> dict[Any, Tally]:
     found = rows.groupby(by).agg(
         flights=("flight", "size"), landed=("arr_delay", "count"), minutes=("arr_delay", "sum")
     )
-    return {key: {name: int(count) for name, count in row.items()} for key, row in found.to_dict("index").items()}
+    return {key: {str(name): int(count) for name, count in row.items()} for key, row in found.to_dict("index").items()}
 
 
 def by_airline_and_hour(day: str) -> dict[tuple[str, int], Tally]:
