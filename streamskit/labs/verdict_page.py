@@ -1,6 +1,6 @@
 """The page of a verdict: what is wrong, as a picture on the axis of event time and as a table. HTML as text."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 
@@ -16,8 +16,8 @@ MOST = 12
 """How many rows of a table are shown at most."""
 
 GREEN = "#15803d"
-LANE, BAR = 26, 15
-"""The height of a key's lane and of a window's bar, in pixels."""
+LANE, BAR, CLOSE = 26, 15, 12
+"""The height of a key's lane and of a window's bar, and how close two numbers cannot stand, in pixels."""
 
 MISSING, EXTRA = ("−", "expected, and did not come"), ("+", "came, and was not expected")
 
@@ -144,6 +144,7 @@ def chart(outcome: Outcome) -> str:
     for key, own in lanes.items():
         parts.append(text(LEFT - 10, y + 4, key[:14], "end"))
         parts += [_dot(axis.x(step.timestamp), y, number, step, number in bad, outcome) for number, step in own]
+        parts += _numbers([(axis.x(step.timestamp), number + 1) for number, step in own], y - 11)
         y += LANE
         for window, sign in [(window, sign) for window, sign in windows if as_text(window.key) == key]:
             parts.append(_bar(axis, window, y - 8, sign))
@@ -167,10 +168,20 @@ def _dot(x: float, y: float, number: int, step: Piped, is_bad: bool, outcome: Ou
     ring = f'<circle r="8.5" fill="none" stroke="{RED}" stroke-width="2"/>' if is_bad else ""
     cross = '<path d="M-4-4L4 4M4-4L-4 4" stroke="currentColor" stroke-width="2"/>'
     mark = cross if number in outcome.recording.dropped else '<circle r="4" fill="currentColor"/>'
-    return (
-        f'<g transform="translate({x:.1f} {y:.1f})"><title>{escape(told)}</title>{ring}{mark}</g>'
-        f"{text(x, y - 11, str(number + 1), 'middle')}"
-    )
+    return f'<g transform="translate({x:.1f} {y:.1f})"><title>{escape(told)}</title>{ring}{mark}</g>'
+
+
+def _numbers(places: Sequence[tuple[float, int]], y: float) -> Iterator[str]:
+    """Write the records' numbers above them; those of records that are close together in one line, as in "10, 11"."""
+    groups: list[list[tuple[float, int]]] = []
+    for x, number in sorted(places):
+        if groups and x - groups[-1][-1][0] < CLOSE:
+            groups[-1].append((x, number))
+        else:
+            groups.append([(x, number)])
+    for group in groups:
+        middle = sum(x for x, _ in group) / len(group)
+        yield text(middle, y, ", ".join(str(number) for number in sorted(number for _, number in group)), "middle")
 
 
 def _bar(axis: Axis, window: Windowed, y: float, sign: str) -> str:
