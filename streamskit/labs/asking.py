@@ -94,7 +94,7 @@ class Asks:
         if not bad and not mistake:
             return right(f"{len(answered)} questions were asked: {self.tested}")
         says = _wrongness(bad, len(answered)) if bad else "All answers are right, and cost too much."
-        found = mistake and Misconception(mistake.name, mistake.says, lambda _: True)
+        found = Misconception(mistake.name, mistake.says, lambda _: True) if mistake else None
         return Verdict(False, says, found, cause=next((each.error for each in bad if each.error), None))
 
 

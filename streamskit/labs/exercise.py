@@ -3,7 +3,7 @@
 import inspect
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from streamskit.builder import StreamsBuilder
@@ -38,6 +38,8 @@ class Verdict:
 
 Examiner = Callable[[Any], Verdict]
 
+STUB = "It still says NotImplementedError: write the lines that are asked for in its place."
+
 
 @dataclass(frozen=True)
 class Exercise:
@@ -60,7 +62,7 @@ class Exercise:
         try:
             return self.examine(answer)
         except NotImplementedError:
-            return unwritten("It still says NotImplementedError: write the lines that are asked for in its place.")
+            return unwritten(STUB)
 
 
 @dataclass(frozen=True)
@@ -96,10 +98,12 @@ class Runs:
     Args:
         recording: makes what goes in and has to come out.
         mistakes: the typical ones of this task, the most special ones first.
+        refusals: likewise of what makes no topology: a part of the builder's message, and the mistake's name.
     """
 
     recording: Callable[[], Recording]
     mistakes: tuple[Misconception, ...] = ()
+    refusals: Mapping[str, str] = field(default_factory=dict)
 
     def __call__(self, answer: Any) -> Verdict:
         recording = self.recording()
@@ -110,7 +114,10 @@ class Runs:
                 return wrong(unknown, "another source topic")
             outcome = Outcome(recording, run(topology, recording))
         except StreamsKitError as error:
-            return Verdict(False, f"It does not make a topology: {error}", cause=error)
+            mistake = next((name for part, name in self.refusals.items() if part in str(error)), "")
+            return replace(wrong(f"It does not make a topology: {error}", mistake), cause=error)
+        if outcome.trial.is_stub:
+            return unwritten(STUB)
         if outcome.is_right:
             return Verdict(True, recording.told(), outcome=outcome)
         return Verdict(
@@ -211,5 +218,6 @@ def _wrongness(outcome: Outcome) -> str:
         )
     if outcome.recording.fails:
         return "All results are right, and the application should have stopped at the last record."
-    stores = [store.name for store in outcome.stores if store.differs]
-    return f"All records are right, and the store {' and '.join(stores)} holds other rows than expected."
+    stores = " and ".join(store.name for store in outcome.stores if store.differs)
+    right = "All records are right, and the" if outcome.recording.outputs else "The"
+    return f"{right} store {stores} holds other rows than expected."

@@ -95,6 +95,7 @@ class Recording:
         steps: what goes in, in order.
         outputs: the records of each output topic, in order.
         stores: the final rows of each store that has a name in the task.
+        letters: those of the output topics that error handlers write dead letters to: keys and values are bytes.
         dropped: by step how many records are dropped.
         driver: settings of the `TopologyTestDriver` that differ from the usual.
         fails: whether the last step has to stop the application.
@@ -104,6 +105,7 @@ class Recording:
     steps: tuple[Step, ...]
     outputs: Mapping[str, tuple[Row, ...]]
     stores: Mapping[str, tuple[Row, ...]] = field(default_factory=dict)
+    letters: tuple[str, ...] = ()
     dropped: Mapping[int, int] = field(default_factory=dict)
     driver: Mapping[str, Any] = field(default_factory=dict)
     fails: bool = False
@@ -115,24 +117,38 @@ class Recording:
         costume: Costume | None = None,
         stores: Sequence[str] = (),
         driver: Mapping[str, Any] | None = None,
+        until: int | None = None,
     ) -> "Recording":
-        """Return a recorded vector in its costume; `stores` are those to compare, as the vector calls them."""
+        """Return a recorded vector in its costume.
+
+        `stores` are those to compare, as the vector calls them; `until` cuts off all steps but the first ones, and
+        what came of them.
+        """
         recorded, dress = json.loads((RECORDED / f"{vector}.json").read_text()), costume or Costume()
+
+        def goes_in(came: Mapping[str, Any]) -> bool:
+            return until is None or came["after_step"] < until
+
         outputs = {
-            dress.topic(topic): tuple(_row(dress, topic, record, record["after_step"]) for record in records)
+            dress.topic(topic): tuple(
+                _row(dress, topic, record, record["after_step"]) for record in records if goes_in(record)
+            )
             for topic, records in recorded["outputs"].items()
+            if recorded["topics"][topic]["role"] == "output"
         }
         rows = {
             dress.stores.get(name, name): tuple(_row(dress, name, row, -1) for row in recorded["stores"][name])
             for name in stores
         }
         return Recording(
-            steps=tuple(_step(dress, step) for step in recorded["steps"]),
+            steps=tuple(_step(dress, step) for step in recorded["steps"][:until]),
             outputs=outputs,
             stores=rows,
-            dropped={drop["after_step"]: drop["count"] for drop in recorded.get("dropped_by_step", [])},
+            dropped={
+                drop["after_step"]: drop["count"] for drop in recorded.get("dropped_by_step", []) if goes_in(drop)
+            },
             driver=driver or {},
-            fails=bool(recorded.get("errors")),
+            fails=bool(recorded.get("errors")) and until is None,
         )
 
     @property
@@ -151,9 +167,9 @@ class Recording:
             "out of order": _out_of_order(records),
             "dropped on the way": len(self.dropped),
         }
-        special = ", ".join(f"{count} {kind}" for kind, count in kinds.items() if count)
+        special = ", ".join(f"{count:,} {kind}" for kind, count in kinds.items() if count)
         came = sum(map(len, self.outputs.values()))
-        went = f"{len(records)} records went in{f' ({special})' if special else ''};"
+        went = f"{len(records):,} records went in{f' ({special})' if special else ''};"
         stores = f"the rows of {' and '.join(self.stores)}"
         if not came:
             return f"{went} {stores} are those of {self.source}."

@@ -8,6 +8,7 @@ from typing import Any
 from streamskit.errors import StreamsKitError
 from streamskit.labs.recording import Advance, Batch, Piped, Recording, Row, Step
 from streamskit.serdes import Serdes
+from streamskit.serdes.errors import SerdeError
 from streamskit.testing import TopologyTestDriver
 from streamskit.topology import Topology
 
@@ -24,8 +25,13 @@ class Trial:
     outputs: dict[str, list[Row]] = field(default_factory=lambda: defaultdict(list))
     stores: dict[str, list[Row]] = field(default_factory=dict)
     dropped: dict[int, int] = field(default_factory=dict)
-    error: StreamsKitError | None = None
+    error: StreamsKitError | SerdeError | None = None
     stopped_at: int = -1
+
+    @property
+    def is_stub(self) -> bool:
+        """Whether it stopped in lines that the learner has yet to write, in a process of Spark's."""
+        return "NotImplementedError" in str(self.error)
 
 
 def run(topology: Topology, recording: Recording) -> Trial:
@@ -36,19 +42,20 @@ def run(topology: Topology, recording: Recording) -> Trial:
     """
     trial = Trial(topology)
     with TopologyTestDriver(topology, **recording.driver) as driver:
-        topics = _written(topology, recording)
+        topics = {name: driver.create_output_topic(name) for name in _written(topology, recording)}
+        topics |= {name: driver.dead_letters(name) for name in recording.letters}
         for number, step in enumerate(recording.steps):
             before = driver.dropped()
             try:
                 _perform(driver, step)
-            except StreamsKitError as error:
+            except (StreamsKitError, SerdeError) as error:
                 trial.error, trial.stopped_at = error, number
                 break
             if driver.dropped() > before:
                 trial.dropped[number] = driver.dropped() - before
-            for topic in topics:
-                came = driver.create_output_topic(topic).read_records_to_list()
-                trial.outputs[topic] += [Row(number, record.key, record.value, record.timestamp) for record in came]
+            for name, topic in topics.items():
+                came = topic.read_records_to_list()
+                trial.outputs[name] += [Row(number, record.key, record.value, record.timestamp) for record in came]
         trial.stores = {name: _rows(driver, name) for name in recording.stores if name in topology.stores}
     return trial
 
