@@ -24,6 +24,7 @@ class Verdict:
         says: what was tested, or what is wrong.
         misconception: the mistake that fits, with its name.
         outcome: what came out beside what should have, where a topology was run.
+        answers: where a function was asked, each wrong answer: the question, the right answer, and the given one.
         written: False where the learner has not begun.
         cause: the error that the learner's code raised.
     """
@@ -32,6 +33,7 @@ class Verdict:
     says: str
     misconception: Misconception | None = None
     outcome: Outcome | None = None
+    answers: tuple[tuple[str, str, str], ...] = ()
     written: bool = True
     cause: BaseException | None = None
 

@@ -31,7 +31,8 @@ def page(name: str, verdict: Verdict, passed_before: bool = False) -> str:
     if not verdict.misconception or verdict.misconception.says != verdict.says:
         said.append(f"<div>{escape(verdict.says)}</div>")
     if not verdict.passed and verdict.outcome:
-        said += [chart(verdict.outcome), differences(verdict.outcome)]
+        said.append(chart(verdict.outcome))
+    said.append(differences(_lines(verdict), "asked" if verdict.answers else "after"))
     if not verdict.passed and verdict.written:
         said.append('<div class="sk-quiet">hint() says more, in three steps.</div>')
     return STYLE + part("".join(f"<div>{each}</div>" for each in said if each), "verdict")
@@ -44,8 +45,7 @@ def plain(name: str, verdict: Verdict) -> str:
         lines.append(f"{verdict.misconception.name}: {verdict.misconception.says}")
     if not verdict.misconception or verdict.misconception.says != verdict.says:
         lines.append(verdict.says)
-    if verdict.outcome and not verdict.passed:
-        lines += [f"  {line.after:<34} {line.sign} {line.what}" for line in _lines(verdict.outcome)[:MOST]]
+    lines += [f"  {line.after:<34} {line.sign} {line.what}" for line in _lines(verdict)[:MOST]]
     return "\n".join(lines)
 
 
@@ -54,7 +54,7 @@ def plain(name: str, verdict: Verdict) -> str:
 
 @dataclass(frozen=True)
 class DifferenceLine:
-    """One row of the table: after which record, which sign, and the record."""
+    """One row of the table: after which record, which sign, and the record; or which question, and the answer."""
 
     after: str
     sign: str
@@ -62,12 +62,11 @@ class DifferenceLine:
     what: str
 
 
-def differences(outcome: Outcome) -> str:
-    """Return the table of what is missing and what should not be there (+)."""
-    lines = _lines(outcome)
+def differences(lines: Sequence[DifferenceLine], first: str) -> str:
+    """Return the table of what is missing and what should not be there (+); `first` is above its first column."""
     if not lines:
         return ""
-    columns = (Column("after", 330, left=True), Column("− expected   + yours", 560, left=True))
+    columns = (Column(first, 330, left=True), Column("− expected   + yours", 560, left=True))
     shown = [
         Line(
             (text_cell(line.after), text_cell(line.what)),
@@ -81,7 +80,18 @@ def differences(outcome: Outcome) -> str:
     return grid(columns, shown, "whether it is missing or too much") + more
 
 
-def _lines(outcome: Outcome) -> list[DifferenceLine]:
+def _lines(verdict: Verdict) -> list[DifferenceLine]:
+    if verdict.passed:
+        return []
+    answers = [
+        DifferenceLine(asked, *sign, what)
+        for asked, expected, given in verdict.answers
+        for sign, what in ((MISSING, expected), (EXTRA, given))
+    ]
+    return answers + (_lines_of(verdict.outcome) if verdict.outcome else [])
+
+
+def _lines_of(outcome: Outcome) -> list[DifferenceLine]:
     lines = []
     several = len(outcome.recording.outputs) > 1
     for moment in outcome.differing:
@@ -92,6 +102,7 @@ def _lines(outcome: Outcome) -> list[DifferenceLine]:
         lines += [DifferenceLine(step_told(moment), *sign, where + row_told(row)) for sign, row in pairs]
     for store in outcome.stores:
         pairs = [(MISSING, row) for row in store.missing] + [(EXTRA, row) for row in store.extra]
+        pairs.sort(key=lambda pair: as_text(pair[1].key))  # the two rows of a key beside each other
         lines += [DifferenceLine(f"in the store {store.name}", *sign, row_told(row)) for sign, row in pairs]
     return lines
 
