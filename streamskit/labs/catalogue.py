@@ -8,6 +8,8 @@ from streamskit.errors import StreamsKitError
 from streamskit.labs.exercise import Exercise, Lab
 
 NAMES = (
+    "01-getting-started",
+    "02-basic-operations",
     "05-serialization",
     "06-joins",
     "07-stateful-operations",

@@ -65,7 +65,7 @@ class TellsApart:
                 "records for which the programs differ?",
                 "a test that cannot fail",
             )
-        others = f" So does it with {len(slipped) - 1} more." if len(slipped) > 1 else ""
+        others = f" It also passes with {len(slipped) - 1} more." if len(slipped) > 1 else ""
         return wrong(
             f"Your test passes with a broken program. {slipped[0].does}{others}", f"slipped through: {slipped[0].name}"
         )
