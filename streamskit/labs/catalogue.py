@@ -7,7 +7,14 @@ from importlib import import_module
 from streamskit.errors import StreamsKitError
 from streamskit.labs.exercise import Exercise, Lab
 
-NAMES = ("08-windows", "10-processor-api", "12-error-handling", "13-topology-and-tasks")
+NAMES = (
+    "08-windows",
+    "10-processor-api",
+    "12-error-handling",
+    "13-topology-and-tasks",
+    "14-elasticity",
+    "15-fault-tolerance",
+)
 """The labs by the names of their notebooks; "08-windows" is in the module `windows`."""
 
 
