@@ -93,9 +93,12 @@ class Asks:
             mistake = next((each for each in known if each.when(answered)), None)
         if not bad and not mistake:
             return right(f"{len(answered)} questions were asked: {self.tested}")
-        says = _wrongness(bad, len(answered)) if bad else "All answers are right, and cost too much."
-        found = mistake and Misconception(mistake.name, mistake.says, lambda _: True)
-        return Verdict(False, says, found, cause=next((each.error for each in bad if each.error), None))
+        says = (
+            f"{len(bad)} of {len(answered)} answers are wrong." if bad else "All answers are right, and cost too much."
+        )
+        found = Misconception(mistake.name, mistake.says, lambda _: True) if mistake else None
+        told = tuple((each.ask.told, _short(each.ask.expected), _gave(each)) for each in bad)
+        return Verdict(False, says, found, answers=told, cause=next((each.error for each in bad if each.error), None))
 
 
 class _Watched:
@@ -132,11 +135,9 @@ def _is_watched(argument: Any) -> bool:
     return hasattr(argument, "all") or callable(argument)
 
 
-def _wrongness(bad: Sequence[Answered], count: int) -> str:
-    first = bad[0]
-    gave = f"raised {type(first.error).__name__}: {first.error}" if first.error else f"gave {_short(first.actual)}"
-    rest = f" {len(bad)} of {count} answers are wrong." if count > 1 else ""
-    return f"{first.ask.told} {gave.rstrip('.')}; right is {_short(first.ask.expected)}.{rest}"
+def _gave(answered: Answered) -> str:
+    error = answered.error
+    return f"{type(error).__name__}: {error}" if error else _short(answered.actual)
 
 
 def _short(value: Any) -> str:

@@ -3,7 +3,7 @@
 import inspect
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from streamskit.builder import StreamsBuilder
@@ -24,6 +24,7 @@ class Verdict:
         says: what was tested, or what is wrong.
         misconception: the mistake that fits, with its name.
         outcome: what came out beside what should have, where a topology was run.
+        answers: where a function was asked, each wrong answer: the question, the right answer, and the given one.
         written: False where the learner has not begun.
         cause: the error that the learner's code raised.
     """
@@ -32,6 +33,7 @@ class Verdict:
     says: str
     misconception: Misconception | None = None
     outcome: Outcome | None = None
+    answers: tuple[tuple[str, str, str], ...] = ()
     written: bool = True
     cause: BaseException | None = None
 
@@ -98,10 +100,12 @@ class Runs:
     Args:
         recording: makes what goes in and has to come out.
         mistakes: the typical ones of this task, the most special ones first.
+        refusals: likewise of what makes no topology: a part of the builder's message, and the mistake's name.
     """
 
     recording: Callable[[], Recording]
     mistakes: tuple[Misconception, ...] = ()
+    refusals: Mapping[str, str] = field(default_factory=dict)
 
     def __call__(self, answer: Any) -> Verdict:
         recording = self.recording()
@@ -112,7 +116,8 @@ class Runs:
                 return wrong(unknown, "another source topic")
             outcome = Outcome(recording, run(topology, recording))
         except StreamsKitError as error:
-            return Verdict(False, f"It does not make a topology: {error}", cause=error)
+            mistake = next((name for part, name in self.refusals.items() if part in str(error)), "")
+            return replace(wrong(f"It does not make a topology: {error}", mistake), cause=error)
         if outcome.trial.is_stub:
             return unwritten(STUB)
         if outcome.is_right:

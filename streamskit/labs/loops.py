@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from streamskit.labs.difference import Outcome, same_rows, without
+from streamskit.labs.difference import Outcome, same_rows
 from streamskit.labs.recording import Batch, Piped, Recording, Row, Step
 
 LOOP = "a plain Python loop over the same records"
@@ -47,16 +47,12 @@ def piped(topic: str, records: Iterable[Mapping[str, Any]]) -> list[Piped]:
 
 
 def as_if(*others: Callable[[], Recording]) -> Callable[[Outcome], bool]:
-    """Recognise what one of some other recordings of the same steps has: a loop that makes a typical mistake."""
+    """Recognise the topics that one of some other recordings of the same steps has: a loop with a typical mistake."""
 
     def is_theirs(outcome: Outcome) -> bool:
-        return any(_is_as_in(outcome, other()) for other in others)
+        came = outcome.trial.outputs
+        return any(
+            all(same_rows(rows, came.get(topic, ())) for topic, rows in other().outputs.items()) for other in others
+        )
 
     return is_theirs
-
-
-def _is_as_in(outcome: Outcome, other: Recording) -> bool:
-    topics = all(same_rows(rows, outcome.trial.outputs.get(topic, ())) for topic, rows in other.outputs.items())
-    held = {store.name: store.actual for store in outcome.stores}
-    stores = all(len(rows) == len(held[name]) and not without(rows, held[name]) for name, rows in other.stores.items())
-    return topics and stores

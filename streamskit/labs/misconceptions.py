@@ -4,8 +4,9 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from streamskit.labs.difference import Outcome, same, same_row
+from streamskit.labs.difference import Moment, Outcome, same, same_row
 from streamskit.labs.recording import Piped, Row
+from streamskit.serdes.errors import SerdeError
 from streamskit.windows import Windowed
 
 Sign = Callable[[Outcome], bool]
@@ -139,7 +140,31 @@ def went_on(outcome: Outcome) -> bool:
     return outcome.trial.error is None and outcome.recording.fails
 
 
+def results_after(topic: str) -> Sign:
+    """Return a sign: there are results after a topic's records after which none are due."""
+    return lambda outcome: any(moment.actual and not moment.expected for moment in _after(outcome, topic))
+
+
+def silent_after(topic: str) -> Sign:
+    """Return a sign: a topic's records make no results where some are due, and others do make some."""
+
+    def sign(outcome: Outcome) -> bool:
+        moments = _after(outcome, topic)
+        return bool(outcome.actual) and any(m.expected for m in moments) and not any(m.actual for m in moments)
+
+    return sign
+
+
+def another_serde(outcome: Outcome) -> bool:
+    """A record could not be written into its topic by the serde with which the topology reads it."""
+    return isinstance(outcome.trial.error, SerdeError)
+
+
 # ---- what the signs are made of --------------------------------------------------------------------------------------
+
+
+def _after(outcome: Outcome, topic: str) -> list[Moment]:
+    return outcome.at(lambda record: record.topic == topic)
 
 
 def _only_at(outcome: Outcome, where: Callable[[Piped], bool]) -> bool:
@@ -190,6 +215,12 @@ def _spelled(row: Row) -> str:
 
 
 GENERAL = (
+    Misconception(
+        "another serde",
+        "A topic holds other values than your topology reads from it. stream, table and global_table take a topic's "
+        "format as value=; without it, values are text.",
+        another_serde,
+    ),
     Misconception(
         "it stopped",
         "The application stopped at a record that it should have coped with; what it said is below.",

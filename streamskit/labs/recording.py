@@ -117,24 +117,38 @@ class Recording:
         costume: Costume | None = None,
         stores: Sequence[str] = (),
         driver: Mapping[str, Any] | None = None,
+        until: int | None = None,
     ) -> "Recording":
-        """Return a recorded vector in its costume; `stores` are those to compare, as the vector calls them."""
+        """Return a recorded vector in its costume.
+
+        `stores` are those to compare, as the vector calls them; `until` cuts off all steps but the first ones, and
+        what came of them.
+        """
         recorded, dress = json.loads((RECORDED / f"{vector}.json").read_text()), costume or Costume()
+
+        def goes_in(came: Mapping[str, Any]) -> bool:
+            return until is None or came["after_step"] < until
+
         outputs = {
-            dress.topic(topic): tuple(_row(dress, topic, record, record["after_step"]) for record in records)
+            dress.topic(topic): tuple(
+                _row(dress, topic, record, record["after_step"]) for record in records if goes_in(record)
+            )
             for topic, records in recorded["outputs"].items()
+            if recorded["topics"][topic]["role"] == "output"
         }
         rows = {
             dress.stores.get(name, name): tuple(_row(dress, name, row, -1) for row in recorded["stores"][name])
             for name in stores
         }
         return Recording(
-            steps=tuple(_step(dress, step) for step in recorded["steps"]),
+            steps=tuple(_step(dress, step) for step in recorded["steps"][:until]),
             outputs=outputs,
             stores=rows,
-            dropped={drop["after_step"]: drop["count"] for drop in recorded.get("dropped_by_step", [])},
+            dropped={
+                drop["after_step"]: drop["count"] for drop in recorded.get("dropped_by_step", []) if goes_in(drop)
+            },
             driver=driver or {},
-            fails=bool(recorded.get("errors")),
+            fails=bool(recorded.get("errors")) and until is None,
         )
 
     @property

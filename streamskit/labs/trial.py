@@ -8,6 +8,7 @@ from typing import Any
 from streamskit.errors import StreamsKitError
 from streamskit.labs.recording import Advance, Batch, Piped, Recording, Row, Step
 from streamskit.serdes import Serdes
+from streamskit.serdes.errors import SerdeError
 from streamskit.testing import TopologyTestDriver
 from streamskit.topology import Topology
 
@@ -24,7 +25,7 @@ class Trial:
     outputs: dict[str, list[Row]] = field(default_factory=lambda: defaultdict(list))
     stores: dict[str, list[Row]] = field(default_factory=dict)
     dropped: dict[int, int] = field(default_factory=dict)
-    error: StreamsKitError | None = None
+    error: StreamsKitError | SerdeError | None = None
     stopped_at: int = -1
 
     @property
@@ -47,7 +48,7 @@ def run(topology: Topology, recording: Recording) -> Trial:
             before = driver.dropped()
             try:
                 _perform(driver, step)
-            except StreamsKitError as error:
+            except (StreamsKitError, SerdeError) as error:
                 trial.error, trial.stopped_at = error, number
                 break
             if driver.dropped() > before:

@@ -109,11 +109,11 @@ def test_a_hint_of_nothing_asks_for_a_name() -> None:
 def test_progress_counts_what_passed_and_a_later_failure_takes_nothing_back(shown: Shown) -> None:
     check("tasks", 4)
     failure("tasks", 3)
-    table = progress().to_pandas()  # type: ignore[operator,union-attr]
+    table = progress().to_pandas()  # type: ignore[operator]
     assert table["passed"].tolist() == [True, False]
     assert table["checks"].tolist() == [2, 0]
     assert repr(progress()) == "1 of 2 exercises done"
-    assert "✓ tasks" in progress()._repr_html_()  # type: ignore[union-attr,operator]
+    assert "✓ tasks" in progress()._repr_html_()  # type: ignore[operator]
 
 
 def test_progress_that_was_cut_off_begins_anew_and_keeps_the_damaged_file(empty_progress: Path) -> None:

@@ -192,6 +192,10 @@ def _outside_of_a_chart(counts: Any, charts: Any, genre: str) -> list[str]:
     return [each for each in _outside(counts, charts, genre) if each not in charted]
 
 
+def _outside_of_a_chart_if_any_song(counts: Any, charts: Any, genre: str) -> list[str]:
+    return _outside_of_a_chart(counts, charts, genre) if counts.prefix_scan(f"{genre}/") else []
+
+
 # ---- 5: artists by the hour ------------------------------------------------------------------------------------------
 
 GRACE = HOUR // 6
@@ -361,7 +365,7 @@ LAB = Lab(
                     Mistake(
                         "no chart taken for an empty one",
                         "One genre has no chart yet; get returns None, and None is no list. All its songs are outside.",
-                        gives(_outside_of_a_chart),
+                        gives(_outside_of_a_chart, _outside_of_a_chart_if_any_song),
                     ),
                 ),
                 (

@@ -11,7 +11,7 @@ from streamskit.labs.difference import Outcome
 from streamskit.labs.exercise import Exercise, Lab, Runs
 from streamskit.labs.loops import Due, as_if, looped, piped
 from streamskit.labs.misconceptions import Misconception
-from streamskit.labs.recording import Batch, Piped, Recording
+from streamskit.labs.recording import Batch, Piped, Recording, Step
 from streamskit.labs.stores import table
 from streamskit.movies import MOVIES, movies, ratings
 from streamskit.serdes import Serdes
@@ -56,7 +56,7 @@ def _averages(
             totals[title] = {"count": len(given[title]), "sum": sum(given[title])}
             yield Due("rated-averages", title, average(given[title]), record.timestamp)
 
-    steps = [ANNOUNCED, *some_ratings(9, 79, ("movie-07", "movie-08", "movie-01"))]
+    steps: list[Step] = [ANNOUNCED, *some_ratings(8, 79, ("movie-07", "movie-08"))]
     return looped(steps, ["rated-averages"], loop, {"ratings-by-title": totals})
 
 

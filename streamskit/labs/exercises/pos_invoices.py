@@ -192,10 +192,14 @@ def _ask_in_several_tasks() -> list[Ask]:
     for count, seed, partitions in ((120, 23, 3), (300, 29, 4), (60, 31, 1)):
         records = [record._asdict() for record in some_invoices(count, seed)]
         partition = _partition_of(partitions)
-        expected = _split(records, lambda record, of=partition: of(record["key"]))
+        expected = _split(records, _place_by(partition))
         told = f"split_customers(records, partition_of) for {count} invoices in {partitions} partitions"
         asks.append(Ask(told, (records, partition), expected))
     return asks
+
+
+def _place_by(partition_of: Callable[[str], int]) -> Callable[[dict[str, Any]], int]:
+    return lambda record: partition_of(record["key"])
 
 
 def _partition_of(partitions: int) -> Callable[[str], int]:

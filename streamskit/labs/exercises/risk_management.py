@@ -169,7 +169,7 @@ def _alarms(size: Callable[[int], int] = abs, each: bool = False, equal: bool = 
 
     steps = []
     for number, (asset, change) in enumerate(changes):
-        deal = {"deal": f"D{number:05}", "desk": "London", "side": "BUY" if change > 0 else "SELL"}
+        deal: dict[str, Any] = {"deal": f"D{number:05}", "desk": "London", "side": "BUY" if change > 0 else "SELL"}
         deal |= {"quantity": abs(change), "price": 100.0}
         steps.append(Piped("risk-deals", asset, deal, NEW_YEAR + number * MINUTE))
     return looped(steps, ["risk-alarms"], loop)

@@ -6,7 +6,6 @@ from typing import Any
 
 from streamskit.datasets import NEW_YEAR, trades
 from streamskit.labs.asking import Ask, Asks, Mistake, gives, reads_all
-from streamskit.labs.difference import Outcome
 from streamskit.labs.exercise import Exercise, Lab, Runs, Says
 from streamskit.labs.exercises.windows import END_INSIDE, one_window_a_record
 from streamskit.labs.loops import Due, as_if, looped, piped
@@ -67,11 +66,6 @@ def _jumps(least: float = 1.003, other: Callable[[float, float], Any] = lambda l
         return {"low": low, "high": high} if high >= least * low else other(low, high)
 
     return _in_windows(5 * SECOND, "price-jumps", 53, value)
-
-
-def deletions_sent(outcome: Outcome) -> bool:
-    """Records with a null value came, and none are due."""
-    return any(row.value is None for row in outcome.actual)
 
 
 # ---- 4: asking a window store ----------------------------------------------------------------------------------------
@@ -287,12 +281,6 @@ LAB = Lab(
                 _jumps,
                 (
                     Misconception(
-                        "deletions sent along",
-                        "Records with a null value came for windows without a jump. A filter on a table deletes the "
-                        "rows it does not keep, and says so; a filter on the stream of its updates leaves them out.",
-                        deletions_sent,
-                    ),
-                    Misconception(
                         "every update sent",
                         "Windows came whose price has not moved enough. Only those are wanted in which the highest is "
                         "0.3 percent above the lowest, or more.",
@@ -309,7 +297,7 @@ LAB = Lab(
             (
                 "Keep the lowest and the highest price of a window. When is a window worth a record?",
                 "aggregate to a struct of low and high, to_stream(), filter, to(...).",
-                "filter(lambda v: v.high >= v.low * 1.003), after to_stream().",
+                "to_stream().filter(lambda v: v.high >= v.low * 1.003).to(...)",
             ),
         ),
     ),
