@@ -5,7 +5,7 @@ A lab is a notebook in `labs/`; its solutions are in `labs/source/`; what its ch
 """
 
 from streamskit.labs.checking import CheckFailed, check, hint
-from streamskit.labs.progress import Progress, progress
+from streamskit.labs.scores import Progress, progress
 from streamskit.labs.student import reset
 from streamskit.labs.trying_out import try_out
 

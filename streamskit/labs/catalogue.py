@@ -7,7 +7,27 @@ from importlib import import_module
 from streamskit.errors import StreamsKitError
 from streamskit.labs.exercise import Exercise, Lab
 
-NAMES = ("08-windows", "22-flights")
+NAMES = (
+    "01-getting-started",
+    "02-basic-operations",
+    "05-serialization",
+    "06-joins",
+    "07-stateful-operations",
+    "08-windows",
+    "09-time",
+    "10-processor-api",
+    "12-error-handling",
+    "13-topology-and-tasks",
+    "14-elasticity",
+    "15-fault-tolerance",
+    "16-interactive-queries",
+    "17-trade-statistics",
+    "18-kafka-music",
+    "19-pos-invoices",
+    "20-movie-ratings",
+    "21-risk-management",
+    "22-flights",
+)
 """The labs by the names of their notebooks; "08-windows" is in the module `windows`."""
 
 

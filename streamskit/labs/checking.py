@@ -7,7 +7,7 @@ from IPython.core.getipython import get_ipython
 from IPython.display import display
 
 from streamskit.errors import StreamsKitError
-from streamskit.labs import catalogue, progress
+from streamskit.labs import catalogue, scores
 from streamskit.labs.exercise import Exercise, Verdict, unwritten
 from streamskit.labs.verdict_page import hints_page, page, plain
 
@@ -49,7 +49,7 @@ def check(name: str, answer: Any = _ABSENT) -> None:
         answer = _notebook().get(name, _ABSENT)
     verdict = _missing(name) if answer is _ABSENT else exercise.examine_answer(answer)
     if verdict.written:
-        progress.note(exercise, verdict.passed)
+        scores.note(exercise, verdict.passed)
     _show(page(name, verdict), plain(name, verdict), {"exercise": name, "passed": verdict.passed})
     if not verdict.passed:
         raise CheckFailed(name, verdict) from verdict.cause
@@ -67,8 +67,8 @@ def hint(name: str = "") -> None:
     if exercise is None:
         raise StreamsKitError('Run a check first, or name the exercise: hint("...").')
     _Latest.exercise = exercise
-    shown = min(len(exercise.hints), progress.known().get(exercise.name, {}).get("hints", 0) + 1)
-    progress.note(exercise, hints=shown)
+    shown = min(len(exercise.hints), scores.known().get(exercise.name, {}).get("hints", 0) + 1)
+    scores.note(exercise, hints=shown)
     hints = exercise.hints[:shown]
     _show(hints_page(exercise.name, hints, len(exercise.hints)), "\n".join(hints), None)
 
@@ -85,4 +85,4 @@ def _notebook() -> dict[str, Any]:
 
 def _show(html: str, text: str, found: dict[str, Any] | None) -> None:
     bundle: dict[str, Any] = {"text/html": html, "text/plain": text}
-    display(bundle | ({progress.MEDIA_TYPE: found} if found else {}), raw=True)
+    display(bundle | ({scores.MEDIA_TYPE: found} if found else {}), raw=True)

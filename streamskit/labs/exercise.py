@@ -3,7 +3,7 @@
 import inspect
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from streamskit.builder import StreamsBuilder
@@ -24,6 +24,7 @@ class Verdict:
         says: what was tested, or what is wrong.
         misconception: the mistake that fits, with its name.
         outcome: what came out beside what should have, where a topology was run.
+        answers: where a function was asked, each wrong answer: the question, the right answer, and the given one.
         written: False where the learner has not begun.
         cause: the error that the learner's code raised.
     """
@@ -32,11 +33,14 @@ class Verdict:
     says: str
     misconception: Misconception | None = None
     outcome: Outcome | None = None
+    answers: tuple[tuple[str, str, str], ...] = ()
     written: bool = True
     cause: BaseException | None = None
 
 
 Examiner = Callable[[Any], Verdict]
+
+STUB = "It still says NotImplementedError: write the lines that are asked for in its place."
 
 
 @dataclass(frozen=True)
@@ -60,7 +64,7 @@ class Exercise:
         try:
             return self.examine(answer)
         except NotImplementedError:
-            return unwritten("It still says NotImplementedError: write the lines that are asked for in its place.")
+            return unwritten(STUB)
 
 
 @dataclass(frozen=True)
@@ -96,10 +100,12 @@ class Runs:
     Args:
         recording: makes what goes in and has to come out.
         mistakes: the typical ones of this task, the most special ones first.
+        refusals: likewise of what makes no topology: a part of the builder's message, and the mistake's name.
     """
 
     recording: Callable[[], Recording]
     mistakes: tuple[Misconception, ...] = ()
+    refusals: Mapping[str, str] = field(default_factory=dict)
 
     def __call__(self, answer: Any) -> Verdict:
         recording = self.recording()
@@ -110,7 +116,10 @@ class Runs:
                 return wrong(unknown, "another source topic")
             outcome = Outcome(recording, run(topology, recording))
         except StreamsKitError as error:
-            return Verdict(False, f"It does not make a topology: {error}", cause=error)
+            mistake = next((name for part, name in self.refusals.items() if part in str(error)), "")
+            return replace(wrong(f"It does not make a topology: {error}", mistake), cause=error)
+        if outcome.trial.is_stub:
+            return unwritten(STUB)
         if outcome.is_right:
             return Verdict(True, recording.told(), outcome=outcome)
         return Verdict(
@@ -136,10 +145,10 @@ class Says:
         expected = self.expected() if callable(self.expected) else self.expected
         if answer is None or answer is ...:
             return unwritten("There is no answer yet: put one in place of the `...`.")
-        if _is(answer, expected):
+        if is_answer(answer, expected):
             return right(self.tested)
         for value, (name, says) in self.mistakes.items():
-            if _is(answer, value):
+            if is_answer(answer, value):
                 return wrong(says, name)
         if isinstance(expected, dict) and isinstance(answer, dict):
             return wrong(_differing_parts(answer, expected))
@@ -170,19 +179,20 @@ def _is_topology(made: Any, name: str) -> Topology:
     return made
 
 
-def _is(answer: Any, expected: Any) -> bool:
+def is_answer(answer: Any, expected: Any) -> bool:
+    """Say whether an answer is the expected one; numbers with fractions may differ after the sixth digit."""
     if isinstance(expected, float) and isinstance(answer, int | float):
         return math.isclose(answer, expected, rel_tol=1e-6, abs_tol=1e-9)
     if isinstance(expected, list | tuple) and isinstance(answer, list | tuple):
-        return len(answer) == len(expected) and all(map(_is, answer, expected))
+        return len(answer) == len(expected) and all(map(is_answer, answer, expected))
     if isinstance(expected, dict) and isinstance(answer, dict):
-        return answer.keys() == expected.keys() and all(_is(answer[name], expected[name]) for name in expected)
+        return answer.keys() == expected.keys() and all(is_answer(answer[name], expected[name]) for name in expected)
     return isinstance(answer, bool) == isinstance(expected, bool) and bool(answer == expected)
 
 
 def _differing_parts(answer: dict[Any, Any], expected: dict[Any, Any]) -> str:
     """Say which entries are wrong, without giving the right ones away."""
-    bad = [str(name) for name in expected if name in answer and not _is(answer[name], expected[name])]
+    bad = [str(name) for name in expected if name in answer and not is_answer(answer[name], expected[name])]
     missing = [str(name) for name in expected if name not in answer]
     extra = [str(name) for name in answer if name not in expected]
     parts = (("wrong", bad), ("missing", missing), ("not asked for", extra))

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from streamskit.labs.difference import Moment, Outcome, same, same_row
 from streamskit.labs.recording import Piped, Row
+from streamskit.serdes.errors import SerdeError
 from streamskit.windows import Windowed
 
 Sign = Callable[[Outcome], bool]
@@ -40,17 +41,17 @@ def in_another_topic(outcome: Outcome) -> bool:
 
 
 def late_records_counted(outcome: Outcome) -> bool:
-    """A record that has to be dropped made a result."""
-    return any(moment.extra and not moment.expected for moment in outcome.moments if _is_dropped(outcome, moment))
+    """The first thing that goes wrong is a result of a record that has to be dropped."""
+    first = next(iter(outcome.differing), None)
+    return first is not None and first.number in outcome.recording.dropped and bool(first.extra and not first.missing)
 
 
 def records_in_time_dropped(outcome: Outcome) -> bool:
-    """A record that came out of order in good time was dropped."""
-    return any(
-        moment.missing and not moment.actual and moment.number in outcome.trial.dropped
-        for moment in outcome.moments
-        if not _is_dropped(outcome, moment)
-    )
+    """The first thing that goes wrong is a record, out of order and in good time, that is dropped."""
+    first = next(iter(outcome.differing), None)
+    if first is None or first.extra:
+        return False
+    return outcome.trial.dropped.get(first.number, 0) > outcome.recording.dropped.get(first.number, 0)
 
 
 def without_key_counted(outcome: Outcome) -> bool:
@@ -71,9 +72,9 @@ def windows_of_other_size(outcome: Outcome) -> bool:
 
 
 def windows_of_other_steps(outcome: Outcome) -> bool:
-    """The windows are of the right size and begin at other times."""
+    """The windows are of the right size, and some begin at other times."""
     came, due = _starts(outcome.actual), _starts(outcome.expected)
-    return bool(came and due) and not windows_of_other_size(outcome) and came != due
+    return bool(due) and not windows_of_other_size(outcome) and bool(came - due)
 
 
 def not_windowed(outcome: Outcome) -> bool:
@@ -139,11 +140,31 @@ def went_on(outcome: Outcome) -> bool:
     return outcome.trial.error is None and outcome.recording.fails
 
 
+def results_after(topic: str) -> Sign:
+    """Return a sign: there are results after a topic's records after which none are due."""
+    return lambda outcome: any(moment.actual and not moment.expected for moment in _after(outcome, topic))
+
+
+def silent_after(topic: str) -> Sign:
+    """Return a sign: a topic's records make no results where some are due, and others do make some."""
+
+    def sign(outcome: Outcome) -> bool:
+        moments = _after(outcome, topic)
+        return bool(outcome.actual) and any(m.expected for m in moments) and not any(m.actual for m in moments)
+
+    return sign
+
+
+def another_serde(outcome: Outcome) -> bool:
+    """A record could not be written into its topic by the serde with which the topology reads it."""
+    return isinstance(outcome.trial.error, SerdeError)
+
+
 # ---- what the signs are made of --------------------------------------------------------------------------------------
 
 
-def _is_dropped(outcome: Outcome, moment: Moment) -> bool:
-    return moment.number in outcome.recording.dropped
+def _after(outcome: Outcome, topic: str) -> list[Moment]:
+    return outcome.at(lambda record: record.topic == topic)
 
 
 def _only_at(outcome: Outcome, where: Callable[[Piped], bool]) -> bool:
@@ -194,6 +215,12 @@ def _spelled(row: Row) -> str:
 
 
 GENERAL = (
+    Misconception(
+        "another serde",
+        "A topic holds other values than your topology reads from it. stream, table and global_table take a topic's "
+        "format as value=; without it, values are text.",
+        another_serde,
+    ),
     Misconception(
         "it stopped",
         "The application stopped at a record that it should have coped with; what it said is below.",

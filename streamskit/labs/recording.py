@@ -23,6 +23,12 @@ class Piped(NamedTuple):
     raw: tuple[str, ...] = ()
 
 
+class Batch(NamedTuple):
+    """Many records of one topic that go in together."""
+
+    records: tuple[Piped, ...]
+
+
 class Advance(NamedTuple):
     """The wall clock moves forward by so many milliseconds."""
 
@@ -35,7 +41,7 @@ class Question(NamedTuple):
     store: str
 
 
-Step = Piped | Advance | Question
+Step = Piped | Batch | Advance | Question
 
 
 class Row(NamedTuple):
@@ -89,21 +95,21 @@ class Recording:
         steps: what goes in, in order.
         outputs: the records of each output topic, in order.
         stores: the final rows of each store that has a name in the task.
+        letters: those of the output topics that error handlers write dead letters to: keys and values are bytes.
         dropped: by step how many records are dropped.
         driver: settings of the `TopologyTestDriver` that differ from the usual.
         fails: whether the last step has to stop the application.
         source: who says so, for the sentence on passing.
-        at_once: whether records of one topic that follow each other go in together, where only stores are compared.
     """
 
     steps: tuple[Step, ...]
     outputs: Mapping[str, tuple[Row, ...]]
     stores: Mapping[str, tuple[Row, ...]] = field(default_factory=dict)
+    letters: tuple[str, ...] = ()
     dropped: Mapping[int, int] = field(default_factory=dict)
     driver: Mapping[str, Any] = field(default_factory=dict)
     fails: bool = False
     source: str = "Kafka Streams 4.1"
-    at_once: bool = False
 
     @staticmethod
     def of(
@@ -111,30 +117,45 @@ class Recording:
         costume: Costume | None = None,
         stores: Sequence[str] = (),
         driver: Mapping[str, Any] | None = None,
+        until: int | None = None,
     ) -> "Recording":
-        """Return a recorded vector in its costume; `stores` are those to compare, as the vector calls them."""
+        """Return a recorded vector in its costume.
+
+        `stores` are those to compare, as the vector calls them; `until` cuts off all steps but the first ones, and
+        what came of them.
+        """
         recorded, dress = json.loads((RECORDED / f"{vector}.json").read_text()), costume or Costume()
+
+        def goes_in(came: Mapping[str, Any]) -> bool:
+            return until is None or came["after_step"] < until
+
         outputs = {
-            dress.topic(topic): tuple(_row(dress, topic, record, record["after_step"]) for record in records)
+            dress.topic(topic): tuple(
+                _row(dress, topic, record, record["after_step"]) for record in records if goes_in(record)
+            )
             for topic, records in recorded["outputs"].items()
+            if recorded["topics"][topic]["role"] == "output"
         }
         rows = {
             dress.stores.get(name, name): tuple(_row(dress, name, row, -1) for row in recorded["stores"][name])
             for name in stores
         }
         return Recording(
-            steps=tuple(_step(dress, step) for step in recorded["steps"]),
+            steps=tuple(_step(dress, step) for step in recorded["steps"][:until]),
             outputs=outputs,
             stores=rows,
-            dropped={drop["after_step"]: drop["count"] for drop in recorded.get("dropped_by_step", [])},
+            dropped={
+                drop["after_step"]: drop["count"] for drop in recorded.get("dropped_by_step", []) if goes_in(drop)
+            },
             driver=driver or {},
-            fails=bool(recorded.get("errors")),
+            fails=bool(recorded.get("errors")) and until is None,
         )
 
     @property
     def records(self) -> list[Piped]:
         """The records that go in."""
-        return [step for step in self.steps if isinstance(step, Piped)]
+        each = (step.records if isinstance(step, Batch) else (step,) for step in self.steps)
+        return [record for records in each for record in records if isinstance(record, Piped)]
 
     def told(self) -> str:
         """Say what is tested, as in "15 records went in (1 without a key, 3 too late)"."""
@@ -147,16 +168,14 @@ class Recording:
             "dropped on the way": len(self.dropped),
         }
         special = ", ".join(f"{count:,} {kind}" for kind, count in kinds.items() if count)
-        went_in = f"{len(records):,} records went in{f' ({special})' if special else ''}"
-        if self.at_once:
-            rows = ", ".join(f"all {len(rows):,} rows of {name}" for name, rows in self.stores.items())
-            return f"{went_in}; {rows} are those of {self.source}."
         came = sum(map(len, self.outputs.values()))
-        rows = f", and the rows of {' and '.join(self.stores)}," if self.stores else ""
-        return (
-            f"{went_in}; all {came} results{rows} "
-            f"are those of {self.source}, after the same record and with the same timestamp."
-        )
+        went = f"{len(records):,} records went in{f' ({special})' if special else ''};"
+        stores = f"the rows of {' and '.join(self.stores)}"
+        if not came:
+            return f"{went} {stores} are those of {self.source}."
+        rows = f", and {stores}," if self.stores else ""
+        same = "after the same record and with the same timestamp"
+        return f"{went} all {came} results{rows} are those of {self.source}, {same}."
 
 
 def _row(dress: Costume, topic: str, record: Mapping[str, Any], step: int) -> Row:

@@ -11,7 +11,7 @@ from nbformat import NotebookNode
 
 from streamskit.environment.paths import project_dir
 from streamskit.errors import StreamsKitError
-from streamskit.labs import catalogue, progress
+from streamskit.labs import catalogue, scores
 
 SOURCE, STUDENT = "labs/source/{name}/{name}.ipynb", "labs/{name}.ipynb"
 """Where nbgrader keeps an assignment, and where a learner finds it."""
@@ -62,7 +62,7 @@ def reset(lab: str) -> None:
     if notebook.exists():
         shutil.copy(notebook, notebook.with_suffix(".ipynb.before-reset"))
     _write(folder, found.name)
-    progress.forget(found.exercises)
+    scores.forget(found.exercises)
     print(f"{notebook.name} is as it was at first. If it is open: File → Reload Notebook from Disk.")
 
 

@@ -6,7 +6,7 @@ from html import escape
 
 from streamskit.labs.difference import Moment, Outcome
 from streamskit.labs.exercise import Verdict
-from streamskit.labs.recording import Advance, Piped, Row
+from streamskit.labs.recording import Advance, Batch, Piped, Row
 from streamskit.widgets.chart import frame, text
 from streamskit.widgets.parts import STYLE, Column, Line, as_text, grid, part, picture, text_cell, time_of_day
 from streamskit.widgets.timeline import LEFT, RED, TOP, WIDTH, Axis
@@ -16,8 +16,8 @@ MOST = 12
 """How many rows of a table are shown at most."""
 
 GREEN = "#15803d"
-LANE, BAR = 26, 15
-"""The height of a key's lane and of a window's bar, in pixels."""
+LANE, BAR, CLOSE = 26, 15, 12
+"""The height of a key's lane and of a window's bar, and how close two numbers cannot stand, in pixels."""
 
 MISSING, EXTRA = ("−", "expected, and did not come"), ("+", "came, and was not expected")
 
@@ -31,7 +31,8 @@ def page(name: str, verdict: Verdict, passed_before: bool = False) -> str:
     if not verdict.misconception or verdict.misconception.says != verdict.says:
         said.append(f"<div>{escape(verdict.says)}</div>")
     if not verdict.passed and verdict.outcome:
-        said += [chart(verdict.outcome), differences(verdict.outcome)]
+        said.append(chart(verdict.outcome))
+    said.append(differences(_lines(verdict), "asked" if verdict.answers else "after"))
     if not verdict.passed and verdict.written:
         said.append('<div class="sk-quiet">hint() says more, in three steps.</div>')
     return STYLE + part("".join(f"<div>{each}</div>" for each in said if each), "verdict")
@@ -44,8 +45,7 @@ def plain(name: str, verdict: Verdict) -> str:
         lines.append(f"{verdict.misconception.name}: {verdict.misconception.says}")
     if not verdict.misconception or verdict.misconception.says != verdict.says:
         lines.append(verdict.says)
-    if verdict.outcome and not verdict.passed:
-        lines += [f"  {line.after:<34} {line.sign} {line.what}" for line in _lines(verdict.outcome)[:MOST]]
+    lines += [f"  {line.after:<34} {line.sign} {line.what}" for line in _lines(verdict)[:MOST]]
     return "\n".join(lines)
 
 
@@ -54,7 +54,7 @@ def plain(name: str, verdict: Verdict) -> str:
 
 @dataclass(frozen=True)
 class DifferenceLine:
-    """One row of the table: after which record, which sign, and the record."""
+    """One row of the table: after which record, which sign, and the record; or which question, and the answer."""
 
     after: str
     sign: str
@@ -62,12 +62,11 @@ class DifferenceLine:
     what: str
 
 
-def differences(outcome: Outcome) -> str:
-    """Return the table of what is missing and what should not be there (+)."""
-    lines = _lines(outcome)
+def differences(lines: Sequence[DifferenceLine], first: str) -> str:
+    """Return the table of what is missing and what should not be there (+); `first` is above its first column."""
     if not lines:
         return ""
-    columns = (Column("after", 330, left=True), Column("− expected   + yours", 560, left=True))
+    columns = (Column(first, 330, left=True), Column("− expected   + yours", 560, left=True))
     shown = [
         Line(
             (text_cell(line.after), text_cell(line.what)),
@@ -81,7 +80,18 @@ def differences(outcome: Outcome) -> str:
     return grid(columns, shown, "whether it is missing or too much") + more
 
 
-def _lines(outcome: Outcome) -> list[DifferenceLine]:
+def _lines(verdict: Verdict) -> list[DifferenceLine]:
+    if verdict.passed:
+        return []
+    answers = [
+        DifferenceLine(asked, *sign, what)
+        for asked, expected, given in verdict.answers
+        for sign, what in ((MISSING, expected), (EXTRA, given))
+    ]
+    return answers + (_lines_of(verdict.outcome) if verdict.outcome else [])
+
+
+def _lines_of(outcome: Outcome) -> list[DifferenceLine]:
     lines = []
     several = len(outcome.recording.outputs) > 1
     for moment in outcome.differing:
@@ -92,6 +102,7 @@ def _lines(outcome: Outcome) -> list[DifferenceLine]:
         lines += [DifferenceLine(step_told(moment), *sign, where + row_told(row)) for sign, row in pairs]
     for store in outcome.stores:
         pairs = [(MISSING, row) for row in store.missing] + [(EXTRA, row) for row in store.extra]
+        pairs.sort(key=lambda pair: as_text(pair[1].key))  # the two rows of a key beside each other
         lines += [DifferenceLine(f"in the store {store.name}", *sign, row_told(row)) for sign, row in pairs]
     return lines
 
@@ -103,6 +114,8 @@ def step_told(moment: Moment) -> str:
         return f"{number}. wall clock + {step.milliseconds / 1000:g} s"
     if isinstance(step, Piped):
         return f"{number}. {_pair(step.key, step.value)} at {time_of_day(step.timestamp)}"
+    if isinstance(step, Batch):
+        return f"{number}. {len(step.records)} records of {step.records[0].topic}"
     return f"{number}."
 
 
@@ -115,7 +128,12 @@ def row_told(row: Row) -> str:
 def _pair(key: object, value: object) -> str:
     if isinstance(key, Windowed):
         key = f"{as_text(key.key)} [{time_of_day(key.start)}, {time_of_day(key.end)})"
-    return f"{as_text(key)} = {as_text(value)}"
+    return f"{_part(key)} = {_part(value)}"
+
+
+def _part(part: object) -> str:
+    """Write a key or a value; bytes as the text that they may be."""
+    return part.decode(errors="backslashreplace") if isinstance(part, bytes) else as_text(part)
 
 
 # ---- the picture -----------------------------------------------------------------------------------------------------
@@ -137,13 +155,14 @@ def chart(outcome: Outcome) -> str:
     for key, own in lanes.items():
         parts.append(text(LEFT - 10, y + 4, key[:14], "end"))
         parts += [_dot(axis.x(step.timestamp), y, number, step, number in bad, outcome) for number, step in own]
+        parts += _numbers([(axis.x(step.timestamp), number + 1) for number, step in own], y - 11)
         y += LANE
         for window, sign in [(window, sign) for window, sign in windows if as_text(window.key) == key]:
             parts.append(_bar(axis, window, y - 8, sign))
             y += BAR
     bottom = y + 2
     title = "Records by event time; a ring marks those after which something is wrong, a cross those that are dropped"
-    return picture(frame(title, [*axis.times(bottom), *parts, *_legend()], WIDTH, bottom + 24))
+    return picture(frame(title, [*axis.times(bottom), *parts, _legend() if windows else ""], WIDTH, bottom + 24))
 
 
 def _wrong_windows(outcome: Outcome) -> list[tuple[Windowed, str]]:
@@ -160,10 +179,20 @@ def _dot(x: float, y: float, number: int, step: Piped, is_bad: bool, outcome: Ou
     ring = f'<circle r="8.5" fill="none" stroke="{RED}" stroke-width="2"/>' if is_bad else ""
     cross = '<path d="M-4-4L4 4M4-4L-4 4" stroke="currentColor" stroke-width="2"/>'
     mark = cross if number in outcome.recording.dropped else '<circle r="4" fill="currentColor"/>'
-    return (
-        f'<g transform="translate({x:.1f} {y:.1f})"><title>{escape(told)}</title>{ring}{mark}</g>'
-        f"{text(x, y - 11, str(number + 1), 'middle')}"
-    )
+    return f'<g transform="translate({x:.1f} {y:.1f})"><title>{escape(told)}</title>{ring}{mark}</g>'
+
+
+def _numbers(places: Sequence[tuple[float, int]], y: float) -> Iterator[str]:
+    """Write the records' numbers above them; those of records that are close together in one line, as in "10, 11"."""
+    groups: list[list[tuple[float, int]]] = []
+    for x, number in sorted(places):
+        if groups and x - groups[-1][-1][0] < CLOSE:
+            groups[-1].append((x, number))
+        else:
+            groups.append([(x, number)])
+    for group in groups:
+        middle = sum(x for x, _ in group) / len(group)
+        yield text(middle, y, ", ".join(str(number) for number in sorted(number for _, number in group)), "middle")
 
 
 def _bar(axis: Axis, window: Windowed, y: float, sign: str) -> str:
@@ -175,9 +204,8 @@ def _bar(axis: Axis, window: Windowed, y: float, sign: str) -> str:
     )
 
 
-def _legend() -> Iterator[str]:
-    yield text(LEFT, 14, "● record, by its number   × dropped   ○ something is wrong after it", "start")
-    yield text(LEFT, 28, "windows: − expected, and did not come   + came, and was not expected", "start")
+def _legend() -> str:
+    return text(LEFT, 29, "windows: − expected, and did not come   + came, and was not expected", "start")
 
 
 def hints_page(name: str, shown: Sequence[str], of: int) -> str:

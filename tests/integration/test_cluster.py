@@ -116,6 +116,7 @@ def test_a_worker_that_comes_gets_an_executor_and_one_that_goes_takes_its_own_al
     check_nothing_is_lost(broker, driver)
 
 
+@pytest.mark.soak
 def test_a_driver_that_is_killed_goes_on_where_its_checkpoint_says(broker: Broker, driver: Driver) -> None:
     with faults.kill_driver(driver):
         assert driver.state == "KILLED"
@@ -133,6 +134,7 @@ with Cluster(workers=1) as cluster:
 """
 
 
+@pytest.mark.soak
 def test_the_processes_of_a_cluster_end_with_a_program_that_is_killed(empty_project: Path) -> None:
     program = subprocess.Popen([sys.executable, "-c", HOLDS], stdout=subprocess.PIPE, text=True)
     assert program.stdout is not None

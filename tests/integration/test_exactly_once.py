@@ -197,6 +197,7 @@ def test_after_clean_up_and_after_the_checkpoint_was_deleted_all_is_written_agai
     assert written(broker, name) == once(ids) + once(ids) + once(ids)
 
 
+@pytest.mark.soak
 def test_it_can_be_switched_on_and_off_between_two_runs(broker: Broker, name: str, run: Run, state_dir: Path) -> None:
     ids = range(50)
     create_topics(broker, name)
@@ -381,7 +382,7 @@ def test_a_driver_killed_in_the_middle_of_a_transaction_leaves_nothing_behind(
     assert len(broker.consume(f"{name}-out")) == left + len(ids)  # the first try is there, and no reader sees it
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_a_broker_killed_in_the_middle_of_a_transaction_costs_only_time(
     tmp_path: Path, name: str, state_dir: Path
 ) -> None:

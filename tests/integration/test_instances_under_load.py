@@ -18,7 +18,7 @@ from streamskit.interactive.metadata import HostInfo
 
 pytestmark = [pytest.mark.spark, pytest.mark.broker, pytest.mark.timeout(600)]
 
-SECONDS = float(os.environ.get("STREAMSKIT_LOAD_SECONDS", "30"))
+SECONDS = float(os.environ.get("STREAMSKIT_LOAD_SECONDS", "20"))
 KEYS = [f"key-{number}" for number in range(60)]
 
 

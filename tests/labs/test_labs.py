@@ -12,7 +12,7 @@ from tests.labs.lab_runner import SOURCES, STUDENTS, cells, run_lab, source, stu
 
 LABS = [pytest.param(name, id=name, marks=pytest.mark.spark) for name in catalogue.NAMES]
 
-pytestmark = pytest.mark.usefixtures("empty_progress")
+pytestmark = [pytest.mark.usefixtures("empty_progress"), pytest.mark.timeout(600)]
 
 
 @pytest.mark.parametrize("name", LABS)

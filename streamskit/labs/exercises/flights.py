@@ -1,7 +1,7 @@
 """The exercises of lab 22: windows over real flights, what they are joined with, and a board that is asked."""
 
 from collections.abc import Callable, Iterable, Sequence
-from itertools import accumulate
+from itertools import accumulate, groupby
 from typing import Any
 
 import pandas as pd
@@ -13,7 +13,7 @@ from streamskit.flights import AIRLINE_SCHEMA, FLIGHT_SCHEMA, HOUR
 from streamskit.labs.difference import Outcome, StoreRows
 from streamskit.labs.exercise import Exercise, Lab, Runs, Verdict, right, wrong
 from streamskit.labs.misconceptions import Misconception
-from streamskit.labs.recording import Piped, Recording, Row
+from streamskit.labs.recording import Batch, Piped, Recording, Row
 from streamskit.options import Materialized
 from streamskit.serdes import Serdes
 from streamskit.testing import TopologyTestDriver
@@ -65,9 +65,10 @@ def rows_of_day(name: str, day: str) -> pd.DataFrame:
 
 def tallied(rows: pd.DataFrame, by: Any) -> dict[Any, Tally]:
     """Return the tally of each group of flights."""
-    names = {"flights": ("flight", "size"), "landed": ("arr_delay", "count"), "minutes": ("arr_delay", "sum")}
-    found = rows.groupby(by).agg(**names).astype(int)
-    return dict(zip(found.index, found.to_dict("records"), strict=True))
+    found = rows.groupby(by).agg(
+        flights=("flight", "size"), landed=("arr_delay", "count"), minutes=("arr_delay", "sum")
+    )
+    return {key: {str(name): int(count) for name, count in row.items()} for key, row in found.to_dict("index").items()}
 
 
 def by_airline_and_hour(day: str) -> dict[tuple[str, int], Tally]:
@@ -96,7 +97,8 @@ def by_rain(day: str, next_hour: bool = False) -> dict[str, Tally]:
 def tallies(store: str, steps: list[Piped], expected: dict[Any, Tally]) -> Recording:
     """Return what goes in, and which rows the store has to hold in the end."""
     rows = tuple(Row(-1, key, value) for key, value in expected.items())
-    return Recording(tuple(steps), {}, {store: rows}, source="pandas", at_once=True)
+    batches = tuple(Batch(tuple(together)) for _, together in groupby(steps, lambda step: step.topic))
+    return Recording(batches, {}, {store: rows}, source="pandas")
 
 
 def hours_recording() -> Recording:
