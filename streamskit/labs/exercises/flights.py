@@ -84,11 +84,13 @@ def by_maker(day: str) -> dict[str, Tally]:
     return tallied(rows, rows["manufacturer"].fillna("unknown"))
 
 
-def by_rain(day: str, later: int = 0) -> dict[str, Tally]:
-    """Return the tally of flights in rain and without, by the weather of their hour or so many hours later."""
+def by_rain(day: str, next_hour: bool = False) -> dict[str, Tally]:
+    """Return the tally of flights in rain and without, by the weather of their hour or by the first that comes."""
     seen = rows_of_day("weather", day)[["origin", "time_hour", "precip"]]
-    seen = seen.assign(time_hour=seen["time_hour"] - pd.Timedelta(hours=later))
-    rows = rows_of_day("flights", day).merge(seen, on=["origin", "time_hour"])
+    rows = rows_of_day("flights", day)
+    if next_hour:
+        rows = rows.assign(time_hour=rows["time_hour"] + pd.to_timedelta(rows["minute"].gt(0).astype(int), "h"))
+    rows = rows.merge(seen, on=["origin", "time_hour"])
     return tallied(rows, rows["precip"].gt(0).map({True: "rain", False: "dry"}))
 
 
@@ -191,9 +193,9 @@ def without_number_missing(outcome: Outcome) -> bool:
 
 
 def weather_of_next_hour(outcome: Outcome) -> bool:
-    """The rows are those of the weather an hour later."""
+    """The rows are those of the weather that comes after the flight."""
     found = {row.key: row.value for row in only_store(outcome).actual}
-    return found == by_rain(RAIN_DAY, later=1)
+    return found == by_rain(RAIN_DAY, next_hour=True)
 
 
 # ---- grace -----------------------------------------------------------------------------------------------------------
