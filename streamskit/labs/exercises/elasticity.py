@@ -92,7 +92,9 @@ def changes() -> list[tuple[Shared, Shared]]:
             for name in names
         ]
         owners = share(tasks, members).active
-        after = {name: {int(task[2:]) for task, owner in owners.items() if owner == name} for name in names}
+        after: Mapping[str, set[int]] = {
+            name: {int(task[2:]) for task, owner in owners.items() if owner == name} for name in names
+        }
         pairs.append((shares, after))
         shares = after
     return pairs
