@@ -41,8 +41,15 @@ def in_another_topic(outcome: Outcome) -> bool:
 
 
 def late_records_counted(outcome: Outcome) -> bool:
-    """A record that has to be dropped made a result."""
-    return any(moment.extra and not moment.expected for moment in outcome.moments if _is_dropped(outcome, moment))
+    """A record that has to be dropped for its age made a result."""
+    latest = -1
+    for moment in outcome.moments:
+        if record := outcome.piped(moment):
+            is_late = _is_dropped(outcome, moment) and record.key is not None and record.timestamp < latest
+            if is_late and moment.extra and not moment.expected:
+                return True
+            latest = max(latest, record.timestamp)
+    return False
 
 
 def records_in_time_dropped(outcome: Outcome) -> bool:
