@@ -7,7 +7,7 @@ PYTHON_IN_VENV := $(VENV)/bin/python
 READY := $(VENV)/.ready
 ARGS ?=
 
-.PHONY: help setup lab test lint notebooks doctor soak bench clean
+.PHONY: help setup lab test lint notebooks doctor docs soak bench clean
 
 help:
 	@echo 'make lab        open the course in JupyterLab (ARGS=--no-browser passes options on)'
@@ -17,6 +17,7 @@ help:
 	@echo 'make notebooks  run the notebooks and compare their outputs'
 	@echo 'make soak       half an hour and more of faults at random'
 	@echo 'make bench      the benchmarks'
+	@echo 'make docs       the reference pages, from the docstrings, into build/reference'
 	@echo 'make clean      stop the broker and remove its data, and all caches of this folder'
 
 setup: $(READY)
@@ -29,8 +30,8 @@ doctor: $(READY)
 
 test: lint
 	$(PYTHON_IN_VENV) -m streamskit.class_sharing
-	$(PYTHON_IN_VENV) -m pytest -n 2 tests/conformance tests/unit $(ARGS)
-	$(PYTHON_IN_VENV) -m pytest -n 2 --dist loadfile --nbval tests $(wildcard notebooks) --ignore=tests/conformance --ignore=tests/unit $(ARGS)
+	$(PYTHON_IN_VENV) -m pytest -n 2 tests/conformance tests/unit tests/labs $(ARGS)
+	$(PYTHON_IN_VENV) -m pytest -n 2 --dist loadfile --nbval tests $(wildcard notebooks) --ignore=tests/conformance --ignore=tests/unit --ignore=tests/labs $(ARGS)
 
 lint: $(READY)
 	$(PYTHON_IN_VENV) -m ruff check .
@@ -42,6 +43,9 @@ notebooks: $(READY)
 
 soak: $(READY)
 	$(PYTHON_IN_VENV) -m pytest -m soak -s tests/integration $(ARGS)
+
+docs: $(READY)
+	$(PYTHON_IN_VENV) -m tests.reference
 
 bench: $(READY)
 	$(PYTHON_IN_VENV) -m tests.benchmarks $(ARGS)

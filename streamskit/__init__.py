@@ -39,6 +39,11 @@ if TYPE_CHECKING:
     from streamskit.kstream import KStream as KStream
     from streamskit.ktable import GlobalKTable as GlobalKTable
     from streamskit.ktable import KTable as KTable
+    from streamskit.labs import check as check
+    from streamskit.labs import hint as hint
+    from streamskit.labs import progress as progress
+    from streamskit.labs import reset as reset
+    from streamskit.labs import try_out as try_out
     from streamskit.options import BufferConfig as BufferConfig
     from streamskit.options import EmitStrategy as EmitStrategy
     from streamskit.options import Materialized as Materialized
@@ -113,6 +118,7 @@ WHERE = {
         "GlobalKTable",
         "KTable",
     ),
+    "labs": ("check", "hint", "progress", "reset", "try_out"),
     "options": (
         "BufferConfig",
         "EmitStrategy",

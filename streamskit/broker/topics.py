@@ -1,5 +1,6 @@
 """Topics of a Kafka broker: create, delete, list, describe, and where each partition begins and ends."""
 
+import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +15,7 @@ from streamskit.environment.processes import wait_until
 from streamskit.errors import BrokerError
 
 SETTLE_SECONDS = 20.0
+COMMIT_SECONDS = 2.0
 MODIFIED_SOURCE = "DYNAMIC_TOPIC_CONFIG"
 
 
@@ -92,21 +94,42 @@ def describe_topic(bootstrap_servers: str, name: str) -> Topic:
 
 
 def offsets(bootstrap_servers: str, topic: str, isolation: str) -> tuple[dict[int, int], dict[int, int]]:
-    """The first offset and the end offset (one after the last record) of each partition."""
+    """The first offset and the end offset (one after the last record) of each partition.
+
+    With "read_committed" the end is before the first record of a transaction that is open.
+    """
     with admin_client(bootstrap_servers) as admin:
         existing = _partition_counts(admin, internal=True)
         if topic not in existing:
             raise unknown_topic(topic, existing, bootstrap_servers)
         partitions = [TopicPartition(topic, number) for number in range(existing[topic])]
-        level = IsolationLevel[isolation.upper()]
-        first, end = (
-            admin.list_partition_offsets(dict.fromkeys(partitions, spec), level)
-            for spec in (OffsetSpec.EARLIEST, OffsetSpec.LATEST)
-        )
-    return (
-        {partition.partition: first[partition].offset for partition in partitions},
-        {partition.partition: end[partition].offset for partition in partitions},
-    )
+        first, end = (_listed(admin, partitions, spec) for spec in (OffsetSpec.EARLIEST, OffsetSpec.LATEST))
+        if isolation == "read_committed":
+            end = _committed(admin, partitions, end)
+    return first, end
+
+
+def _committed(admin: KafkaAdminClient, partitions: list[TopicPartition], end: dict[int, int]) -> dict[int, int]:
+    """The ends of what is committed.
+
+    A broker answers a commit before each partition knows of it, so transactions get a moment to be visible.
+    """
+    deadline = time.monotonic() + COMMIT_SECONDS
+    while True:
+        committed = _listed(admin, partitions, OffsetSpec.LATEST, IsolationLevel.READ_COMMITTED)
+        if all(committed[number] >= offset for number, offset in end.items()) or time.monotonic() > deadline:
+            return committed
+        time.sleep(0.02)
+
+
+def _listed(
+    admin: KafkaAdminClient,
+    partitions: list[TopicPartition],
+    spec: OffsetSpec,
+    level: IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
+) -> dict[int, int]:
+    found = admin.list_partition_offsets(dict.fromkeys(partitions, spec), level)
+    return {partition.partition: found[partition].offset for partition in partitions}
 
 
 def extents(bootstrap_servers: str, names: Iterable[str]) -> dict[str, Extent]:

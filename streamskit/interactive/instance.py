@@ -179,9 +179,12 @@ class Instance:
             InvalidStateStoreError: one of them is not here, or not ready; the kind of error says which.
         """
         entry = self._entry(store)
+        # Taken before it is checked: a partition that is given up in between is still whole in it.
+        view = self._local[store].only(partitions)
         for partition in partitions:
             self._check(entry, partition)
-        return self._local[store].only(partitions)
+        # One that came in between is in the next view.
+        return view if view.partitions == set(partitions) else self.local(store, partitions)
 
     def subscribe(self, store: str, listener: Callable[[Update], None]) -> Callable[[], None]:
         """Call `listener`, in a thread of the instance, with each update of the partitions active here.

@@ -7,7 +7,21 @@ from importlib import import_module
 from streamskit.errors import StreamsKitError
 from streamskit.labs.exercise import Exercise, Lab
 
-NAMES = ("05-serialization", "06-joins", "07-stateful-operations", "08-windows", "09-time")
+NAMES = (
+    "05-serialization",
+    "06-joins",
+    "07-stateful-operations",
+    "08-windows",
+    "09-time",
+    "10-processor-api",
+    "16-interactive-queries",
+    "17-trade-statistics",
+    "18-kafka-music",
+    "19-pos-invoices",
+    "20-movie-ratings",
+    "21-risk-management",
+    "22-flights",
+)
 """The labs by the names of their notebooks; "08-windows" is in the module `windows`."""
 
 

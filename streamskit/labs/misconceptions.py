@@ -41,24 +41,17 @@ def in_another_topic(outcome: Outcome) -> bool:
 
 
 def late_records_counted(outcome: Outcome) -> bool:
-    """A record that has to be dropped for its age made a result."""
-    latest = -1
-    for moment in outcome.moments:
-        if record := outcome.piped(moment):
-            is_late = _is_dropped(outcome, moment) and record.key is not None and record.timestamp < latest
-            if is_late and moment.extra and not moment.expected:
-                return True
-            latest = max(latest, record.timestamp)
-    return False
+    """The first thing that goes wrong is a result of a record that has to be dropped for its age."""
+    first = next(iter(outcome.differing), None)
+    return first is not None and _is_late(outcome, first) and bool(first.extra and not first.missing)
 
 
 def records_in_time_dropped(outcome: Outcome) -> bool:
-    """A record that came out of order in good time was dropped."""
-    return any(
-        moment.missing and not moment.actual and moment.number in outcome.trial.dropped
-        for moment in outcome.moments
-        if not _is_dropped(outcome, moment)
-    )
+    """The first thing that goes wrong is a record, out of order and in good time, that is dropped."""
+    first = next(iter(outcome.differing), None)
+    if first is None or first.extra:
+        return False
+    return outcome.trial.dropped.get(first.number, 0) > outcome.recording.dropped.get(first.number, 0)
 
 
 def without_key_counted(outcome: Outcome) -> bool:
@@ -79,9 +72,9 @@ def windows_of_other_size(outcome: Outcome) -> bool:
 
 
 def windows_of_other_steps(outcome: Outcome) -> bool:
-    """The windows are of the right size and begin at other times."""
+    """The windows are of the right size, and some begin at other times."""
     came, due = _starts(outcome.actual), _starts(outcome.expected)
-    return bool(came and due) and not windows_of_other_size(outcome) and came != due
+    return bool(due) and not windows_of_other_size(outcome) and bool(came - due)
 
 
 def not_windowed(outcome: Outcome) -> bool:
@@ -170,12 +163,16 @@ def another_serde(outcome: Outcome) -> bool:
 # ---- what the signs are made of --------------------------------------------------------------------------------------
 
 
+def _is_late(outcome: Outcome, moment: Moment) -> bool:
+    """Say whether a record is dropped that has a key and is older than one before it."""
+    record, before = outcome.piped(moment), outcome.recording.steps[: moment.number]
+    now = max((step.timestamp for step in before if isinstance(step, Piped)), default=-1)
+    is_dropped = moment.number in outcome.recording.dropped
+    return is_dropped and record is not None and record.key is not None and record.timestamp < now
+
+
 def _after(outcome: Outcome, topic: str) -> list[Moment]:
     return outcome.at(lambda record: record.topic == topic)
-
-
-def _is_dropped(outcome: Outcome, moment: Moment) -> bool:
-    return moment.number in outcome.recording.dropped
 
 
 def _only_at(outcome: Outcome, where: Callable[[Piped], bool]) -> bool:

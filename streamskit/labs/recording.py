@@ -23,6 +23,12 @@ class Piped(NamedTuple):
     raw: tuple[str, ...] = ()
 
 
+class Batch(NamedTuple):
+    """Many records of one topic that go in together."""
+
+    records: tuple[Piped, ...]
+
+
 class Advance(NamedTuple):
     """The wall clock moves forward by so many milliseconds."""
 
@@ -35,7 +41,7 @@ class Question(NamedTuple):
     store: str
 
 
-Step = Piped | Advance | Question
+Step = Piped | Batch | Advance | Question
 
 
 class Row(NamedTuple):
@@ -89,6 +95,7 @@ class Recording:
         steps: what goes in, in order.
         outputs: the records of each output topic, in order.
         stores: the final rows of each store that has a name in the task.
+        letters: those of the output topics that error handlers write dead letters to: keys and values are bytes.
         dropped: by step how many records are dropped.
         driver: settings of the `TopologyTestDriver` that differ from the usual.
         fails: whether the last step has to stop the application.
@@ -98,6 +105,7 @@ class Recording:
     steps: tuple[Step, ...]
     outputs: Mapping[str, tuple[Row, ...]]
     stores: Mapping[str, tuple[Row, ...]] = field(default_factory=dict)
+    letters: tuple[str, ...] = ()
     dropped: Mapping[int, int] = field(default_factory=dict)
     driver: Mapping[str, Any] = field(default_factory=dict)
     fails: bool = False
@@ -146,7 +154,8 @@ class Recording:
     @property
     def records(self) -> list[Piped]:
         """The records that go in."""
-        return [step for step in self.steps if isinstance(step, Piped)]
+        each = (step.records if isinstance(step, Batch) else (step,) for step in self.steps)
+        return [record for records in each for record in records if isinstance(record, Piped)]
 
     def told(self) -> str:
         """Say what is tested, as in "15 records went in (1 without a key, 3 too late)"."""
@@ -158,13 +167,15 @@ class Recording:
             "out of order": _out_of_order(records),
             "dropped on the way": len(self.dropped),
         }
-        special = ", ".join(f"{count} {kind}" for kind, count in kinds.items() if count)
+        special = ", ".join(f"{count:,} {kind}" for kind, count in kinds.items() if count)
         came = sum(map(len, self.outputs.values()))
-        rows = f", and the rows of {' and '.join(self.stores)}," if self.stores else ""
-        return (
-            f"{len(records)} records went in{f' ({special})' if special else ''}; all {came} results{rows} "
-            f"are those of {self.source}, after the same record and with the same timestamp."
-        )
+        went = f"{len(records):,} records went in{f' ({special})' if special else ''};"
+        stores = f"the rows of {' and '.join(self.stores)}"
+        if not came:
+            return f"{went} {stores} are those of {self.source}."
+        rows = f", and {stores}," if self.stores else ""
+        same = "after the same record and with the same timestamp"
+        return f"{went} all {came} results{rows} are those of {self.source}, {same}."
 
 
 def _row(dress: Costume, topic: str, record: Mapping[str, Any], step: int) -> Row:

@@ -6,7 +6,7 @@ from html import escape
 
 from streamskit.labs.difference import Moment, Outcome
 from streamskit.labs.exercise import Verdict
-from streamskit.labs.recording import Advance, Piped, Row
+from streamskit.labs.recording import Advance, Batch, Piped, Row
 from streamskit.widgets.chart import frame, text
 from streamskit.widgets.parts import STYLE, Column, Line, as_text, grid, part, picture, text_cell, time_of_day
 from streamskit.widgets.timeline import LEFT, RED, TOP, WIDTH, Axis
@@ -16,8 +16,8 @@ MOST = 12
 """How many rows of a table are shown at most."""
 
 GREEN = "#15803d"
-LANE, BAR = 26, 15
-"""The height of a key's lane and of a window's bar, in pixels."""
+LANE, BAR, CLOSE = 26, 15, 12
+"""The height of a key's lane and of a window's bar, and how close two numbers cannot stand, in pixels."""
 
 MISSING, EXTRA = ("−", "expected, and did not come"), ("+", "came, and was not expected")
 
@@ -103,6 +103,8 @@ def step_told(moment: Moment) -> str:
         return f"{number}. wall clock + {step.milliseconds / 1000:g} s"
     if isinstance(step, Piped):
         return f"{number}. {_pair(step.key, step.value)} at {time_of_day(step.timestamp)}"
+    if isinstance(step, Batch):
+        return f"{number}. {len(step.records)} records of {step.records[0].topic}"
     return f"{number}."
 
 
@@ -115,7 +117,12 @@ def row_told(row: Row) -> str:
 def _pair(key: object, value: object) -> str:
     if isinstance(key, Windowed):
         key = f"{as_text(key.key)} [{time_of_day(key.start)}, {time_of_day(key.end)})"
-    return f"{as_text(key)} = {as_text(value)}"
+    return f"{_part(key)} = {_part(value)}"
+
+
+def _part(part: object) -> str:
+    """Write a key or a value; bytes as the text that they may be."""
+    return part.decode(errors="backslashreplace") if isinstance(part, bytes) else as_text(part)
 
 
 # ---- the picture -----------------------------------------------------------------------------------------------------
@@ -137,13 +144,14 @@ def chart(outcome: Outcome) -> str:
     for key, own in lanes.items():
         parts.append(text(LEFT - 10, y + 4, key[:14], "end"))
         parts += [_dot(axis.x(step.timestamp), y, number, step, number in bad, outcome) for number, step in own]
+        parts += _numbers([(axis.x(step.timestamp), number + 1) for number, step in own], y - 11)
         y += LANE
         for window, sign in [(window, sign) for window, sign in windows if as_text(window.key) == key]:
             parts.append(_bar(axis, window, y - 8, sign))
             y += BAR
     bottom = y + 2
     title = "Records by event time; a ring marks those after which something is wrong, a cross those that are dropped"
-    return picture(frame(title, [*axis.times(bottom), *parts, *_legend()], WIDTH, bottom + 24))
+    return picture(frame(title, [*axis.times(bottom), *parts, _legend() if windows else ""], WIDTH, bottom + 24))
 
 
 def _wrong_windows(outcome: Outcome) -> list[tuple[Windowed, str]]:
@@ -160,10 +168,20 @@ def _dot(x: float, y: float, number: int, step: Piped, is_bad: bool, outcome: Ou
     ring = f'<circle r="8.5" fill="none" stroke="{RED}" stroke-width="2"/>' if is_bad else ""
     cross = '<path d="M-4-4L4 4M4-4L-4 4" stroke="currentColor" stroke-width="2"/>'
     mark = cross if number in outcome.recording.dropped else '<circle r="4" fill="currentColor"/>'
-    return (
-        f'<g transform="translate({x:.1f} {y:.1f})"><title>{escape(told)}</title>{ring}{mark}</g>'
-        f"{text(x, y - 11, str(number + 1), 'middle')}"
-    )
+    return f'<g transform="translate({x:.1f} {y:.1f})"><title>{escape(told)}</title>{ring}{mark}</g>'
+
+
+def _numbers(places: Sequence[tuple[float, int]], y: float) -> Iterator[str]:
+    """Write the records' numbers above them; those of records that are close together in one line, as in "10, 11"."""
+    groups: list[list[tuple[float, int]]] = []
+    for x, number in sorted(places):
+        if groups and x - groups[-1][-1][0] < CLOSE:
+            groups[-1].append((x, number))
+        else:
+            groups.append([(x, number)])
+    for group in groups:
+        middle = sum(x for x, _ in group) / len(group)
+        yield text(middle, y, ", ".join(str(number) for number in sorted(number for _, number in group)), "middle")
 
 
 def _bar(axis: Axis, window: Windowed, y: float, sign: str) -> str:
@@ -175,9 +193,8 @@ def _bar(axis: Axis, window: Windowed, y: float, sign: str) -> str:
     )
 
 
-def _legend() -> Iterator[str]:
-    yield text(LEFT, 14, "● record, by its number   × dropped   ○ something is wrong after it", "start")
-    yield text(LEFT, 28, "windows: − expected, and did not come   + came, and was not expected", "start")
+def _legend() -> str:
+    return text(LEFT, 29, "windows: − expected, and did not come   + came, and was not expected", "start")
 
 
 def hints_page(name: str, shown: Sequence[str], of: int) -> str:

@@ -21,13 +21,14 @@ SETTINGS = {
 }
 
 CONSUMER = {
-    # A request that waits for a broker which is away keeps its query from being stopped: let it wait 10 s, not 60.
+    # A call that waits for a broker which is away keeps its query from being stopped: let it wait 30 s, not 60. A task
+    # makes each call once, and fails where it waited in vain.
     "kafka.request.timeout.ms": "10000",
-    "kafka.default.api.timeout.ms": "10000",
-    "fetchOffset.numRetries": "6",
+    "kafka.default.api.timeout.ms": "30000",
+    "fetchOffset.numRetries": "2",
     "fetchOffset.retryIntervalMs": "1000",
 }
-"""Settings of the source. It bridges an outage of a minute; a longer one restarts the query."""
+"""Settings of the source. It bridges an outage of half a minute; a longer one may restart the query."""
 
 PRODUCER = {
     # Spark flushes at the end of each task: a little waiting makes few large requests of many.

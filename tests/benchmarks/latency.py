@@ -114,7 +114,8 @@ def _by_hand(
 ) -> list[float]:
     _fresh(broker)
     options = {"kafka.bootstrap.servers": broker.bootstrap_servers}
-    source = spark.readStream.format("kafka").options(**options).option("subscribe", "orders").load()
+    orders = {"subscribe": "orders", "startingOffsets": "earliest"}  # the first one may be there before the query is
+    source = spark.readStream.format("kafka").options(**options, **orders).load()
     with (
         tempfile.TemporaryDirectory() as folder,
         settings(spark, PLAIN),

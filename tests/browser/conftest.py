@@ -58,7 +58,7 @@ def page(browser: Browser) -> Iterator[Page]:
 @pytest.fixture(scope="session")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[JupyterLab]:
     folder = tmp_path_factory.mktemp("course")
-    for part in ("notebooks", "data", "pyproject.toml"):
+    for part in ("notebooks", "labs", "data", "pyproject.toml"):
         source = ROOT / part
         (shutil.copytree if source.is_dir() else shutil.copy)(source, folder / part)
     with socket.socket() as free:

@@ -23,7 +23,7 @@ from streamskit import (
     Instances, JoinWindows, KafkaStreams, Materialized, QueryClient, Serdes, StreamsBuilder, TimeWindows
 )
 from streamskit.broker import shared_broker
-from streamskit.widgets import ClusterView, JoinView, StoreView, TopicView, TopologyView, WindowView
+from streamskit.widgets import ClusterView, FaultPanel, JoinView, StoreView, TopicView, TopologyView, WindowView
 
 broker = shared_broker()
 broker.delete_topics("ticks", "marks", "pairs", missing_ok=True)
@@ -65,6 +65,7 @@ ClusterView(instances, "widgets-app")
 """,
     "StoreView(remote, rows=5)",
     "TopologyView(streams)",
+    'FaultPanel(broker=broker, topic="marks", seconds=60)',
     """
 more, poison = (ipywidgets.Button(description=words) for words in ("Send a tick", "Send poison"))
 more.on_click(lambda _: tick("PEP", "one more", 30))
@@ -149,6 +150,32 @@ def test_stepping_back_shows_the_windows_as_they_were_and_resuming_follows(lesso
     expect(windows).to_contain_text("Record 13 of 13", timeout=30_000)
 
 
+def test_a_join_is_stepped_back_and_says_who_met_whom(lesson: Page) -> None:
+    join = view(lesson, "join")
+    counted = re.compile(r"Record (\d+) of \1")
+    expect(join).to_contain_text(counted, timeout=30_000)
+    look(lesson, join, "widgets-join")
+    last = counted.search(join.text_content() or "")
+    assert last is not None
+    join.get_by_title("One record back").click()
+    expect(join).to_contain_text(f"Record {int(last[1]) - 1} of {last[1]}", timeout=30_000)
+    expect(join).to_contain_text("❚❚ paused")
+    join.get_by_role("button", name="Resume").click()
+    expect(join).to_contain_text(f"Record {last[1]} of {last[1]}", timeout=30_000)
+
+
+def test_a_fault_is_injected_told_of_and_undone_by_buttons(lesson: Page) -> None:
+    panel = view(lesson, "faults")
+    expect(panel).to_contain_text("0 of 3 faults last now", timeout=30_000)
+    panel.get_by_role("button", name="Pause the broker for 60 s").click()
+    expect(panel).to_contain_text("1 of 3 faults last now", timeout=30_000)
+    expect(panel).to_contain_text("watch: ")
+    look(lesson, panel, "widgets-faults")
+    panel.locator("button[title^='Undo: Pause']").click()
+    expect(panel).to_contain_text("Undone: Pause the broker for 60 s.", timeout=30_000)
+    expect(panel).to_contain_text("0 of 3 faults last now", timeout=30_000)
+
+
 def test_a_window_is_chosen_and_the_store_says_who_answered(lesson: Page) -> None:
     store = view(lesson, "store")
     expect(store).to_contain_text(re.compile(r"answered in \d+\.\d ms by this process"), timeout=30_000)
@@ -192,5 +219,5 @@ def test_the_failing_node_is_red_in_both_themes(lab: JupyterLab, lesson: Page) -
     look(lesson, topology, "widgets-failed")
     darken(lesson, lab)
     expect(topology.locator(".streamskit-view").first).to_have_css("color", "rgba(255, 255, 255, 0.87)")
-    for kind in ("topology", "windows", "join", "topic", "store", "cluster"):
+    for kind in ("topology", "windows", "join", "topic", "store", "cluster", "faults"):
         look(lesson, view(lesson, kind), f"widgets-{kind}-dark")

@@ -91,8 +91,11 @@ def test_grace_of_a_minute_where_half_a_minute_was_asked_for() -> None:
 
 
 def test_tumbling_windows_for_a_burst() -> None:
-    windows = TimeWindows.of_size_with_no_grace("1 minute")
-    assert misconception("burst", lambda b: minutes(b, windows, "bursts")) == "tumbling instead of sliding"
+    def answer(builder: StreamsBuilder) -> None:
+        windows = TimeWindows.of_size_with_no_grace("100 ms")
+        builder.stream("requests").group_by_key().windowed_by(windows).count("bursts").to_stream().to("bursts")
+
+    assert misconception("burst", answer) == "tumbling instead of sliding"
 
 
 def test_a_reducer_that_keeps_the_last_bid() -> None:

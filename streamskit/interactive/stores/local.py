@@ -117,6 +117,11 @@ class LocalStore:
         view._partitions = {number: kept for number, kept in self._partitions.items() if number in partitions}
         return view
 
+    @property
+    def partitions(self) -> set[int]:
+        """The partitions that are here."""
+        return set(self._partitions)
+
     def with_timestamps(self) -> Self:
         """Return a view whose values come with the time they were set: `ValueAndTimestamp`.
 

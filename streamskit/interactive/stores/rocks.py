@@ -5,7 +5,7 @@ import struct
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from rocksdict import Options, Rdict, WriteBatch, WriteOptions
+from rocksdict import DbClosedError, Options, Rdict, WriteBatch, WriteOptions
 
 from streamskit.errors import StateStoreMigratedError, StreamsError
 from streamskit.interactive.stores.storage import Change, Mark, Pair
@@ -59,7 +59,10 @@ class RocksStorage:
         return sorted(self._segments)
 
     def get(self, segment: int, row: bytes) -> bytes | None:
-        return self._rows.get(PREFIX.pack(segment) + row)
+        try:
+            return self._rows.get(PREFIX.pack(segment) + row)
+        except DbClosedError:
+            raise self._given_up() from None
 
     def scan(self, segment: int, begin: bytes | None, end: bytes | None, reverse: bool) -> Iterator[Pair]:
         prefix = PREFIX.pack(segment)
@@ -73,10 +76,7 @@ class RocksStorage:
             yield key[8:], found.value()
             found.prev() if reverse else found.next()
         if self._closed:
-            raise StateStoreMigratedError(
-                f"The rows in {self._folder} were given up while they were read: this partition is another instance's "
-                "now. Ask again."
-            )
+            raise self._given_up()
 
     def write(self, changes: Sequence[Change], mark: Mark) -> None:
         batch = WriteBatch(raw_mode=True)
@@ -119,6 +119,12 @@ class RocksStorage:
         """Delete the folder."""
         self._rows.close()
         shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _given_up(self) -> StateStoreMigratedError:
+        return StateStoreMigratedError(
+            f"The rows in {self._folder} were given up while they were read: this partition is another instance's "
+            "now. Ask again."
+        )
 
     def _read_mark(self) -> Mark:
         packed = self._rows.get(MARK_ROW)

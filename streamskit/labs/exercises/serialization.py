@@ -124,14 +124,16 @@ def examine_schema_number(answer: Any) -> Verdict:
         if found != number:
             says = f"{data.hex(' ')} was written with schema {number}, and your function says {found!r}."
             return wrong(f"{says} {_number_misread(found, data)[1]}".strip(), _number_misread(found, data)[0])
-    for data in (b'{"symbol": "KO"}', b"KO|61.5", b"", b"\0\0\0", None):
+    for payload in (b'{"symbol": "KO"}', b"KO|61.5", b"", b"\0\0\0", None):
         try:
-            found = answer(data)
+            found = answer(payload)
         except (TypeError, IndexError, ValueError) as error:
-            says = f"It fails at {data!r}: {type(error).__name__}: {error}. Such a payload has no number: return None."
+            says = (
+                f"It fails at {payload!r}: {type(error).__name__}: {error}. Such a payload has no number: return None."
+            )
             return wrong(says, "fails where there is no number")
         if found is not None:
-            says = f"{data!r} has no schema's number, and your function says {found!r}."
+            says = f"{payload!r} has no schema's number, and your function says {found!r}."
             return wrong(f"{says} The first byte tells: a registry's records begin with 0.", "magic byte not looked at")
     return right(
         "Records of four schemas gave their numbers; two other texts, an empty payload, one that is cut off, "

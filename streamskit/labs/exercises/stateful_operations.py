@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from streamskit.builder import StreamsBuilder
-from streamskit.labs.difference import Outcome
+from streamskit.labs.difference import Moment, Outcome
 from streamskit.labs.exercise import Exercise, Lab, Runs, Says
 from streamskit.labs.misconceptions import Misconception, silent_after
 from streamskit.labs.recording import Costume, Piped, Recording, Row
@@ -169,7 +169,7 @@ def returns_added(outcome: Outcome) -> bool:
 def waits_for_both(outcome: Outcome) -> bool:
     """Only for products which have had records in one topic so far are results missing."""
     seen: dict[Any, set[str]] = defaultdict(set)
-    missing, others = [], []
+    missing, others = list[Moment](), list[Moment]()
     for moment in outcome.moments:
         if record := outcome.piped(moment):
             seen[record.key].add(record.topic)

@@ -86,7 +86,7 @@ def dropped_by_a_program() -> list[str]:
     builder = StreamsBuilder()
     windows = TimeWindows.of_size_and_grace("10 minutes", "5 minutes")
     builder.stream("uploads").group_by_key().windowed_by(windows).count().to_stream().to("counts")
-    late = []
+    late: list[str] = []
     with TopologyTestDriver(builder.build()) as driver:
         for order, product, time in UPLOADS:
             driver.create_input_topic("uploads").pipe_input(product, order, at(time))

@@ -1,5 +1,7 @@
 """The exercises of lab 08: which windows a record falls into, when they close, and what comes out then."""
 
+from collections.abc import Sequence
+
 from streamskit.labs.difference import Outcome
 from streamskit.labs.exercise import Exercise, Lab, Runs
 from streamskit.labs.misconceptions import (
@@ -7,7 +9,6 @@ from streamskit.labs.misconceptions import (
     late_records_counted,
     not_only_last_results,
     records_in_time_dropped,
-    windows_of_other_size,
 )
 from streamskit.labs.recording import Costume, Recording, Row
 from streamskit.windows import Windowed
@@ -17,9 +18,9 @@ MINUTE = 600
 """100 ms of the recordings are a minute of the stories: so many times as slow."""
 
 
-def costume(source: str, target: str, store: str, recorded_store: str = "counts") -> Costume:
+def costume(source: str, target: str, store: str, recorded_store: str = "counts", scale: int = MINUTE) -> Costume:
     """Return the costume of a vector of this area."""
-    return Costume({"in": source, "out": target}, {recorded_store: store}, PEOPLE, MINUTE)
+    return Costume({"in": source, "out": target}, {recorded_store: store}, PEOPLE, scale)
 
 
 # ---- signs of typical mistakes ---------------------------------------------------------------------------------------
@@ -46,14 +47,22 @@ def windows_of_one_size(outcome: Outcome) -> bool:
     return len(_sizes(outcome.actual)) == 1 and len(_sizes(outcome.expected)) > 1
 
 
-def more_sessions(outcome: Outcome) -> bool:
-    """There are more sessions than expected: a smaller gap divides them."""
-    return _sessions(outcome.actual) > _sessions(outcome.expected)
+def cut_in_two(outcome: Outcome) -> bool:
+    """The first thing that goes wrong is that a record joins no session, where it should."""
+    first = next(iter(outcome.differing), None)
+    return first is not None and _merges(first.expected) > _merges(first.actual)
 
 
-def fewer_sessions(outcome: Outcome) -> bool:
-    """There are fewer sessions than expected: a larger gap joins them."""
-    return 0 < _sessions(outcome.actual) < _sessions(outcome.expected)
+def joined(outcome: Outcome) -> bool:
+    """The first thing that goes wrong is that a record joins a session, where it should begin one."""
+    first = next(iter(outcome.differing), None)
+    return first is not None and _merges(first.expected) < _merges(first.actual)
+
+
+def waits_too_long(outcome: Outcome) -> bool:
+    """The first thing that goes wrong is a final result that does not come."""
+    first = next(iter(outcome.differing), None)
+    return first is not None and bool(first.missing) and not first.extra
 
 
 def no_deletions(outcome: Outcome) -> bool:
@@ -64,17 +73,17 @@ def no_deletions(outcome: Outcome) -> bool:
 def last_value(outcome: Outcome) -> bool:
     """Each result is the value that has just come, whatever was before."""
     pairs = [(record, row) for m in outcome.moments if (record := outcome.piped(m)) for row in m.actual]
-    return bool(outcome.differing) and bool(pairs) and all(row.value == record.value for record, row in pairs)
+    is_last = all(row.value in (record.value, None) for record, row in pairs)
+    return bool(outcome.differing) and bool(pairs) and is_last
 
 
 def _sizes(rows: list[Row]) -> set[int]:
     return {row.key.end - row.key.start for row in rows if isinstance(row.key, Windowed)}
 
 
-def _sessions(rows: list[Row]) -> int:
-    """Count the sessions that are left: a null value deletes one that was merged into another."""
-    left = {(row.key.key, row.key.start, row.key.end): row.value for row in rows if isinstance(row.key, Windowed)}
-    return sum(value is not None for value in left.values())
+def _merges(rows: Sequence[Row]) -> int:
+    """Count the sessions that are replaced by a longer one: their results are deleted."""
+    return sum(row.value is None for row in rows)
 
 
 # ---- mistakes that more than one exercise knows ----------------------------------------------------------------------
@@ -120,9 +129,7 @@ LAB = Lab(
             "moving_minute",
             "Count the clicks of the last minute, told anew every 24 seconds, with 12 seconds of grace.",
             Runs(
-                lambda: Recording.of(
-                    "windows-hopping-count", costume("clicks", "moving-minute", "moving-minute"), ["counts"]
-                ),
+                lambda: Recording.of("windows-hopping-count", costume("clicks", "moving-minute", "moving-minute")),
                 (
                     Misconception(
                         "tumbling instead of hopping",
@@ -158,12 +165,12 @@ LAB = Lab(
                         "gap too short",
                         "You find more visits than there are: what belongs together is cut in two. Clicks exactly one "
                         "gap apart are still one visit.",
-                        more_sessions,
+                        cut_in_two,
                     ),
                     Misconception(
                         "gap too long",
                         "You find fewer visits than there are: what lies further apart than the gap was merged.",
-                        fewer_sessions,
+                        joined,
                     ),
                     IN_TIME_DROPPED,
                 ),
@@ -190,9 +197,7 @@ LAB = Lab(
                         "windows that never close in time",
                         "Fewer windows are final than should be, or later ones: a window closes when stream time "
                         "reaches its end plus grace, so a longer grace makes everybody wait.",
-                        lambda outcome: (
-                            len(outcome.actual) < len(outcome.expected) and not windows_of_other_size(outcome)
-                        ),
+                        waits_too_long,
                     ),
                     LATE_COUNTED,
                     IN_TIME_DROPPED,
@@ -207,9 +212,9 @@ LAB = Lab(
         ),
         Exercise(
             "burst",
-            "For each click count those of the minute before it, in sliding windows.",
+            "For each request count those of the 100 ms before it, in sliding windows.",
             Runs(
-                lambda: Recording.of("windows-sliding-count", costume("clicks", "bursts", "bursts")),
+                lambda: Recording.of("windows-sliding-count", costume("requests", "bursts", "bursts", scale=1)),
                 (
                     Misconception(
                         "tumbling instead of sliding",
@@ -217,9 +222,7 @@ LAB = Lab(
                         "SlidingWindows.",
                         lambda outcome: (
                             bool(outcome.actual)
-                            and all(
-                                row.key.start % 60_000 == 0 for row in outcome.actual if isinstance(row.key, Windowed)
-                            )
+                            and all(row.key.start % 100 == 0 for row in outcome.actual if isinstance(row.key, Windowed))
                         ),
                     ),
                     LATE_COUNTED,
@@ -227,9 +230,9 @@ LAB = Lab(
                 ),
             ),
             (
-                "No round times here: a window ends at each click, and begins a minute before.",
+                "No round times here: a window ends at each request, and begins 100 ms before.",
                 "SlidingWindows is told by the difference in time between the first and the last record.",
-                '.windowed_by(SlidingWindows.of_time_difference_with_no_grace("1 minute")).count(...)',
+                '.windowed_by(SlidingWindows.of_time_difference_with_no_grace("100 ms")).count(...)',
             ),
         ),
         Exercise(

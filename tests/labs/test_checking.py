@@ -1,0 +1,214 @@
+"""What a learner gets from check(), hint(), try_out(), progress() and reset()."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+
+from streamskit import StreamsBuilder, TimeWindows
+from streamskit.errors import StreamsKitError
+from streamskit.labs import CheckFailed, catalogue, check, checking, hint, progress, reset, scores, try_out
+from streamskit.labs.exercise import Exercise, Lab, Runs, Says, Verdict
+from streamskit.labs.recording import Piped, Recording, Row
+from streamskit.labs.student import student_version
+from tests.labs.lab_runner import source
+
+pytestmark = pytest.mark.usefixtures("empty_progress")
+
+Shown = list[tuple[str, str, Any]]
+
+
+def upper_cased() -> Recording:
+    return Recording(
+        steps=(Piped("words", "k", "one", 0), Piped("words", "k", "two", 1)),
+        outputs={"loud": (Row(0, "k", "ONE", 0), Row(1, "k", "TWO", 1))},
+    )
+
+
+TASKS = Exercise(
+    "tasks",
+    "Say how many.",
+    Says(4, "Four it is.", {2: ("counted topics", "Count partitions.")}),
+    ("a", "b", "c"),
+)
+LOUD = Exercise("loud", "Shout.", Runs(upper_cased), ("Louder.", "Upper case.", "F.upper"))
+LAB = Lab("99-tests", "Tests", (TASKS, LOUD))
+
+
+@pytest.fixture(autouse=True)
+def only_lab(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(catalogue, "labs", lambda: (LAB,))
+    monkeypatch.setattr("streamskit.labs.scores.labs", lambda: (LAB,))
+    monkeypatch.setattr(checking._Latest, "exercise", None)
+
+
+@pytest.fixture
+def shown(monkeypatch: pytest.MonkeyPatch) -> Shown:
+    pages: Shown = []
+    monkeypatch.setattr(checking, "_show", lambda html, text, found: pages.append((html, text, found)))
+    return pages
+
+
+def failure(name: str, answer: Any) -> Verdict:
+    with pytest.raises(CheckFailed) as raised:
+        check(name, answer)
+    return raised.value.verdict
+
+
+def test_a_right_answer_passes_and_says_what_was_tested(shown: Shown) -> None:
+    check("tasks", 4)
+    assert "Four it is." in shown[0][1]
+    assert shown[0][2] == {"exercise": "tasks", "passed": True}
+
+
+def test_a_typical_wrong_answer_is_told_its_misconception(shown: Shown) -> None:
+    failure("tasks", 2)
+    assert "counted topics: Count partitions." in shown[0][1]
+
+
+def test_an_answer_that_is_not_there_is_not_a_wrong_one(shown: Shown, empty_progress: Path) -> None:
+    with pytest.raises(CheckFailed) as raised:
+        check("tasks")
+    assert not raised.value.verdict.written
+    assert "has no tasks yet" in shown[0][1]
+    assert not empty_progress.exists()
+
+
+def test_the_answer_is_what_has_that_name_where_check_is_called(shown: Shown) -> None:
+    names = {"check": check, "tasks": 4}
+    exec('check("tasks")', names)
+    assert shown[0][2] == {"exercise": "tasks", "passed": True}
+
+
+def test_an_exercise_of_another_name_is_refused_with_the_nearest_ones() -> None:
+    with pytest.raises(StreamsKitError, match=r"There is no exercise 'task'\. Did you mean tasks"):
+        check("task")
+
+
+def test_a_failed_check_is_one_line_in_a_notebook_below_its_page(shown: Shown) -> None:
+    with pytest.raises(CheckFailed) as raised:
+        check("tasks", 3)
+    assert raised.value._render_traceback_() == ["CheckFailed: tasks is not right yet; see above."]
+
+
+def test_hints_come_one_by_one_and_stay(shown: Shown) -> None:
+    failure("tasks", 3)
+    for _ in range(4):
+        hint()
+    assert [text for _, text, _ in shown[1:]] == ["a", "a\nb", "a\nb\nc", "a\nb\nc"]
+
+
+def test_a_hint_of_nothing_asks_for_a_name() -> None:
+    with pytest.raises(StreamsKitError, match="Run a check first"):
+        hint()
+
+
+def test_progress_counts_what_passed_and_a_later_failure_takes_nothing_back(shown: Shown) -> None:
+    check("tasks", 4)
+    failure("tasks", 3)
+    table = progress().to_pandas()  # type: ignore[operator]
+    assert table["passed"].tolist() == [True, False]
+    assert table["checks"].tolist() == [2, 0]
+    assert repr(progress()) == "1 of 2 exercises done"
+    assert "✓ tasks" in progress()._repr_html_()  # type: ignore[operator]
+
+
+def test_progress_that_was_cut_off_begins_anew_and_keeps_the_damaged_file(empty_progress: Path) -> None:
+    empty_progress.write_text('{"tasks": ')
+    assert repr(progress()) == "0 of 2 exercises done"
+    assert empty_progress.with_suffix(".damaged").exists()
+
+
+def test_a_class_is_seen_from_a_folder_of_collected_notebooks(tmp_path: Path) -> None:
+    for student, passed in (("ann", True), ("bob", False)):
+        found = {"exercise": "tasks", "passed": passed}
+        output = nbformat.v4.new_output("display_data", {"application/vnd.streamskit.check+json": found})
+        cell = nbformat.v4.new_code_cell('check("tasks")', outputs=[output])
+        folder = tmp_path / student / "99-tests"
+        folder.mkdir(parents=True)
+        nbformat.write(nbformat.v4.new_notebook(cells=[cell]), folder / "99-tests.ipynb")
+    table = progress(tmp_path)
+    assert table["99-tests"].to_dict() == {"ann": 1, "bob": 0}  # type: ignore[index]
+
+
+def test_reset_brings_a_lab_back_and_keeps_the_other_ones(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shown: Shown
+) -> None:
+    windows = Lab("08-windows", "Windows", (TASKS,))
+    monkeypatch.setattr(catalogue, "labs", lambda: (windows, Lab("99-tests", "Tests", (LOUD,))))
+    monkeypatch.setenv("STREAMSKIT_PROJECT", str(tmp_path))
+    copied = tmp_path / "labs" / "source" / "08-windows" / "08-windows.ipynb"
+    copied.parent.mkdir(parents=True)
+    copied.write_bytes(source("08-windows").read_bytes())
+    lab = tmp_path / "labs" / "08-windows.ipynb"
+    lab.write_text("my own work")
+    scores.note(TASKS, True)
+    scores.note(LOUD, True)
+    reset("08-windows")
+    assert nbformat.read(lab, as_version=4) == student_version(copied)
+    assert (tmp_path / "labs" / "08-windows.ipynb.before-reset").read_text() == "my own work"
+    assert list(scores.known()) == ["loud"]
+
+
+@pytest.mark.spark
+class TestOfATopology:
+    """Checks that run what the learner wrote."""
+
+    @staticmethod
+    def shouts(function: Callable[[Any], Any], topic: str = "loud") -> Callable[[StreamsBuilder], None]:
+        def loud(builder: StreamsBuilder) -> None:
+            builder.stream("words").map_values(function).to(topic)
+
+        return loud
+
+    def test_the_right_one_passes_with_what_went_in(self, shown: Shown) -> None:
+        from pyspark.sql import functions as F
+
+        check("loud", self.shouts(F.upper))
+        assert "2 records went in; all 2 results are those of Kafka Streams 4.1" in shown[0][1]
+
+    def test_a_wrong_one_shows_what_was_expected_and_what_came(self, shown: Shown) -> None:
+        from pyspark.sql import functions as F
+
+        failure("loud", self.shouts(F.lower))
+        html, text, _ = shown[0]
+        assert "− k = ONE" in text
+        assert "+ k = one" in text
+        assert "2 of 2 steps" in text
+        assert "data:image/svg+xml" in html
+
+    def test_another_topic_is_named_as_such(self, shown: Shown) -> None:
+        from pyspark.sql import functions as F
+
+        verdict = failure("loud", self.shouts(F.upper, "quiet"))
+        assert verdict.misconception
+        assert verdict.misconception.name == "another topic"
+
+    def test_a_function_that_makes_no_topology_is_told_so(self, shown: Shown) -> None:
+        verdict = failure("loud", lambda builder: None)
+        assert "does not make a topology" in verdict.says or "not read" in verdict.says
+
+    def test_another_source_is_named_with_those_that_are_read(self, shown: Shown) -> None:
+        def loud(builder: StreamsBuilder) -> None:
+            builder.stream("sentences").to("loud")
+
+        assert "topic 'words' is not read. The topology reads: sentences." in failure("loud", loud).says
+
+    def test_try_out_shows_what_comes_out_after_which_record(self) -> None:
+        def counted(builder: StreamsBuilder) -> None:
+            windows = TimeWindows.of_size_with_no_grace("1 minute")
+            builder.stream("words").group_by_key().windowed_by(windows).count().to_stream().to("counted")
+
+        table = try_out(counted, [("words", "k", "one", 0), ("words", "k", "two", 1)])
+        assert table["after"].tolist() == ["1. k = one", "2. k = two"]
+        assert table["value"].tolist() == [1, 2]
+
+
+def test_what_a_check_found_is_in_the_notebooks_output_for_who_collects_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    bundles: list[dict[str, Any]] = []
+    monkeypatch.setattr(checking, "display", lambda bundle, raw: bundles.append(bundle))
+    check("tasks", 4)
+    assert json.dumps(bundles[0]["application/vnd.streamskit.check+json"]) == '{"exercise": "tasks", "passed": true}'
