@@ -41,9 +41,9 @@ def in_another_topic(outcome: Outcome) -> bool:
 
 
 def late_records_counted(outcome: Outcome) -> bool:
-    """The first thing that goes wrong is a result of a record that has to be dropped."""
+    """The first thing that goes wrong is a result of a record that has to be dropped for its age."""
     first = next(iter(outcome.differing), None)
-    return first is not None and first.number in outcome.recording.dropped and bool(first.extra and not first.missing)
+    return first is not None and _is_late(outcome, first) and bool(first.extra and not first.missing)
 
 
 def records_in_time_dropped(outcome: Outcome) -> bool:
@@ -161,6 +161,14 @@ def another_serde(outcome: Outcome) -> bool:
 
 
 # ---- what the signs are made of --------------------------------------------------------------------------------------
+
+
+def _is_late(outcome: Outcome, moment: Moment) -> bool:
+    """Say whether a record is dropped that has a key and is older than one before it."""
+    record, before = outcome.piped(moment), outcome.recording.steps[: moment.number]
+    now = max((step.timestamp for step in before if isinstance(step, Piped)), default=-1)
+    is_dropped = moment.number in outcome.recording.dropped
+    return is_dropped and record is not None and record.key is not None and record.timestamp < now
 
 
 def _after(outcome: Outcome, topic: str) -> list[Moment]:

@@ -10,7 +10,6 @@ from streamskit.labs.exercise import Exercise, Lab, Runs, Says
 from streamskit.labs.misconceptions import (
     Misconception,
     late_records_counted,
-    records_in_time_dropped,
     stopped,
 )
 from streamskit.labs.recording import Costume, Recording
@@ -271,14 +270,10 @@ LAB = Lab(
                 (
                     Misconception(
                         "heartbeats counted",
-                        "A heartbeat made a result. It is no ticket: it has to go before anything is counted.",
+                        "A heartbeat made a result, and closed the windows before it, so that a ticket was dropped. "
+                        "It has to go before anything is counted: what is filtered out there does not move the time "
+                        "of the windows.",
                         heartbeats_counted,
-                    ),
-                    Misconception(
-                        "heartbeats close windows",
-                        "A ticket was dropped, though only a heartbeat was ahead of it. A window's time is that of the "
-                        "records which reach the count. What is filtered out before does not move it.",
-                        records_in_time_dropped,
                     ),
                     Misconception(
                         "late record counted",
