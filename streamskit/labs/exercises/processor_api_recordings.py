@@ -59,7 +59,7 @@ def highest_readings() -> Recording:
         ("truck-1", 2.0, 310),
     ]
     records = [Piped("truck-readings", truck, value, second * 1000) for truck, value, second in readings]
-    steps = (*records[:5], Advance(2 * MINUTE), *records[5:])
+    steps: tuple[Piped | Advance, ...] = (*records[:5], Advance(2 * MINUTE), *records[5:])
     reports, kept = _highest_by_the_minute(steps)
     rows = tuple(Row(-1, truck, value) for truck, value in kept.items())
     return Recording(steps, {"highest-readings": reports}, {"highest": rows}, source="a fold in plain Python")
