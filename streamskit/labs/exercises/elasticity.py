@@ -85,7 +85,7 @@ def changes() -> list[tuple[Shared, Shared]]:
     """Return what instances had before and after some came or went, as they share it."""
     tasks = [f"0_{partition}" for partition in range(8)]
     shares: Shared = {"A": set(range(8))}
-    pairs = []
+    pairs = list[tuple[Shared, Shared]]()
     for names in ("AB", "ABCD", "ABCDEF", "ACDE", "CD", "CX"):
         members = [
             Member(name, name, frozenset(tasks), frozenset(f"0_{each}" for each in shares.get(name, ())))

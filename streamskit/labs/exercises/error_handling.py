@@ -130,7 +130,7 @@ def jokes_and_worse() -> Recording:
         ("table-6", -5.0, "2"),
     ]
     steps = tuple(
-        Piped("bills", table, as_bill(number, price, guests), number * 1000, raw=("value",))
+        Piped("bills", table, {"id": number, "price": price, "guests": guests}, number * 1000)
         for number, (table, price, guests) in enumerate(bills)
     )
     shares, letters = list[Row](), list[Row]()
@@ -144,7 +144,8 @@ def jokes_and_worse() -> Recording:
 
 
 def _letter(number: int, step: Piped) -> Row:
-    return Row(number, None if step.key is None else step.key.encode(), step.value, step.timestamp)
+    value = step.value if "value" in step.raw else BILL.serialize(step.value)
+    return Row(number, None if step.key is None else step.key.encode(), value, step.timestamp)
 
 
 # ---- signs of typical mistakes ---------------------------------------------------------------------------------------
@@ -169,7 +170,7 @@ def stopped_at_guests(where: Callable[[str], bool]) -> Sign:
 
     def stopped(outcome: Outcome) -> bool:
         step = outcome.recording.steps[outcome.trial.stopped_at] if outcome.trial.error else None
-        return isinstance(step, Piped) and where(json.loads(step.value)["guests"])
+        return isinstance(step, Piped) and where(step.value["guests"])
 
     return stopped
 
