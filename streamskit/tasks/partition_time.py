@@ -6,14 +6,15 @@ from streamskit.errors import StreamsError
 from streamskit.tasks.records import Record
 from streamskit.tasks.stage import Operator, Process, Task
 
-NO_TIMESTAMP = -1
+NO_TIMESTAMP = -(2**63)
+"""Stands for null, which no field of eight bytes can hold: an extractor may well take -1 from a value."""
 
 
 @dataclass(frozen=True)
 class PartitionTime(Operator):
     """Says what becomes of records whose timestamp is negative, and remembers the latest time of each partition.
 
-    `record.timestamp` is what the timestamp extractor gave, -1 for null; `record.extra` is the partition's id.
+    `record.timestamp` is what the extractor gave, `NO_TIMESTAMP` for null; `record.extra` is the partition's id.
     Mirrors the part of `org.apache.kafka.streams.processor.internals.RecordQueue` that calls a `TimestampExtractor`.
 
     Args:
@@ -38,7 +39,7 @@ class PartitionTime(Operator):
                     timestamp = latest.get(known, timestamp)
                 if timestamp < 0:
                     return drop() if "skip" in (self.invalid, self.unknown) else self._fail(timestamp)
-            if timestamp > latest.get(known, NO_TIMESTAMP):
+            if timestamp > latest.get(known, -1):
                 latest[known] = timestamp
             return forward(key, value, timestamp, headers)
 
@@ -46,7 +47,8 @@ class PartitionTime(Operator):
 
     def _fail(self, timestamp: int) -> None:
         why = " and its partition has no earlier record to take the time from" if self.invalid != "fail" else ""
+        has = "no timestamp" if timestamp == NO_TIMESTAMP else f"the timestamp {timestamp}"
         raise StreamsError(
-            f"{self.name}: a record has the timestamp {timestamp}{why}. Give its producer a valid clock, or choose "
+            f"{self.name}: a record has {has}{why}. Give its producer a valid clock, or choose "
             "TimestampExtractor.log_and_skip_on_invalid() for this topic."
         )

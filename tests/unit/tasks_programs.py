@@ -25,6 +25,7 @@ from streamskit.tasks import (
     TableLookup,
     WindowFold,
 )
+from streamskit.tasks.partition_time import NO_TIMESTAMP
 from streamskit.windows import JoinWindows, SessionWindows, SlidingWindows, TimeWindows
 from tests.unit.tasks_harness import JSON, STRING, Harness, Rows, decode, plain, text
 
@@ -336,7 +337,7 @@ SHORT = SessionWindows.of_inactivity_gap_and_grace(100, 50)
 
 def payload_time(task: Harness, topic: str, record: Record) -> Rows:
     value = JSON.deserialize(record.value) or {}
-    for output in task.give(0, 0, record._replace(timestamp=value.get("ts", -1), extra=b"0")):
+    for output in task.give(0, 0, record._replace(timestamp=value.get("ts", NO_TIMESTAMP), extra=b"0")):
         yield "out", plain(output, decode(JSON))
 
 

@@ -29,6 +29,7 @@ from streamskit.tasks import (
     WindowFold,
 )
 from streamskit.tasks.pages import PAGES
+from streamskit.tasks.partition_time import NO_TIMESTAMP
 from streamskit.windows import JoinWindows, SessionWindows, TimeWindows
 from tests.unit.tasks_harness import JSON, STRING, Harness, Pages, decode, record
 from tests.unit.tasks_programs import as_record, one, regrouped, window_count
@@ -288,6 +289,14 @@ def test_a_negative_timestamp_fails_with_a_way_out() -> None:
 def test_without_an_earlier_record_a_partition_has_no_time() -> None:
     with pytest.raises(StreamsError, match="its partition has no earlier record"):
         Harness([PartitionTime("source", "partition time")]).give(0, 0, record(b"a", b"x", -1))
+
+
+def test_a_missing_time_is_replaced_and_one_of_minus_one_is_skipped() -> None:
+    task = Harness([PartitionTime("source", "partition time", "skip")])
+    times = (100, NO_TIMESTAMP, -1)
+    given = [task.give(0, 0, record(b"a", b"x", time, extra=b"0")) for time in times]
+    assert [[output.timestamp for output in each] for each in given] == [[100], [100], []]
+    assert task.dropped == 1
 
 
 def test_each_partition_has_its_own_time() -> None:
