@@ -93,8 +93,7 @@ def _by_rank(song: Mapping[str, Any]) -> tuple[int, str]:
 
 
 def _charts(key: Callable[[Mapping[str, Any]], Any] = _by_rank, length: int = 3, with_old: bool = False) -> Recording:
-    updates = ["Jazz/04 1", "Jazz/20 1", "Punk/17 4", "Jazz/20 2", "Jazz/05 1", "Jazz/19 1", "Punk/17 5", "Jazz/19 2"]
-    updates += ["Jazz/19 3", "Jazz/05 2", "Jazz/05 3"]
+    updates = ["Jazz/20 1", "Jazz/04 1", "Punk/17 4", "Jazz/20 2", "Jazz/05 1", "Jazz/19 1", "Jazz/19 2", "Jazz/05 3"]
     charts: dict[str, Chart] = defaultdict(list)
 
     def loop(record: Piped) -> Iterator[Due]:

@@ -143,7 +143,7 @@ def _best(
 
 # ---- 3: a viewer changes their mind ----------------------------------------------------------------------------------
 
-RATED = "ann/01 9, bob/01 7, ann/02 4, ann/01 5, cho/02 8, bob/01 10, ann/02 6, cho/01 8, ann/01 9"
+RATED = "ann/01 9, bob/01 7, ann/02 4, ann/01 5, bob/01 10, ann/02 6, ann/01 9"
 
 
 def _last_words(take_out_sum: bool = True, take_out_count: bool = True) -> Recording:
