@@ -3,7 +3,6 @@
 import sys
 from typing import Any
 
-from IPython.core.getipython import get_ipython
 from IPython.display import display
 
 from streamskit.errors import StreamsKitError
@@ -79,8 +78,7 @@ def _missing(name: str) -> Verdict:
 
 def _notebook() -> dict[str, Any]:
     """The names of the notebook, or of the module that called `check`."""
-    shell = get_ipython()
-    return dict(shell.user_ns) if shell else sys._getframe(2).f_globals
+    return sys._getframe(2).f_globals
 
 
 def _show(html: str, text: str, found: dict[str, Any] | None) -> None:

@@ -118,11 +118,12 @@ class Recording:
         stores: Sequence[str] = (),
         driver: Mapping[str, Any] | None = None,
         until: int | None = None,
+        changelogs: bool = False,
     ) -> "Recording":
         """Return a recorded vector in its costume.
 
         `stores` are those to compare, as the vector calls them; `until` cuts off all steps but the first ones, and
-        what came of them.
+        what came of them; with `changelogs` the records of internal topics are there, too.
         """
         recorded, dress = json.loads((RECORDED / f"{vector}.json").read_text()), costume or Costume()
 
@@ -134,7 +135,7 @@ class Recording:
                 _row(dress, topic, record, record["after_step"]) for record in records if goes_in(record)
             )
             for topic, records in recorded["outputs"].items()
-            if recorded["topics"][topic]["role"] == "output"
+            if changelogs or recorded["topics"][topic]["role"] == "output"
         }
         rows = {
             dress.stores.get(name, name): tuple(_row(dress, name, row, -1) for row in recorded["stores"][name])

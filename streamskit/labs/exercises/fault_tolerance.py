@@ -13,7 +13,7 @@ from streamskit.builder import StreamsBuilder
 from streamskit.errors import StreamsKitError
 from streamskit.labs.exercise import Exercise, Lab, Says, Verdict, right, topology_of, unwritten, wrong
 from streamskit.labs.exercises import live
-from streamskit.labs.recording import Costume, Recording
+from streamskit.labs.recording import Recording
 from streamskit.labs.returning import Returns, WrongWay
 from streamskit.runtime.streams import KafkaStreams
 from streamskit.serdes import Serdes
@@ -44,7 +44,7 @@ def latest_by_time(changelog: Sequence[Update]) -> Rows:
 
 def recorded_changelog() -> list[Update]:
     """Return what Kafka Streams wrote to the changelog of a table."""
-    recording = Recording.of("ktable-source-changelog", Costume())
+    recording = Recording.of("ktable-source-changelog", changelogs=True)
     return [(row.key, row.value, row.timestamp or 0) for row in recording.outputs["oracle-rows-changelog"]]
 
 
