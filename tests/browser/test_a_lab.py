@@ -34,7 +34,7 @@ def test_from_a_wrong_answer_by_a_hint_to_the_right_one(lab: JupyterLab, page: P
     check.scroll_into_view_if_needed()
     shoot(page, "lab-wrong")
 
-    other = cell(page, "progress()")  # a check cannot be written over
+    other = cell(page, "try_out(clicks_per_minute")  # a check cannot be written over
     write(page, other, "hint()")
     run(page, other)
     expect(other).to_contain_text("Three steps", timeout=30_000)

@@ -12,6 +12,8 @@ from nbgrader.api import Gradebook
 
 ROOT = Path(__file__).parents[2]
 LAB = "08-windows"
+PROGRAMS = Path(sys.executable).parent
+"""Where the programs are that nbgrader calls by name, as in an activated environment."""
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(400)]
 
@@ -57,7 +59,8 @@ def nbgrader(course: Path, *arguments: str) -> None:
     ended = subprocess.run(
         [sys.executable, "-m", "nbgrader", *arguments],
         cwd=course,
-        env=os.environ | {"STREAMSKIT_PROJECT": str(course.parent)},
+        env=os.environ
+        | {"STREAMSKIT_PROJECT": str(course.parent), "PATH": f"{PROGRAMS}{os.pathsep}{os.environ['PATH']}"},
         capture_output=True,
         text=True,
         timeout=300,
