@@ -11,8 +11,25 @@ from streamskit.labs.trial import Trial
 from streamskit.windows import Windowed
 
 
+class Compared:
+    """Rows that should be somewhere, and those that are there."""
+
+    expected: tuple[Row, ...]
+    actual: tuple[Row, ...]
+
+    @property
+    def missing(self) -> list[Row]:
+        """The expected rows that are not there."""
+        return without(self.expected, self.actual)
+
+    @property
+    def extra(self) -> list[Row]:
+        """The rows that are there and were not expected."""
+        return without(self.actual, self.expected)
+
+
 @dataclass(frozen=True)
-class Moment:
+class Moment(Compared):
     """A step, and for one topic the records expected after it and those that came."""
 
     number: int
@@ -26,34 +43,14 @@ class Moment:
         """Whether other records came than expected."""
         return not same_rows(self.expected, self.actual)
 
-    @property
-    def missing(self) -> list[Row]:
-        """The expected records that did not come."""
-        return without(self.expected, self.actual)
-
-    @property
-    def extra(self) -> list[Row]:
-        """The records that came and were not expected."""
-        return without(self.actual, self.expected)
-
 
 @dataclass(frozen=True)
-class StoreRows:
+class StoreRows(Compared):
     """For one store the rows it should hold and those it holds, of which the order does not matter."""
 
     name: str
     expected: tuple[Row, ...]
     actual: tuple[Row, ...]
-
-    @property
-    def missing(self) -> list[Row]:
-        """The expected rows that are not there."""
-        return without(self.expected, self.actual)
-
-    @property
-    def extra(self) -> list[Row]:
-        """The rows that are there and were not expected."""
-        return without(self.actual, self.expected)
 
     @property
     def differs(self) -> bool:
@@ -77,6 +74,11 @@ class Outcome:
     def differing(self) -> list[Moment]:
         """The moments at which other records came than expected."""
         return [moment for moment in self.moments if moment.differs]
+
+    @property
+    def first(self) -> Moment | None:
+        """The first moment at which something goes wrong."""
+        return next(iter(self.differing), None)
 
     @cached_property
     def stores(self) -> list[StoreRows]:

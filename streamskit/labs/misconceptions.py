@@ -42,13 +42,13 @@ def in_another_topic(outcome: Outcome) -> bool:
 
 def late_records_counted(outcome: Outcome) -> bool:
     """The first thing that goes wrong is a result of a record that has to be dropped for its age."""
-    first = next(iter(outcome.differing), None)
+    first = outcome.first
     return first is not None and _is_late(outcome, first) and bool(first.extra and not first.missing)
 
 
 def records_in_time_dropped(outcome: Outcome) -> bool:
     """The first thing that goes wrong is a record, out of order and in good time, that is dropped."""
-    first = next(iter(outcome.differing), None)
+    first = outcome.first
     if first is None or first.extra:
         return False
     return outcome.trial.dropped.get(first.number, 0) > outcome.recording.dropped.get(first.number, 0)

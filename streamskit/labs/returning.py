@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from streamskit.labs.exercise import Says, Verdict, right, wrong
+from streamskit.labs.exercise import Verdict, is_answer, right, wrong
 
 Function = Callable[..., Any]
 LONGEST = 300
@@ -48,17 +48,13 @@ class Returns:
                 raise
             except Exception as error:
                 return Verdict(False, f"{_call(answer, case)} raised {type(error).__name__}: {error}", cause=error)
-        if _same(came, due):
+        if is_answer(came, due):
             return right(self.tested)
         for mistake in self.mistakes:
-            if _same(came, [mistake.function(*case) for case in self.cases()]):
+            if is_answer(came, [mistake.function(*case) for case in self.cases()]):
                 return wrong(mistake.says, mistake.name)
-        case, is_, should = next(each for each in zip(self.cases(), came, due, strict=True) if not _same(*each[1:]))
+        case, is_, should = next(each for each in zip(self.cases(), came, due, strict=True) if not is_answer(*each[1:]))
         return wrong(f"{_call(answer, case)} returned {_short(is_)}, and should return {_short(should)}.")
-
-
-def _same(came: Any, due: Any) -> bool:
-    return Says([due], "")([came]).passed
 
 
 def _call(answer: Any, case: tuple[Any, ...]) -> str:

@@ -49,19 +49,19 @@ def windows_of_one_size(outcome: Outcome) -> bool:
 
 def cut_in_two(outcome: Outcome) -> bool:
     """The first thing that goes wrong is that a record joins no session, where it should."""
-    first = next(iter(outcome.differing), None)
+    first = outcome.first
     return first is not None and _merges(first.expected) > _merges(first.actual)
 
 
 def joined(outcome: Outcome) -> bool:
     """The first thing that goes wrong is that a record joins a session, where it should begin one."""
-    first = next(iter(outcome.differing), None)
+    first = outcome.first
     return first is not None and _merges(first.expected) < _merges(first.actual)
 
 
 def waits_too_long(outcome: Outcome) -> bool:
     """The first thing that goes wrong is a final result that does not come."""
-    first = next(iter(outcome.differing), None)
+    first = outcome.first
     return first is not None and bool(first.missing) and not first.extra
 
 
