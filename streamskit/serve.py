@@ -84,7 +84,7 @@ def _catalogue(chosen: argparse.Namespace) -> Catalogue:
     if chosen.topology is None:
         folder = (chosen.applications or project_state_dir() / "applications") / chosen.application_id
         return Catalogue.load(folder)
-    from streamskit.lowering import plan  # Spark is needed for this only
+    from streamskit.lowering.cutting import plan  # Spark is needed for this only
     from streamskit.runtime import roles
 
     module, _, name = chosen.topology.partition(":")

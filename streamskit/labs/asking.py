@@ -1,20 +1,24 @@
-"""Examines a function that asks stores: its answers to questions, and by which calls it found them."""
+"""Examines a function: its answers to questions, and by which calls of a store it found them."""
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from streamskit.labs.exercise import Verdict, is_answer, right
-from streamskit.labs.misconceptions import Misconception
+from streamskit.labs.exercise import Verdict, is_answer, right, wrong
+from streamskit.labs.misconceptions import Misconception, first_that_fits
 
 SCANS = frozenset({"all", "reverse_all", "backward_all", "each", "entries", "peek", "to_pandas", "len"})
 """The calls that read a store whole."""
 
+LONGEST = 300
+"""How many characters of a question or an answer are shown."""
+
 
 @dataclass(frozen=True)
 class Ask:
-    """A question: what the function is called with, how that is written, and what it has to return."""
+    """A question: how it is written (if not as the call that it is), its arguments, and what has to be returned."""
 
     told: str
     arguments: tuple[Any, ...]
@@ -42,16 +46,16 @@ class Answered(NamedTuple):
         return is_answer(self.actual, self.ask.expected)
 
 
-@dataclass(frozen=True)
-class Mistake:
-    """A typical mistake: its name, what to know instead, and by what it is recognised in all answers together."""
-
-    name: str
-    says: str
-    when: Callable[[Sequence[Answered]], bool]
+Sign = Callable[[Sequence[Answered]], bool]
+"""Recognises a mistake in all answers together."""
 
 
-def gives(*mistaken: Callable[..., Any]) -> Callable[[Sequence[Answered]], bool]:
+def like(reference: Callable[..., Any], cases: Callable[[], Sequence[tuple[Any, ...]]]) -> Callable[[], list[Ask]]:
+    """Make questions of cases, the arguments of a call each: what has to be returned is what a reference does."""
+    return lambda: [Ask("", case, _answer(reference, Ask("", case, None)).actual) for case in cases()]
+
+
+def gives(*mistaken: Callable[..., Any]) -> Sign:
     """Recognise the answers that one of some mistaken functions gives to every question."""
 
     def is_theirs(answered: Sequence[Answered]) -> bool:
@@ -81,24 +85,25 @@ class Asks:
 
     asks: Callable[[], Sequence[Ask] | AbstractContextManager[Sequence[Ask]]]
     tested: str
-    mistakes: tuple[Mistake, ...] = ()
-    habits: tuple[Mistake, ...] = ()
+    mistakes: tuple[Misconception[Sequence[Answered]], ...] = ()
+    habits: tuple[Misconception[Sequence[Answered]], ...] = ()
 
-    def __call__(self, answer: Callable[..., Any]) -> Verdict:
+    def __call__(self, answer: Any) -> Verdict:
+        if not callable(answer):
+            return wrong(f"It has to be a function, and is {answer!r}.")
         made = self.asks()
         with made if isinstance(made, AbstractContextManager) else nullcontext(made) as asks:
             answered = [_answer(answer, ask) for ask in asks]
             bad = [each for each in answered if not each.is_right]
             known = (*self.mistakes, *GENERAL) if bad else self.habits
-            mistake = next((each for each in known if each.when(answered)), None)
+            mistake = first_that_fits(known, answered)
         if not bad and not mistake:
             return right(f"{len(answered)} questions were asked: {self.tested}")
         says = (
             f"{len(bad)} of {len(answered)} answers are wrong." if bad else "All answers are right, and cost too much."
         )
-        found = Misconception(mistake.name, mistake.says, lambda _: True) if mistake else None
-        told = tuple((each.ask.told, _short(each.ask.expected), _gave(each)) for each in bad)
-        return Verdict(False, says, found, answers=told, cause=next((each.error for each in bad if each.error), None))
+        told = tuple((_told(answer, each.ask), _short(each.ask.expected), _gave(each)) for each in bad)
+        return Verdict(False, says, mistake, answers=told, cause=next((each.error for each in bad if each.error), None))
 
 
 class _Watched:
@@ -123,7 +128,7 @@ class _Watched:
 def _answer(function: Callable[..., Any], ask: Ask) -> Answered:
     calls: list[str] = []
     try:
-        actual = function(*(_Watched(each, calls) if _is_watched(each) else each for each in ask.arguments))
+        actual = function(*(_handed_out(each, calls) for each in ask.arguments))
     except NotImplementedError:
         raise
     except Exception as error:  # whatever a learner's function raises is an answer, and a wrong one
@@ -131,8 +136,15 @@ def _answer(function: Callable[..., Any], ask: Ask) -> Answered:
     return Answered(ask, actual, tuple(calls))
 
 
-def _is_watched(argument: Any) -> bool:
-    return hasattr(argument, "all") or callable(argument)
+def _handed_out(argument: Any, calls: list[str]) -> Any:
+    if isinstance(argument, list | dict | set):
+        return deepcopy(argument)  # the function may change what it is given
+    return _Watched(argument, calls) if hasattr(argument, "all") or callable(argument) else argument
+
+
+def _told(function: Any, ask: Ask) -> str:
+    name = getattr(function, "__name__", "your function")
+    return ask.told or f"{name}({', '.join(map(_short, ask.arguments))})"
 
 
 def _gave(answered: Answered) -> str:
@@ -142,16 +154,16 @@ def _gave(answered: Answered) -> str:
 
 def _short(value: Any) -> str:
     text = repr(value)
-    return text if len(text) < 200 else f"{text[:200]}…"
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
 
 
-GENERAL = (
-    Mistake(
+GENERAL: tuple[Misconception[Sequence[Answered]], ...] = (
+    Misconception(
         "nothing is returned",
         "Your function ends without an answer: it says no `return`, or not on every path.",
         lambda answered: all(each.actual is None for each in answered),
     ),
-    Mistake(
+    Misconception(
         "rows in place of values",
         "A list of a store has rows, pairs of a key and a value, and the task asks for one part of them: "
         "`for key, value in ...`.",

@@ -31,7 +31,7 @@ class Verdict:
 
     passed: bool
     says: str
-    misconception: Misconception | None = None
+    misconception: Misconception[Any] | None = None
     outcome: Outcome | None = None
     answers: tuple[tuple[str, str, str], ...] = ()
     written: bool = True
@@ -83,7 +83,7 @@ def right(says: str) -> Verdict:
 
 def wrong(says: str, mistake: str = "") -> Verdict:
     """Return the verdict on a wrong answer: what is wrong, and the name of the mistake if it is a typical one."""
-    return Verdict(False, says, Misconception(mistake, says, lambda _: True) if mistake else None)
+    return Verdict(False, says, Misconception(mistake, says) if mistake else None)
 
 
 def unwritten(says: str) -> Verdict:
@@ -104,7 +104,7 @@ class Runs:
     """
 
     recording: Callable[[], Recording]
-    mistakes: tuple[Misconception, ...] = ()
+    mistakes: tuple[Misconception[Outcome], ...] = ()
     refusals: Mapping[str, str] = field(default_factory=dict)
 
     def __call__(self, answer: Any) -> Verdict:

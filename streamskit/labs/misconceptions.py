@@ -1,29 +1,39 @@
 """Typical mistakes, each recognised by what came out: the name of the mistake, and a sentence that sets it right."""
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 from streamskit.labs.difference import Moment, Outcome, same, same_row
 from streamskit.labs.recording import Piped, Row
 from streamskit.serdes.errors import SerdeError
 from streamskit.windows import Windowed
 
+Found = TypeVar("Found", contravariant=True)
 Sign = Callable[[Outcome], bool]
 
 
 @dataclass(frozen=True)
-class Misconception:
-    """A mistake: its name in a few words, what to know instead, and by what it is recognised in an outcome."""
+class Misconception(Generic[Found]):
+    """A mistake: its name in a few words, what to know instead, and by what it is recognised in what was found.
+
+    What is found of a topology is an `Outcome`, of a function all its answers to questions.
+    """
 
     name: str
     says: str
-    when: Sign
+    when: Callable[[Found], bool] = lambda _: True
 
 
-def recognise(outcome: Outcome, own: tuple[Misconception, ...] = ()) -> Misconception | None:
+def first_that_fits(mistakes: Iterable[Misconception[Found]], found: Found) -> Misconception[Found] | None:
+    """Return the first mistake that is recognised in what was found."""
+    return next((mistake for mistake in mistakes if mistake.when(found)), None)
+
+
+def recognise(outcome: Outcome, own: tuple[Misconception[Outcome], ...] = ()) -> Misconception[Outcome] | None:
     """Return the first mistake that fits an outcome: the task's own ones come first, then those of every task."""
-    return next((mistake for mistake in (*own, *GENERAL) if mistake.when(outcome)), None)
+    return first_that_fits((*own, *GENERAL), outcome)
 
 
 # ---- signs: what an outcome looks like -------------------------------------------------------------------------------
@@ -222,7 +232,7 @@ def _spelled(row: Row) -> str:
     return repr((row.key, row.value))
 
 
-GENERAL = (
+GENERAL: tuple[Misconception[Outcome], ...] = (
     Misconception(
         "another serde",
         "A topic holds other values than your topology reads from it. stream, table and global_table take a topic's "

@@ -16,8 +16,8 @@ MOST = 12
 """How many rows of a table are shown at most."""
 
 GREEN = "#15803d"
-LANE, BAR, CLOSE = 26, 15, 12
-"""The height of a key's lane and of a window's bar, and how close two numbers cannot stand, in pixels."""
+LANE, BAR, DIGIT = 26, 15, 6
+"""The height of a key's lane and of a window's bar, and the width of a digit, in pixels."""
 
 MISSING, EXTRA = ("−", "expected, and did not come"), ("+", "came, and was not expected")
 
@@ -183,16 +183,27 @@ def _dot(x: float, y: float, number: int, step: Piped, is_bad: bool, outcome: Ou
 
 
 def _numbers(places: Sequence[tuple[float, int]], y: float) -> Iterator[str]:
-    """Write the records' numbers above them; those of records that are close together in one line, as in "10, 11"."""
+    """Write the records' numbers above them; where they would touch, together, as in "10, 11"."""
     groups: list[list[tuple[float, int]]] = []
-    for x, number in sorted(places):
-        if groups and x - groups[-1][-1][0] < CLOSE:
-            groups[-1].append((x, number))
-        else:
-            groups.append([(x, number)])
+    for place in sorted(places):
+        groups.append([place])
+        while len(groups) > 1 and _touch(groups[-2], groups[-1]):
+            groups[-2:] = [[*groups[-2], *groups[-1]]]
     for group in groups:
-        middle = sum(x for x, _ in group) / len(group)
-        yield text(middle, y, ", ".join(str(number) for number in sorted(number for _, number in group)), "middle")
+        yield text(_middle(group), y, _numbered(group), "middle")
+
+
+def _touch(one: list[tuple[float, int]], next_one: list[tuple[float, int]]) -> bool:
+    room = (len(_numbered(one)) + len(_numbered(next_one)) + 1) * DIGIT / 2
+    return _middle(next_one) - _middle(one) < room
+
+
+def _middle(group: list[tuple[float, int]]) -> float:
+    return sum(x for x, _ in group) / len(group)
+
+
+def _numbered(group: list[tuple[float, int]]) -> str:
+    return ", ".join(str(number) for number in sorted(number for _, number in group))
 
 
 def _bar(axis: Axis, window: Windowed, y: float, sign: str) -> str:

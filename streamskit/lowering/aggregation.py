@@ -5,7 +5,7 @@ from pyspark.sql import functions as F
 
 from streamskit import columns
 from streamskit.errors import TopologyError
-from streamskit.lowering.records import HEADERS
+from streamskit.lowering.wire import HEADER_TYPE
 from streamskit.topology import ColumnAggregate, Count, Node
 from streamskit.windows import TimeWindows
 
@@ -37,7 +37,11 @@ def aggregate(node: Count | ColumnAggregate, frame: DataFrame, parent: Node) -> 
     if node.windows is None:
         takes_part &= frame["value"].isNotNull()
     counted = frame.observe(f"{SKIPPED} {node.name}", F.count_if(~takes_part).alias(node.name)).where(takes_part)
-    results = (made.alias("value"), F.max("timestamp").alias("timestamp"), F.lit(None).cast(HEADERS).alias("headers"))
+    results = (
+        made.alias("value"),
+        F.max("timestamp").alias("timestamp"),
+        F.lit(None).cast(HEADER_TYPE).alias("headers"),
+    )
     if node.windows is None:
         return counted.groupBy("key").agg(*results)
     if not isinstance(node.windows, TimeWindows):

@@ -33,15 +33,15 @@ from streamskit.handlers import (
 from streamskit.lowering.aggregation import SAID, SKIPPED
 from streamskit.lowering.plan import Plan
 from streamskit.lowering.producing import bytes_of
-from streamskit.lowering.records import HEADERS
 from streamskit.lowering.rows import Rows
 from streamskit.lowering.stages import SOURCE
+from streamskit.lowering.wire import HEADER_TYPE
 from streamskit.tasks.blame import blame
 from streamskit.tasks.records import CARRIED
 from streamskit.topology import Node
 
 ROW = ("topic", "key", "value", "timestamp", "headers")
-ROW_TYPE = f"topic string, key binary, value binary, timestamp bigint, headers {HEADERS}"
+ROW_TYPE = f"topic string, key binary, value binary, timestamp bigint, headers {HEADER_TYPE}"
 
 Finished = Callable[[Column, Column, Column, Column, Column], Column]
 """Makes the row of a record to write, of topic, key, value, timestamp and headers."""
@@ -95,7 +95,7 @@ def diverted(
     """
     handler: Handler = getattr(handlers, kind)
     nothing, error = F.lit(None).cast("string"), F.left(F.regexp_replace(error, ADVICE, ""), F.lit(LONGEST_MESSAGE))
-    undecided = F.lit(None).cast(HEADERS) if isinstance(handler, LogAndContinue) else _in_headers(kind, origin)
+    undecided = F.lit(None).cast(HEADER_TYPE) if isinstance(handler, LogAndContinue) else _in_headers(kind, origin)
     noted = F.lit(node.name).cast("binary"), F.coalesce(error, F.lit("")).cast("binary")
     rows = Rows([F.when(bad, finished(nothing, *noted, origin.timestamp, undecided))])
     if isinstance(handler, LogAndContinue) and handler.dead_letter_topic is not None:
@@ -141,7 +141,7 @@ def _with_error(error: Column, origin: Origin) -> Column:
         PARTITION: origin.partition.cast("string"),
         OFFSET: origin.offset.cast("string"),
     }
-    return F.concat(F.coalesce(origin.headers, F.array().cast(HEADERS)), _headers(said))
+    return F.concat(F.coalesce(origin.headers, F.array().cast(HEADER_TYPE)), _headers(said))
 
 
 KIND = r"^(\w+(?:Exception|Error)): "
@@ -151,7 +151,7 @@ def _in_headers(kind: str, origin: Origin) -> Column:
     """Return the record that a note tells of, and which handler is to decide, as headers before its own."""
     place = {"partition": origin.partition.cast("string"), "offset": origin.offset.cast("string")}
     itself = {"kind": F.lit(kind), "topic": origin.topic, **place, "key": origin.key, "value": origin.value}
-    return F.concat(_headers(itself), F.coalesce(origin.headers, F.array().cast(HEADERS)))
+    return F.concat(_headers(itself), F.coalesce(origin.headers, F.array().cast(HEADER_TYPE)))
 
 
 def _headers(said: dict[str, Column]) -> Column:

@@ -6,11 +6,12 @@ of a record. A batch that travels as the bytes of one row costs a twentieth of t
 
 from collections.abc import Iterator
 from itertools import repeat
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark.sql import DataFrame
+
+if TYPE_CHECKING:  # it takes a while, and this module is read wherever a stage is
+    import pyarrow as pa
 
 PACKED = "task int, records binary"
 
@@ -22,11 +23,16 @@ def pack(frame: DataFrame) -> DataFrame:
 
 def unpack(data: bytes, names: list[str]) -> list[tuple[Any, ...]]:
     """Return the records in a packed row as tuples of the named columns."""
+    import pyarrow as pa
+
     batch = pa.ipc.open_stream(data).read_all()
     return list(zip(*(_values(batch.column(name)) for name in names), strict=True))
 
 
-def _pack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _pack(batches: "Iterator[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
     for batch in batches:
         if not batch.num_rows:
             continue
@@ -40,6 +46,6 @@ def _pack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             yield pa.RecordBatch.from_arrays([pa.array([task.as_py()], pa.int32()), blob], ["task", "records"])
 
 
-def _values(column: pa.ChunkedArray) -> Any:
+def _values(column: "pa.ChunkedArray") -> Any:
     # Most columns are empty most of the time.
     return repeat(None, len(column)) if column.null_count == len(column) else column.to_pylist()

@@ -5,7 +5,8 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from streamskit.lowering.options import Options
-from streamskit.lowering.records import HEADERS, Datum, Record
+from streamskit.lowering.records import Datum, Record
+from streamskit.lowering.wire import HEADER_TYPE
 from streamskit.serdes import Serde
 from streamskit.topology import Sink
 
@@ -43,7 +44,7 @@ def writable(record: Record, node: Sink, topic: str | Column, options: Options) 
 
 def bytes_of(key: Column, value: Column, headers: Column) -> Column:
     """Return how many bytes a record has."""
-    pairs = F.coalesce(headers, F.array().cast(HEADERS))
+    pairs = F.coalesce(headers, F.array().cast(HEADER_TYPE))
     in_headers = F.aggregate(pairs, F.lit(0), lambda size, pair: size + _size(pair["key"]) + _size(pair["value"]))
     return _size(key) + _size(value) + in_headers
 

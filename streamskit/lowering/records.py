@@ -7,10 +7,9 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from streamskit import columns
+from streamskit.lowering.wire import HEADER_TYPE
 from streamskit.serdes import LONG, Serde, SessionWindowedSerde, StringSerde
 from streamskit.topology import Node, Store
-
-HEADERS = "array<struct<key: string, value: binary>>"
 
 TIMESTAMP_HEADER = "streamskit-timestamp"
 """The header in which a record's timestamp travels to the producer, as Spark's Kafka sink has no column for it."""
@@ -105,7 +104,7 @@ def to_sink(frame: DataFrame) -> DataFrame:
     stamp = F.struct(
         F.lit(TIMESTAMP_HEADER).alias("key"), frame["timestamp"].cast("string").cast("binary").alias("value")
     )
-    headers = F.concat(F.coalesce(frame["headers"], F.array().cast(HEADERS)), F.array(stamp))
+    headers = F.concat(F.coalesce(frame["headers"], F.array().cast(HEADER_TYPE)), F.array(stamp))
     partition = ["partition"] if "partition" in frame.columns else []
     return frame.select("topic", "key", "value", headers.alias("headers"), *partition)
 

@@ -5,9 +5,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from heapq import merge
 from operator import itemgetter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pandas as pd
 from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
 
 from streamskit import tasks
@@ -36,6 +35,9 @@ from streamskit.lowering.wire import (
     Row,
 )
 from streamskit.tasks.records import Source
+
+if TYPE_CHECKING:  # half a second, in a process that Spark starts for each query to ask for its state variables
+    import pandas as pd
 
 CLOCK_ORIGIN = 0
 """The origin of the wall clock's rows, which are of no topic that a plan reads."""
@@ -78,7 +80,7 @@ class TaskProcessor(StatefulProcessor):
         """Open the one state variable of a stage: its pages."""
         self._pages = handle.getMapState("pages", "page string", "data binary")
 
-    def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Iterator[pd.DataFrame]:  # noqa: N802, N803
+    def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Iterator["pd.DataFrame"]:  # noqa: N802, N803
         """Process a task's records of this micro-batch in order, and yield what the operators make of them."""
         pages = SparkPages(self._pages)
         stage, made = self._stage(pages), Results(key[0], self._numbers)
@@ -179,8 +181,10 @@ class Results:
             empty |= {"origin": self._numbers[operator], "position": count}
             self.rows.append(tuple(empty.values()))
 
-    def frame(self) -> pd.DataFrame:
+    def frame(self) -> "pd.DataFrame":
         """Return the rows so far as a data frame, and begin anew."""
+        import pandas as pd
+
         made = pd.DataFrame(dict(zip(NAMES, map(list, zip(*self.rows, strict=True)), strict=True)), dtype=object)
         self.rows = []
         return made
@@ -220,7 +224,7 @@ def _checked(rows: Iterable[Row]) -> Iterator[Row]:
         yield row
 
 
-def _rows(frame: pd.DataFrame) -> list[Row]:
+def _rows(frame: "pd.DataFrame") -> list[Row]:
     if "records" in frame:
         return [row for data in frame["records"] for row in unpack(data, NAMES)]
     return list(zip(*(frame[name].tolist() for name in NAMES), strict=True))

@@ -5,7 +5,7 @@ from typing import Any
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from streamskit.lowering import records
+HEADER_TYPE = "array<struct<key: string, value: binary>>"
 
 FIELDS = {
     "port": "int",  # which operator input this is for, or which operator's result it is
@@ -16,7 +16,7 @@ FIELDS = {
     "other": "binary",
     "other_old": "binary",
     "timestamp": "bigint",
-    "headers": records.HEADERS,
+    "headers": HEADER_TYPE,
 }
 
 ORDER = {"task": "int", "origin": "int", "position": "bigint", "step": "int"}

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from streamskit.broker.topics import Extent, extents
 from streamskit.errors import StreamsError
-from streamskit.lowering import Plan
+from streamskit.lowering.plan import Plan
 from streamskit.runtime.checkpoint import Checkpoint, Positions
 
 logger = logging.getLogger("streamskit")

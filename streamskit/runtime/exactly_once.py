@@ -29,7 +29,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from streamskit.errors import StreamsError
-from streamskit.lowering import Plan
+from streamskit.lowering.plan import Plan
 
 GUARANTEES = {"at_least_once": False, "exactly_once": True, "exactly_once_v2": True}
 """What `processing_guarantee` may be, and whether that is exactly once."""

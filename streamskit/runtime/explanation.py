@@ -5,7 +5,7 @@ import re
 from pyspark.sql.streaming import StreamingQuery
 
 from streamskit import tasks
-from streamskit.lowering import Plan
+from streamskit.lowering.plan import Plan
 from streamskit.topology import Sink, Source
 
 WIDTH = 120

@@ -12,7 +12,7 @@ from pyspark.errors import PySparkException
 from streamskit.draft import file_label
 from streamskit.errors import StreamsError
 from streamskit.handlers import fails
-from streamskit.lowering import Plan
+from streamskit.lowering.plan import Plan
 from streamskit.runtime import damage
 from streamskit.runtime.tracebacks import Line, PythonError, python_error
 from streamskit.runtime.unwritten import unwritten

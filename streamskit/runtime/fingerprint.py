@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from streamskit.errors import StreamsError
-from streamskit.lowering import Plan
 from streamskit.lowering.operators import Slot, place
+from streamskit.lowering.plan import Plan
 from streamskit.topology import ForeignKeyStep, Node, Process, StreamJoinSide, StreamTableJoin, TableJoinSide
 
 FILE = "topology.json"

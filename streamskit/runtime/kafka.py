@@ -8,7 +8,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
 from streamskit.environment.session import CHECKPOINTS, settings
-from streamskit.lowering import Plan, outputs
+from streamskit.lowering.frames import outputs
+from streamskit.lowering.plan import Plan
 from streamskit.runtime.exactly_once import SINK, Transactions
 
 STAMP = "streamskit.RecordStamp"

@@ -10,9 +10,9 @@ from typing import Any
 from pyspark.sql.streaming import StreamingQuery
 from pyspark.sql.streaming.listener import StreamingQueryProgress
 
-from streamskit.lowering import Plan
 from streamskit.lowering.aggregation import SAID, SKIPPED
 from streamskit.lowering.clock import is_clock
+from streamskit.lowering.plan import Plan
 
 logger = logging.getLogger("streamskit")
 

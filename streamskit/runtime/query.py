@@ -6,7 +6,7 @@ from pathlib import Path
 from pyspark.sql.streaming import StreamingQuery
 
 from streamskit.errors import StreamsError
-from streamskit.lowering import Plan
+from streamskit.lowering.plan import Plan
 from streamskit.runtime.progress import Metrics, Progress
 
 FIRST_WAIT, LONGEST_WAIT = 0.5, 30.0

@@ -6,7 +6,7 @@ from pyspark.sql import SparkSession
 
 from streamskit.durations import Duration, spell, to_milliseconds
 from streamskit.errors import StreamsError
-from streamskit.lowering import Plan
+from streamskit.lowering.plan import Plan
 
 SHORTEST = 5_000
 

@@ -1,7 +1,7 @@
 """What the topics of an application are for, beside carrying records: which fill stores, and which call functions."""
 
 from streamskit.interactive import Catalogue, CatalogueEntry
-from streamskit.lowering import Plan, is_readable
+from streamskit.lowering.plan import Plan, is_readable
 from streamskit.topology import GlobalTableSource, Process, SideEffect, Source, Store, Topology
 
 

@@ -23,7 +23,9 @@ from streamskit.errors import StreamsError, StreamsNotStartedError, UnknownState
 from streamskit.interactive import Replica, local_store
 from streamskit.interactive.group.discovery import ask_group, metadata_for_key, metadata_of
 from streamskit.interactive.metadata import KeyQueryMetadata, StreamsMetadata
-from streamskit.lowering import Options, Plan, is_readable, plan
+from streamskit.lowering.cutting import plan
+from streamskit.lowering.options import Options
+from streamskit.lowering.plan import Plan, is_readable
 from streamskit.runtime import roles
 from streamskit.runtime.answering import Answering
 from streamskit.runtime.beginning import Beginning

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from streamskit.broker import ExternalBroker
 from streamskit.errors import StreamsError
-from streamskit.lowering import Plan
 from streamskit.lowering.operators import place
+from streamskit.lowering.plan import Plan
 from streamskit.topology import Node, Sink, StreamTableJoin
 
 CHANGELOG = {"cleanup.policy": "compact", "segment.bytes": str(16 * 1024 * 1024)}

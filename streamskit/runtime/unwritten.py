@@ -3,7 +3,7 @@
 import re
 
 from streamskit.errors import StreamsError
-from streamskit.lowering import Plan
+from streamskit.lowering.plan import Plan
 
 REFUSED = re.compile(r"a record could not be written to topic '([^']+)': (?:[\w.]+\.)?(\w+: [^\n]*)")
 """What `NotWritten` says (in `streamskit/jvm/Transactions.scala`)."""

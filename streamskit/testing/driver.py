@@ -8,8 +8,10 @@ from streamskit.environment.session import spark_session
 from streamskit.errors import StreamsError, TopologyError
 from streamskit.handlers import Handler, Handlers
 from streamskit.interactive import LocalStore, local_store
-from streamskit.lowering import Options, Plan, is_readable, plan
 from streamskit.lowering.clock import CLOCK_TOPIC
+from streamskit.lowering.cutting import plan
+from streamskit.lowering.options import Options
+from streamskit.lowering.plan import Plan, is_readable
 from streamskit.runtime import roles
 from streamskit.runtime.failures import explain, explain_call
 from streamskit.serdes import Serde, Serdes

@@ -12,11 +12,13 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from streamskit.environment.session import CHECKPOINTS, settings
-from streamskit.lowering import Plan, outputs
-from streamskit.lowering.records import HEADERS, TIMESTAMP_HEADER
+from streamskit.lowering.frames import outputs
+from streamskit.lowering.plan import Plan
+from streamskit.lowering.records import TIMESTAMP_HEADER
+from streamskit.lowering.wire import HEADER_TYPE
 from streamskit.runtime.progress import Metrics
 
-RAW = f"key binary, value binary, topic string, partition int, offset bigint, timestamp bigint, headers {HEADERS}"
+RAW = f"key binary, value binary, topic string, partition int, offset bigint, timestamp bigint, headers {HEADER_TYPE}"
 
 SETTINGS = {
     # One task, as the TopologyTestDriver of Kafka Streams has.

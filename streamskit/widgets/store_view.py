@@ -51,7 +51,7 @@ class StoreView(LiveView):
         self._windows.when_chosen(self.refresh)
 
     def __repr__(self) -> str:
-        return f"<StoreView of {self._store!r}>"
+        return f"<StoreView of '{self._store.name}'>"
 
     def take(self, previous: Snapshot | None) -> Snapshot:
         """Look at the store."""

@@ -58,8 +58,12 @@ def cell(page: Page, text: str) -> Locator:
     """Return the code cell in which a text stands, by its place, so that it stays the same when it is rewritten."""
     cells = page.locator(".jp-Notebook-cell")
     expect(cells.filter(has_text=text).first).to_be_attached(timeout=30_000)
-    texts = [each.inner_text() for each in cells.all()]
-    return cells.nth(next(at for at, each in enumerate(texts) if text in each and "jp-CodeCell" in kind(cells.nth(at))))
+    for _ in range(300):  # JupyterLab draws a cell's text after the cell
+        for at, each in enumerate(cells.all()):
+            if text in each.inner_text() and "jp-CodeCell" in kind(each):
+                return cells.nth(at)
+        page.wait_for_timeout(100)
+    raise AssertionError(f"No code cell shows {text!r}.")
 
 
 def kind(cell: Locator) -> str:

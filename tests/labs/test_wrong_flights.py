@@ -7,7 +7,7 @@ from pyspark.sql import functions as F
 
 from streamskit import JoinWindows, Materialized, Serdes, StreamsBuilder, TimeWindows
 from streamskit.flights import AIRLINE_SCHEMA, FLIGHT_SCHEMA, HOUR, PLANE_SCHEMA, WEATHER_SCHEMA
-from streamskit.labs.exercises.flights import TALLY, add, nobody
+from streamskit.labs.exercises.flights_judging import TALLY, add, nobody
 from tests.labs.wrong_answers import misconception
 
 pytestmark = pytest.mark.spark

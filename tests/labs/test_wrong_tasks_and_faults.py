@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from streamskit.labs.exercises.fault_tolerance import recorded_changelog, store_of
+from streamskit.labs.exercises.fault_tolerance_judging import recorded_changelog, store_of
 from streamskit.labs.recording import Recording
 from tests.labs.wrong_answers import misconception
 

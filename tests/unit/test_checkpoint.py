@@ -10,7 +10,8 @@ import pytest
 
 from streamskit import StreamsBuilder, StreamsError
 from streamskit.broker.topics import Extent
-from streamskit.lowering import Plan, plan
+from streamskit.lowering.cutting import plan
+from streamskit.lowering.plan import Plan
 from streamskit.runtime.checkpoint import Checkpoint
 from streamskit.runtime.checksums import checksums
 from streamskit.runtime.data_loss import DataLoss

@@ -10,7 +10,8 @@ import pytest
 
 from streamskit import Processor, Record, Serdes, SessionWindows, Stores, StreamsBuilder, StreamsError, TimeWindows
 from streamskit.kstream import KStream
-from streamskit.lowering import Options, plan
+from streamskit.lowering.cutting import plan
+from streamskit.lowering.options import Options
 from streamskit.runtime.evolution import check
 from streamskit.runtime.fingerprint import FILE, Fingerprint, QueryPrint
 

@@ -17,7 +17,8 @@ from streamskit import (
     TopologyTestDriver,
 )
 from streamskit.grouped import KGroupedStream
-from streamskit.lowering import Options, plan
+from streamskit.lowering.cutting import plan
+from streamskit.lowering.options import Options
 from streamskit.runtime.failures import explain
 from streamskit.runtime.tracebacks import python_error
 from streamskit.serdes import Serde

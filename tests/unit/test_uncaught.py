@@ -13,7 +13,8 @@ from pyspark.sql.streaming import StreamingQuery
 
 from streamskit import Serdes, StreamsBuilder
 from streamskit.errors import StreamsError
-from streamskit.lowering import Plan, plan
+from streamskit.lowering.cutting import plan
+from streamskit.lowering.plan import Plan
 from streamskit.runtime import MaxFailures, State, UncaughtExceptionResponse
 from streamskit.runtime import outage as outages
 from streamskit.runtime import query as queries

@@ -143,7 +143,7 @@ def test_a_view_is_an_html_page_and_text_beside_the_widget() -> None:
     view = StoreView(counts(a=1))
     view.refresh()
     bundle = view._repr_mimebundle_()
-    assert bundle["text/plain"] == "<StoreView of <CountingStore 'counts': 1 rows after 1 updates>>"
+    assert bundle["text/plain"] == "<StoreView of 'counts'>"
     assert ">a</td>" in bundle["text/html"]
     assert "model_id" in bundle[WIDGET]
 

@@ -14,8 +14,9 @@ from streamskit.environment.processes import wait_until
 from streamskit.errors import StreamsKitError
 from streamskit.interactive.group.sharing import Member, share
 from streamskit.interactive.instances import Instances
+from streamskit.labs.asking import Asks, gives, like
 from streamskit.labs.exercise import Exercise, Lab, Says, Verdict, right, unwritten, wrong
-from streamskit.labs.returning import Returns, WrongWay
+from streamskit.labs.misconceptions import Misconception
 from streamskit.runtime.streams import KafkaStreams
 
 PARTITIONS = 4
@@ -214,33 +215,33 @@ def in_turns(tasks: Sequence[float], slots: int, once: float) -> float:
 
 
 BATCH_MISTAKES = (
-    WrongWay(
+    Misconception(
         "everything shared",
         "The time that is spent once a batch was shared out, too. Planning and writing down offsets is no faster with "
         "more slots.",
-        lambda tasks, slots, once: batch_seconds([*tasks], slots, 0) + once / slots,
+        gives(lambda tasks, slots, once: batch_seconds([*tasks], slots, 0) + once / slots),
     ),
-    WrongWay(
+    Misconception(
         "tasks cut in pieces",
         "The tasks' seconds were divided evenly. A task runs in one slot from start to end, and the longest decides "
         "if it is longer than its share.",
-        lambda tasks, slots, once: once + sum(tasks) / slots,
+        gives(lambda tasks, slots, once: once + sum(tasks) / slots),
     ),
-    WrongWay(
+    Misconception(
         "everything divided",
         "All seconds were divided by the slots. Neither tasks nor what is done once a batch can be cut so.",
-        lambda tasks, slots, once: (once + sum(tasks)) / slots,
+        gives(lambda tasks, slots, once: (once + sum(tasks)) / slots),
     ),
-    WrongWay(
+    Misconception(
         "slots wait for each other",
         "Your slots take turns together: each waits until the slowest is done. A slot that is free takes the next "
         "task at once.",
-        in_turns,
+        gives(in_turns),
     ),
-    WrongWay(
+    Misconception(
         "the longest alone",
         "Only the longest task counts in your answer. With fewer slots than tasks somebody does several.",
-        lambda tasks, slots, once: once + max(tasks),
+        gives(lambda tasks, slots, once: once + max(tasks)),
     ),
 )
 
@@ -270,27 +271,26 @@ LAB = Lab(
         Exercise(
             "changed_hands",
             "Find the partitions that moved.",
-            Returns(
-                moved,
-                changes,
-                "Instances came and went six times, and shared eight partitions as instances do.",
+            Asks(
+                like(moved, changes),
+                "instances came and went, and shared eight partitions as instances do.",
                 (
-                    WrongWay(
+                    Misconception(
                         "who kept some",
                         "All partitions of instances with another share are in your answer, also those they had "
                         "before. A partition moves if another instance has it now.",
-                        all_of_the_new,
+                        gives(all_of_the_new),
                     ),
-                    WrongWay(
+                    Misconception(
                         "those of the dead",
                         "Partitions of instances that are gone are missing. They have moved as well.",
-                        given_away,
+                        gives(given_away),
                     ),
-                    WrongWay(
+                    Misconception(
                         "only to newcomers",
                         "Only what new instances have is in your answer. When one goes, its partitions move to those "
                         "that were there before.",
-                        to_new_ones,
+                        gives(to_new_ones),
                     ),
                 ),
             ),
@@ -327,10 +327,9 @@ LAB = Lab(
         Exercise(
             "seconds_of_a_batch",
             "Compute how long a micro-batch takes with so many slots.",
-            Returns(
-                batch_seconds,
-                batches,
-                "Batches with even tasks and with uneven ones were computed for 1, 2, 3 and 8 slots.",
+            Asks(
+                like(batch_seconds, batches),
+                "batches with even tasks and with uneven ones were computed for 1, 2, 3 and 8 slots.",
                 BATCH_MISTAKES,
             ),
             (

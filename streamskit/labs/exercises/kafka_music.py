@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from streamskit.datasets import NEW_YEAR
-from streamskit.labs.asking import Ask, Asks, Mistake, gives, reads_all
+from streamskit.labs.asking import Ask, Asks, gives, reads_all
 from streamskit.labs.difference import Outcome
 from streamskit.labs.exercise import Exercise, Lab, Runs
 from streamskit.labs.loops import Due, as_if, looped, piped
@@ -314,20 +314,20 @@ LAB = Lab(
                 _ask_chart_page,
                 "of three genres, and of one that nobody has heard of.",
                 (
-                    Mistake(
+                    Misconception(
                         "no chart taken for an empty one",
                         "Nobody has played that genre, get returns None, and None is no list that could be gone "
                         "through. The page is empty then.",
                         gives(lambda charts, songs, genre: [_line(entry) for entry in charts.get(genre)]),
                     ),
-                    Mistake(
+                    Misconception(
                         "ids in place of names",
                         "A chart holds the songs' ids. What they are called is in the other store, under the id.",
                         gives(_ids_of),
                     ),
                 ),
                 (
-                    Mistake(
+                    Misconception(
                         "whole store read for one key",
                         "The answers are right, and a whole store was read for them. Both stores are asked by key.",
                         reads_all,
@@ -347,7 +347,7 @@ LAB = Lab(
                 _ask_outside,
                 "of genres that begin alike, of one without a chart, and of one without songs.",
                 (
-                    Mistake(
+                    Misconception(
                         "keys that begin alike taken for one genre",
                         "Songs of another genre are in it: Folk Rock begins like Folk. The slash belongs to the "
                         "prefix, so that the genre is over where it ends.",
@@ -356,19 +356,19 @@ LAB = Lab(
                             lambda counts, charts, genre: _outside(counts, charts, genre, slash="", whole=True),
                         ),
                     ),
-                    Mistake(
+                    Misconception(
                         "the chart not taken out",
                         "All songs of the genre are in it. Those of the chart are known already.",
                         gives(lambda counts, charts, genre: _outside(counts, charts, genre, whole=True)),
                     ),
-                    Mistake(
+                    Misconception(
                         "no chart taken for an empty one",
                         "One genre has no chart yet; get returns None, and None is no list. All its songs are outside.",
                         gives(_outside_of_a_chart, _outside_of_a_chart_if_any_song),
                     ),
                 ),
                 (
-                    Mistake(
+                    Misconception(
                         "whole store read for one genre",
                         "The answers are right, and all songs of all genres were read. Keys that begin alike lie side "
                         "by side: prefix_scan reads just those.",

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from streamskit.datasets import NEW_YEAR
-from streamskit.labs.asking import Ask, Asks, Mistake, gives, reads_all
+from streamskit.labs.asking import Ask, Asks, gives, reads_all
 from streamskit.labs.difference import Outcome
 from streamskit.labs.exercise import Exercise, Lab, Runs
 from streamskit.labs.loops import Due, as_if, looped, piped
@@ -252,26 +252,26 @@ LAB = Lab(
                 _ask_together,
                 "of titles of three movies, of one movie, and of none; another title begins like one of them.",
                 (
-                    Mistake(
+                    Misconception(
                         "averages averaged",
                         "You take the average of the movies' averages, and so a movie that few have seen weighs as "
                         "much as the others. Add up the sums, add up the counts, divide at the end.",
                         gives(_of_averages, _undivided_averages, lambda store, title: _of_averages(store, title, "")),
                     ),
-                    Mistake(
+                    Misconception(
                         "keys that begin alike taken for one title",
                         "King Kong Lives is another movie, whose title begins like King Kong. Behind a title come a "
                         "blank and a bracket: they belong to the prefix.",
                         gives(lambda store, title: _together(store, title, "")),
                     ),
-                    Mistake(
+                    Misconception(
                         "divided by nothing",
                         "There is no movie of that title, and so nothing to divide by. The task wants None.",
                         gives(_undivided),
                     ),
                 ),
                 (
-                    Mistake(
+                    Misconception(
                         "whole store read for one title",
                         "The answers are right, and all movies were read for each. prefix_scan reads those that begin "
                         "alike.",
@@ -330,18 +330,18 @@ LAB = Lab(
                 _ask_best,
                 "for one rating, for as many as some movie has, and for more than any has.",
                 (
-                    Mistake(
+                    Misconception(
                         "sum taken for average",
                         "You sort by the sum, and the movie that was rated most often is first. Divide by the count.",
                         gives(_best(lambda total: total["sum"]), _best(lambda total: total["count"])),
                     ),
-                    Mistake("worst first", "You begin with the movie that is liked least.", gives(_best(sign=1))),
-                    Mistake(
+                    Misconception("worst first", "You begin with the movie that is liked least.", gives(_best(sign=1))),
+                    Misconception(
                         "at least taken for more than",
                         "A movie with just as many ratings as are asked for is missing.",
                         gives(_best(more=1)),
                     ),
-                    Mistake(
+                    Misconception(
                         "too few ratings",
                         "Movies are in it that have fewer ratings than are asked for. One viewer's 10 is no average.",
                         gives(_best(all_of_them=True)),

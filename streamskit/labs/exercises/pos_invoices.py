@@ -7,7 +7,7 @@ from typing import Any
 
 from streamskit.interactive.group.partitions import partition_for
 from streamskit.invoices import invoices
-from streamskit.labs.asking import Ask, Asks, Mistake, gives
+from streamskit.labs.asking import Ask, Asks, gives
 from streamskit.labs.difference import Outcome
 from streamskit.labs.exercise import Exercise, Lab, Runs, Verdict, topology_of, wrong
 from streamskit.labs.loops import Due, looped, piped
@@ -355,13 +355,13 @@ LAB = Lab(
                 _ask_in_several_tasks,
                 "with 60 to 300 invoices in one to four partitions.",
                 (
-                    Mistake(
+                    Misconception(
                         "the new key taken for the place",
                         "You look where the customer's card would lie, and each card lies in one place. The record was "
                         "written by the till, under its shop: it is in the shop's partition, whatever key it has now.",
                         gives(lambda records, partition_of: set()),
                     ),
-                    Mistake(
+                    Misconception(
                         "shops taken for partitions",
                         "You count customers of several shops. Two shops may share a partition, and then their "
                         "invoices meet in one task.",
@@ -370,7 +370,7 @@ LAB = Lab(
                             lambda records, partition_of: _split(records, lambda record: record["value"]["StoreID"]),
                         ),
                     ),
-                    Mistake(
+                    Misconception(
                         "customers who get no points",
                         "Customers are in it who are not prime. The filter stands before the store.",
                         gives(
@@ -379,7 +379,7 @@ LAB = Lab(
                             )
                         ),
                     ),
-                    Mistake(
+                    Misconception(
                         "customers of one task",
                         "All prime customers are in it. Those whose invoices lie in one partition have one total, and "
                         "a right one.",

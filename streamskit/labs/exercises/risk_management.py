@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from streamskit.datasets import NEW_YEAR
-from streamskit.labs.asking import Ask, Asks, Mistake, gives, reads_all
+from streamskit.labs.asking import Ask, Asks, gives, reads_all
 from streamskit.labs.difference import Outcome
 from streamskit.labs.exercise import Exercise, Lab, Runs
 from streamskit.labs.loops import Due, as_if, looped, piped
@@ -267,7 +267,7 @@ LAB = Lab(
                 _ask_at_stake,
                 "with a limit that one asset has just reached, and with one that none has.",
                 (
-                    Mistake(
+                    Misconception(
                         "what is owed forgotten",
                         "Negative positions are missing. To owe a million is as much at stake as to hold one: compare "
                         "without the sign.",
@@ -276,18 +276,18 @@ LAB = Lab(
                             _at_stake(size=lambda worth: worth, order=lambda worth: -worth),
                         ),
                     ),
-                    Mistake(
+                    Misconception(
                         "sorted with the sign",
                         "The assets are the right ones. What is owed stands at the wrong place: sort without the sign.",
                         gives(_at_stake(order=lambda worth: -worth), _at_stake(order=lambda worth: worth)),
                     ),
-                    Mistake("least first", "You begin with the least.", gives(_at_stake(order=abs))),
-                    Mistake(
+                    Misconception("least first", "You begin with the least.", gives(_at_stake(order=abs))),
+                    Misconception(
                         "the limit itself",
                         "An asset is in it that has just reached the limit. The task wants those with more.",
                         gives(_at_stake(equal=True)),
                     ),
-                    Mistake(
+                    Misconception(
                         "in the order of the store",
                         "The assets are the right ones, in the order of their names. The task wants the most first.",
                         gives(_at_stake(order=lambda worth: 0)),
@@ -307,7 +307,7 @@ LAB = Lab(
                 _ask_gain,
                 "of gains and losses, of an asset that was sold out, and of some that a store does not know.",
                 (
-                    Mistake(
+                    Misconception(
                         "null taken for 0",
                         "A store that does not know an asset says None, and you go on with 0: an asset without a quote "
                         "looks like a loss of all that was paid.",
@@ -317,12 +317,12 @@ LAB = Lab(
                             lambda positions, exposure, asset: _gain(positions, exposure, asset, 0.0),
                         ),
                     ),
-                    Mistake(
+                    Misconception(
                         "gains and losses exchanged",
                         "The sign is wrong: what it is worth, less what was paid, is the gain.",
                         gives(lambda positions, exposure, asset: _gain(positions, exposure, asset, sign=-1)),
                     ),
-                    Mistake(
+                    Misconception(
                         "an unknown asset asked for its fields",
                         "A store that does not know an asset returns None, and None has no fields.",
                         gives(
@@ -331,7 +331,7 @@ LAB = Lab(
                             )
                         ),
                     ),
-                    Mistake(
+                    Misconception(
                         "a gain of nothing taken for none",
                         "An asset was sold out, is worth 0, and was a gain all the same. Ask whether the row is None, "
                         "not whether its number is 0.",
@@ -343,7 +343,7 @@ LAB = Lab(
                     ),
                 ),
                 (
-                    Mistake(
+                    Misconception(
                         "whole store read for one key",
                         "The answers are right, and whole stores were read for them. Both are asked by key.",
                         reads_all,

@@ -5,11 +5,11 @@ from typing import Any
 
 from streamskit.builder import StreamsBuilder
 from streamskit.errors import StreamsKitError
+from streamskit.labs.asking import Asks, gives, like
 from streamskit.labs.exercise import Exercise, Lab, Runs, Says, Verdict, right, topology_of, unwritten, wrong
 from streamskit.labs.exercises import live
 from streamskit.labs.misconceptions import Misconception
 from streamskit.labs.recording import Costume, Recording
-from streamskit.labs.returning import Returns, WrongWay
 from streamskit.serdes import Serdes
 from streamskit.topology import Sink, Source, Topology
 
@@ -138,30 +138,27 @@ def _sizes(topology: Topology, partitions: Partitions, internal: bool = True) ->
     ]
 
 
-TASK_MISTAKES = (
-    WrongWay(
+WRONG_COUNTS = {
+    all_partitions: (
         "partitions added up",
         "All partitions of all source topics are added up. Within a sub-topology a task reads the same partition of "
         "each topic, so that only the largest one counts.",
-        all_partitions,
     ),
-    WrongWay(
+    largest_topic: (
         "one largest topic for all",
         "Only the largest topic of the whole program counts in your answer. Each sub-topology has tasks of its own, "
         "and those add up.",
-        largest_topic,
     ),
-    WrongWay(
+    without_repartition: (
         "repartition topic forgotten",
         "A sub-topology is missing: the one that reads the repartition topic. It has tasks like any other.",
-        without_repartition,
     ),
-    WrongWay(
+    written_too: (
         "topics that are written counted",
         "A topic that is only written was counted. Tasks come from what is read.",
-        written_too,
     ),
-)
+}
+"""Functions that count tasks wrongly, each with the mistake's name and what to think of."""
 
 
 def shop(builder: StreamsBuilder) -> None:
@@ -181,7 +178,7 @@ SHOP = {
 def examine_shop(answer: Any) -> Verdict:
     """Judge the number of tasks of the shop."""
     topology = topology_of(shop)
-    mistakes = {way.function(topology, SHOP): (way.name, way.says) for way in TASK_MISTAKES}
+    mistakes = {counted(topology, SHOP): mistake for counted, mistake in WRONG_COUNTS.items()}
     says = "The shop's topology was built, and its tasks counted from the partitions of what it reads."
     return Says(tasks(topology, SHOP), says, mistakes)(answer)
 
@@ -265,27 +262,27 @@ def dealt_out(tasks: int, slots: int) -> tuple[int, int]:
 
 
 TURN_MISTAKES = (
-    WrongWay(
+    Misconception(
         "a turn that is not full forgotten",
         "The last turn is missing where it is not full: what is left over needs a turn, too.",
-        lambda tasks, slots: (tasks // slots, max(0, slots - tasks)),
+        gives(lambda tasks, slots: (tasks // slots, max(0, slots - tasks))),
     ),
-    WrongWay(
+    Misconception(
         "idle in the first turn only",
         "The turns are right. Idle slots are those of the last turn, which there may be with fewer slots than tasks, "
         "too.",
-        lambda tasks, slots: (-(-tasks // slots), max(0, slots - tasks)),
+        gives(lambda tasks, slots: (-(-tasks // slots), max(0, slots - tasks))),
     ),
-    WrongWay(
+    Misconception(
         "none idle is not all idle",
         "The turns are right. Where the last turn is full, no slot idles in it.",
-        lambda tasks, slots: (-(-tasks // slots), slots - tasks % slots),
+        gives(lambda tasks, slots: (-(-tasks // slots), slots - tasks % slots)),
     ),
-    WrongWay(
+    Misconception(
         "what is left over for who is idle",
         "The turns are right. The second number is that of the tasks in the last turn; asked is how many slots have "
         "none.",
-        lambda tasks, slots: (-(-tasks // slots), tasks % slots),
+        gives(lambda tasks, slots: (-(-tasks // slots), tasks % slots)),
     ),
 )
 
@@ -361,7 +358,11 @@ LAB = Lab(
         Exercise(
             "count_tasks",
             "Count the tasks of any topology, given the partitions of its topics.",
-            Returns(tasks, others, "Your function counted the tasks of five topologies.", TASK_MISTAKES),
+            Asks(
+                like(tasks, others),
+                "the tasks of five topologies were counted.",
+                tuple(Misconception(*mistake, gives(counted)) for counted, mistake in WRONG_COUNTS.items()),
+            ),
             (
                 "A loop over topology.sub_topologies(), each a list of nodes. Which of the nodes matter?",
                 "isinstance(node, Source): such a node has topics, a tuple of names. Take the largest number, and add "
@@ -386,10 +387,9 @@ LAB = Lab(
         Exercise(
             "turns",
             "Compute how many turns some tasks take on some slots, and how many slots idle in the last.",
-            Returns(
-                dealt_out,
-                lambda: [(tasks, slots) for tasks in range(1, 14) for slots in range(1, 9)],
-                "For 13 numbers of tasks and 8 of slots the tasks were dealt out turn by turn.",
+            Asks(
+                like(dealt_out, lambda: [(tasks, slots) for tasks in range(1, 14) for slots in range(1, 9)]),
+                "13 numbers of tasks were dealt out, each to 1 to 8 slots.",
                 TURN_MISTAKES,
             ),
             (

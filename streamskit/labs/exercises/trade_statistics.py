@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from streamskit.datasets import NEW_YEAR, trades
-from streamskit.labs.asking import Ask, Asks, Mistake, gives, reads_all
+from streamskit.labs.asking import Ask, Asks, gives, reads_all
 from streamskit.labs.exercise import Exercise, Lab, Runs, Says
 from streamskit.labs.exercises.windows import END_INSIDE, one_window_a_record
 from streamskit.labs.loops import Due, as_if, looped, piped
@@ -226,33 +226,33 @@ LAB = Lab(
                 _ask_highest_average,
                 "of three symbols, of one window, and of a symbol without any.",
                 (
-                    Mistake(
+                    Misconception(
                         "sum taken for average",
                         "You compare the sums of the prices, and the window with the most trades wins. Divide by the "
                         "count.",
                         gives(_highest_by(lambda row: row["sum"]), _highest_by(lambda row: row["count"])),
                     ),
-                    Mistake(
+                    Misconception(
                         "lowest instead of highest",
                         "You return the window with the lowest average.",
                         gives(_highest_by(of=min)),
                     ),
-                    Mistake(
+                    Misconception(
                         "lowest price taken for the average",
                         "You compare the lowest prices of the windows. Their average is sum / count.",
                         gives(_highest_by(lambda row: row["min"])),
                     ),
-                    Mistake(
+                    Misconception(
                         "value instead of window",
                         "You return the highest average itself. The task wants the start of its window.",
                         gives(_highest_value),
                     ),
-                    Mistake(
+                    Misconception(
                         "fetch's end taken for exclusive",
                         "The last window of the span is left out. fetch has both ends in it, and so has the task.",
                         gives(_highest_by(short=1), _highest_by(short=SECOND)),
                     ),
-                    Mistake(
+                    Misconception(
                         "no windows at all",
                         "Of a symbol that was not traded fetch returns an empty list, and of that there is no highest. "
                         "The task wants None.",
@@ -260,7 +260,7 @@ LAB = Lab(
                     ),
                 ),
                 (
-                    Mistake(
+                    Misconception(
                         "whole store read for a few windows",
                         "The answers are right, and for each of them all windows of all symbols were read. fetch reads "
                         "those of one symbol in a span of time.",

@@ -1,0 +1,69 @@
+"""`Asks`: a learner's function beside the right one, and beside such as are typically wrong."""
+
+from typing import Any
+
+import pytest
+
+from streamskit.labs.asking import Asks, gives, like
+from streamskit.labs.misconceptions import Misconception
+
+DOUBLED = Asks(
+    like(lambda number: 2 * number, lambda: [(1,), (5,)]),
+    "two numbers were doubled.",
+    (Misconception("squared", "Twice is not the square.", gives(lambda number: number**2)),),
+)
+EMPTIED = Asks(like(lambda numbers: sum(numbers), lambda: [([1, 2],), ([5],)]), "two lists were added up.")
+
+
+def test_a_function_that_returns_the_same_passes() -> None:
+    verdict = DOUBLED(lambda number: number + number)
+    assert verdict.passed
+    assert verdict.says == "2 questions were asked: two numbers were doubled."
+
+
+def test_a_function_that_returns_what_a_known_mistake_does_is_told_its_name() -> None:
+    verdict = DOUBLED(lambda number: number * number)
+    assert verdict.misconception is not None
+    assert (verdict.misconception.name, verdict.misconception.says) == ("squared", "Twice is not the square.")
+
+
+def test_of_another_mistake_each_call_that_differs_is_shown() -> None:
+    def plus_one(number: int) -> int:
+        return number + 1
+
+    verdict = DOUBLED(plus_one)
+    assert verdict.misconception is None
+    assert verdict.says == "1 of 2 answers are wrong."
+    assert verdict.answers == (("plus_one(5)", "10", "6"),)
+
+
+def test_what_a_function_raises_is_told_with_the_call() -> None:
+    def by_zero(number: int) -> float:
+        return number / 0
+
+    verdict = DOUBLED(by_zero)
+    assert verdict.answers[0] == ("by_zero(1)", "2", "ZeroDivisionError: division by zero")
+    assert isinstance(verdict.cause, ZeroDivisionError)
+
+
+def test_a_function_that_changes_the_lists_it_is_given_spoils_no_other_question() -> None:
+    def emptying(numbers: list[int]) -> int:
+        total = 0
+        while numbers:
+            total += numbers.pop()
+        return total
+
+    assert EMPTIED(emptying).passed
+    assert EMPTIED(emptying).passed
+
+
+def test_what_is_no_function_is_told_to_be_one() -> None:
+    assert DOUBLED(2).says == "It has to be a function, and is 2."
+
+
+def test_a_stub_is_not_taken_for_a_mistake() -> None:
+    def stub(number: int) -> Any:
+        raise NotImplementedError
+
+    with pytest.raises(NotImplementedError):
+        DOUBLED(stub)
