@@ -15,7 +15,7 @@ help:
 	@echo 'make test       lint, types, tests, notebooks'
 	@echo 'make lint       lint and types only'
 	@echo 'make notebooks  run the notebooks and compare their outputs'
-	@echo 'make soak       half an hour and more of faults at random'
+	@echo 'make soak       an hour and more: faults at random, and every wrong answer to the labs'
 	@echo 'make bench      the benchmarks'
 	@echo 'make docs       the reference pages, from the docstrings, into build/reference'
 	@echo 'make clean      stop the broker and remove its data, and all caches of this folder'
@@ -42,7 +42,7 @@ notebooks: $(READY)
 	$(PYTHON_IN_VENV) -m pytest --nbval notebooks $(ARGS)
 
 soak: $(READY)
-	$(PYTHON_IN_VENV) -m pytest -m soak -s tests/integration $(ARGS)
+	$(PYTHON_IN_VENV) -m pytest -m soak -s tests/integration tests/labs $(ARGS)
 
 docs: $(READY)
 	$(PYTHON_IN_VENV) -m tests.reference

@@ -20,10 +20,11 @@ from streamskit.lowering.producing import NO_TOPIC, learn_to_ask_for_topics, wri
 from streamskit.lowering.records import Datum, Record, change_to_bytes, changelog_key, finished_row, sure, to_sink
 from streamskit.lowering.rows import Rows, either
 from streamskit.lowering.selecting import selected
+from streamskit.lowering.settling import settled_records
 from streamskit.lowering.sources import Arrival, decode
 from streamskit.lowering.stages import run_stages, task_numbers, with_order
 from streamskit.lowering.stateless import flat_map, one_of_many, transform
-from streamskit.lowering.wire import BEGIN, CLOCK, FINISHED, TO_OWN_PARTITION, port_of, wire_row
+from streamskit.lowering.wire import BEGIN, CLOCK, FINISHED, RESULTS, TO_OWN_PARTITION, port_of, wire_row
 from streamskit.serdes import Serde
 from streamskit.tasks import STORE_ONLY
 from streamskit.topology import (
@@ -91,11 +92,16 @@ def _with_stages(writer: "Writer", frame: DataFrame, arrivals: list[Arrival], ta
         clock = wire_row(CLOCK, timestamp=frame["timestamp"])
         each.append(Rows([F.when(frame["topic"] == CLOCK_TOPIC, clock)]))
 
-    def results(number: int, row: DataFrame) -> Rows:
-        node = plan.slots[number].node
+    def results(frame: DataFrame, numbers: list[int]) -> tuple[DataFrame, dict[int, Rows]]:
         if asks:
-            writer.origin = Origin.carried(row)
-        return writer.leaving(node, row) if isinstance(node, Process) else writer.resulting(node, row)
+            writer.origin = Origin.carried(frame)
+        nodes = {number: plan.slots[number].node for number in numbers}
+        made = {n: writer.result(node, frame) for n, node in nodes.items() if not isinstance(node, Process)}
+        mine = {n: (record, frame["port"] == RESULTS + n) for n, (record, _) in made.items()}
+        frame, records = settled_records(frame, mine)
+        rows = {n: with_more(writer.following(nodes[n], record), made[n][1]) for n, record in records.items()}
+        left = {n: writer.leaving(node, frame) for n, node in nodes.items() if isinstance(node, Process)}
+        return frame, rows | left
 
     rows = either(each)
     keeps_time = any(slot.operator.keeps_time for slot in plan.slots)
@@ -222,11 +228,11 @@ class Writer:
 
     # ---- records that go on ------------------------------------------------------------------------------------------
 
-    def resulting(self, node: Node, row: DataFrame) -> Rows:
-        """Return the rows that a result of an operator becomes."""
+    def result(self, node: Node, row: DataFrame) -> tuple[Record, Rows]:
+        """Return the record that a result of an operator is, and the rows of one that cannot be made."""
         arrived = Record(Datum(row["key"]), Datum(row["value"]), row["timestamp"], row["headers"])
         record, well, failed = self._trying(node, arrived, lambda: result(node, self.plan, row))
-        return _with(self.following(node, record.where_if(well)), failed)
+        return record.where_if(well), failed
 
     def following(self, node: Node, record: Record, arrived: bool = False) -> Rows:
         """Return the rows that a record passed on by `node` becomes.
@@ -251,7 +257,7 @@ class Writer:
             made, well, failed = self._trying(node, record, lambda: selected(node, record, table))
             for row in made:
                 rows.single += [self._changed(child, row.where_if(well)) for child in self.plan.following(node)]
-            return _with(rows, failed)
+            return with_more(rows, failed)
         for child in self.plan.following(node):
             rows += self._step(child, record, node)
         return rows
@@ -293,7 +299,7 @@ class Writer:
         where = place(node, self.plan)
         if where is not None and not keeps_latest(node, self.plan.topology):
             other, well, failed = self._trying(node, record, lambda: other_input(node, record, parent, self.plan))
-            return _with(self._sent(node, record.where_if(well), parent, where.side, other), failed)
+            return with_more(self._sent(node, record.where_if(well), parent, where.side, other), failed)
         if isinstance(node, TableSelect):
             return self.following(node, record)
         if isinstance(node, TableSource):
@@ -308,11 +314,11 @@ class Writer:
             failed = Rows()
         made = made.where_if(well)
         if (where := place(node, self.plan)) is not None:
-            return _with(self._sent(node, made, node, where.side), failed)
+            return with_more(self._sent(node, made, node, where.side), failed)
         rows = self.following(node, made)
         if isinstance(node, SideEffect):
             rows.single.insert(0, self._written(made, self.plan.calls_topic(node), node))
-        return _with(rows, failed)
+        return with_more(rows, failed)
 
     def _into(self, node: Sink, record: Record, parent: Node) -> Rows:
         """Return the row that a sink writes, and what becomes of a record that it cannot write."""
@@ -327,11 +333,11 @@ class Writer:
             if fails(self._handlers.production):
                 topic = F.coalesce(topic, F.raise_error(F.lit(f"{node.name}: {NO_TOPIC}")).cast("string"))
         if fails(self._handlers.production) or node.internal:
-            return _with(Rows([self._written(record, topic, node)]), failed)
+            return with_more(Rows([self._written(record, topic, node)]), failed)
         key, value, error = writable(record, node, topic, self.plan.options)
         bad = error.isNotNull() if record.kept is None else record.kept & error.isNotNull()
         written = self._finished(record.where(error.isNull()), topic, key, value)
-        return _with(Rows([written]), failed, self._diverted("production", node, bad, error))
+        return with_more(Rows([written]), failed, self._diverted("production", node, bad, error))
 
     def _sides(self, node: Node, parent: Node) -> list[int] | None:
         """Return the sides that a node takes its parent's records on, where its parent decides that."""
@@ -369,7 +375,7 @@ class Writer:
             return failed
         flat = F.flatten(made)
         kept = flat if record.kept is None else F.when(record.kept, flat)
-        return _with(Rows(many=[F.coalesce(kept, F.array())]), failed)
+        return with_more(Rows(many=[F.coalesce(kept, F.array())]), failed)
 
     # ---- rows --------------------------------------------------------------------------------------------------------
 
@@ -412,7 +418,7 @@ class Writer:
         return row if record.kept is None else F.when(record.kept, row)
 
 
-def _with(rows: Rows, *more: Rows) -> Rows:
+def with_more(rows: Rows, *more: Rows) -> Rows:
     """Return rows together; without more of them they stay as simple as they are."""
     together = Rows([*rows.single], [*rows.many])
     for each in more:

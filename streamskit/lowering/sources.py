@@ -10,6 +10,7 @@ from streamskit.lowering.aggregation import SAID, SKIPPED
 from streamskit.lowering.operators import needs_partition_time
 from streamskit.lowering.plan import Entry, Plan
 from streamskit.lowering.records import Datum, Record, change_from_bytes
+from streamskit.lowering.settling import settled
 from streamskit.tasks.partition_time import NO_TIMESTAMP
 from streamskit.topology import Source
 
@@ -45,15 +46,11 @@ def decode(plan: Plan, raw: DataFrame) -> tuple[DataFrame, list[Arrival]]:
             value, read[f"old_bytes_{number}"] = change_from_bytes(value)
             read[f"value_bytes_{number}"] = value
         read[f"value_{number}"] = entry.node.value.from_bytes(value)
-    frame = raw.select(
+    frame = settled(raw.select(
         *(column.alias(name) for name, column in read.items()),
         raw["key"], raw["value"], raw["topic"], raw["partition"], raw["offset"], raw["headers"],
         F.unix_millis(raw["timestamp"]).alias("timestamp"),
-        F.spark_partition_id().alias("once"),
-    )  # fmt: skip
-    # Spark would move a later filter below the decoding, and so decode every record twice. It never moves one past a
-    # column that might differ from call to call, and `once` counts as such.
-    frame = frame.where("once >= 0").drop("once")
+    ))  # fmt: skip
     arrivals = []
     for number, entry in enumerate(plan.entries):
         frame, arrival = _arrival(plan, entry, number, frame)

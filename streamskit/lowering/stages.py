@@ -11,6 +11,7 @@ from streamskit.lowering.aggregation import SKIPPED
 from streamskit.lowering.packing import pack
 from streamskit.lowering.plan import Plan
 from streamskit.lowering.rows import Rows
+from streamskit.lowering.settling import settled
 from streamskit.lowering.stage import Inputs, TaskProcessor
 from streamskit.lowering.wire import DROPPED, FIELDS, ORDER, RESULTS, SCHEMA, SEQUENCE, SIDES, wire_row
 from streamskit.tasks.records import CARRIED
@@ -18,8 +19,8 @@ from streamskit.tasks.records import CARRIED
 SOURCE = "source"
 """The column of a result that holds which record it was made of, if a handler may ask."""
 
-Results = Callable[[int, DataFrame], Rows]
-"""What becomes of the results of operator number n."""
+Results = Callable[[DataFrame, list[int]], tuple[DataFrame, dict[int, Rows]]]
+"""What becomes of the results of the operators with some numbers: a frame with what it takes, and the rows of each."""
 
 
 def with_order(plan: Plan, frame: DataFrame, rows: Rows, tasks: int) -> DataFrame:
@@ -112,8 +113,8 @@ def _routed(
     frame: DataFrame, numbers: list[int], results: Results, counting: Callable[[DataFrame], DataFrame]
 ) -> DataFrame:
     """Put what follows from each result in its place; rows that are no results stay as they are."""
+    frame, made = results(frame, numbers)
     as_it_is = wire_row(frame["port"], **{name: frame[name] for name in FIELDS if name != "port"})
-    made = {number: results(number, frame) for number in numbers}
     # Most operators make one row of a result: then nothing has to be exploded.
     alone = all(rows.is_alone for rows in made.values())
     chosen = as_it_is if alone else F.array(as_it_is)
@@ -127,9 +128,9 @@ def _routed(
 def _placed(frame: DataFrame, rows: Rows, *order: Column) -> DataFrame:
     """Return the rows of a frame, each with its place."""
     if rows.is_alone:
-        placed = frame.select(rows.single[0].alias("row"), F.lit(0).alias("step"), *order)
+        placed = settled(frame.select(rows.single[0].alias("row"), F.lit(0).alias("step"), *order))
     else:
-        arrays = frame.select(rows.as_array().alias("rows"), *order)
+        arrays = settled(frame.select(rows.as_array().alias("rows"), *order))
         placed = arrays.select(F.posexplode("rows").alias("step", "row"), "task", "origin", "position")
     return placed.where("row is not null").select("row.*", *ORDER)
 

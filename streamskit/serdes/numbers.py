@@ -61,7 +61,7 @@ class NumberSerde(ColumnSerde):
             # A cast that changes nothing would take the blame too.
             bits = value if self.width == 8 else value.cast("bigint")
         digits = F.lpad(F.hex(bits), 16, "0")
-        return F.unhex(digits if self.width == 8 else F.right(digits, F.lit(2 * self.width)))
+        return F.unhex(digits if self.width == 8 else F.substring(digits, 17 - 2 * self.width, 2 * self.width))
 
     def read(self, data: Column) -> Column:
         return read_number(data, self.data_type, str(self))

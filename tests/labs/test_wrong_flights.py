@@ -8,7 +8,7 @@ from pyspark.sql import functions as F
 from streamskit import JoinWindows, Materialized, Serdes, StreamsBuilder, TimeWindows
 from streamskit.flights import AIRLINE_SCHEMA, FLIGHT_SCHEMA, HOUR, PLANE_SCHEMA, WEATHER_SCHEMA
 from streamskit.labs.exercises.flights_judging import TALLY, add, nobody
-from tests.labs.wrong_answers import misconception
+from tests.labs.wrong_answers import misconception, one_more
 
 pytestmark = pytest.mark.spark
 
@@ -33,6 +33,7 @@ def test_a_grace_of_an_hour() -> None:
     assert misconception("delays_by_hour", lambda b: hours(b, windows, lambda v: v.name)) == "late flights dropped"
 
 
+@one_more
 def test_windows_of_a_day() -> None:
     windows = TimeWindows.of_size_and_grace("1 day", "2 days")
     found = misconception("delays_by_hour", lambda b: hours(b, windows, lambda v: v.name))
@@ -44,6 +45,7 @@ def test_a_group_by_code() -> None:
     assert found == "codes instead of names"
 
 
+@one_more
 def test_a_group_by_airport() -> None:
     found = misconception("delays_by_hour", lambda b: hours(b, GENEROUS, lambda v: v.origin))
     assert found == "grouped by airport"
@@ -89,11 +91,13 @@ def test_an_inner_join_with_the_planes() -> None:
     assert misconception("delays_by_maker", lambda b: makers(b, "join")) == "unknown planes left out"
 
 
+@one_more
 def test_planes_looked_up_by_the_airport() -> None:
     found = misconception("delays_by_maker", lambda b: makers(b, "left_join", rekeyed=False))
     assert found == "looked up by the airport"
 
 
+@one_more
 def test_flights_without_a_tail_number_filtered_out() -> None:
     found = misconception("delays_by_maker", lambda b: makers(b, "left_join", with_number=True))
     assert found == "flights without a tail number left out"
@@ -116,10 +120,18 @@ def rain(builder: StreamsBuilder, windows: JoinWindows) -> None:
     ("windows", "mistake"),
     [
         (JoinWindows.of_time_difference_and_grace(0, "2 days").before("1 hour"), "two observations for a flight"),
-        (JoinWindows.of_time_difference_and_grace("59 minutes", "2 days"), "two observations for a flight"),
+        pytest.param(
+            JoinWindows.of_time_difference_and_grace("59 minutes", "2 days"),
+            "two observations for a flight",
+            marks=one_more,
+        ),
         (JoinWindows.of_time_difference_and_grace(0, "2 days").after("59 minutes"), "weather of the next hour"),
         (JoinWindows.of_time_difference_with_no_grace(0).before("59 minutes"), "flights without their weather"),
-        (JoinWindows.of_time_difference_and_grace(0, "2 days").before("30 minutes"), "flights without their weather"),
+        pytest.param(
+            JoinWindows.of_time_difference_and_grace(0, "2 days").before("30 minutes"),
+            "flights without their weather",
+            marks=one_more,
+        ),
     ],
 )
 def test_windows_that_find_other_weather(windows: JoinWindows, mistake: str) -> None:
@@ -141,6 +153,7 @@ def worst_first(line: dict[str, Any]) -> tuple[bool, float, str]:
     return line["delay"] is None, -(line["delay"] or 0), line["airline"]
 
 
+@one_more
 def test_a_board_of_two_hours() -> None:
     def answer(store: Any, hour: int) -> list[dict[str, Any]]:
         return sorted(lines(store, hour, hour + HOUR), key=worst_first)
@@ -167,6 +180,7 @@ def test_a_board_with_zero_for_what_is_not_known() -> None:
     assert misconception("departure_board", answer) == "missing taken for zero"
 
 
+@one_more
 def test_a_board_by_name() -> None:
     def answer(store: Any, hour: int) -> list[dict[str, Any]]:
         return sorted(lines(store, hour, hour), key=lambda line: line["airline"])

@@ -5,7 +5,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from streamskit import JoinWindows, KStream, Serdes, StreamsBuilder
-from tests.labs.wrong_answers import misconception
+from tests.labs.wrong_answers import misconception, one_more
 
 pytestmark = pytest.mark.spark
 
@@ -44,6 +44,7 @@ def test_the_shorter_bound_forgotten() -> None:
     assert bundles(HALF_HOUR) == "window too wide"
 
 
+@one_more
 def test_the_longer_bound_forgotten() -> None:
     assert bundles(JoinWindows.of_time_difference_with_no_grace("6 minutes")) == "window too narrow"
 
@@ -88,6 +89,7 @@ def test_an_inner_join_where_a_left_one_is_asked_for() -> None:
     assert misconception("advice_calls", answer) == "inner instead of left or outer"
 
 
+@one_more
 def test_an_outer_join_where_a_left_one_is_asked_for() -> None:
     def answer(builder: StreamsBuilder) -> None:
         appliances, electronics = departments(builder)
@@ -113,6 +115,7 @@ def test_an_hour_where_half_an_hour_is_asked_for() -> None:
     assert misconception("advice_calls", answer) == "window too wide"
 
 
+@one_more
 def test_a_grace_that_was_not_asked_for() -> None:
     def answer(builder: StreamsBuilder) -> None:
         appliances, electronics = departments(builder)
@@ -130,6 +133,7 @@ def test_no_grace_where_late_records_are_waited_for() -> None:
     assert misconception("settled_accounts", answer) == "grace forgotten"
 
 
+@one_more
 def test_a_left_join_where_an_outer_one_is_asked_for() -> None:
     def answer(builder: StreamsBuilder) -> None:
         checkouts, payments = builder.stream("checkouts"), builder.stream("payments")
@@ -164,6 +168,7 @@ def test_a_key_that_is_changed_after_the_join() -> None:
     assert misconception("named_orders", answer) == "wrong key before the join"
 
 
+@one_more
 def test_a_left_join_with_a_table_where_an_inner_one_is_asked_for() -> None:
     def answer(builder: StreamsBuilder) -> None:
         orders, users = builder.stream("orders", value=ORDER), builder.table("users")
@@ -172,6 +177,7 @@ def test_a_left_join_with_a_table_where_an_inner_one_is_asked_for() -> None:
     assert misconception("named_orders", answer) == "left instead of inner"
 
 
+@one_more
 def test_a_foreign_key_join_where_the_orders_are_a_stream() -> None:
     def answer(builder: StreamsBuilder) -> None:
         orders, users = builder.table("orders", value=ORDER), builder.table("users")
@@ -220,6 +226,7 @@ def test_a_key_selector_that_takes_the_streams_key() -> None:
     assert misconception("parcel_routes", answer) == "looked up by the record's own key"
 
 
+@one_more
 def test_a_stream_that_is_re_keyed_for_a_global_table() -> None:
     def answer(builder: StreamsBuilder) -> None:
         parcels, routes = builder.stream("parcels", value=PARCEL), builder.global_table("routes")
@@ -253,6 +260,7 @@ def test_a_stream_of_orders_that_does_not_follow_its_users() -> None:
     assert misconception("open_deliveries", answer) == "a stream where a table is asked for"
 
 
+@one_more
 def test_a_left_join_by_a_foreign_key_where_an_inner_one_is_asked_for() -> None:
     def answer(builder: StreamsBuilder) -> None:
         orders, users = builder.table("open-orders", value=OPEN_ORDER), builder.table("users")

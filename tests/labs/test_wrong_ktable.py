@@ -6,7 +6,7 @@ import pytest
 from pyspark.sql import functions as F
 
 from streamskit import BufferConfig, KTable, Serdes, StreamsBuilder, Suppressed
-from tests.labs.wrong_answers import misconception
+from tests.labs.wrong_answers import misconception, one_more
 
 pytestmark = pytest.mark.spark
 
@@ -129,20 +129,24 @@ def test_a_subtractor_that_takes_nothing_out() -> None:
     assert found == "old value not taken out"
 
 
+@one_more
 def test_a_subtractor_the_wrong_way_round() -> None:
     found = misconception("fees_of_cities", lambda b: sums(b, add, lambda fee, total: total - fee))
     assert found == "subtractor the wrong way round"
 
 
+@one_more
 def test_adder_and_subtractor_exchanged() -> None:
     assert misconception("fees_of_cities", lambda b: sums(b, take_out, add)) == "adder and subtractor exchanged"
 
 
+@one_more
 def test_an_adder_that_keeps_the_last_fee() -> None:
     found = misconception("fees_of_cities", lambda b: sums(b, lambda total, fee: fee, take_out))
     assert found == "last instead of sum"
 
 
+@one_more
 def test_fees_grouped_by_member() -> None:
     def answer(builder: StreamsBuilder) -> None:
         by_member = builder.table("members", value=MEMBER).group_by(lambda k, v: (k, v.fee))
@@ -151,6 +155,7 @@ def test_fees_grouped_by_member() -> None:
     assert misconception("fees_of_cities", answer) == "grouped by the row's own key"
 
 
+@one_more
 def test_fees_summed_over_the_stream_of_updates() -> None:
     def answer(builder: StreamsBuilder) -> None:
         fees = builder.table("members", value=MEMBER).to_stream().map(lambda k, v: (v.city, v.fee))
@@ -183,6 +188,7 @@ def test_a_buffer_that_does_not_wait() -> None:
     assert misconception("labels_to_print", lambda b: held_back(b, suppressed)) == "held back too short"
 
 
+@one_more
 def test_an_hour_of_waiting() -> None:
     found = misconception("labels_to_print", lambda b: held_back(b, Suppressed.until_time_limit("1 hour")))
     assert found == "held back too long"
@@ -215,6 +221,7 @@ def test_a_count_of_all_accounts() -> None:
     assert misconception("how_many_are_large", answer) == "the filter is missing"
 
 
+@one_more
 def test_a_count_for_each_account() -> None:
     def answer(builder: StreamsBuilder) -> None:
         large = accounts(builder).filter(lambda v: v > 1000).group_by(lambda k, v: (k, v))

@@ -15,7 +15,7 @@ from streamskit import (
     Topology,
     ValueAndTimestamp,
 )
-from tests.labs.wrong_answers import misconception
+from tests.labs.wrong_answers import misconception, one_more
 
 pytestmark = pytest.mark.spark
 
@@ -117,6 +117,7 @@ def test_a_record_without_a_key() -> None:
     assert mistaken_stops(AnyKey) == "null key not handled"
 
 
+@one_more
 def test_a_trip_that_never_ends() -> None:
     class GoesOn(Stops):
         def process(self, record: Record) -> None:
@@ -129,6 +130,7 @@ def test_a_trip_that_never_ends() -> None:
     assert mistaken_stops(GoesOn) == "row not deleted"
 
 
+@one_more
 def test_stream_time_for_the_records_own() -> None:
     class Later(Stops):
         def arrive(self, record: Record) -> None:
@@ -195,6 +197,7 @@ def test_forward_to_the_wrong_child() -> None:
     assert mistaken_pallets(Swapped) == "forward to the wrong child"
 
 
+@one_more
 def test_a_topic_in_place_of_a_child() -> None:
     class ByTopic(Ramp):
         def unloaded(self, record: Record) -> None:
@@ -248,6 +251,7 @@ def test_reports_by_the_wall_clock() -> None:
     assert mistaken_readings(ByTheWall) == "wall clock for stream time"
 
 
+@one_more
 def test_minutes_told_by_hand_from_the_second_record_on() -> None:
     class ByHand(Report):
         minute = -1
@@ -295,6 +299,7 @@ def mistaken_calls(processor: Any) -> str:
     return misconception("roll_call", roll_call)
 
 
+@one_more
 def test_calls_by_stream_time() -> None:
     class ByTheStream(RollCall):
         clock = STREAM
@@ -302,6 +307,7 @@ def test_calls_by_stream_time() -> None:
     assert mistaken_calls(ByTheStream) == "stream time for wall clock"
 
 
+@one_more
 def test_a_handle_that_is_not_used() -> None:
     class OnAndOn(RollCall):
         def report(self, time: int) -> None:
@@ -356,6 +362,7 @@ def mistaken_highest(processor: Any) -> str:
     return misconception("highest_reading", highest_reading)
 
 
+@one_more
 def test_the_truck_of_the_last_record_only() -> None:
     class OneTruck(Highest):
         truck = ""
@@ -371,6 +378,7 @@ def test_the_truck_of_the_last_record_only() -> None:
     assert mistaken_highest(OneTruck) == "only the key in hand"
 
 
+@one_more
 def test_trucks_in_the_order_of_their_numbers() -> None:
     class ByNumber(Highest):
         def report(self, time: int) -> None:
@@ -381,6 +389,7 @@ def test_trucks_in_the_order_of_their_numbers() -> None:
     assert mistaken_highest(ByNumber) == "rows in another order"
 
 
+@one_more
 def test_zero_for_a_truck_that_is_not_there() -> None:
     class OrZero(Highest):
         def keep(self, record: Record) -> None:
@@ -423,6 +432,7 @@ def mistaken_places(processor: Any) -> str:
     return misconception("last_seen", last_seen)
 
 
+@one_more
 def test_places_in_the_order_of_arrival() -> None:
     class AsTheyCome(LastSeen):
         def is_older(self, record: Record, known: ValueAndTimestamp | None) -> bool:
@@ -431,6 +441,7 @@ def test_places_in_the_order_of_arrival() -> None:
     assert mistaken_places(AsTheyCome) == "older record believed"
 
 
+@one_more
 def test_stream_time_for_the_time_of_a_truck() -> None:
     class ByStreamTime(LastSeen):
         def is_older(self, record: Record, known: ValueAndTimestamp | None) -> bool:

@@ -9,7 +9,7 @@ from streamskit import (
     Suppressed,
     TimeWindows,
 )
-from tests.labs.wrong_answers import misconception
+from tests.labs.wrong_answers import misconception, one_more
 
 pytestmark = pytest.mark.spark
 
@@ -81,6 +81,7 @@ def test_updates_where_final_results_are_asked_for() -> None:
     assert found == "updates instead of final results"
 
 
+@one_more
 def test_grace_of_a_minute_where_half_a_minute_was_asked_for() -> None:
     def answer(builder: StreamsBuilder) -> None:
         windows = TimeWindows.of_size_and_grace("1 minute", "5 minutes")

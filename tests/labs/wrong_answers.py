@@ -3,10 +3,15 @@
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 from streamskit import StreamsBuilder
 from streamskit.labs import catalogue
 
 Answer = Callable[[StreamsBuilder], None]
+
+one_more = pytest.mark.soak
+"""Marks a wrong answer beside others of its lab that `make test` examines: `make soak` examines all."""
 
 
 def misconception(exercise: str, answer: Any) -> str:
