@@ -13,10 +13,10 @@ def settled(frame: DataFrame, *more: Column) -> DataFrame:
 
     Otherwise it would move a later filter below, and write the Columns of which the filter is made twice; of records
     that are read that means to decode each of them twice. It never moves one past a column that might differ from call
-    to call, and `once` counts as such.
+    to call, and `once` counts as such; it stays in the frame, and Spark drops it where nobody asks for it.
     """
-    once = F.spark_partition_id().alias("once")
-    return frame.select("*", *more, once).where("once >= 0").drop("once")
+    made = frame.select("*", *more, F.spark_partition_id().alias("once"))
+    return made.where(made["once"] >= 0)
 
 
 def settled_records(frame: DataFrame, records: dict[int, tuple[Record, Column]]) -> tuple[DataFrame, dict[int, Record]]:

@@ -82,6 +82,7 @@ def check_nothing_is_lost(broker: Broker, driver: Driver) -> None:
     assert (copies["key"] == copies["number"].map(key_of)).all()
 
 
+@pytest.mark.soak
 def test_nothing_is_lost_when_an_executor_is_killed_in_the_middle_of_a_micro_batch(
     broker: Broker, cluster: Cluster, driver: Driver, state_dir: Path
 ) -> None:

@@ -94,7 +94,7 @@ def everything(name: str) -> Topology:
     return builder.build()
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_what_is_written_is_to_the_byte_what_at_least_once_writes(broker: Broker, name: str, run: Run) -> None:
     suffixes = "in", "out", "gone", "windowed", "noted", "dead"
     found = []

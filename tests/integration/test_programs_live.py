@@ -19,10 +19,10 @@ PARTITIONS = 3
 LIVE = [
     "basic-aggregate",
     "basic-word-count",
-    "examples-music-charts",
+    pytest.param("examples-music-charts", marks=pytest.mark.soak),
     "joins-stream-stream-inner",
     "joins-stream-table-rekeyed-inner",
-    "joins-table-table-foreign-key",
+    pytest.param("joins-table-table-foreign-key", marks=pytest.mark.soak),
     "joins-table-table-outer",
     "ktable-group-by-reduce",
     "windows-session-count",

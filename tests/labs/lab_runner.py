@@ -8,9 +8,10 @@ from typing import Any
 import nbformat
 import pytest
 
-from streamskit.labs import checking
+from streamskit.labs import checking, trying_out
 from streamskit.labs.checking import CheckFailed
 from streamskit.labs.exercise import Exercise, Verdict
+from streamskit.labs.trial import Trial
 
 ROOT = Path(__file__).parents[2]
 SOURCES, STUDENTS = ROOT / "labs" / "source", ROOT / "labs"
@@ -34,8 +35,12 @@ class LabRun:
     errors: dict[str, Exception] = field(default_factory=dict)
 
 
-def run_lab(path: Path, monkeypatch: pytest.MonkeyPatch) -> LabRun:
-    """Run all cells of a lab, whatever fails; return what its checks found."""
+def run_lab(path: Path, monkeypatch: pytest.MonkeyPatch, tries_out: bool = False) -> LabRun:
+    """Run all cells of a lab, whatever fails; return what its checks found.
+
+    What `try_out` shows a learner is half of what a lab costs, and nothing that is examined: unless the lab
+    `tries_out`, its topologies are built there, and not run.
+    """
     run = LabRun()
     examine = Exercise.examine_answer
 
@@ -45,6 +50,8 @@ def run_lab(path: Path, monkeypatch: pytest.MonkeyPatch) -> LabRun:
 
     monkeypatch.setattr(Exercise, "examine_answer", noted)
     monkeypatch.setattr(checking, "_show", lambda html, text, found: None)
+    if not tries_out:
+        monkeypatch.setattr(trying_out, "records_of", lambda topology, steps: Trial(topology))
     names: dict[str, Any] = {"__name__": path.stem}
     for number, cell in cells(path):
         try:

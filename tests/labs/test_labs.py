@@ -16,6 +16,12 @@ LABS = [pytest.param(name, id=name, marks=pytest.mark.spark) for name in catalog
 pytestmark = [pytest.mark.usefixtures("empty_progress"), pytest.mark.timeout(600)]
 
 
+@pytest.mark.soak
+@pytest.mark.parametrize("name", LABS)
+def test_every_cell_of_every_lab_runs(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert not run_lab(source(name), monkeypatch, tries_out=True).errors
+
+
 @pytest.mark.parametrize("name", LABS)
 def test_every_solution_passes_its_check(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     run = run_lab(source(name), monkeypatch)
