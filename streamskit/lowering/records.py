@@ -126,12 +126,19 @@ def change_to_bytes(new: Column, old: Column) -> Column:
     The first byte says which of the two are there (1 the new, 2 the old); where both are, the length of the new one
     follows in 8 bytes.
     """
-    length = LONG.to_bytes(F.octet_length(new).cast("bigint"))
-    return (
-        F.when(new.isNotNull() & old.isNotNull(), F.concat(F.lit(b"\x03"), length, new, old))
-        .when(new.isNotNull(), F.concat(F.lit(b"\x01"), new))
-        .when(old.isNotNull(), F.concat(F.lit(b"\x02"), old))
-    )
+
+    def written(change: Column) -> Column:
+        new, old = change["new"], change["old"]
+        length = LONG.to_bytes(F.octet_length(new).cast("bigint"))
+        return (
+            F.when(new.isNotNull() & old.isNotNull(), F.concat(F.lit(b"\x03"), length, new, old))
+            .when(new.isNotNull(), F.concat(F.lit(b"\x01"), new))
+            .when(old.isNotNull(), F.concat(F.lit(b"\x02"), old))
+        )
+
+    # A function of an array names what it is given as often as it likes; written out, Java's code for it is too long
+    # for Java to compile.
+    return F.transform(F.array(F.struct(new.alias("new"), old.alias("old"))), written)[0]
 
 
 def change_from_bytes(data: Column) -> tuple[Column, Column]:

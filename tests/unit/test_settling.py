@@ -25,7 +25,7 @@ def test_the_old_and_the_new_row_of_a_grouped_table_are_decoded_once_each() -> N
     with TopologyTestDriver(builder.build()) as driver:
         driver.create_input_topic("accounts").pipe_input("ada", {"city": "Oslo", "amount": 1})
         plans = executed_plans(driver)
-        assert driver.state_store("totals").get("Oslo") == 1
+        assert dict(driver.state_store("totals").all()) == {"Oslo": 1}
     assert "readjson(" in plans[0]
     # once where the record is read, to see that it can be; then the operator's new and old value, once each
     assert plans[0].count("readjson(") == 3
