@@ -88,6 +88,7 @@ class Asking:
     def __init__(self, instances: Instances, load: Load) -> None:
         self._instances, self._load = instances, load
         self.answers, self.refusals, self.wrong = 0, 0, list[str]()
+        self._known: set[str] = set()
 
     def run(self) -> None:
         while not self._load.stopping.wait(0.05):
@@ -99,12 +100,15 @@ class Asking:
                 row = QueryClient(server.url, timeout="3 seconds", retry="0 seconds").store("tallies").get(key)
             except StreamsRebalancingError:
                 self.refusals += 1
+                self._known.add(str(server))
                 continue
             except Exception as failure:
-                if server in list(self._instances):
+                # One that is just starting cannot answer yet; one that has answered may fall silent by dying only.
+                if str(server) in self._known and server in list(self._instances):
                     self.wrong.append(f"{key} at {server}: {failure!r}")
                 continue
             self.answers += 1
+            self._known.add(str(server))
             least, most = map(int, key.split("-"))
             if row is not None and not (least <= row["least"] <= row["most"] <= most and 1 <= row["n"] <= SPAN):
                 self.wrong.append(f"{key} at {server}: {row}")
