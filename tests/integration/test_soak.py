@@ -103,7 +103,9 @@ class Asking:
                 self._known.add(str(server))
                 continue
             except Exception as failure:
-                # One that is just starting cannot answer yet; one that has answered may fall silent by dying only.
+                # One that is just starting cannot answer yet; one that has answered may fall silent by dying only, and
+                # a connection may break before its process is seen to be gone.
+                time.sleep(1)
                 if str(server) in self._known and server in list(self._instances):
                     self.wrong.append(f"{key} at {server}: {failure!r}")
                 continue
