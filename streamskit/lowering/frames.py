@@ -99,7 +99,7 @@ def _with_stages(writer: "Writer", frame: DataFrame, arrivals: list[Arrival], ta
         made = {n: writer.result(node, frame) for n, node in nodes.items() if not isinstance(node, Process)}
         mine = {n: (record, frame["port"] == RESULTS + n) for n, (record, _) in made.items()}
         frame, records = settled_records(frame, mine)
-        rows = {n: with_more(writer.following(nodes[n], record), made[n][1]) for n, record in records.items()}
+        rows = {n: _with(writer.following(nodes[n], record), made[n][1]) for n, record in records.items()}
         left = {n: writer.leaving(node, frame) for n, node in nodes.items() if isinstance(node, Process)}
         return frame, rows | left
 
@@ -257,7 +257,7 @@ class Writer:
             made, well, failed = self._trying(node, record, lambda: selected(node, record, table))
             for row in made:
                 rows.single += [self._changed(child, row.where_if(well)) for child in self.plan.following(node)]
-            return with_more(rows, failed)
+            return _with(rows, failed)
         for child in self.plan.following(node):
             rows += self._step(child, record, node)
         return rows
@@ -299,7 +299,7 @@ class Writer:
         where = place(node, self.plan)
         if where is not None and not keeps_latest(node, self.plan.topology):
             other, well, failed = self._trying(node, record, lambda: other_input(node, record, parent, self.plan))
-            return with_more(self._sent(node, record.where_if(well), parent, where.side, other), failed)
+            return _with(self._sent(node, record.where_if(well), parent, where.side, other), failed)
         if isinstance(node, TableSelect):
             return self.following(node, record)
         if isinstance(node, TableSource):
@@ -314,11 +314,11 @@ class Writer:
             failed = Rows()
         made = made.where_if(well)
         if (where := place(node, self.plan)) is not None:
-            return with_more(self._sent(node, made, node, where.side), failed)
+            return _with(self._sent(node, made, node, where.side), failed)
         rows = self.following(node, made)
         if isinstance(node, SideEffect):
             rows.single.insert(0, self._written(made, self.plan.calls_topic(node), node))
-        return with_more(rows, failed)
+        return _with(rows, failed)
 
     def _into(self, node: Sink, record: Record, parent: Node) -> Rows:
         """Return the row that a sink writes, and what becomes of a record that it cannot write."""
@@ -333,11 +333,11 @@ class Writer:
             if fails(self._handlers.production):
                 topic = F.coalesce(topic, F.raise_error(F.lit(f"{node.name}: {NO_TOPIC}")).cast("string"))
         if fails(self._handlers.production) or node.internal:
-            return with_more(Rows([self._written(record, topic, node)]), failed)
+            return _with(Rows([self._written(record, topic, node)]), failed)
         key, value, error = writable(record, node, topic, self.plan.options)
         bad = error.isNotNull() if record.kept is None else record.kept & error.isNotNull()
         written = self._finished(record.where(error.isNull()), topic, key, value)
-        return with_more(Rows([written]), failed, self._diverted("production", node, bad, error))
+        return _with(Rows([written]), failed, self._diverted("production", node, bad, error))
 
     def _sides(self, node: Node, parent: Node) -> list[int] | None:
         """Return the sides that a node takes its parent's records on, where its parent decides that."""
@@ -375,7 +375,7 @@ class Writer:
             return failed
         flat = F.flatten(made)
         kept = flat if record.kept is None else F.when(record.kept, flat)
-        return with_more(Rows(many=[F.coalesce(kept, F.array())]), failed)
+        return _with(Rows(many=[F.coalesce(kept, F.array())]), failed)
 
     # ---- rows --------------------------------------------------------------------------------------------------------
 
@@ -418,7 +418,7 @@ class Writer:
         return row if record.kept is None else F.when(record.kept, row)
 
 
-def with_more(rows: Rows, *more: Rows) -> Rows:
+def _with(rows: Rows, *more: Rows) -> Rows:
     """Return rows together; without more of them they stay as simple as they are."""
     together = Rows([*rows.single], [*rows.many])
     for each in more:

@@ -37,7 +37,8 @@ def settled_records(frame: DataFrame, records: dict[int, tuple[Record, Column]])
             kept(f"old_{number}", record.old.typed, mine)
         if record.kept is not None:
             kept(f"kept_{number}", record.kept, mine)
-    frame = settled(frame, *columns.values())
+    if columns:
+        frame = settled(frame, *columns.values())
 
     def renewed(record: Record, number: int) -> Record:
         old = record.old and _typed(record.old, frame[f"old_{number}"])
