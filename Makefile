@@ -31,7 +31,7 @@ doctor: $(READY)
 test: $(READY)
 	@$(MAKE) --no-print-directory -j 2 lint class-sharing
 	$(PYTHON_IN_VENV) -m pytest -n 2 tests/conformance tests/unit tests/labs $(ARGS)
-	$(PYTHON_IN_VENV) -m pytest -n 2 --dist loadfile --nbval tests $(wildcard notebooks) --ignore=tests/conformance --ignore=tests/unit --ignore=tests/labs $(ARGS)
+	$(PYTHON_IN_VENV) -m pytest -n 3 --dist loadfile --no-loadscope-reorder --nbval $(wildcard notebooks) tests --ignore=tests/conformance --ignore=tests/unit --ignore=tests/labs $(ARGS)
 
 # What makes Java start faster is made while mypy, on one core, reads all types.
 class-sharing: $(READY)

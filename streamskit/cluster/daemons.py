@@ -13,11 +13,14 @@ from streamskit.broker.settings import HOST
 from streamskit.environment.executors import python_path
 from streamskit.environment.jars import pyspark_jars
 from streamskit.environment.java import find_java
-from streamskit.environment.processes import Dependent, alive, wait_until
+from streamskit.environment.processes import Dependent, alive, listened_ports, wait_until
 from streamskit.errors import SetupError
 
 START_SECONDS = 60.0
 ATTEMPTS = 3
+PORT_TAKEN = ("Address already in use", "Failed to bind to")
+"""What a daemon says if another program was quicker: of its own port, and of its web page's."""
+
 HEAP = "256m"
 """The heap of a master or worker: they only start others and keep lists."""
 
@@ -93,7 +96,7 @@ def _start(name: str, runs: str, arguments: Sequence[str], folder: Path) -> Daem
         if _comes_up(daemon):
             return daemon
         daemon.running.end(orderly=False)
-        if "Address already in use" not in log.read_text(errors="replace"):
+        if not any(words in log.read_text(errors="replace") for words in PORT_TAKEN):
             break
     said = [line for line in log.read_text(errors="replace").splitlines() if line.strip()]
     raise SetupError(
@@ -103,10 +106,11 @@ def _start(name: str, runs: str, arguments: Sequence[str], folder: Path) -> Daem
 
 
 def _comes_up(daemon: Daemon) -> bool:
-    def answers() -> bool:
-        return not ports.is_free(daemon.port) and not ports.is_free(daemon.page)
+    def is_there() -> bool:
+        # Asked of the process: to try whether a port can be bound would take it from Java for that moment.
+        return {daemon.port, daemon.page} <= listened_ports(daemon.running.process)
 
-    return wait_until(lambda: answers() or not daemon.is_alive, START_SECONDS) and daemon.is_alive
+    return wait_until(lambda: is_there() or not daemon.is_alive, START_SECONDS) and daemon.is_alive
 
 
 def _environment(folder: Path) -> dict[str, str]:

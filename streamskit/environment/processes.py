@@ -82,6 +82,15 @@ def alive(process: psutil.Process) -> bool:
         return False
 
 
+def listened_ports(process: psutil.Process) -> set[int]:
+    """Return the TCP ports on which the process itself, and not another one, waits for connections."""
+    try:
+        connections = process.net_connections("tcp")
+    except psutil.Error:  # it has ended, or is just beginning
+        return set()
+    return {each.laddr.port for each in connections if each.status == psutil.CONN_LISTEN}
+
+
 def end(process: psutil.Process, orderly: bool) -> bool:
     """End a process by SIGTERM, then SIGKILL after ten seconds; if not orderly, by SIGKILL. Waits for it.
 

@@ -19,7 +19,8 @@ def test_the_rows_of_the_live_view_change_while_trades_arrive_and_no_cell_fails(
 
     view = page.locator(".jupyter-widgets .streamskit-store .sk-rows")
     expect(view).to_be_visible(timeout=180_000)
-    view.scroll_into_view_if_needed()
+    # The rows are drawn anew all the time; the box to search in stays.
+    page.locator(".jupyter-widgets input[type=text]").first.scroll_into_view_if_needed()
     before = view.inner_text()
     expect(view).not_to_have_text(before, timeout=60_000, use_inner_text=True)
     shoot(page, "17-live")

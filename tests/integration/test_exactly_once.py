@@ -177,6 +177,7 @@ def forget_last_commit(checkpoint: Path) -> None:
     last.with_name(f".{last.name}.crc").unlink(missing_ok=True)
 
 
+@pytest.mark.soak
 def test_after_clean_up_and_after_the_checkpoint_was_deleted_all_is_written_again(
     broker: Broker, name: str, run: Run, state_dir: Path
 ) -> None:

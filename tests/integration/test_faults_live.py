@@ -115,6 +115,7 @@ class Outage:
 
 
 @pytest.mark.slow
+@pytest.mark.soak
 def test_nothing_is_lost_when_a_broker_is_away_for_20_seconds_under_load(
     tmp_path: Path, run_on: Run, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -80,6 +80,7 @@ class Load:
 
 
 @pytest.mark.slow
+@pytest.mark.soak
 def test_every_answer_is_right_or_says_that_there_is_none_while_one_is_killed_and_one_added(
     broker: Broker, tmp_path: Path
 ) -> None:

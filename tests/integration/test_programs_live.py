@@ -17,16 +17,16 @@ pytestmark = [pytest.mark.spark, pytest.mark.broker]
 PARTITIONS = 3
 
 LIVE = [
-    "basic-aggregate",
+    pytest.param("basic-aggregate", marks=pytest.mark.soak),
     "basic-word-count",
     pytest.param("examples-music-charts", marks=pytest.mark.soak),
     "joins-stream-stream-inner",
     "joins-stream-table-rekeyed-inner",
     pytest.param("joins-table-table-foreign-key", marks=pytest.mark.soak),
     "joins-table-table-outer",
-    "ktable-group-by-reduce",
+    pytest.param("ktable-group-by-reduce", marks=pytest.mark.soak),
     "windows-session-count",
-    "windows-sliding-count",
+    pytest.param("windows-sliding-count", marks=pytest.mark.soak),
 ]
 
 ORDERED = ["examples-music-charts", "joins-stream-table-rekeyed-inner"]

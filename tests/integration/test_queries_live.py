@@ -15,7 +15,9 @@ from tests.conformance.test_vectors import VECTORS
 pytestmark = [pytest.mark.spark, pytest.mark.broker]
 
 
-@pytest.mark.parametrize("name", ["queries-key-value", "queries-versioned", "queries-window"])
+@pytest.mark.parametrize(
+    "name", ["queries-key-value", pytest.param("queries-versioned", marks=pytest.mark.soak), "queries-window"]
+)
 def test_the_recorded_queries_are_answered_alike_by_the_local_store_and_over_rest(
     name: str, broker: Broker, tmp_path: Any
 ) -> None:

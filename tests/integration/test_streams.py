@@ -22,6 +22,7 @@ def count_by_key(source: str, sink: str) -> Topology:
     return builder.build()
 
 
+@pytest.mark.soak
 def test_the_trade_statistics_of_100_000_trades_equal_those_of_pandas(broker: Broker, run: Run, name: str) -> None:
     records = list(trades(100_000))
     broker.create_topics(f"{name}-trades", f"{name}-out", partitions=4)

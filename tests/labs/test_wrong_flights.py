@@ -28,6 +28,7 @@ def hours(builder: StreamsBuilder, windows: TimeWindows, by: Any) -> None:
 GENEROUS = TimeWindows.of_size_and_grace("1 hour", "2 days")
 
 
+@one_more
 def test_a_grace_of_an_hour() -> None:
     windows = TimeWindows.of_size_and_grace("1 hour", "1 hour")
     assert misconception("delays_by_hour", lambda b: hours(b, windows, lambda v: v.name)) == "late flights dropped"
@@ -87,6 +88,7 @@ def makers(builder: StreamsBuilder, operator: str, rekeyed: bool = True, with_nu
     joined.group_by(lambda v: v.maker).aggregate(nobody, add, store)
 
 
+@one_more
 def test_an_inner_join_with_the_planes() -> None:
     assert misconception("delays_by_maker", lambda b: makers(b, "join")) == "unknown planes left out"
 
@@ -125,8 +127,16 @@ def rain(builder: StreamsBuilder, windows: JoinWindows) -> None:
             "two observations for a flight",
             marks=one_more,
         ),
-        (JoinWindows.of_time_difference_and_grace(0, "2 days").after("59 minutes"), "weather of the next hour"),
-        (JoinWindows.of_time_difference_with_no_grace(0).before("59 minutes"), "flights without their weather"),
+        pytest.param(
+            JoinWindows.of_time_difference_and_grace(0, "2 days").after("59 minutes"),
+            "weather of the next hour",
+            marks=one_more,
+        ),
+        pytest.param(
+            JoinWindows.of_time_difference_with_no_grace(0).before("59 minutes"),
+            "flights without their weather",
+            marks=one_more,
+        ),
         pytest.param(
             JoinWindows.of_time_difference_and_grace(0, "2 days").before("30 minutes"),
             "flights without their weather",
@@ -172,6 +182,7 @@ def test_a_board_that_divides_by_nothing() -> None:
     assert misconception("departure_board", answer) == "a mean of nothing"
 
 
+@one_more
 def test_a_board_with_zero_for_what_is_not_known() -> None:
     def answer(store: Any, hour: int) -> list[dict[str, Any]]:
         known = [line | {"delay": line["delay"] or 0.0} for line in lines(store, hour, hour)]

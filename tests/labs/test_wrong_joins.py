@@ -70,6 +70,7 @@ def test_two_streams_without_a_window() -> None:
     assert misconception("bundle_deals", answer) == "no window"
 
 
+@one_more
 def test_an_outer_join_where_pairs_are_asked_for() -> None:
     def answer(builder: StreamsBuilder) -> None:
         appliances, electronics = departments(builder)
@@ -81,6 +82,7 @@ def test_an_outer_join_where_pairs_are_asked_for() -> None:
 # ---- two streams: what becomes of the unmatched ----------------------------------------------------------------------
 
 
+@one_more
 def test_an_inner_join_where_a_left_one_is_asked_for() -> None:
     def answer(builder: StreamsBuilder) -> None:
         appliances, electronics = departments(builder)
@@ -106,6 +108,7 @@ def test_a_table_where_two_streams_are_asked_for() -> None:
     assert misconception("advice_calls", answer) == "a table where a stream is asked for"
 
 
+@one_more
 def test_an_hour_where_half_an_hour_is_asked_for() -> None:
     def answer(builder: StreamsBuilder) -> None:
         appliances, electronics = departments(builder)
@@ -125,6 +128,7 @@ def test_a_grace_that_was_not_asked_for() -> None:
     assert misconception("advice_calls", answer) == "a grace that was not asked for"
 
 
+@one_more
 def test_no_grace_where_late_records_are_waited_for() -> None:
     def answer(builder: StreamsBuilder) -> None:
         checkouts, payments = builder.stream("checkouts"), builder.stream("payments")
@@ -218,6 +222,7 @@ def test_a_global_table_without_a_key_selector() -> None:
     assert misconception("parcel_routes", answer) == "key selector forgotten"
 
 
+@one_more
 def test_a_key_selector_that_takes_the_streams_key() -> None:
     def answer(builder: StreamsBuilder) -> None:
         parcels, routes = builder.stream("parcels", value=PARCEL), builder.global_table("routes")

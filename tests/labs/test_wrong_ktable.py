@@ -36,6 +36,7 @@ def test_a_topic_read_as_a_stream_where_a_table_is_asked_for() -> None:
     assert misconception("newest_address", answer) == "a table read as a stream"
 
 
+@one_more
 def test_a_reducer_of_the_stream_that_keeps_the_last_value() -> None:
     def answer(builder: StreamsBuilder) -> None:
         newest = builder.stream("addresses").group_by_key().reduce(lambda old, new: new, "addresses-now")
@@ -84,6 +85,7 @@ def test_a_filter_after_the_table_has_become_a_stream() -> None:
     assert misconception("large_balances", answer) == "a filter that deletes nothing"
 
 
+@one_more
 def test_the_store_at_the_source_in_place_of_the_result() -> None:
     def answer(builder: StreamsBuilder) -> None:
         accounts(builder, "large-balances").filter(lambda v: v > 1000).to_stream().to("large-balances")
@@ -124,6 +126,7 @@ def sums(builder: StreamsBuilder, adder: Fold, subtractor: Fold) -> None:
     by_city.reduce(adder, subtractor, "fees-of-cities").to_stream().to("fees-of-cities")
 
 
+@one_more
 def test_a_subtractor_that_takes_nothing_out() -> None:
     found = misconception("fees_of_cities", lambda b: sums(b, add, lambda total, fee: total))
     assert found == "old value not taken out"
@@ -205,6 +208,7 @@ def test_updates_counted_after_a_regrouping() -> None:
     assert misconception("how_many_are_large", answer) == "updates counted as new rows"
 
 
+@one_more
 def test_rows_that_a_filtered_stream_never_deletes() -> None:
     def answer(builder: StreamsBuilder) -> None:
         large = builder.stream("balances", value=Serdes.long()).filter(lambda v: v > 1000).to_table()
@@ -213,6 +217,7 @@ def test_rows_that_a_filtered_stream_never_deletes() -> None:
     assert misconception("how_many_are_large", answer) == "rows that never leave"
 
 
+@one_more
 def test_a_count_of_all_accounts() -> None:
     def answer(builder: StreamsBuilder) -> None:
         grouped = accounts(builder).group_by(lambda k, v: (F.lit("large"), v))

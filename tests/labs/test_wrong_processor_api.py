@@ -93,6 +93,7 @@ def test_a_store_that_the_step_does_not_name() -> None:
     assert mistaken_stops(Stops, connected=False) == "store not connected"
 
 
+@one_more
 def test_a_result_returned_and_not_forwarded() -> None:
     class Returns(Stops):
         def process(self, record: Record) -> Any:
@@ -244,6 +245,7 @@ def mistaken_readings(processor: Any) -> str:
     return misconception("readings_so_far", readings_so_far)
 
 
+@one_more
 def test_reports_by_the_wall_clock() -> None:
     class ByTheWall(Report):
         clock = WALL

@@ -36,6 +36,7 @@ def test_a_count_without_windows() -> None:
     assert misconception("clicks_per_minute", answer) == "results without their windows"
 
 
+@one_more
 def test_a_duration_in_seconds_where_milliseconds_are_meant() -> None:
     windows = TimeWindows.of_size_with_no_grace(60)
     assert misconception("clicks_per_minute", lambda b: minutes(b, windows)) == "windows of another size"
@@ -67,6 +68,7 @@ def test_a_gap_a_millisecond_too_short() -> None:
     assert misconception("visits", answer) == "gap too short"
 
 
+@one_more
 def test_a_gap_too_long() -> None:
     def answer(builder: StreamsBuilder) -> None:
         windows = SessionWindows.of_inactivity_gap_and_grace("3 minutes", "10 minutes")
@@ -99,6 +101,7 @@ def test_tumbling_windows_for_a_burst() -> None:
     assert misconception("burst", answer) == "tumbling instead of sliding"
 
 
+@one_more
 def test_a_reducer_that_keeps_the_last_bid() -> None:
     def answer(builder: StreamsBuilder) -> None:
         bids = builder.stream("bids", value=Serdes.long()).group_by_key()

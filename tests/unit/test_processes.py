@@ -1,13 +1,14 @@
 """Processes that streamskit starts: they end when told, and with the program that started them."""
 
 import os
+import socket
 import subprocess
 import sys
 from pathlib import Path
 
 import psutil
 
-from streamskit.environment.processes import Dependent, alive, end, launch, wait_until
+from streamskit.environment.processes import Dependent, alive, end, launch, listened_ports, wait_until
 
 HOLDS = """
 import os, pathlib, sys, time
@@ -47,3 +48,16 @@ def test_ending_what_has_ended_is_no_error(tmp_path: Path) -> None:
     short = launch(["true"], tmp_path, tmp_path / "said")
     assert wait_until(lambda: not alive(short), 10)
     assert end(short, orderly=True)
+
+
+def test_the_ports_on_which_a_process_listens_are_its_own() -> None:
+    with socket.socket() as mine:
+        mine.bind(("127.0.0.1", 0))
+        mine.listen()
+        port = mine.getsockname()[1]
+        assert port in listened_ports(psutil.Process())
+        program = subprocess.Popen(["sleep", "60"])
+        assert listened_ports(psutil.Process(program.pid)) == set()
+        program.kill()
+        program.wait()
+    assert port not in listened_ports(psutil.Process())
