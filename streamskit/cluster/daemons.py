@@ -14,6 +14,7 @@ from streamskit.environment.executors import python_path
 from streamskit.environment.jars import pyspark_jars
 from streamskit.environment.java import find_java
 from streamskit.environment.processes import Dependent, alive, listened_ports, wait_until
+from streamskit.environment.spark_home import spark_home
 from streamskit.errors import SetupError
 
 START_SECONDS = 60.0
@@ -119,7 +120,7 @@ def _environment(folder: Path) -> dict[str, str]:
     return os.environ | {
         # Without it the worker looks for the build of Spark's own source.
         "SPARK_SCALA_VERSION": core.name.removeprefix("spark-core_").partition("-")[0],
-        "SPARK_HOME": str(pyspark_jars().parent),
+        "SPARK_HOME": str(spark_home()),
         "JAVA_HOME": str(find_java().home),
         "JDK_JAVA_OPTIONS": f"{os.environ.get('JDK_JAVA_OPTIONS', '')} {QUICK}".strip(),
         "SPARK_LOCAL_IP": HOST,

@@ -7,9 +7,10 @@ import hashlib
 import os
 from pathlib import Path
 
-from streamskit.environment.jars import broker_jars, pyspark_jars, spark_jars
+from streamskit.environment.jars import broker_jars, spark_jars
 from streamskit.environment.java import Java, find_java
 from streamskit.environment.paths import cache_dir
+from streamskit.environment.spark_home import spark_home
 
 PROGRAMS = ("spark", "broker")
 DRAFTS_VARIABLE = "STREAMSKIT_CLASS_DRAFTS"
@@ -45,7 +46,7 @@ def archives_are_here() -> bool:
 
 def archive(program: str, java: Java) -> Path:
     """Return where the archive of a program lies: another place for each Java, and each set of jars."""
-    jars = [*pyspark_jars().glob("*.jar"), *spark_jars()] if program == "spark" else broker_jars()
+    jars = [*(spark_home() / "jars").glob("*.jar"), *spark_jars()] if program == "spark" else broker_jars()
     told = [f"{jar} {jar.stat().st_size} {jar.stat().st_mtime_ns}" for jar in sorted(jars)]
     return cache_dir() / "classes" / f"{program}-{_digest(java, told)}.jsa"
 

@@ -14,6 +14,7 @@ from streamskit.environment.executors import executor_settings, is_local, is_on_
 from streamskit.environment.jars import spark_jars
 from streamskit.environment.java import find_java
 from streamskit.environment.paths import state_dir
+from streamskit.environment.spark_home import spark_home, started_from
 from streamskit.errors import SetupError
 
 if TYPE_CHECKING:
@@ -98,7 +99,7 @@ def spark_session(master: str | None = None, **settings: str) -> "SparkSession":
         builder = SparkSession.builder.master(master).appName("streamskit")
         for name, value in (_all_settings(master) | {k.replace("__", "."): v for k, v in settings.items()}).items():
             builder = builder.config(name, value)
-        with _stderr_to(spark_log()):
+        with _stderr_to(spark_log()), started_from(spark_home()):
             try:
                 session = builder.getOrCreate()
             except (PySparkRuntimeError, Py4JError) as failure:
