@@ -28,7 +28,9 @@ lab: $(READY)
 doctor: $(READY)
 	@$(PYTHON_IN_VENV) -m streamskit.environment.doctor
 
+# Hundreds of Pythons start; an installed package lies compiled, this one only where Python may write what it compiles.
 test: $(READY)
+	@$(PYTHON_IN_VENV) -m compileall -q streamskit
 	@$(MAKE) --no-print-directory -j 2 lint class-sharing
 	$(PYTHON_IN_VENV) -m pytest -n 2 tests/conformance tests/unit tests/labs $(ARGS)
 	$(PYTHON_IN_VENV) -m pytest -n 3 --dist loadfile --no-loadscope-reorder --nbval $(wildcard notebooks) tests --ignore=tests/conformance --ignore=tests/unit --ignore=tests/labs $(ARGS)

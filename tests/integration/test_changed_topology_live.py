@@ -88,6 +88,7 @@ def test_what_does_not_fit_is_refused_with_the_change_and_runs_after_clean_up(
     assert dict(streams.store("totals").all()) == {f"k{k}": 20 for k in range(5)}
 
 
+@pytest.mark.soak
 def test_more_partitions_are_refused_where_keys_have_state(broker: Broker, name: str, run: Run) -> None:
     broker.create_topics(f"{name}-in", partitions=2)
     write(broker, name, range(10))
@@ -98,6 +99,7 @@ def test_more_partitions_are_refused_where_keys_have_state(broker: Broker, name:
         run(totals(name))
 
 
+@pytest.mark.soak
 def test_a_topic_more_is_read_from_its_beginning_and_sub_topologies_are_added(
     broker: Broker, name: str, run: Run
 ) -> None:
@@ -148,6 +150,7 @@ def test_without_its_folder_an_application_begins_anew_and_is_exact(
     assert "It begins anew: its internal topics are emptied" in caplog.text
 
 
+@pytest.mark.soak
 def test_without_its_folder_and_without_all_its_records_an_application_is_refused(
     broker: Broker, name: str, run: Run, state_dir: Path
 ) -> None:

@@ -130,6 +130,7 @@ def test_records_that_expire_while_the_application_lags_stop_it(behind: Callable
     assert streams.state is State.ERROR
 
 
+@pytest.mark.soak
 def test_with_the_policy_continue_it_goes_on_and_the_count_is_exact(behind: Callable[[str], KafkaStreams]) -> None:
     streams = behind("continue")
     streams.await_processed("120 seconds")

@@ -42,7 +42,6 @@ from tests.integration.counting_program import counted, counting, expected_count
 
 pytestmark = [pytest.mark.spark, pytest.mark.broker]
 
-BOTH = pytest.mark.parametrize("guarantee", ["at_least_once", "exactly_once"])
 BYTES = Serdes.byte_array()
 
 
@@ -140,7 +139,7 @@ def test_a_batch_is_visible_whole_or_not_at_all(broker: Broker, name: str, run: 
 # A batch that runs again.
 
 
-@BOTH
+@pytest.mark.parametrize("guarantee", [pytest.param("at_least_once", marks=pytest.mark.soak), "exactly_once"])
 def test_a_batch_that_was_written_and_not_noted_as_done_is_written_twice_only_at_least_once(
     guarantee: str, broker: Broker, name: str, run: Run, state_dir: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

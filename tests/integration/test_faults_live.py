@@ -149,6 +149,7 @@ def test_nothing_is_lost_when_a_broker_is_away_for_20_seconds_under_load(
 
 
 @pytest.mark.slow
+@pytest.mark.soak
 def test_a_query_that_spark_gives_up_runs_again_when_the_broker_is_back(
     frail: EmbeddedBroker, run_on: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:

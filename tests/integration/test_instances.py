@@ -205,6 +205,7 @@ def test_a_restart_reads_only_what_it_missed(broker: Broker, catalogue: Catalogu
     assert again._local["counts"].updates == 3
 
 
+@pytest.mark.soak
 def test_a_changelog_that_was_made_anew_is_read_from_its_start(
     broker: Broker, catalogue: Catalogue, start: Start
 ) -> None:

@@ -41,6 +41,7 @@ def test_windows_of_a_day() -> None:
     assert found == "windows of another size"
 
 
+@one_more
 def test_a_group_by_code() -> None:
     found = misconception("delays_by_hour", lambda b: hours(b, GENEROUS, lambda v: v.carrier))
     assert found == "codes instead of names"
