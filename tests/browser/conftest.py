@@ -36,7 +36,8 @@ class JupyterLab:
     folder: Path
 
     def url(self, notebook: str) -> str:
-        return f"{self.address}/lab/tree/{notebook}?token={self.token}"
+        """Return the address of a notebook, in a workspace of its own: another one opens what was left open in it."""
+        return f"{self.address}/lab/workspaces/{secrets.token_hex(4)}/tree/{notebook}?token={self.token}"
 
 
 @pytest.fixture(scope="session")

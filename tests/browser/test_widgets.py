@@ -83,18 +83,15 @@ def lesson(browser: Browser, lab: JupyterLab) -> Iterator[Page]:
     whole = nbformat.v4.new_notebook(cells=cells, metadata={"kernelspec": kernel})
     nbformat.write(whole, lab.folder / NOTEBOOK)
     page = browser.new_page(viewport={"width": 1300, "height": 1000})
-    page.goto(f"{lab.url(NOTEBOOK)}&reset")  # of the tabs that other files have left
     open_notebook(page, lab, NOTEBOOK)
     run_all(page)
     await_idle(page, 300)
     yield page
-    # The next file finds the lab as it was: no kernel with a Spark session, and no notebook among the open tabs.
+    # The next file finds the lab as it was, without a kernel that has a Spark session.
     signed = {"Authorization": f"token {lab.token}"}
     for session in page.request.get(f"{lab.address}/api/sessions", headers=signed).json():
         if session["path"] == NOTEBOOK:
             page.request.delete(f"{lab.address}/api/sessions/{session['id']}", headers=signed)
-    page.goto(f"{lab.address}/lab?token={lab.token}&reset")
-    page.wait_for_url("**/lab", timeout=60_000)
     page.close()
 
 
