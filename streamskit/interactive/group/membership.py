@@ -165,7 +165,7 @@ class Membership:
         try:
             consumer.subscribe([entry.changelog for entry in self._catalogue.shared])
             while not self._stopping.is_set():
-                consumer.poll(timeout_ms=1000)  # only joining takes that long
+                consumer.poll(timeout_ms=200)
                 # The reader reads; this consumer is a member only.
                 consumer.pause(*consumer.assignment())
                 while self._learned:

@@ -79,7 +79,7 @@ def deliveries() -> Recording:
         return spelled(topic, value)
 
     topics = {"orders": "open-orders", "customers": "users", "out": "deliveries"}
-    return Recording.of("joins-table-table-foreign-key", Costume(topics, {}, users, MINUTE, told), until=11)
+    return Recording.of("joins-table-table-foreign-key", Costume(topics, {}, users, MINUTE, told), until=10)
 
 
 # ---- signs of two streams --------------------------------------------------------------------------------------------
