@@ -36,6 +36,8 @@ SETTINGS = {
     # Spark would measure a batch for Python anew with each of its rows, which costs more than all the rest.
     "spark.sql.execution.arrow.maxBytesPerBatch": str(2**31 - 1),
     "spark.sql.streaming.numRecentProgressUpdates": "500",
+    # Each query has a producer of its own: one that is not used any more goes after a minute, not ten.
+    "spark.kafka.producer.cache.timeout": "60s",
 }
 """What streamskit sets on a session it makes; a setting passed to `spark_session` wins."""
 

@@ -1,6 +1,7 @@
 """Spark's Kafka source and sink, with the settings that make them behave as Kafka Streams' consumer and producer."""
 
 import threading
+import uuid
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -116,4 +117,6 @@ class KafkaTopics:
             return SINK, transactions.options
         if plan.marks_topic in self.partitions:  # it ran with exactly_once before, and may have been killed
             transactions.abort(self.spark)
-        return "kafka", producer | {"includeHeaders": "true"}
+        # Spark keeps producers, and they what they know of a topic, which may be another now: a new id.
+        fresh = {"kafka.client.id": f"{plan.application_id}-{plan.name}-{uuid.uuid4()}"}
+        return "kafka", producer | fresh | {"includeHeaders": "true"}

@@ -192,6 +192,9 @@ class SoleRunner:
             partition_assignment_strategy=[_Assignor(lambda: self._claim, self._hear)],
             session_timeout_ms=int(SESSION_SECONDS * 1000),
             heartbeat_interval_ms=int(SESSION_SECONDS * 100),
+            # A broker that stood still may never answer what it was asked before; no longer is a member waited for.
+            request_timeout_ms=int(SESSION_SECONDS * 1000),
+            max_poll_interval_ms=int(SESSION_SECONDS * 1000),
             enable_auto_commit=False,
             auto_offset_reset="latest",
             allow_auto_create_topics=False,

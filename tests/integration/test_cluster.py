@@ -124,7 +124,7 @@ def test_a_worker_that_comes_gets_an_executor_and_one_that_goes_takes_its_own_al
     cluster.remove_worker(leaving)
     assert wait_until(lambda: leaving not in {executor.worker for executor in cluster.executors()}, 30)
     assert len(cluster.executors()) == 2
-    driver.await_processed()
+    driver.await_processed("200 seconds")
     check_nothing_is_lost(broker, driver, guarantee)
 
 

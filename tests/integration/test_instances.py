@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from kafka.net.connection import KafkaConnection
 
 from streamskit import Serdes, StreamsError, TimeWindows
 from streamskit.broker import Broker
@@ -203,6 +204,22 @@ def test_a_restart_reads_only_what_it_missed(broker: Broker, catalogue: Catalogu
     assert {value(again, key) for key in KEYS[:3]} == {2}
     assert {value(again, key) for key in KEYS[3:]} == {1}
     assert again._local["counts"].updates == 3
+
+
+def test_instances_find_together_within_seconds_when_the_broker_leaves_requests_without_an_answer(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # So does a broker that stood still, which was then counted out and forgot what it had been asked.
+    first, second = start(1), start(2)
+    until(lambda: share_everything(first, second))
+    deaf: set[KafkaConnection] = set()
+    hear = KafkaConnection.data_received
+    monkeypatch.setattr(KafkaConnection, "data_received", lambda self, data: None if self in deaf else hear(self, data))
+    for instance in (first, second):
+        deaf.update(instance._membership._consumer._manager._conns.values())
+    assert len(deaf) == 4  # each has one to the broker, and one to the group's coordinator
+    until(lambda: not share_everything(first, second), 5)
+    until(lambda: share_everything(first, second), 20)
 
 
 @pytest.mark.soak

@@ -101,6 +101,24 @@ def test_clean_up_makes_an_application_start_over(broker: Broker, run: Run, name
     assert dict(second.store("counts").all()) == {"a": 1}
 
 
+def test_a_topic_made_anew_with_fewer_partitions_is_written_to_at_once(
+    broker: Broker, run: Run, name: str, state_dir: Path
+) -> None:
+    # As one runs a notebook again with another number; Spark keeps its producers, and what they know of a topic.
+    broker.create_topics(f"{name}-in", partitions=2)
+    broker.produce(f"{name}-in", [(f"k{number}", str(number)) for number in range(40)])
+    for partitions in (4, 2):
+        broker.create_topics(f"{name}-out", partitions=partitions)
+        builder = StreamsBuilder()
+        builder.stream(f"{name}-in").to(f"{name}-out")
+        streams = run(builder.build())
+        streams.await_processed()
+        assert len(broker.consume(f"{name}-out")) == 40
+        streams.close()
+        streams.clean_up()
+        broker.delete_topics(f"{name}-out")
+
+
 def test_the_states_of_an_application_reach_its_listener(broker: Broker, name: str, state_dir: Path) -> None:
     broker.create_topics(f"{name}-in", f"{name}-out")
     streams = KafkaStreams(

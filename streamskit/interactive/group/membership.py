@@ -158,6 +158,9 @@ class Membership:
             partition_assignment_strategy=[self._assignor],
             session_timeout_ms=self._session_timeout,
             heartbeat_interval_ms=max(self._session_timeout // 5, 100),
+            # A broker that stood still may never answer what it was asked before; no longer is a member waited for.
+            request_timeout_ms=self._session_timeout,
+            max_poll_interval_ms=self._session_timeout,
             enable_auto_commit=False,
             auto_offset_reset="latest",
             reconnect_backoff_max_ms=1000,
