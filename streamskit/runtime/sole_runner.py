@@ -17,13 +17,13 @@ from pathlib import Path
 from typing import Any
 
 import psutil
-from kafka import KafkaConsumer
 from kafka.admin import MemberToRemove
 from kafka.coordinator.assignors.abstract import AbstractPartitionAssignor
 from kafka.errors import KafkaError
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 
 from streamskit.broker.connection import admin_client, reason
+from streamskit.broker.group_member import GroupMember
 from streamskit.errors import BrokerError, StreamsError
 
 logger = logging.getLogger("streamskit")
@@ -186,27 +186,12 @@ class SoleRunner:
 
     def _take_part(self) -> None:
         """Be a member until told to stop."""
-        consumer = KafkaConsumer(
-            bootstrap_servers=self._bootstrap_servers.split(","),
-            group_id=self._group,
-            partition_assignment_strategy=[_Assignor(lambda: self._claim, self._hear)],
-            session_timeout_ms=int(SESSION_SECONDS * 1000),
-            heartbeat_interval_ms=int(SESSION_SECONDS * 100),
-            # A broker that stood still may never answer what it was asked before; no longer is a member waited for.
-            request_timeout_ms=int(SESSION_SECONDS * 1000),
-            max_poll_interval_ms=int(SESSION_SECONDS * 1000),
-            enable_auto_commit=False,
-            auto_offset_reset="latest",
-            allow_auto_create_topics=False,
-            reconnect_backoff_max_ms=1000,
-        )
-        try:
-            consumer.subscribe([self._topic])
+        assignor = _Assignor(lambda: self._claim, self._hear)
+        session_timeout = int(SESSION_SECONDS * 1000)
+        with GroupMember(self._bootstrap_servers, self._group, assignor, [self._topic], session_timeout) as member:
             while not self._stopping.is_set():
-                consumer.poll(timeout_ms=200)
+                member.poll()
                 self._heed()
-        finally:
-            consumer.close(autocommit=False, timeout_ms=3000)
 
     def _hear(self, runner: Claim) -> None:
         """Take note of the leader's answer; the group may ask again before anything else is done here."""

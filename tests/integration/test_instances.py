@@ -216,7 +216,8 @@ def test_instances_find_together_within_seconds_when_the_broker_leaves_requests_
     hear = KafkaConnection.data_received
     monkeypatch.setattr(KafkaConnection, "data_received", lambda self, data: None if self in deaf else hear(self, data))
     for instance in (first, second):
-        deaf.update(instance._membership._consumer._manager._conns.values())
+        assert instance._membership._member is not None
+        deaf.update(instance._membership._member._consumer._manager._conns.values())
     assert len(deaf) == 4  # each has one to the broker, and one to the group's coordinator
     until(lambda: not share_everything(first, second), 5)
     until(lambda: share_everything(first, second), 20)

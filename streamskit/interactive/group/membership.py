@@ -5,11 +5,11 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from kafka import KafkaConsumer
 from kafka.coordinator.assignors.abstract import AbstractPartitionAssignor
 from kafka.errors import KafkaError
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 
+from streamskit.broker.group_member import GroupMember
 from streamskit.interactive.group.agreement import Agreement, Report, latest_of_each_server
 from streamskit.interactive.group.catalogue import Catalogue
 from streamskit.interactive.group.sharing import share
@@ -114,7 +114,7 @@ class Membership:
         self._learn = learn
         self._assignor = ShareAssignor(catalogue, counts, report, self._learned.append)
         self._stopping, self._rejoin = threading.Event(), threading.Event()
-        self._consumer: Any = None
+        self._member: GroupMember | None = None
         self._thread = threading.Thread(target=self._run, name="streamskit: the group", daemon=True)
 
     def start(self) -> None:
@@ -137,8 +137,8 @@ class Membership:
         """Whether the group still counts this instance in, as far as it can know."""
         if not self._catalogue.shared:
             return True
-        coordinator = getattr(self._consumer, "_coordinator", None)
-        return coordinator is not None and not coordinator.heartbeat.session_timeout_expired()
+        member = self._member
+        return member is not None and member.in_touch
 
     def _run(self) -> None:
         while not self._stopping.is_set():
@@ -152,30 +152,18 @@ class Membership:
                 self._stopping.wait(RETRY_SECONDS)
 
     def _take_part(self) -> None:
-        self._consumer = consumer = KafkaConsumer(
-            bootstrap_servers=self._bootstrap_servers.split(","),
-            group_id=self._catalogue.application_id,
-            partition_assignment_strategy=[self._assignor],
-            session_timeout_ms=self._session_timeout,
-            heartbeat_interval_ms=max(self._session_timeout // 5, 100),
-            # A broker that stood still may never answer what it was asked before; no longer is a member waited for.
-            request_timeout_ms=self._session_timeout,
-            max_poll_interval_ms=self._session_timeout,
-            enable_auto_commit=False,
-            auto_offset_reset="latest",
-            reconnect_backoff_max_ms=1000,
-        )
-        try:
-            consumer.subscribe([entry.changelog for entry in self._catalogue.shared])
-            while not self._stopping.is_set():
-                consumer.poll(timeout_ms=200)
-                # The reader reads; this consumer is a member only.
-                consumer.pause(*consumer.assignment())
-                while self._learned:
-                    self._learn(self._learned.pop(0))
-                if self._rejoin.is_set():
-                    self._rejoin.clear()
-                    consumer._coordinator.request_rejoin()
-        finally:
-            self._consumer = None
-            consumer.close(autocommit=False, timeout_ms=3000)
+        topics = [entry.changelog for entry in self._catalogue.shared]
+        with GroupMember(
+            self._bootstrap_servers, self._catalogue.application_id, self._assignor, topics, self._session_timeout
+        ) as member:
+            self._member = member
+            try:
+                while not self._stopping.is_set():
+                    member.poll()
+                    while self._learned:
+                        self._learn(self._learned.pop(0))
+                    if self._rejoin.is_set():
+                        self._rejoin.clear()
+                        member.rejoin()
+            finally:
+                self._member = None

@@ -1,0 +1,77 @@
+"""A member of a consumer group that reads nothing: it is there for what the members tell each other."""
+
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Self
+
+from kafka import KafkaConsumer
+from kafka.coordinator.assignors.abstract import AbstractPartitionAssignor
+
+POLL_MILLISECONDS = 200
+CLOSE_MILLISECONDS = 3000
+
+
+class GroupMember:
+    """Joins a group, and leaves it at the end of a `with`; a sign of life goes out by itself in between.
+
+    Args:
+        bootstrap_servers: the broker's address.
+        group: the name of the group.
+        assignor: what this member says, and what it does as the leader.
+        topics: what the group is about; at least one.
+        session_timeout: after how many milliseconds without a sign of life a member counts as dead.
+
+    Raises:
+        KafkaError: no broker can be reached.
+    """
+
+    def __init__(
+        self,
+        bootstrap_servers: str,
+        group: str,
+        assignor: AbstractPartitionAssignor,
+        topics: Sequence[str],
+        session_timeout: int,
+    ) -> None:
+        self._consumer = KafkaConsumer(
+            bootstrap_servers=bootstrap_servers.split(","),
+            group_id=group,
+            partition_assignment_strategy=[assignor],
+            session_timeout_ms=session_timeout,
+            heartbeat_interval_ms=max(session_timeout // 10, 100),
+            # A broker that stood still may never answer what it was asked before; no longer is a member waited for.
+            request_timeout_ms=session_timeout,
+            max_poll_interval_ms=session_timeout,
+            enable_auto_commit=False,
+            auto_offset_reset="latest",
+            allow_auto_create_topics=False,
+            reconnect_backoff_max_ms=1000,
+        )
+        self._consumer.subscribe(list(topics))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, at: TracebackType | None) -> None:
+        self._consumer.close(autocommit=False, timeout_ms=CLOSE_MILLISECONDS)
+
+    def poll(self) -> None:
+        """Take part for a moment: join if that is due, and hear what was agreed.
+
+        Raises:
+            KafkaError: the group does not let it in.
+        """
+        self._consumer.poll(timeout_ms=POLL_MILLISECONDS)
+        self._consumer.pause(*self._consumer.assignment())
+        # The client forgets a join that the end of a poll leaves under way, if new metadata was why it began.
+        if self._consumer._coordinator.rejoining:
+            self.rejoin()
+
+    def rejoin(self) -> None:
+        """Have the members tell each other anew, at the next poll."""
+        self._consumer._coordinator.request_rejoin()
+
+    @property
+    def in_touch(self) -> bool:
+        """Whether the group still counts this member in, as far as it can know."""
+        return not self._consumer._coordinator.heartbeat.session_timeout_expired()
