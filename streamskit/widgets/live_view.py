@@ -91,7 +91,8 @@ class LiveView(widgets.VBox):
                 self.redraw()
                 self._keep()
             except Exception as failure:
-                self._complain(f"{self.WHAT} could not be read: {failure}. The next refresh tries again.")
+                why = str(failure).removesuffix(".")
+                self._complain(f"{self.WHAT} could not be read: {why}. The next refresh tries again.")
             finally:
                 self._listen_beside_the_cells()
                 if not self._pulse.is_beating:

@@ -139,7 +139,9 @@ class FakeInstance:
             if store != "everywhere" and number not in self.roles:
                 raise InvalidStateStorePartitionError(f"Partition {number} of store '{store}' is not at {self.here}.")
             if number in self.restoring:
-                raise StreamsRebalancingError(f"Partition {number} of store '{store}' is being restored.")
+                raise StreamsRebalancingError(
+                    f"Partition {number} of store '{store}' is being restored. Ask again in a moment."
+                )
         return self.local_stores[store].only(partitions)
 
     def subscribe(self, store: str, listener: Callable[[Any], None]) -> Callable[[], None]:

@@ -106,6 +106,14 @@ def test_a_partition_that_nobody_hosts_is_a_503() -> None:
         assert (metadata["partition"], metadata["active_host"]) == (3, None)
 
 
+def test_a_refusal_says_once_that_one_is_to_ask_again() -> None:
+    for restoring in ({0}, set[int]()):  # the first says so itself; of the others nobody hosts one
+        with cluster(dict.fromkeys(range(4 if restoring else 3), "active")) as made:
+            made.instances[0].restoring = restoring
+            said = made.get("/state/keyvalues/counts/all").json()
+            assert f"{said['error']} {said['what_to_do']}".count("Ask again in a moment.") == 1
+
+
 def test_an_instance_that_takes_too_long_is_passed_over_within_two_seconds() -> None:
     with cluster({0: "active"}, {0: "standby", 1: "active", 2: "active", 3: "active"}) as made, socket.socket() as mute:
         filled(made)

@@ -5,12 +5,13 @@ import threading
 import time
 from collections.abc import Callable
 from itertools import pairwise
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
 
+from streamskit.errors import StreamsError
 from streamskit.widgets import StoreView
 from streamskit.widgets.pulse import Pulse
 from tests.unit.widget_stores import count, counts
@@ -131,6 +132,16 @@ def test_a_view_that_never_could_read_shows_the_sentence_in_its_place(monkeypatc
     view = StoreView(store)
     view.refresh()
     assert "The store could not be read" in view._header.value
+
+
+def test_a_failure_that_is_a_sentence_stays_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(before: Any) -> NoReturn:
+        raise StreamsError("Nobody has it.")
+
+    view = StoreView(counts(a=1))
+    monkeypatch.setattr(view, "take", refuse)
+    view.refresh()
+    assert "The store could not be read: Nobody has it. The next refresh tries again." in view._header.value
 
 
 def test_a_page_that_loads_anew_begins_to_count_its_views_at_zero(shown: Any) -> None:

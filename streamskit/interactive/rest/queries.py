@@ -206,7 +206,8 @@ def _nobody_has(store: HostedStore, answer: Answer) -> Refusal:
     numbers = ", ".join(map(str, sorted(answer.missing)))
     which = f"partition {numbers} of" if len(answer.missing) == 1 else f"partitions {numbers} of"
     why = next(iter(answer.missing.values()))
-    advice = "Ask again in a moment. Of a list, ?partial=true gives what there is."
+    again = "" if "sk again in a moment" in why else "Ask again in a moment. "
+    advice = f"{again}Of a list, ?partial=true gives what there is."
     return Refusal(
         503, f"Nobody can answer for {which} store '{store.name}'. {why}", advice, {"missing": _missing(answer)}
     )
