@@ -1,5 +1,6 @@
 """A member of a consumer group that reads nothing: it is there for what the members tell each other."""
 
+import threading
 from collections.abc import Sequence
 from types import TracebackType
 from typing import Self
@@ -47,6 +48,7 @@ class GroupMember:
             allow_auto_create_topics=False,
             reconnect_backoff_max_ms=1000,
         )
+        self._again = threading.Event()
         self._consumer.subscribe(list(topics))
 
     def __enter__(self) -> Self:
@@ -63,13 +65,17 @@ class GroupMember:
         """
         self._consumer.poll(timeout_ms=POLL_MILLISECONDS)
         self._consumer.pause(*self._consumer.assignment())
-        # The client forgets a join that the end of a poll leaves under way, if new metadata was why it began.
-        if self._consumer._coordinator.rejoining:
-            self.rejoin()
+        coordinator = self._consumer._coordinator
+        if coordinator.rejoining:
+            # The client forgets a join that the end of a poll leaves under way, if new metadata was why it began.
+            coordinator.request_rejoin()
+        elif self._again.is_set():
+            self._again.clear()
+            coordinator.request_rejoin()
 
     def rejoin(self) -> None:
-        """Have the members tell each other anew, at the next poll."""
-        self._consumer._coordinator.request_rejoin()
+        """Have the members tell each other anew, after a join that is under way: what this one says in it is old."""
+        self._again.set()
 
     @property
     def in_touch(self) -> bool:

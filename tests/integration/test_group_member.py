@@ -1,5 +1,6 @@
 """Members of a group that are there for what they tell each other."""
 
+import threading
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -16,21 +17,23 @@ pytestmark = [pytest.mark.broker]
 
 
 class Roll(AbstractPartitionAssignor):
-    """Tells all members how many they are."""
+    """Tells a member what it has said."""
 
     name, version = "roll", 1
 
     def __init__(self) -> None:
-        self.heard: list[int] = []
+        self.says, self.heard = b"first", list[bytes]()
 
     def metadata(self, topics: Sequence[str]) -> ConsumerProtocolSubscription:
-        return ConsumerProtocolSubscription(self.version, sorted(topics), b"")
+        return ConsumerProtocolSubscription(self.version, sorted(topics), self.says)
 
     def assign(self, cluster: Any, members: Sequence[Any]) -> dict[str, ConsumerProtocolAssignment]:
-        return {each.member_id: ConsumerProtocolAssignment(self.version, [], bytes([len(members)])) for each in members}
+        return {
+            each.member_id: ConsumerProtocolAssignment(self.version, [], each.metadata.user_data) for each in members
+        }
 
     def on_assignment(self, assignment: ConsumerProtocolAssignment, generation: int) -> None:
-        self.heard.append(assignment.user_data[0])
+        self.heard.append(assignment.user_data)
 
 
 def test_a_member_stays_in_its_group_however_its_polls_cut_into_joining(
@@ -45,4 +48,40 @@ def test_a_member_stays_in_its_group_however_its_polls_cut_into_joining(
             while time.monotonic() < end:
                 member.poll()
             assert member.in_touch
-            assert roll.heard[-1] == 1
+            assert roll.heard[-1] == b"first"
+
+
+def test_what_a_member_has_to_say_while_it_joins_is_heard_by_joining_once_more(broker: Broker, name: str) -> None:
+    broker.create_topics(name)
+    roll, done, waits = Roll(), threading.Event(), threading.Event()
+
+    def take_part() -> None:
+        with GroupMember(broker.bootstrap_servers, name, Roll(), [name], 5000) as other:
+            while not done.is_set():
+                if not waits.is_set():
+                    other.poll()
+
+    other = threading.Thread(target=take_part)
+    with GroupMember(broker.bootstrap_servers, name, roll, [name], 5000) as member:
+
+        def poll_for(seconds: float) -> None:
+            end = time.monotonic() + seconds
+            while time.monotonic() < end:
+                member.poll()
+
+        poll_for(1)  # it is the leader, for whom all join again
+        other.start()
+        try:
+            poll_for(2)
+            waits.set()
+            time.sleep(0.3)
+            member.rejoin()
+            poll_for(1)  # it has joined with what it says now, and waits for the other
+            roll.says = b"later"
+            member.rejoin()
+            waits.clear()
+            poll_for(3)
+        finally:
+            done.set()
+            other.join()
+        assert roll.heard[-1] == b"later"

@@ -113,7 +113,7 @@ class Membership:
         self._learned: list[Agreement] = []
         self._learn = learn
         self._assignor = ShareAssignor(catalogue, counts, report, self._learned.append)
-        self._stopping, self._rejoin = threading.Event(), threading.Event()
+        self._stopping = threading.Event()
         self._member: GroupMember | None = None
         self._thread = threading.Thread(target=self._run, name="streamskit: the group", daemon=True)
 
@@ -130,15 +130,15 @@ class Membership:
 
     def rejoin(self) -> None:
         """Have the shares agreed anew: this instance has caught up with what it is to take over."""
-        self._rejoin.set()
+        if (member := self._member) is not None:  # one that is to come says by itself how far it is
+            member.rejoin()
 
     @property
     def in_touch(self) -> bool:
         """Whether the group still counts this instance in, as far as it can know."""
         if not self._catalogue.shared:
             return True
-        member = self._member
-        return member is not None and member.in_touch
+        return (member := self._member) is not None and member.in_touch
 
     def _run(self) -> None:
         while not self._stopping.is_set():
@@ -162,8 +162,5 @@ class Membership:
                     member.poll()
                     while self._learned:
                         self._learn(self._learned.pop(0))
-                    if self._rejoin.is_set():
-                        self._rejoin.clear()
-                        member.rejoin()
             finally:
                 self._member = None
