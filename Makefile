@@ -23,10 +23,10 @@ help:
 setup: $(READY)
 
 lab: $(READY)
-	@$(PYTHON_IN_VENV) -m streamskit.lab $(ARGS)
+	@$(PYTHON_IN_VENV) -m streamskit lab $(ARGS)
 
 doctor: $(READY)
-	@$(PYTHON_IN_VENV) -m streamskit.environment.doctor
+	@$(PYTHON_IN_VENV) -m streamskit doctor
 
 # Hundreds of Pythons start; an installed package lies compiled, this one only where Python may write what it compiles.
 test: $(READY)
@@ -37,11 +37,12 @@ test: $(READY)
 
 # What makes Java start faster is made while mypy, on one core, reads all types.
 class-sharing: $(READY)
-	$(PYTHON_IN_VENV) -m streamskit.class_sharing
+	$(PYTHON_IN_VENV) -m streamskit class-sharing
 
 lint: $(READY)
 	$(PYTHON_IN_VENV) -m ruff check .
 	$(PYTHON_IN_VENV) -m ruff format --check .
+	$(VENV)/bin/lint-imports --no-cache --no-timings
 	$(PYTHON_IN_VENV) -m mypy
 
 notebooks: $(READY)
@@ -57,7 +58,7 @@ bench: $(READY)
 	$(PYTHON_IN_VENV) -m tests.benchmarks $(ARGS)
 
 clean:
-	@if [ -d .streamskit ] && [ -f $(READY) ]; then $(PYTHON_IN_VENV) -m streamskit.broker clean; fi
+	@if [ -d .streamskit ] && [ -f $(READY) ]; then $(PYTHON_IN_VENV) -m streamskit broker clean; fi
 	rm -rf .streamskit .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist spark-warehouse metastore_db derby.log
 	find . -path ./$(VENV) -prune -o -name __pycache__ -type d -prune -exec rm -rf {} +
 

@@ -6,11 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from streamskit.datasets import trades
-from streamskit.invoices import invoices
-from streamskit.movies import movies, ratings
-from streamskit.music import plays, songs
-from streamskit.quotes import deals, quotes
+from streamskit.datasets import deals, invoices, movies, plays, quotes, ratings, songs, trades
 
 FOLDER = Path(__file__).parent
 

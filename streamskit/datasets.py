@@ -1,90 +1,56 @@
-"""The course's data, made from a seed: the same call gives the same records on every machine."""
+"""The records of the lessons and labs: each function yields them in the order of their time, ready to produce.
 
-import random
-import time
-from collections.abc import Iterable, Iterator
-from typing import Any
+Made from a seed, so that the same call gives the same records on every machine; the flights are real.
+"""
 
-SYMBOLS = ("AAPL", "AMZN", "GOOG", "IBM", "INTC", "KO", "MMM", "MSFT", "ORCL", "PG")
+from streamskit.course.datasets.event_time import DAY, HOUR, MINUTE, NEW_YEAR, at, replay
+from streamskit.course.datasets.flights import (
+    AIRLINE_SCHEMA,
+    FLIGHT_SCHEMA,
+    PLANE_SCHEMA,
+    WEATHER_SCHEMA,
+    airlines,
+    flights,
+    flights_table,
+    planes,
+    weather,
+)
+from streamskit.course.datasets.invoices import INVOICE_SCHEMA, invoices
+from streamskit.course.datasets.movies import MOVIE_SCHEMA, RATING_SCHEMA, movies, ratings
+from streamskit.course.datasets.music import PLAY_SCHEMA, SONG_SCHEMA, plays, songs
+from streamskit.course.datasets.quotes import DEAL_SCHEMA, QUOTE_SCHEMA, deals, quotes
+from streamskit.course.datasets.trades import trades, widgets
 
-NEW_YEAR = 1_767_225_600_000
-"""2026-01-01 00:00:00 UTC in milliseconds: when the course's records begin."""
-
-
-def trades(
-    count: int, seed: int = 7, per_second: float = 50.0, start: int = NEW_YEAR, symbols: tuple[str, ...] = SYMBOLS
-) -> Iterator[dict[str, Any]]:
-    """Yield stock trades in the order of their time, ready for `broker.produce`.
-
-    Args:
-        count: how many.
-        seed: another seed gives other trades.
-        per_second: how many there are on average in a second of event time.
-        start: the time of the first, in milliseconds since 1970.
-        symbols: the stocks that are traded; the first are traded most.
-
-    >>> next(trades(1))["value"]
-    {'symbol': 'AAPL', 'type': 'ASK', 'price': 78.43, 'size': 80}
-    """
-    chance = random.Random(seed)
-    prices = {symbol: chance.uniform(20, 200) for symbol in symbols}
-    weights = [1 / (place + 2) for place in range(len(symbols))]
-    now = float(start)
-    for _ in range(count):
-        symbol = chance.choices(symbols, weights)[0]
-        # A price wanders, and is pulled back gently so that it neither vanishes nor explodes.
-        prices[symbol] = max(1.0, prices[symbol] * chance.gauss(1.0, 0.002) + (100 - prices[symbol]) * 1e-4)
-        yield {
-            "key": symbol,
-            "value": {
-                "symbol": symbol,
-                "type": chance.choice(("ASK", "BID")),
-                "price": round(prices[symbol], 2),
-                "size": chance.randint(1, 20) * 10,
-            },
-            "timestamp": int(now),
-        }
-        now += chance.expovariate(per_second) * 1000
-
-
-def widgets(count: int, seed: int = 7, start: int = NEW_YEAR) -> Iterator[dict[str, Any]]:
-    """Yield widgets, one a second, each with a colour: what the first lesson picks the red ones from.
-
-    >>> next(widgets(1))["value"]
-    {'id': 0, 'colour': 'green', 'grams': 59}
-    """
-    chance = random.Random(seed)
-    for number in range(count):
-        value = {"id": number, "colour": chance.choice(("red", "green", "blue")), "grams": chance.randint(40, 120)}
-        yield {"key": f"widget-{number}", "value": value, "timestamp": start + number * 1000}
-
-
-def replay(records: Iterable[dict[str, Any]], speed: float = 1.0) -> Iterator[dict[str, Any]]:
-    """Yield records at the pace of their timestamps.
-
-    Args:
-        records: in the order of their `timestamp`.
-        speed: 1 takes as long as it took; 60 packs a minute into a second.
-
-    >>> broker.produce("trades", replay(trades(1_000), speed=10))
-    """
-    first, began = None, time.monotonic()
-    for record in records:
-        first = record["timestamp"] if first is None else first
-        due = began + (record["timestamp"] - first) / 1000 / speed
-        if (ahead := due - time.monotonic()) > 0:
-            time.sleep(ahead)
-        yield record
-
-
-def at(clock: str) -> int:
-    """Return a time of the course's first day in milliseconds since 1970.
-
-    Args:
-        clock: hours and minutes, or hours, minutes and seconds, in UTC.
-
-    >>> at("00:01:30") - NEW_YEAR
-    90000
-    """
-    hours, minutes, seconds = (int(part) for part in f"{clock}:0".split(":")[:3])
-    return NEW_YEAR + ((hours * 60 + minutes) * 60 + seconds) * 1000
+__all__ = [
+    "AIRLINE_SCHEMA",
+    "DAY",
+    "DEAL_SCHEMA",
+    "FLIGHT_SCHEMA",
+    "HOUR",
+    "INVOICE_SCHEMA",
+    "MINUTE",
+    "MOVIE_SCHEMA",
+    "NEW_YEAR",
+    "PLANE_SCHEMA",
+    "PLAY_SCHEMA",
+    "QUOTE_SCHEMA",
+    "RATING_SCHEMA",
+    "SONG_SCHEMA",
+    "WEATHER_SCHEMA",
+    "airlines",
+    "at",
+    "deals",
+    "flights",
+    "flights_table",
+    "invoices",
+    "movies",
+    "planes",
+    "plays",
+    "quotes",
+    "ratings",
+    "replay",
+    "songs",
+    "trades",
+    "weather",
+    "widgets",
+]

@@ -6,21 +6,16 @@ from pathlib import Path
 import pdoc
 import pdoc.render
 
-PAGES = (
-    "streamskit",
-    "streamskit.broker",
-    "streamskit.faults",
-    "streamskit.labs",
-    "streamskit.pictures",
-    "streamskit.widgets",
-)
+import streamskit
+
+PAGES = streamskit.FACES
 """The modules whose names are offered; the rest is to be read as code."""
 
 
 def write(folder: Path) -> None:
     """Write the pages into a folder, with an index."""
     pdoc.render.configure(docformat="google", show_source=False)
-    pdoc.pdoc(*PAGES, *(f"!{page}.__main__" for page in PAGES), output_directory=folder)
+    pdoc.pdoc(*PAGES, output_directory=folder)
 
 
 if __name__ == "__main__":

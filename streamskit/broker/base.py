@@ -4,7 +4,7 @@ from abc import abstractmethod
 from types import TracebackType
 from typing import Self
 
-from streamskit.broker.client import KafkaClient
+from streamskit.kafka.client import KafkaClient
 
 
 class Broker(KafkaClient):

@@ -9,10 +9,10 @@ from typing import Any
 
 from streamskit.broker import ports
 from streamskit.broker.base import Broker
-from streamskit.broker.connection import answers
 from streamskit.broker.settings import HOST, TEACHING_SETTINGS
+from streamskit.common.errors import BrokerError, SetupError
 from streamskit.environment.processes import wait_until
-from streamskit.errors import BrokerError, SetupError
+from streamskit.kafka.connection import answers
 
 log = logging.getLogger("streamskit.broker")
 

@@ -16,8 +16,8 @@ from streamskit.broker.base import Broker
 from streamskit.broker.java_process import DataFolder
 from streamskit.broker.lock import BrokerLock, read_lock
 from streamskit.broker.settings import HOST
+from streamskit.common.errors import BrokerError, SetupError
 from streamskit.environment.processes import alive, freeze
-from streamskit.errors import BrokerError, SetupError
 
 log = logging.getLogger("streamskit.broker")
 

@@ -3,8 +3,8 @@
 from typing import NoReturn
 
 from streamskit.broker.base import Broker
-from streamskit.broker.connection import CONNECT_SECONDS, answers, no_answer
-from streamskit.errors import BrokerError
+from streamskit.common.errors import BrokerError
+from streamskit.kafka.connection import CONNECT_SECONDS, answers, no_answer
 
 
 class ExternalBroker(Broker):

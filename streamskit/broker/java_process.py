@@ -11,14 +11,14 @@ from pathlib import Path
 
 import psutil
 
-from streamskit.broker.connection import cluster_id
 from streamskit.broker.settings import HOST, LOGGING, server_properties
+from streamskit.common.errors import BrokerError, SetupError
 from streamskit.environment import processes
 from streamskit.environment.archives import java_options
 from streamskit.environment.jars import broker_jars
 from streamskit.environment.java import find_java
 from streamskit.environment.processes import alive
-from streamskit.errors import BrokerError, SetupError
+from streamskit.kafka.connection import cluster_id
 
 JVM_OPTIONS = ["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Djava.awt.headless=true"]
 FORMAT_SECONDS = 60.0

@@ -4,7 +4,7 @@ import random
 import socket
 
 from streamskit.broker.settings import HOST
-from streamskit.errors import SetupError
+from streamskit.common.errors import SetupError
 
 # Below the ports that systems hand out for outgoing connections: one of those could take the port while the
 # broker is down, and a client that keeps reconnecting to it can even connect to itself.

@@ -11,12 +11,12 @@ import psutil
 
 from streamskit.broker import java_process
 from streamskit.broker.base import Broker
-from streamskit.broker.connection import answers
 from streamskit.broker.embedded import EmbeddedBroker
 from streamskit.broker.external import ExternalBroker
 from streamskit.broker.lock import BrokerLock, read_lock
-from streamskit.environment.paths import state_dir
-from streamskit.errors import BrokerError
+from streamskit.common.errors import BrokerError
+from streamskit.common.paths import state_dir
+from streamskit.kafka.connection import answers
 
 log = logging.getLogger("streamskit.broker")
 

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Self
 from streamskit.broker.settings import HOST
 from streamskit.cluster.daemons import Daemon, end_all, start_master, start_worker, sweep
 from streamskit.cluster.reports import Executor, Worker, ask_master, executors_of, table, worker_of
-from streamskit.environment.paths import state_dir
+from streamskit.common.errors import SetupError, StreamsError
+from streamskit.common.paths import state_dir
 from streamskit.environment.processes import wait_until
 from streamskit.environment.session import spark_session
-from streamskit.errors import SetupError, StreamsError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -10,12 +10,12 @@ import psutil
 
 from streamskit.broker import ports
 from streamskit.broker.settings import HOST
+from streamskit.common.errors import SetupError
 from streamskit.environment.executors import python_path
 from streamskit.environment.jars import pyspark_jars
 from streamskit.environment.java import find_java
 from streamskit.environment.processes import Dependent, alive, listened_ports, wait_until
 from streamskit.environment.spark_home import spark_home
-from streamskit.errors import SetupError
 
 START_SECONDS = 60.0
 ATTEMPTS = 3

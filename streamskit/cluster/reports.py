@@ -10,8 +10,8 @@ from urllib.request import ProxyHandler, build_opener
 
 import psutil
 
+from streamskit.common.errors import StreamsError
 from streamskit.environment.processes import alive
-from streamskit.errors import StreamsError
 
 ANSWER_SECONDS = 10.0
 BACKEND = "org.apache.spark.executor.CoarseGrainedExecutorBackend"

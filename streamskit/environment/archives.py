@@ -1,15 +1,15 @@
 """Class data sharing: a Java program starts in half the time when its classes lie ready in an archive.
 
-`python -m streamskit.class_sharing` makes the archives; without them everything works the same, only slower to start.
+`python -m streamskit class-sharing` makes the archives; without them everything works the same, only slower to start.
 """
 
 import hashlib
 import os
 from pathlib import Path
 
+from streamskit.common.paths import cache_dir
 from streamskit.environment.jars import broker_jars, spark_jars
 from streamskit.environment.java import Java, find_java
-from streamskit.environment.paths import cache_dir
 from streamskit.environment.spark_home import spark_home
 
 PROGRAMS = ("spark", "broker")

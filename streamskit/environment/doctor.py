@@ -1,5 +1,6 @@
 """The doctor: looks at everything streamskit needs on this machine and says what is wrong and what to do."""
 
+import argparse
 import importlib.metadata
 import json
 import os
@@ -7,17 +8,17 @@ import shutil
 import socket
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import psutil
 from packaging.requirements import Requirement
 
+from streamskit.common.errors import SetupError
+from streamskit.common.paths import cache_dir, project_dir
 from streamskit.environment import jars
 from streamskit.environment.diagnosis import Check, Diagnosis, Status
 from streamskit.environment.java import find_java
-from streamskit.environment.paths import cache_dir, project_dir
-from streamskit.errors import SetupError
 
 OLDEST_PYTHON = (3, 11)
 JUPYTER_PORT = 8888
@@ -137,7 +138,7 @@ def _broker() -> tuple[Status, str, str]:
         says = f"The broker that {lock} names (process {pid}) has ended without removing its lock."
         return "warning", says, "Nothing: the next start takes over its data."
     if not _answers(address):
-        do = "Run `python -m streamskit.broker stop`, then start the notebook's kernel again."
+        do = "Run `python -m streamskit broker stop`, then start the notebook's kernel again."
         return "problem", f"The broker (process {pid}) is alive and does not answer at {address}.", do
     return "ok", f"It runs at {address} (process {pid}).", ""
 
@@ -234,12 +235,9 @@ CHECKS: dict[str, Callable[[], tuple[Status, str, str]]] = {
 }
 
 
-def main() -> int:
+def main(arguments: Sequence[str] = ()) -> int:
     """Print the diagnosis; the exit code is 1 if there is a problem."""
+    argparse.ArgumentParser(prog="python -m streamskit doctor", description=main.__doc__).parse_args(arguments)
     diagnosis = doctor()
     print(diagnosis)
     return 0 if diagnosis.healthy else 1
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -20,10 +20,10 @@ from xml.sax.saxutils import quoteattr
 
 from filelock import FileLock, Timeout
 
+from streamskit.common.errors import SetupError
+from streamskit.common.paths import cache_dir
 from streamskit.environment.java import find_java
-from streamskit.environment.paths import cache_dir
 from streamskit.environment.trust import java_trust_options
-from streamskit.errors import SetupError
 
 IVY_FILE = Path(__file__).with_name("ivy.xml")
 SCALA_SOURCES = Path(__file__).parents[1] / "jvm"

@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from streamskit.environment.paths import cache_dir
-from streamskit.errors import SetupError
+from streamskit.common.errors import SetupError
+from streamskit.common.paths import cache_dir
 
 SUPPORTED = (17, 21)
 OPTIONAL_MODULE = "jdk.incubator.vector"

@@ -9,13 +9,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from streamskit.common.errors import SetupError
+from streamskit.common.paths import state_dir
 from streamskit.environment.archives import java_options
 from streamskit.environment.executors import executor_settings, is_local, is_on_this_machine
 from streamskit.environment.jars import spark_jars
 from streamskit.environment.java import find_java
-from streamskit.environment.paths import state_dir
 from streamskit.environment.spark_home import spark_home, started_from
-from streamskit.errors import SetupError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from streamskit.common.paths import cache_dir
 from streamskit.environment.jars import pyspark_jars
-from streamskit.environment.paths import cache_dir
 
 VARIABLE = "SPARK_HOME"
 LINKED = ("bin", "jars")

@@ -3,8 +3,8 @@
 from streamskit.broker import find_shared_broker
 from streamskit.broker.base import Broker
 from streamskit.broker.external import ExternalBroker
-from streamskit.durations import spell
-from streamskit.errors import BrokerError
+from streamskit.common.durations import spell
+from streamskit.common.errors import BrokerError
 from streamskit.faults.fault import Fault
 
 WATCH = (

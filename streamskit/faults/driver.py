@@ -20,10 +20,10 @@ import pandas as pd
 import psutil
 from pyspark import cloudpickle
 
-from streamskit.durations import Duration
+from streamskit.common.durations import Duration
+from streamskit.common.errors import StreamsError
 from streamskit.environment.executors import python_path
 from streamskit.environment.session import MASTER_VARIABLE
-from streamskit.errors import StreamsError
 from streamskit.topology import Topology
 
 START_SECONDS = 180.0

@@ -9,7 +9,7 @@ from typing import Any
 
 from pyspark import cloudpickle
 
-from streamskit.errors import StreamsKitError
+from streamskit.common.errors import StreamsKitError
 from streamskit.runtime import KafkaStreams
 
 Say = Callable[[int | None, bool, Any], None]

@@ -6,8 +6,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from streamskit.environment.paths import state_dir as project_state_dir
-from streamskit.errors import StreamsError
+from streamskit.common.errors import StreamsError
+from streamskit.common.paths import state_dir as project_state_dir
 from streamskit.faults.fault import Fault
 from streamskit.runtime import KafkaStreams
 from streamskit.runtime.lock import ApplicationLock

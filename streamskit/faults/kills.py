@@ -1,12 +1,12 @@
 """Processes that are killed with signal 9: a driver, an executor, a query instance."""
 
 from streamskit.cluster import Cluster
+from streamskit.common.errors import StreamsError
 from streamskit.environment.processes import wait_until
-from streamskit.errors import StreamsError
 from streamskit.faults.driver import Driver
 from streamskit.faults.fault import Fault
-from streamskit.interactive.instances import Instances
-from streamskit.interactive.metadata import HostInfo
+from streamskit.queries.instances import Instances
+from streamskit.queries.metadata import HostInfo
 
 REPLACED_SECONDS = 60.0
 

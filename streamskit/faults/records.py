@@ -2,11 +2,11 @@
 
 from kafka import TopicPartition
 
-from streamskit.broker import topics
 from streamskit.broker.base import Broker
-from streamskit.broker.connection import admin_client
 from streamskit.faults.brokers import own
 from streamskit.faults.fault import Fault
+from streamskit.kafka import topics
+from streamskit.kafka.connection import admin_client
 from streamskit.serdes import Serdes
 
 POISON = b"\xff\xfe\x00poison"

@@ -2,6 +2,6 @@
 
 from streamskit.runtime.states import State
 from streamskit.runtime.streams import KafkaStreams
-from streamskit.runtime.uncaught import MaxFailures, UncaughtExceptionResponse
+from streamskit.runtime.uncaught_exceptions import MaxFailures, UncaughtExceptionResponse
 
 __all__ = ["KafkaStreams", "MaxFailures", "State", "UncaughtExceptionResponse"]

@@ -4,8 +4,8 @@ import re
 
 from pyspark.sql.streaming import StreamingQuery
 
-from streamskit import tasks
-from streamskit.lowering.plan import Plan
+from streamskit import operators
+from streamskit.planning.plan import Plan
 from streamskit.topology import Sink, Source
 
 WIDTH = 120
@@ -43,7 +43,7 @@ def in_words(plan: Plan) -> str:
     return "\n".join(lines)
 
 
-def why(operator: tasks.Operator) -> str:
+def why(operator: operators.Operator) -> str:
     """Return why Spark's own operators do not do what a task operator does."""
     return WHY.get(type(operator).__name__, "its functions are Python's")
 

@@ -9,14 +9,14 @@ from typing import Any
 
 from pyspark.errors import PySparkException
 
-from streamskit.draft import file_label
-from streamskit.errors import StreamsError
-from streamskit.handlers import fails
-from streamskit.lowering.plan import Plan
-from streamskit.runtime import damage
+from streamskit.api.error_handlers import fails
+from streamskit.common.call_site import file_label
+from streamskit.common.errors import StreamsError
+from streamskit.operators.failure_attribution import Blame
+from streamskit.planning.plan import Plan
+from streamskit.runtime.recovery import checkpoint_errors
 from streamskit.runtime.tracebacks import Line, PythonError, python_error
-from streamskit.runtime.unwritten import unwritten
-from streamskit.tasks.blame import Blame
+from streamskit.runtime.transaction_errors import unwritten
 from streamskit.topology import Node, SideEffect
 
 UNHANDLED = (
@@ -36,7 +36,7 @@ def explain(failure: Exception, plan: Plan, checkpoint: Path | None = None) -> S
     if isinstance(failure, StreamsError):
         return failure
     text = str(failure)
-    if checkpoint is not None and (told := damage.explain(text, checkpoint)) is not None:
+    if checkpoint is not None and (told := checkpoint_errors.explain(text, checkpoint)) is not None:
         return told
     error = python_error(text)
     is_blamed = error is not None and error.blame is not None
@@ -173,7 +173,7 @@ def _code(function: Callable[..., Any]) -> Any:
 
 
 def _place(node: Node) -> str:
-    return f"{node.name} (written at {node.written_at})"
+    return f"{node.name} (written at {node.call_site})"
 
 
 def _whole(plan: Plan) -> str:

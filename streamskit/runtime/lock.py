@@ -5,7 +5,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from streamskit.errors import StreamsError
+from streamskit.common.errors import StreamsError
 
 
 class ApplicationLock:

@@ -10,9 +10,9 @@ from typing import Any
 from pyspark.sql.streaming import StreamingQuery
 from pyspark.sql.streaming.listener import StreamingQueryProgress
 
-from streamskit.lowering.aggregation import SAID, SKIPPED
-from streamskit.lowering.clock import is_clock
-from streamskit.lowering.plan import Plan
+from streamskit.execution.native_aggregation import SAID, SKIPPED
+from streamskit.execution.wall_clock import is_clock
+from streamskit.planning.plan import Plan
 
 logger = logging.getLogger("streamskit")
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from pyspark.sql.streaming import StreamingQuery
 
-from streamskit.errors import StreamsError
-from streamskit.lowering.plan import Plan
+from streamskit.common.errors import StreamsError
+from streamskit.planning.plan import Plan
 from streamskit.runtime.progress import Metrics, Progress
 
 FIRST_WAIT, LONGEST_WAIT = 0.5, 30.0

@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 
 from pyspark.sql import SparkSession
 
-from streamskit.durations import Duration, spell, to_milliseconds
-from streamskit.errors import StreamsError
-from streamskit.lowering.plan import Plan
+from streamskit.common.durations import Duration, spell, to_milliseconds
+from streamskit.common.errors import StreamsError
+from streamskit.planning.plan import Plan
 
 SHORTEST = 5_000
 

@@ -22,9 +22,9 @@ from kafka.coordinator.assignors.abstract import AbstractPartitionAssignor
 from kafka.errors import KafkaError
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 
-from streamskit.broker.connection import admin_client, reason
-from streamskit.broker.group_member import GroupMember
-from streamskit.errors import BrokerError, StreamsError
+from streamskit.common.errors import BrokerError, StreamsError
+from streamskit.kafka.connection import admin_client, reason
+from streamskit.kafka.group_member import GroupMember
 
 logger = logging.getLogger("streamskit")
 

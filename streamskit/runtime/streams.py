@@ -13,38 +13,38 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
-from streamskit import handlers
+from streamskit.api import error_handlers
 from streamskit.broker import ExternalBroker
-from streamskit.broker.consuming import Isolation
-from streamskit.durations import Duration, to_milliseconds
-from streamskit.environment.paths import state_dir as project_state_dir
+from streamskit.common.durations import Duration, to_milliseconds
+from streamskit.common.errors import StreamsError, StreamsNotStartedError, UnknownStateStoreError
+from streamskit.common.paths import state_dir as project_state_dir
 from streamskit.environment.session import spark_session
-from streamskit.errors import StreamsError, StreamsNotStartedError, UnknownStateStoreError
-from streamskit.interactive import Replica, local_store
-from streamskit.interactive.group.discovery import ask_group, metadata_for_key, metadata_of
-from streamskit.interactive.metadata import KeyQueryMetadata, StreamsMetadata
-from streamskit.lowering.cutting import plan
-from streamskit.lowering.options import Options
-from streamskit.lowering.plan import Plan, is_readable
-from streamskit.runtime import roles
-from streamskit.runtime.answering import Answering
-from streamskit.runtime.beginning import Beginning
-from streamskit.runtime.calls import Calls
-from streamskit.runtime.catching_up import CatchingUp
-from streamskit.runtime.damage import telling_of_a_full_disk
-from streamskit.runtime.data_loss import DataLoss
-from streamskit.runtime.exactly_once import is_exactly_once
+from streamskit.kafka.consumer import Isolation
+from streamskit.planning.options import Options
+from streamskit.planning.plan import Plan, is_readable
+from streamskit.planning.planner import plan
+from streamskit.queries import Replica, local_store
+from streamskit.queries.group.discovery import ask_group, metadata_for_key, metadata_of
+from streamskit.queries.metadata import KeyQueryMetadata, StreamsMetadata
+from streamskit.runtime import topic_roles
+from streamskit.runtime.await_processed import CatchingUp
 from streamskit.runtime.explanation import in_words, spark_plan
 from streamskit.runtime.failures import explain
-from streamskit.runtime.kafka import KafkaTopics
 from streamskit.runtime.lock import ApplicationLock
 from streamskit.runtime.query import RunningQuery
+from streamskit.runtime.query_server import Answering
 from streamskit.runtime.real_time import check_slots, real_time_batch
+from streamskit.runtime.recovery.checkpoint_errors import telling_of_a_full_disk
+from streamskit.runtime.recovery.data_loss import DataLoss
+from streamskit.runtime.recovery.exactly_once import is_exactly_once
+from streamskit.runtime.side_effects import Calls
 from streamskit.runtime.sole_runner import SoleRunner
+from streamskit.runtime.spark_io import KafkaTopics
+from streamskit.runtime.startup_checks import Beginning
 from streamskit.runtime.states import ENDING, Listener, State, StateMachine
 from streamskit.runtime.supervisor import STARTING, Supervisor
 from streamskit.runtime.topics import Topics
-from streamskit.runtime.uncaught import Handler, check_handler
+from streamskit.runtime.uncaught_exceptions import Handler, check_handler
 from streamskit.topology import Topology
 
 logger = logging.getLogger("streamskit")
@@ -116,9 +116,9 @@ class KafkaStreams:
         emit_interval: Duration = 0,
         task_timeout: Duration = "5 minutes",
         uncaught_exception_handler: Handler | None = None,
-        deserialization_handler: handlers.Handler | None = None,
-        processing_handler: handlers.Handler | None = None,
-        production_handler: handlers.Handler | None = None,
+        deserialization_handler: error_handlers.Handler | None = None,
+        processing_handler: error_handlers.Handler | None = None,
+        production_handler: error_handlers.Handler | None = None,
         processing_guarantee: str = "at_least_once",
         max_request_size: int = 1024 * 1024,
         on_data_loss: str = "stop",
@@ -139,7 +139,7 @@ class KafkaStreams:
         options = Options(
             statestore_cache_max_bytes > 0,
             to_milliseconds(emit_interval, "emit_interval"),
-            handlers=handlers.Handlers.of(
+            handlers=error_handlers.Handlers.of(
                 deserialization_handler, processing_handler, production_handler, max_request_size
             ),
             bootstrap_servers=bootstrap_servers,
@@ -151,9 +151,9 @@ class KafkaStreams:
         self._stores = {store.name: local_store(store) for store in topology.stores.values() if is_readable(store)}
         self._changelogs = {
             topic: [self._stores[store] for store in stores]
-            for topic, stores in roles.filled_stores(topology, self._plans).items()
+            for topic, stores in topic_roles.filled_stores(topology, self._plans).items()
         }
-        self._catalogue = roles.catalogue(application_id, topology, self._plans)
+        self._catalogue = topic_roles.catalogue(application_id, topology, self._plans)
         self._copies: Replica | Answering = (
             Replica(bootstrap_servers, self._changelogs)
             if application_server is None
@@ -172,7 +172,7 @@ class KafkaStreams:
             application_id, self._states, bootstrap_servers, patience, self._copies.say_stopped, self._losses
         )
         self._calls = Calls(
-            bootstrap_servers, roles.calls(self._plans), self._supervisor.call_failed, self._supervisor.fail
+            bootstrap_servers, topic_roles.calls(self._plans), self._supervisor.call_failed, self._supervisor.fail
         )
         self._lock = ApplicationLock(application_id, self._folder)
         self._runner = SoleRunner(application_id, bootstrap_servers, self._folder, self._supervisor.fail)

@@ -6,14 +6,14 @@ import threading
 import time
 from collections.abc import Callable
 
-from streamskit.durations import spell
-from streamskit.errors import StreamsError
-from streamskit.runtime.data_loss import DataLoss
+from streamskit.common.durations import spell
+from streamskit.common.errors import StreamsError
+from streamskit.runtime.broker_watch import BrokerWatch
 from streamskit.runtime.failures import explain, explain_call
-from streamskit.runtime.outage import BrokerWatch
 from streamskit.runtime.query import RunningQuery
+from streamskit.runtime.recovery.data_loss import DataLoss
 from streamskit.runtime.states import ENDING, State, StateMachine
-from streamskit.runtime.uncaught import Handler, UncaughtExceptionResponse, ask, shutdown_client
+from streamskit.runtime.uncaught_exceptions import Handler, UncaughtExceptionResponse, ask, shutdown_client
 from streamskit.topology import SideEffect
 
 logger = logging.getLogger("streamskit")

@@ -4,9 +4,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from streamskit.broker import ExternalBroker
-from streamskit.errors import StreamsError
-from streamskit.lowering.operators import place
-from streamskit.lowering.plan import Plan
+from streamskit.common.errors import StreamsError
+from streamskit.planning.plan import Plan
+from streamskit.planning.planned_operators import place
 from streamskit.topology import Node, Sink, StreamTableJoin
 
 CHANGELOG = {"cleanup.policy": "compact", "segment.bytes": str(16 * 1024 * 1024)}
@@ -162,7 +162,7 @@ class Topics:
             if len({partitions[topic] for topic in topics}) > 1:
                 spelled = " and ".join(f"'{topic}' ({partitions[topic]} partitions)" for topic in topics)
                 raise StreamsError(
-                    f"{node.name} (written at {node.written_at}) brings together {spelled}: records with the same key "
+                    f"{node.name} (written at {node.call_site}) brings together {spelled}: records with the same key "
                     "would be in different tasks and never meet. Create the topics with the same number of "
                     "partitions, or put .repartition(partitions=...) before the join."
                 )

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from streamskit.draft import file_label
-from streamskit.tasks.blame import Blame, read_blame
+from streamskit.common.call_site import file_label
+from streamskit.operators.failure_attribution import Blame, read_blame
 
 HEAD = "Traceback (most recent call last):"
 LIBRARIES = (sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib"))

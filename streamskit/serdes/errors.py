@@ -1,6 +1,6 @@
 """What goes wrong between values and bytes."""
 
-from streamskit.errors import StreamsKitError
+from streamskit.common.errors import StreamsKitError
 
 
 class SerdeError(ValueError):

@@ -8,7 +8,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from streamskit.native import attempt, read_json
+from streamskit.jvm.functions import attempt, read_json
 from streamskit.serdes.serde import Serde
 
 

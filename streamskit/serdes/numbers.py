@@ -8,7 +8,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from streamskit.native import read_number
+from streamskit.jvm.functions import read_number
 from streamskit.serdes.serde import ColumnSerde
 
 JAVA_CLASSES = {"float": ("java.lang.Float", "floatToIntBits"), "double": ("java.lang.Double", "doubleToLongBits")}

@@ -9,10 +9,10 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
+from streamskit.api.windows import Windowed
 from streamskit.serdes.errors import SerdeError
 from streamskit.serdes.numbers import LONG
 from streamskit.serdes.serde import Serde
-from streamskit.windows import Windowed
 
 
 class _WindowedSerde(Serde):

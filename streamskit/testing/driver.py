@@ -3,16 +3,16 @@
 from collections import Counter, defaultdict, deque
 from typing import Any, NamedTuple
 
-from streamskit.durations import Duration, to_milliseconds
+from streamskit.api.error_handlers import Handler, Handlers
+from streamskit.common.durations import Duration, to_milliseconds
+from streamskit.common.errors import StreamsError, TopologyError
 from streamskit.environment.session import spark_session
-from streamskit.errors import StreamsError, TopologyError
-from streamskit.handlers import Handler, Handlers
-from streamskit.interactive import LocalStore, local_store
-from streamskit.lowering.clock import CLOCK_TOPIC
-from streamskit.lowering.cutting import plan
-from streamskit.lowering.options import Options
-from streamskit.lowering.plan import Plan, is_readable
-from streamskit.runtime import roles
+from streamskit.planning.options import Options
+from streamskit.planning.plan import Plan, is_readable
+from streamskit.planning.planner import plan
+from streamskit.planning.wall_clock import CLOCK_TOPIC
+from streamskit.queries import LocalStore, local_store
+from streamskit.runtime import topic_roles
 from streamskit.runtime.failures import explain, explain_call
 from streamskit.serdes import Serde, Serdes
 from streamskit.testing.memory import MemoryQuery, Raw
@@ -214,10 +214,10 @@ class TopicRoles:
         self._plans = plans
         self.waiting: deque[Raw] = deque()
         self.dropped: Counter[str] = Counter()
-        self.changelogs = {topic: store.name for topic, store in roles.changelogs(plans).items()}
-        self.calls = roles.calls(plans)
+        self.changelogs = {topic: store.name for topic, store in topic_roles.changelogs(plans).items()}
+        self.calls = topic_roles.calls(plans)
         self.internal = {topic for plan_ in plans for topic in plan_.topics} & self._written()
-        self.global_tables = roles.global_tables(topology)
+        self.global_tables = topic_roles.global_tables(topology)
 
     def name(self, sink: Sink) -> str:
         """Return the real name of a sink's topic."""

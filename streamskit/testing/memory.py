@@ -12,10 +12,10 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from streamskit.environment.session import CHECKPOINTS, settings
-from streamskit.lowering.frames import outputs
-from streamskit.lowering.plan import Plan
-from streamskit.lowering.records import TIMESTAMP_HEADER
-from streamskit.lowering.wire import HEADER_TYPE
+from streamskit.execution.compiler import outputs
+from streamskit.execution.records import TIMESTAMP_HEADER
+from streamskit.execution.row_format import HEADER_TYPE
+from streamskit.planning.plan import Plan
 from streamskit.runtime.progress import Metrics
 
 RAW = f"key binary, value binary, topic string, partition int, offset bigint, timestamp bigint, headers {HEADER_TYPE}"

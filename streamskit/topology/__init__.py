@@ -1,6 +1,6 @@
 """The graph of a program: nodes, sub-topologies, Kafka's description of it and a picture."""
 
-from streamskit.stores import Store
+from streamskit.state.stores import Store
 from streamskit.topology.nodes import (
     Aggregation,
     BranchChild,

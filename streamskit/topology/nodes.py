@@ -4,10 +4,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
+from streamskit.api.timestamp_extractor import TimestampExtractor
+from streamskit.api.windows import AnyWindows, JoinWindows
 from streamskit.serdes import Serde
-from streamskit.stores import Store
-from streamskit.timestamps import TimestampExtractor
-from streamskit.windows import AnyWindows, JoinWindows
+from streamskit.state.stores import Store
 
 Function = Callable[..., Any]
 
@@ -17,7 +17,7 @@ class Node:
     """One step of a topology.
 
     `name` is Kafka Streams' name for it, `parents` are the names of the nodes that feed it, `key` and `value` are the
-    serdes (and so the types) of what it passes on, `written_at` is the line of the program that made it.
+    serdes (and so the types) of what it passes on, `call_site` is the line of the program that made it.
     """
 
     kind: ClassVar[str] = "Processor"
@@ -28,7 +28,7 @@ class Node:
     parents: tuple[str, ...]
     key: Serde
     value: Serde
-    written_at: str
+    call_site: str
 
     @property
     def stores(self) -> tuple[Store, ...]:

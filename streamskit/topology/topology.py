@@ -1,9 +1,9 @@
 """`Topology`: the finished graph of a program, cut into sub-topologies, described and drawn."""
 
-from streamskit.errors import TopologyError
-from streamskit.stores import Store
+from streamskit.common.errors import TopologyError
+from streamskit.state.stores import Store
 from streamskit.topology.description import describe
-from streamskit.topology.diagram import as_html, draw
+from streamskit.topology.drawing.diagram import as_html, draw
 from streamskit.topology.nodes import Node, Sink, Source
 from streamskit.topology.wiring import Wiring
 

@@ -5,12 +5,13 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, Self
 
-from streamskit.errors import TopologyError
+from streamskit.api.timestamp_extractor import TimestampExtractor
+from streamskit.common.call_site import call_site
+from streamskit.common.errors import TopologyError
+from streamskit.common.names import check_name
 from streamskit.serdes import Serde, Serdes
-from streamskit.stores import Store
-from streamskit.timestamps import TimestampExtractor
+from streamskit.state.stores import Store
 from streamskit.topology.nodes import GlobalTableSource, Node, Process, Sink, Source
-from streamskit.written import check_name, written_at
 
 
 class Wiring:
@@ -49,14 +50,14 @@ class Wiring:
 
         Mirrors `Topology#addSource`.
         """
-        what = f"add_source('{name}') at {written_at()}"
+        what = f"add_source('{name}') at {call_site()}"
         if not topics:
             raise TopologyError(f"{what}: name the topic that it reads: add_source('{name}', 'a-topic').")
         for other in self.nodes.values():
             if isinstance(other, Source) and (twice := sorted({*topics} & {*other.topics})):
                 raise TopologyError(f"{what}: topic '{twice[0]}' is already read by {other.name}; add to that one.")
         serdes = key or Serdes.string(), value or Serdes.string()
-        return self._add(Source(name, (), *serdes, written_at(), topics=topics, timestamps=timestamps), what)
+        return self._add(Source(name, (), *serdes, call_site(), topics=topics, timestamps=timestamps), what)
 
     def add_processor(
         self,
@@ -81,12 +82,12 @@ class Wiring:
 
         Mirrors `Topology#addProcessor`.
         """
-        what = f"add_processor('{name}') at {written_at()}"
+        what = f"add_processor('{name}') at {call_site()}"
         if not callable(processor):
             raise TopologyError(f"{what}: give the Processor class itself, or a function that makes one.")
         first = self._parents(parents, what)
         return self._add(
-            Process(name, parents, key or first.key, value or first.value, written_at(), supplier=processor), what
+            Process(name, parents, key or first.key, value or first.value, call_site(), supplier=processor), what
         )
 
     def add_sink(
@@ -106,9 +107,9 @@ class Wiring:
 
         Mirrors `Topology#addSink`.
         """
-        what = f"add_sink('{name}') at {written_at()}"
+        what = f"add_sink('{name}') at {call_site()}"
         first = self._parents(parents, what)
-        return self._add(Sink(name, parents, key or first.key, value or first.value, written_at(), topic=topic), what)
+        return self._add(Sink(name, parents, key or first.key, value or first.value, call_site(), topic=topic), what)
 
     def add_state_store(self, store: Store, *processors: str) -> Self:
         """Add a store, and connect processors to it.
@@ -118,7 +119,7 @@ class Wiring:
 
         Mirrors `Topology#addStateStore`.
         """
-        what = f"add_state_store('{store.name}') at {written_at()}"
+        what = f"add_state_store('{store.name}') at {call_site()}"
         check_name(store.name)
         if store.name in self._stores():
             raise TopologyError(f"{what}: there is another store with this name; choose another one.")
@@ -135,7 +136,7 @@ class Wiring:
 
         Mirrors `Topology#connectProcessorAndStateStores`.
         """
-        what = f"connect_processor_and_state_stores('{processor}') at {written_at()}"
+        what = f"connect_processor_and_state_stores('{processor}') at {call_site()}"
         node = self.nodes.get(processor)
         if not isinstance(node, Process):
             known = ", ".join(each.name for each in self.nodes.values() if isinstance(each, Process)) or "none"
@@ -177,7 +178,7 @@ class Wiring:
         check_name(node.name)
         if node.name in self.nodes:
             other = self.nodes[node.name]
-            raise TopologyError(f"{what}: {other.written_at} has added a node of this name; choose another one.")
+            raise TopologyError(f"{what}: {other.call_site} has added a node of this name; choose another one.")
         self.nodes = MappingProxyType(dict(self.nodes) | {node.name: node})
         return self
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from streamskit import KafkaStreams, QueryClient, Serdes, StreamsBuilder
 from streamskit.broker.base import Broker
-from streamskit.interactive import Catalogue, CatalogueEntry, Instance
-from streamskit.interactive.metadata import HostInfo
-from streamskit.stores import Store
+from streamskit.queries import Catalogue, CatalogueEntry, Instance
+from streamskit.queries.metadata import HostInfo
+from streamskit.state.stores import Store
 from tests.benchmarks.changelogs import PARTITIONS, fill
 from tests.benchmarks.table import Row
 

@@ -4,9 +4,10 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from streamskit.broker.base import Broker
-from streamskit.datasets import NEW_YEAR, SYMBOLS
-from streamskit.lowering.records import TIMESTAMP_HEADER
-from streamskit.runtime.kafka import STAMP
+from streamskit.course.datasets.event_time import NEW_YEAR
+from streamskit.course.datasets.trades import SYMBOLS
+from streamskit.execution.records import TIMESTAMP_HEADER
+from streamskit.runtime.spark_io import STAMP
 
 RECORDS_PER_SECOND = 1_000
 

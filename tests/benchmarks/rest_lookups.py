@@ -15,9 +15,9 @@ from fastapi import FastAPI
 
 from streamskit import Serdes
 from streamskit.broker.base import Broker
-from streamskit.interactive import Catalogue, CatalogueEntry
-from streamskit.interactive.rest.server import bind
-from streamskit.stores import Store
+from streamskit.queries import Catalogue, CatalogueEntry
+from streamskit.queries.rest.server import bind
+from streamskit.state.stores import Store
 from tests.benchmarks.changelogs import fill, producer_to, update
 from tests.benchmarks.http_load import Load, load
 from tests.benchmarks.table import Row
@@ -41,7 +41,7 @@ def rows(broker: Broker, folder: Path, seconds: float, updates: int) -> Iterator
     fill(broker, CHANGELOG, KEYS)
     with _process(["-m", "tests.benchmarks.rest_lookups"]) as port:
         constant = _load(port, seconds)
-    serve = ["-m", "streamskit.serve", NAME, "--bootstrap-servers", broker.bootstrap_servers,
+    serve = ["-m", "streamskit", "serve", NAME, "--bootstrap-servers", broker.bootstrap_servers,
              "--applications", str(folder), "--state-dir", str(folder / "instance"), "--ends-with-parent"]  # fmt: skip
     with _process(serve) as port:
         _until_whole(port)

@@ -69,7 +69,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[JupyterLab]:
     options = ["--no-browser", f"--port={port}", f"--IdentityProvider.token={running.token}"]
     with (folder / "lab.log").open("wb") as log:
         process = subprocess.Popen(
-            [sys.executable, "-m", "streamskit.lab", *options],
+            [sys.executable, "-m", "streamskit", "lab", *options],
             cwd=folder,
             env=os.environ | {"STREAMSKIT_PROJECT": str(folder)},
             stdout=log,

@@ -12,7 +12,7 @@ from streamskit import (
     Suppressed,
     TimeWindows,
 )
-from streamskit.windows import AnyWindows
+from streamskit.api.windows import AnyWindows
 from tests.conformance.registry import program
 
 NO_GRACE = TimeWindows.of_size_with_no_grace("100 ms")

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from streamskit import KeyValue, Windowed
-from streamskit.interactive import VersionedRecord
+from streamskit.queries import VersionedRecord
 
 Vector = dict[str, Any]
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from streamskit.broker import ContainerBroker
-from streamskit.errors import BrokerError, SetupError
+from streamskit.common.errors import BrokerError, SetupError
 
 pytestmark = pytest.mark.container
 

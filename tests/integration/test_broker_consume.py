@@ -9,7 +9,7 @@ from kafka.admin import ConfigResource, ConfigResourceType
 
 from streamskit import Serdes
 from streamskit.broker.base import Broker
-from streamskit.errors import BrokerError
+from streamskit.common.errors import BrokerError
 
 pytestmark = pytest.mark.broker
 

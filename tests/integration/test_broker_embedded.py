@@ -17,8 +17,8 @@ import pytest
 
 from streamskit.broker import EmbeddedBroker
 from streamskit.broker.java_process import explain
+from streamskit.common.errors import BrokerError, SetupError
 from streamskit.environment.processes import alive
-from streamskit.errors import BrokerError, SetupError
 
 pytestmark = pytest.mark.broker
 

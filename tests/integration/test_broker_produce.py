@@ -10,7 +10,7 @@ import pytest
 
 from streamskit import Serdes
 from streamskit.broker.base import Broker
-from streamskit.errors import BrokerError
+from streamskit.common.errors import BrokerError
 
 pytestmark = pytest.mark.broker
 

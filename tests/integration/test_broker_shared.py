@@ -21,7 +21,7 @@ from streamskit.broker import (
 from streamskit.broker.base import Broker
 from streamskit.broker.lock import BrokerLock
 from streamskit.broker.shared import clean_shared_broker
-from streamskit.errors import BrokerError
+from streamskit.common.errors import BrokerError
 
 pytestmark = pytest.mark.broker
 
@@ -51,7 +51,7 @@ def lock_of(project: Path) -> dict[str, object]:
 
 
 def command(*arguments: str) -> subprocess.CompletedProcess[str]:
-    line = [sys.executable, "-m", "streamskit.broker", *arguments]
+    line = [sys.executable, "-m", "streamskit", "broker", *arguments]
     return subprocess.run(line, capture_output=True, text=True, timeout=120)
 
 

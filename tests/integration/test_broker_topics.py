@@ -4,7 +4,7 @@ import pytest
 from kafka import KafkaConsumer
 
 from streamskit.broker.base import Broker
-from streamskit.errors import BrokerError
+from streamskit.common.errors import BrokerError
 
 pytestmark = pytest.mark.broker
 

@@ -9,8 +9,8 @@ from pyspark.sql import functions as F
 
 from streamskit import KafkaStreams, Serdes, StreamsBuilder, Topology
 from streamskit.broker.base import Broker
-from streamskit.broker.connection import admin_client
-from streamskit.errors import StreamsError
+from streamskit.common.errors import StreamsError
+from streamskit.kafka.connection import admin_client
 from tests.integration.conftest import Run
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark]

@@ -12,8 +12,8 @@ import pytest
 
 from streamskit import KafkaStreams, Serdes, State, StreamsBuilder, Topology
 from streamskit.broker.base import Broker
-from streamskit.errors import StreamsError
-from streamskit.runtime.checkpoint import Checkpoint
+from streamskit.common.errors import StreamsError
+from streamskit.runtime.recovery.checkpoint import Checkpoint
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark]
 

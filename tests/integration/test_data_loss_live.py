@@ -11,9 +11,9 @@ from kafka import TopicPartition
 
 from streamskit import KafkaStreams, Serdes, State, StreamsBuilder, Topology
 from streamskit.broker.base import Broker
-from streamskit.broker.connection import admin_client
+from streamskit.common.errors import StreamsError
 from streamskit.environment.processes import wait_until
-from streamskit.errors import StreamsError
+from streamskit.kafka.connection import admin_client
 from tests.integration.conftest import Run
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark]

@@ -9,8 +9,8 @@ import pytest
 
 from streamskit import Serdes, StreamsBuilder, Topology
 from streamskit.broker.base import Broker
+from streamskit.common.errors import StreamsError
 from streamskit.environment.processes import alive, wait_until
-from streamskit.errors import StreamsError
 from streamskit.faults import Driver
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark]

@@ -33,10 +33,10 @@ from streamskit import (
     Topology,
 )
 from streamskit.broker import Broker, EmbeddedBroker
-from streamskit.broker.following import TopicFollower
-from streamskit.errors import StreamsError
-from streamskit.interactive.reader import ChangelogReader
-from streamskit.runtime.exactly_once import Transactions
+from streamskit.common.errors import StreamsError
+from streamskit.kafka.changelog_reader import ChangelogReader
+from streamskit.kafka.follower import TopicFollower
+from streamskit.runtime.recovery.exactly_once import Transactions
 from tests.integration.conftest import Run
 from tests.integration.counting_program import counted, counting, expected_counts, produce, written
 

@@ -16,7 +16,7 @@ import pytest
 
 from streamskit import KafkaStreams, Serdes, State, StreamsBuilder, Topology
 from streamskit.broker import Broker, EmbeddedBroker
-from streamskit.errors import BrokerError, StreamsError
+from streamskit.common.errors import BrokerError, StreamsError
 from streamskit.runtime import MaxFailures, UncaughtExceptionResponse
 from tests.integration.conftest import Run
 
@@ -155,7 +155,7 @@ def test_a_query_that_spark_gives_up_runs_again_when_the_broker_is_back(
 ) -> None:
     # Spark's source gives up after a minute; here after some seconds.
     quick = {"kafka.request.timeout.ms": "2000", "kafka.default.api.timeout.ms": "2000", "fetchOffset.numRetries": "1"}
-    monkeypatch.setattr("streamskit.runtime.kafka.CONSUMER", quick)
+    monkeypatch.setattr("streamskit.runtime.spark_io.CONSUMER", quick)
     frail.create_topics("numbers", "counted", "added", partitions=2)
     load = Load(frail)
     load.write(2_000)

@@ -8,13 +8,13 @@ import pytest
 
 from streamskit import QueryClient, faults
 from streamskit.broker import Broker, EmbeddedBroker
-from streamskit.broker.topics import offsets
+from streamskit.common.errors import BrokerError
 from streamskit.environment.processes import wait_until
-from streamskit.errors import BrokerError
-from streamskit.interactive import Catalogue, CatalogueEntry
-from streamskit.interactive.instances import Instances
+from streamskit.kafka.topics import offsets
+from streamskit.queries import Catalogue, CatalogueEntry
+from streamskit.queries.instances import Instances
 from streamskit.serdes import Serdes
-from streamskit.stores import Store
+from streamskit.state.stores import Store
 
 pytestmark = [pytest.mark.broker]
 

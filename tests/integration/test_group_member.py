@@ -9,9 +9,9 @@ import pytest
 from kafka.coordinator.assignors.abstract import AbstractPartitionAssignor
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 
-from streamskit.broker import group_member
 from streamskit.broker.base import Broker
-from streamskit.broker.group_member import GroupMember
+from streamskit.kafka import group_member
+from streamskit.kafka.group_member import GroupMember
 
 pytestmark = [pytest.mark.broker]
 

@@ -10,12 +10,12 @@ from kafka.net.connection import KafkaConnection
 
 from streamskit import Serdes, StreamsError, TimeWindows
 from streamskit.broker import Broker
-from streamskit.errors import StateStoreMigratedError, StreamsRebalancingError, UnknownStateStoreError
-from streamskit.interactive import Catalogue, CatalogueEntry, Instance
-from streamskit.interactive.group.discovery import ask_group, metadata_for_key, metadata_of
-from streamskit.interactive.group.partitions import partition_for
-from streamskit.interactive.metadata import HostInfo
-from streamskit.stores import Store
+from streamskit.common.errors import StateStoreMigratedError, StreamsRebalancingError, UnknownStateStoreError
+from streamskit.queries import Catalogue, CatalogueEntry, Instance
+from streamskit.queries.group.discovery import ask_group, metadata_for_key, metadata_of
+from streamskit.queries.group.partitions import partition_for
+from streamskit.queries.metadata import HostInfo
+from streamskit.state.stores import Store
 
 pytestmark = [pytest.mark.broker]
 

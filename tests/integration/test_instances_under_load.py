@@ -12,9 +12,9 @@ from pyspark.sql import functions as F
 
 from streamskit import KafkaStreams, Serdes, StreamsBuilder, StreamsRebalancingError, Topology
 from streamskit.broker import Broker
-from streamskit.interactive.client import QueryClient
-from streamskit.interactive.instances import Instances
-from streamskit.interactive.metadata import HostInfo
+from streamskit.queries.client import QueryClient
+from streamskit.queries.instances import Instances
+from streamskit.queries.metadata import HostInfo
 
 pytestmark = [pytest.mark.spark, pytest.mark.broker, pytest.mark.timeout(600)]
 

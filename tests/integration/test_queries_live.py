@@ -7,7 +7,7 @@ import pytest
 
 from streamskit import KafkaStreams
 from streamskit.broker import Broker
-from streamskit.interactive.client import QueryClient
+from streamskit.queries.client import QueryClient
 from tests.conformance.programs import PROGRAMS
 from tests.conformance.queries import answers, ask
 from tests.conformance.test_vectors import VECTORS

@@ -21,7 +21,7 @@ from streamskit import QueryClient, Serdes, StreamsBuilder, StreamsRebalancingEr
 from streamskit.broker import EmbeddedBroker
 from streamskit.broker.base import Broker
 from streamskit.faults import Driver
-from streamskit.interactive.instances import Instances
+from streamskit.queries.instances import Instances
 
 SECONDS = 60 * float(os.environ.get("STREAMSKIT_SOAK_MINUTES", "30")) / 2
 PER_SECOND, SPAN, OPEN, PARTITIONS = 500, 100, 40, 4
@@ -125,7 +125,7 @@ class Memory:
     def note(self, broker: EmbeddedBroker, driver: Driver) -> None:
         mine = {"driver": [psutil.Process(driver.pid)] if driver.is_running else []}
         mine["broker"] = [process] if (process := broker.process) else []
-        mine["instance"] = [each for each in psutil.Process().children() if "streamskit.serve" in _command(each)]
+        mine["instance"] = [each for each in psutil.Process().children() if "streamskit serve" in _command(each)]
         mine["Spark"] = [each for one in mine["driver"] for each in _children(one) if "java" in _command(each)]
         for what, processes in mine.items():
             for process in processes:

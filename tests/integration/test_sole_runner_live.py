@@ -11,7 +11,7 @@ import pytest
 
 from streamskit import KafkaStreams, State, StreamsBuilder
 from streamskit.broker.base import Broker
-from streamskit.errors import StreamsError
+from streamskit.common.errors import StreamsError
 from streamskit.runtime import sole_runner
 from streamskit.runtime.sole_runner import SoleRunner
 

@@ -8,8 +8,8 @@ from pyspark.sql import functions as F
 
 from streamskit import KafkaStreams, Serdes, State, StreamsBuilder, Topology
 from streamskit.broker.base import Broker
+from streamskit.common.errors import InvalidStateStoreError, StreamsError
 from streamskit.datasets import trades
-from streamskit.errors import InvalidStateStoreError, StreamsError
 from tests.integration.conftest import Run
 from tests.integration.trade_statistics import WINDOW, expected_statistics, trade_statistics
 

@@ -8,5 +8,5 @@ import pytest
 @pytest.fixture
 def empty_progress(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Keep progress in a file of the test's own."""
-    monkeypatch.setattr("streamskit.labs.scores._file", lambda: tmp_path / "progress.json")
+    monkeypatch.setattr("streamskit.course.labs.scores._file", lambda: tmp_path / "progress.json")
     return tmp_path / "progress.json"

@@ -8,10 +8,10 @@ from typing import Any
 import nbformat
 import pytest
 
-from streamskit.labs import checking, trying_out
-from streamskit.labs.checking import CheckFailed
-from streamskit.labs.exercise import Exercise, Verdict
-from streamskit.labs.trial import Trial
+from streamskit.course.labs import checking, trying_out
+from streamskit.course.labs.checking import CheckFailed
+from streamskit.course.labs.exercise import Exercise, Verdict
+from streamskit.course.labs.trial import Trial
 
 ROOT = Path(__file__).parents[2]
 SOURCES, STUDENTS = ROOT / "labs" / "source", ROOT / "labs"

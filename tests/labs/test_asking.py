@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from streamskit.labs.asking import Asks, gives, like
-from streamskit.labs.misconceptions import Misconception
+from streamskit.course.labs.asking import Asks, gives, like
+from streamskit.course.labs.misconceptions import Misconception
 
 DOUBLED = Asks(
     like(lambda number: 2 * number, lambda: [(1,), (5,)]),

@@ -9,11 +9,12 @@ import nbformat
 import pytest
 
 from streamskit import StreamsBuilder, TimeWindows
-from streamskit.errors import StreamsKitError
-from streamskit.labs import CheckFailed, catalogue, check, checking, hint, progress, reset, scores, try_out
-from streamskit.labs.exercise import Exercise, Lab, Runs, Says, Verdict
-from streamskit.labs.recording import Piped, Recording, Row
-from streamskit.labs.student import student_version
+from streamskit.common.errors import StreamsKitError
+from streamskit.course.labs import catalogue, checking, scores
+from streamskit.course.labs.exercise import Exercise, Lab, Runs, Says, Verdict
+from streamskit.course.labs.recording import Piped, Recording, Row
+from streamskit.course.labs.student import student_version
+from streamskit.labs import CheckFailed, check, hint, progress, reset, try_out
 from tests.labs.lab_runner import source
 
 pytestmark = pytest.mark.usefixtures("empty_progress")
@@ -41,7 +42,7 @@ LAB = Lab("99-tests", "Tests", (TASKS, LOUD))
 @pytest.fixture(autouse=True)
 def only_lab(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(catalogue, "labs", lambda: (LAB,))
-    monkeypatch.setattr("streamskit.labs.scores.labs", lambda: (LAB,))
+    monkeypatch.setattr("streamskit.course.labs.scores.labs", lambda: (LAB,))
     monkeypatch.setattr(checking._Latest, "exercise", None)
 
 

@@ -6,9 +6,9 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from streamskit.errors import BrokerError
-from streamskit.labs import catalogue
-from streamskit.labs.student import student_version
+from streamskit.common.errors import BrokerError
+from streamskit.course.labs import catalogue
+from streamskit.course.labs.student import student_version
 from tests.labs.lab_runner import SOURCES, STUDENTS, cells, run_lab, source, student
 
 LABS = [pytest.param(name, id=name, marks=pytest.mark.spark) for name in catalogue.NAMES]

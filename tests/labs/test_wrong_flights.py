@@ -6,8 +6,8 @@ import pytest
 from pyspark.sql import functions as F
 
 from streamskit import JoinWindows, Materialized, Serdes, StreamsBuilder, TimeWindows
-from streamskit.flights import AIRLINE_SCHEMA, FLIGHT_SCHEMA, HOUR, PLANE_SCHEMA, WEATHER_SCHEMA
-from streamskit.labs.exercises.flights_judging import TALLY, add, nobody
+from streamskit.course.labs.exercises.flights_judging import TALLY, add, nobody
+from streamskit.datasets import AIRLINE_SCHEMA, FLIGHT_SCHEMA, HOUR, PLANE_SCHEMA, WEATHER_SCHEMA
 from tests.labs.wrong_answers import misconception, one_more
 
 pytestmark = pytest.mark.spark

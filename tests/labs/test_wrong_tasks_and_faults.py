@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from streamskit.labs.exercises.fault_tolerance_judging import recorded_changelog, store_of
-from streamskit.labs.recording import Recording
+from streamskit.course.labs.exercises.fault_tolerance_judging import recorded_changelog, store_of
+from streamskit.course.labs.recording import Recording
 from tests.labs.wrong_answers import misconception
 
 FAIR = {1: [6], 2: [3, 3], 4: [1, 1, 2, 2], 5: [1, 1, 1, 1, 2], 8: [0, 0, 1, 1, 1, 1, 1, 1]}

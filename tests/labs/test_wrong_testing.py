@@ -3,7 +3,7 @@
 import pytest
 
 from streamskit import TopologyTestDriver
-from streamskit.labs import catalogue
+from streamskit.course.labs import catalogue
 from tests.labs.wrong_answers import misconception
 
 pytestmark = pytest.mark.spark

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from streamskit import StreamsBuilder
-from streamskit.labs import catalogue
+from streamskit.course.labs import catalogue
 
 Answer = Callable[[StreamsBuilder], None]
 

@@ -3,14 +3,14 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from streamskit import FixedKeyProcessor, Processor, PunctuationType, Serde, Serdes, Stores, tasks
-from streamskit.stores import Store
-from streamskit.tasks import Record as Row
-from streamskit.tasks import Stage
-from streamskit.tasks.journal import Journal
-from streamskit.tasks.processing import Entrance, Member, RunProcessors, Way
-from streamskit.tasks.records import Source
-from streamskit.tasks.state_stores import open_store
+from streamskit import FixedKeyProcessor, Processor, PunctuationType, Serde, Serdes, Stores, operators
+from streamskit.operators import Record as Row
+from streamskit.operators import Stage
+from streamskit.operators.changelog_buffer import Journal
+from streamskit.operators.processors import Entrance, Member, RunProcessors, Way
+from streamskit.operators.records import Source
+from streamskit.operators.state_stores import open_store
+from streamskit.state.stores import Store
 from tests.unit.tasks_harness import Pages
 
 STRING, LONG = Serdes.string(), Serdes.long()
@@ -108,7 +108,7 @@ class OneStore:
     def call(self, act: Callable[[Any], Any], timestamp: int = 0) -> Any:
         """Do something with the store while a record of a time is in hand, and return what it answers, as a list."""
         stage = Stage([], self.pages)
-        task = tasks.Task(stage, 0, "test", lambda *_, **__: None, False)
+        task = operators.Task(stage, 0, "test", lambda *_, **__: None, False)
         journal = Journal(lambda *update: self.log.append(update), self.store.cached, lambda: timestamp)
         task.keep(journal)
         found = act(open_store(task, self.store, journal if self.store.logged else None))

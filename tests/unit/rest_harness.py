@@ -8,14 +8,15 @@ from typing import Any
 
 import httpx
 
-from streamskit.errors import InvalidStateStorePartitionError, StreamsRebalancingError
-from streamskit.interactive import LocalStore, local_store
-from streamskit.interactive.hosting import HostedStore, PartitionState
-from streamskit.interactive.metadata import HostInfo, Hosts, Placement, TopicPartition
-from streamskit.interactive.rest.server import Server, bind
+from streamskit.api.windows import SessionWindows, TimeWindows
+from streamskit.common.errors import InvalidStateStorePartitionError, StreamsRebalancingError
+from streamskit.kafka.topic_partition import TopicPartition
+from streamskit.queries import LocalStore, local_store
+from streamskit.queries.hosting import HostedStore, PartitionState
+from streamskit.queries.metadata import HostInfo, Hosts, Placement
+from streamskit.queries.rest.server import Server, bind
 from streamskit.serdes import Serdes
 from streamskit.topology import Store
-from streamskit.windows import SessionWindows, TimeWindows
 
 PARTITIONS = 4
 TIME = 1_704_186_000_000

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
+from streamskit.operators import Operator, Output, Record, Stage
 from streamskit.serdes import LONG, Serde, Serdes, SessionWindowedSerde, StringSerde, TimeWindowedSerde
-from streamskit.tasks import Operator, Output, Record, Stage
 
 STRING = StringSerde()
 JSON = Serdes.json("any string")

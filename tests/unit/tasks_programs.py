@@ -4,8 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from streamskit.serdes import LONG, Serde, SessionWindowedSerde, TimeWindowedSerde
-from streamskit.tasks import (
+from streamskit.api.windows import JoinWindows, SessionWindows, SlidingWindows, TimeWindows
+from streamskit.operators import (
     OUT_OF_ORDER,
     CountFold,
     Fold,
@@ -25,8 +25,8 @@ from streamskit.tasks import (
     TableLookup,
     WindowFold,
 )
-from streamskit.tasks.partition_time import NO_TIMESTAMP
-from streamskit.windows import JoinWindows, SessionWindows, SlidingWindows, TimeWindows
+from streamskit.operators.partition_time import NO_TIMESTAMP
+from streamskit.serdes import LONG, Serde, SessionWindowedSerde, TimeWindowedSerde
 from tests.unit.tasks_harness import JSON, STRING, Harness, Rows, decode, plain, text
 
 Route = Callable[[Harness, str, Record], Rows]

@@ -7,9 +7,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from streamskit.broker.encoding import encode, text_or_bytes
-from streamskit.broker.records import Record, milliseconds, read_records
-from streamskit.errors import BrokerError
+from streamskit.common.errors import BrokerError
+from streamskit.kafka.encoding import encode, text_or_bytes
+from streamskit.kafka.records import Record, milliseconds, read_records
 
 
 def read(records: Any) -> list[Record]:

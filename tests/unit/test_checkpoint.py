@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from streamskit import StreamsBuilder, StreamsError
-from streamskit.broker.topics import Extent
-from streamskit.lowering.cutting import plan
-from streamskit.lowering.plan import Plan
-from streamskit.runtime.checkpoint import Checkpoint
-from streamskit.runtime.checksums import checksums
-from streamskit.runtime.data_loss import DataLoss
+from streamskit.kafka.topics import Extent
+from streamskit.planning.plan import Plan
+from streamskit.planning.planner import plan
+from streamskit.runtime.recovery.checkpoint import Checkpoint
+from streamskit.runtime.recovery.checksums import checksums
+from streamskit.runtime.recovery.data_loss import DataLoss
 
 SETTINGS = '{"batchWatermarkMs":0,"batchTimestampMs":1,"conf":{"spark.sql.shuffle.partitions":"2"}}'
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from streamskit.labs import catalogue
+from streamskit.course.labs import catalogue
 
 ROOT = Path(__file__).parents[2]
 LESSONS = sorted((ROOT / "notebooks").glob("*.ipynb"))

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from streamskit import Serdes
-from streamskit import flights as data
-from streamskit.errors import SetupError
-from streamskit.flights import (
+from streamskit.common.errors import SetupError
+from streamskit.course.datasets import flights as data
+from streamskit.datasets import (
     AIRLINE_SCHEMA,
     FLIGHT_SCHEMA,
     HOUR,
@@ -19,8 +19,8 @@ from streamskit.flights import (
     WEATHER_SCHEMA,
     airlines,
     flights,
+    flights_table,
     planes,
-    table,
     weather,
 )
 
@@ -66,15 +66,15 @@ def test_a_cancelled_flight_comes_in_when_it_should_have_left() -> None:
 def test_times_are_those_of_new_york_in_utc_in_winter_and_in_summer() -> None:
     for day, offset in (("2013-01-15", 5), ("2013-07-15", 4)):
         first = min(record["timestamp"] for record in flights(day, day))
-        raw = table("flights").query(f"month == {int(day[5:7])} and day == 15")
+        raw = flights_table("flights").query(f"month == {int(day[5:7])} and day == 15")
         assert first // HOUR % 24 == raw["hour"].min() + offset
 
 
 def test_some_days_are_those_of_the_year(year: list[dict[str, Any]]) -> None:
     some = list(flights("2013-03-09", "2013-03-11"))
-    days = {(row.month, row.day) for row in table("flights").itertuples()}
+    days = {(row.month, row.day) for row in flights_table("flights").itertuples()}
     assert len(days) == 365
-    assert len(some) == len(table("flights").query("month == 3 and 9 <= day <= 11"))
+    assert len(some) == len(flights_table("flights").query("month == 3 and 9 <= day <= 11"))
     known = {(each["timestamp"], each["value"]["carrier"], each["value"]["flight"]) for each in year}
     assert {(each["timestamp"], each["value"]["carrier"], each["value"]["flight"]) for each in some} <= known
 
@@ -103,9 +103,9 @@ def test_planes_and_airlines_are_announced_before_the_first_flight(year: list[di
 
 
 def test_a_table_may_be_changed_without_harm() -> None:
-    rows = table("airlines")
+    rows = flights_table("airlines")
     rows["name"] = "nobody"
-    assert table("airlines")["name"].nunique() == 16
+    assert flights_table("airlines")["name"].nunique() == 16
 
 
 def test_the_schemas_have_every_field() -> None:

@@ -13,8 +13,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from streamskit import Serdes
-from streamskit.datasets import NEW_YEAR
-from streamskit.invoices import DAY, HOUR, SCHEMA, invoices
+from streamskit.datasets import DAY, HOUR, INVOICE_SCHEMA, NEW_YEAR, invoices
 
 DATA = Path(__file__).parents[2] / "data"
 
@@ -131,7 +130,7 @@ def test_many_prime_customers_buy_in_several_stores() -> None:
 
 @pytest.mark.spark
 def test_the_schema_reads_every_field_of_an_invoice(spark: SparkSession) -> None:
-    serde, made = Serdes.json(SCHEMA), values(50)
+    serde, made = Serdes.json(INVOICE_SCHEMA), values(50)
     texts = spark.createDataFrame([(serde.serialize(value),) for value in made], "text binary")
     read = texts.select(serde.from_bytes(F.col("text")).alias("invoice")).collect()
     assert [row.invoice.asDict(recursive=True) for row in read] == [{"DeliveryAddress": None} | value for value in made]

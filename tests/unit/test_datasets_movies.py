@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streamskit import Serdes
-from streamskit.movies import MOVIE_SCHEMA, MOVIES, RATING_SCHEMA, movies, ratings
+from streamskit.course.datasets.movies import MOVIE_SCHEMA, MOVIES, RATING_SCHEMA, movies, ratings
 
 DATA = Path(__file__).parents[2] / "data"
 

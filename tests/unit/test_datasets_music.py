@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streamskit import Serdes
-from streamskit.music import HOUR, PLAY_SCHEMA, SONG_SCHEMA, plays, songs
+from streamskit.datasets import HOUR, PLAY_SCHEMA, SONG_SCHEMA, plays, songs
 
 DATA = Path(__file__).parents[2] / "data"
 

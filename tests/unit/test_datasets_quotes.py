@@ -9,8 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streamskit import Serdes
+from streamskit.course.datasets.event_time import DAY, HOUR
+from streamskit.course.datasets.quotes import ASSETS, DEAL_SCHEMA, DESKS, QUOTE_SCHEMA, deals, quotes
 from streamskit.datasets import NEW_YEAR
-from streamskit.quotes import ASSETS, DAY, DEAL_SCHEMA, DESKS, HOUR, QUOTE_SCHEMA, deals, quotes
 
 DATA = Path(__file__).parents[2] / "data"
 

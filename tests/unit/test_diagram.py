@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
+from streamskit.api.windows import TimeWindows
 from streamskit.serdes import Serdes
 from streamskit.topology import ColumnAggregate, Filter, MapValues, Merge, Node, Sink, Source, Store, ToStream
-from streamskit.topology.diagram import WIDEST, as_html, draw
-from streamskit.topology.layout import Extent, arrange
-from streamskit.topology.shapes import wrapped
-from streamskit.topology.words import in_words
-from streamskit.windows import TimeWindows
+from streamskit.topology.drawing.diagram import WIDEST, as_html, draw
+from streamskit.topology.drawing.labels import in_words
+from streamskit.topology.drawing.layout import Extent, arrange
+from streamskit.topology.drawing.shapes import wrapped
 from tests.unit.pictures import SVG, centres, collisions, overflows, parsed, shapes, words_on
 
 TEXT = Serdes.string()

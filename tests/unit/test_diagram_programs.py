@@ -6,8 +6,8 @@ from functools import cache, partial
 import pytest
 
 from streamskit import StreamsBuilder, Topology
-from streamskit.topology import placing
-from streamskit.topology.diagram import draw
+from streamskit.topology.drawing import placing
+from streamskit.topology.drawing.diagram import draw
 from tests.conformance import registry
 from tests.conformance.programs import PROGRAMS
 from tests.conformance.programs_described import DESCRIBED
@@ -47,7 +47,9 @@ def test_every_program_draws_all_its_nodes_apart_with_all_text_inside(name: str)
 
 @pytest.mark.parametrize("name", sorted(EVERY))
 def test_a_program_drawn_downwards_keeps_its_nodes_apart_too(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("streamskit.topology.diagram.Places", lambda groups, down: placing.Places(groups, down=True))
+    monkeypatch.setattr(
+        "streamskit.topology.drawing.diagram.Places", lambda groups, down: placing.Places(groups, down=True)
+    )
     svg = picture(name)
     assert collisions(svg) == []
     assert overflows(svg) == []

@@ -18,7 +18,7 @@ from streamskit import (
     TimeWindows,
     TopologyError,
 )
-from streamskit.options import EmitStrategy
+from streamskit.dsl.materialized import EmitStrategy
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
 

@@ -2,7 +2,7 @@ from datetime import timedelta
 
 import pytest
 
-from streamskit.durations import spell, to_milliseconds
+from streamskit.common.durations import spell, to_milliseconds
 
 
 @pytest.mark.parametrize(

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from streamskit import Processor, Record, Serdes, SessionWindows, Stores, StreamsBuilder, StreamsError, TimeWindows
-from streamskit.kstream import KStream
-from streamskit.lowering.cutting import plan
-from streamskit.lowering.options import Options
-from streamskit.runtime.evolution import check
-from streamskit.runtime.fingerprint import FILE, Fingerprint, QueryPrint
+from streamskit.dsl.kstream import KStream
+from streamskit.planning.options import Options
+from streamskit.planning.planner import plan
+from streamskit.runtime.recovery.evolution import check
+from streamskit.runtime.recovery.fingerprint import FILE, Fingerprint, QueryPrint
 
 LONG, TEXT = Serdes.long(), Serdes.string()
 

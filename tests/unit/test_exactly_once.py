@@ -6,16 +6,16 @@ from typing import Any
 
 import pytest
 
-from streamskit.errors import StreamsError
-from streamskit.runtime.exactly_once import Checkpoint, Mark, is_exactly_once, last_written
-from streamskit.runtime.unwritten import unwritten
+from streamskit.common.errors import StreamsError
+from streamskit.runtime.recovery.exactly_once import Checkpoint, Mark, is_exactly_once, last_written
+from streamskit.runtime.transaction_errors import unwritten
 
 QUERY = "5c1f"
 PLAN: Any = SimpleNamespace(
     name="0",
     application_id="app",
     marks_topic="app-0-transactions",
-    sinks=[SimpleNamespace(name="KSTREAM-SINK-0000000001", written_at="lesson.py line 3")],
+    sinks=[SimpleNamespace(name="KSTREAM-SINK-0000000001", call_site="lesson.py line 3")],
     topic=lambda sink: "orders",
 )
 

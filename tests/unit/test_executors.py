@@ -8,8 +8,8 @@ from types import SimpleNamespace
 import pytest
 
 import streamskit
+from streamskit.common.errors import SetupError
 from streamskit.environment import executors, session
-from streamskit.errors import SetupError
 
 
 @pytest.mark.parametrize(

@@ -16,15 +16,15 @@ from streamskit import (
     TimestampExtractor,
     TopologyTestDriver,
 )
-from streamskit.grouped import KGroupedStream
-from streamskit.lowering.cutting import plan
-from streamskit.lowering.options import Options
+from streamskit.dsl.grouped_stream import KGroupedStream
+from streamskit.operators import PageStore, Record, Stage
+from streamskit.operators.aggregate import Fold
+from streamskit.operators.failure_attribution import blame, read_blame
+from streamskit.planning.options import Options
+from streamskit.planning.planner import plan
 from streamskit.runtime.failures import explain
 from streamskit.runtime.tracebacks import python_error
 from streamskit.serdes import Serde
-from streamskit.tasks import PageStore, Record, Stage
-from streamskit.tasks.blame import blame, read_blame
-from streamskit.tasks.folds import Fold
 
 TEXT, LONG = Serdes.string(), Serdes.long()
 HERE = "test_failures.py"

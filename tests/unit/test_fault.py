@@ -5,8 +5,8 @@ import re
 
 import pytest
 
+from streamskit.common.errors import StreamsError
 from streamskit.environment.processes import wait_until
-from streamskit.errors import StreamsError
 from streamskit.faults import Fault
 
 

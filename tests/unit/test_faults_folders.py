@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from streamskit import faults
-from streamskit.errors import StreamsError
+from streamskit.common.errors import StreamsError
 from streamskit.runtime.lock import ApplicationLock
 
 

@@ -9,10 +9,10 @@ import pytest
 from streamskit import Cluster, faults
 from streamskit.broker import EmbeddedBroker
 from streamskit.broker.external import ExternalBroker
-from streamskit.errors import BrokerError, SetupError, StreamsError
+from streamskit.common.errors import BrokerError, SetupError, StreamsError
 from streamskit.faults import Driver
 from streamskit.faults.records import POISON
-from streamskit.interactive.instances import Instances
+from streamskit.queries.instances import Instances
 from streamskit.serdes import Serde, SerdeError, Serdes
 
 BREAKS: list[Any] = [

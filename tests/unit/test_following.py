@@ -9,9 +9,9 @@ import pytest
 from kafka import TopicPartition
 from kafka.errors import KafkaConnectionError, TopicAuthorizationFailedError
 
-from streamskit.broker import following
-from streamskit.broker.following import TopicFollower
-from streamskit.errors import StreamsError
+from streamskit.common.errors import StreamsError
+from streamskit.kafka import follower as following
+from streamskit.kafka.follower import TopicFollower
 
 IN = TopicPartition("in", 0)
 

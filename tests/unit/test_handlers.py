@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from streamskit import DeadLetter, ErrorHandlerContext, LogAndContinue, LogAndFail, Response, StreamsError
-from streamskit.errors import TopologyError
-from streamskit.handlers import LEFT_OUT, LONGEST_MESSAGE, OVERHEAD, Handlers, RawRecord, ask, fails, fitting
+from streamskit.api.error_handlers import LEFT_OUT, LONGEST_MESSAGE, OVERHEAD, Handlers, RawRecord, ask, fails, fitting
+from streamskit.common.errors import TopologyError
 
 CONTEXT = ErrorHandlerContext("a-node", "in", 2, 7, 1000, (("trace", b"t1"),), b"k", b"v")
 RECORD = RawRecord("in", b"k", b"v", 1000)

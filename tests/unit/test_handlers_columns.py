@@ -18,7 +18,7 @@ from streamskit import (
     StreamsBuilder,
     TopologyTestDriver,
 )
-from streamskit.errors import TopologyError
+from streamskit.common.errors import TopologyError
 from tests.unit.handlers_harness import BYTES, DEAD_LETTERS, LONG, TEXT, failure_of, seen, tell
 
 pytestmark = pytest.mark.spark

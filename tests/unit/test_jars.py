@@ -16,9 +16,9 @@ from typing import Any
 
 import pytest
 
+from streamskit.common.errors import SetupError
 from streamskit.environment import jars
 from streamskit.environment.jars import broker_jars, ensure_jars, jars_are_here, spark_jars
-from streamskit.errors import SetupError
 
 IVY_FILE = """<ivy-module version="2.0">
   <info organisation="streamskit" module="jars"/>

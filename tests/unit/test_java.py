@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from streamskit.common.errors import SetupError
 from streamskit.environment import java
 from streamskit.environment.java import find_java
-from streamskit.errors import SetupError
 
 
 @pytest.fixture(autouse=True)

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from streamskit import lab
 from streamskit.broker.ports import free_port
-from streamskit.lab import first_notebook, main, prepare
+from streamskit.course import jupyter
+from streamskit.course.jupyter import first_notebook, main, prepare
 
 NOTEBOOK = {"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
 
@@ -72,7 +72,7 @@ def test_every_long_step_is_timed(project: Path, outside_broker: str) -> None:
 def test_a_broker_that_was_there_before_goes_on(
     project: Path, outside_broker: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(lab, "_run", lambda ready: 0)
+    monkeypatch.setattr(jupyter, "_run", lambda ready: 0)
     assert main([]) == 0
     assert f"The Kafka broker at {outside_broker} was running before and goes on." in capsys.readouterr().out
 
@@ -102,7 +102,7 @@ def await_listening(port: int) -> None:
 def running_lab(project: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """A lab of the project, with a broker of its own; and its URL."""
     port = free_port()
-    command = [sys.executable, "-m", "streamskit.lab", "--no-browser", f"--port={port}"]
+    command = [sys.executable, "-m", "streamskit", "lab", "--no-browser", f"--port={port}"]
     command += ["--ServerApp.port_retries=0", "--IdentityProvider.token=secret"]
     with subprocess.Popen(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:
         assert process.stdout is not None

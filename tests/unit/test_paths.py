@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from streamskit.environment.paths import cache_dir, project_dir, state_dir
+from streamskit.common.paths import cache_dir, project_dir, state_dir
 
 
 def test_the_cache_is_where_the_variable_says(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -31,7 +31,7 @@ def test_the_project_is_the_nearest_folder_upwards_with_a_marker(
 
 def test_without_a_marker_the_project_is_the_working_directory(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("STREAMSKIT_PROJECT", raising=False)
-    monkeypatch.setattr("streamskit.environment.paths.PROJECT_MARKERS", ("no such marker",))
+    monkeypatch.setattr("streamskit.common.paths.PROJECT_MARKERS", ("no such marker",))
     monkeypatch.chdir(tmp_path)
     assert project_dir() == tmp_path
 

@@ -9,8 +9,10 @@ from hypothesis import strategies as st
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from streamskit.api.windows import JoinWindows, TimeWindows, Windowed
 from streamskit.datasets import NEW_YEAR, at
-from streamskit.pictures import (
+from streamskit.testing.driver import TestRecord
+from streamskit.views.timelines import (
     LATE,
     _rows,
     as_table,
@@ -21,8 +23,6 @@ from streamskit.pictures import (
     table_timeline,
     windows_timeline,
 )
-from streamskit.testing.driver import TestRecord
-from streamskit.windows import JoinWindows, TimeWindows, Windowed
 
 HOUR = 3_600_000
 

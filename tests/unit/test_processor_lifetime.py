@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from streamskit import Processor, ProcessorContext, PunctuationType, Record, StreamsError
-from streamskit.tasks.blame import read_blame
+from streamskit.operators.failure_attribution import read_blame
 from tests.unit.processor_harness import Task, key_value
 from tests.unit.test_processor_routing import Pass, Peek, Write
 

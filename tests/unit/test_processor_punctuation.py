@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streamskit import Cancellable, Processor, ProcessorContext, PunctuationType, Record, RecordMetadata, StreamsError
-from streamskit.durations import Duration
+from streamskit.common.durations import Duration
 from tests.unit.processor_harness import Task
 
 STREAM_TIME, WALL_CLOCK_TIME = PunctuationType.STREAM_TIME, PunctuationType.WALL_CLOCK_TIME

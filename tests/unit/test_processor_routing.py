@@ -14,7 +14,7 @@ from streamskit import (
     StreamsError,
     ValueAndTimestamp,
 )
-from streamskit.tasks.blame import read_blame
+from streamskit.operators.failure_attribution import read_blame
 from tests.unit.processor_harness import LONG, Task, key_value
 
 

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from streamskit import KafkaStreams, Processor, Serdes, Stores, StreamsBuilder, TimeWindows, Topology, TopologyError
-from streamskit.lowering.cutting import plan
-from streamskit.lowering.options import Options
+from streamskit.planning.options import Options
+from streamskit.planning.planner import plan
 from tests.unit.processor_harness import LONG, STRING, key_value
 from tests.unit.test_processor_routing import Pass, Peek, Write
 

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from streamskit import Serdes
-from streamskit.errors import StreamsError, StreamsRebalancingError, UnknownStateStoreError
-from streamskit.interactive.client import QueryClient
-from streamskit.interactive.client import stores as remote_stores
-from streamskit.interactive.metadata import HostInfo, KeyQueryMetadata
-from streamskit.stores import ValueAndTimestamp
+from streamskit.common.errors import StreamsError, StreamsRebalancingError, UnknownStateStoreError
+from streamskit.queries.client import QueryClient
+from streamskit.queries.client import stores as remote_stores
+from streamskit.queries.metadata import HostInfo, KeyQueryMetadata
+from streamskit.state.stores import ValueAndTimestamp
 from tests.unit.rest_harness import ALL_ACTIVE, TIME, Cluster, cluster, long, session, windowed
 from tests.unit.test_rest_rows import KEYS, _fill
 

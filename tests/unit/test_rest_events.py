@@ -13,12 +13,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streamskit.interactive.metadata import Hosts
-from streamskit.interactive.rest import app as rest_app
-from streamskit.interactive.rest import events
-from streamskit.interactive.rest.mailbox import Mailbox
-from streamskit.interactive.rest.server_sent import Event, EventReader
-from streamskit.windows import Windowed
+from streamskit.api.windows import Windowed
+from streamskit.queries.metadata import Hosts
+from streamskit.queries.rest import app as rest_app
+from streamskit.queries.rest import events
+from streamskit.queries.rest.mailbox import Mailbox
+from streamskit.queries.rest.server_sent import Event, EventReader
 from tests.unit.rest_harness import ALL_ACTIVE, TIME, Cluster, Told, cluster, long, windowed
 
 

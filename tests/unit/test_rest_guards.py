@@ -11,11 +11,11 @@ from typing import Any
 import httpx
 import pytest
 
-from streamskit.errors import StreamsError
-from streamskit.interactive.metadata import HostInfo
-from streamskit.interactive.rest import connections
-from streamskit.interactive.rest.guards import host_name, is_loopback
-from streamskit.interactive.rest.server import Server, bind
+from streamskit.common.errors import StreamsError
+from streamskit.queries.metadata import HostInfo
+from streamskit.queries.rest import connections
+from streamskit.queries.rest.auth import host_name, is_loopback
+from streamskit.queries.rest.server import Server, bind
 from tests.unit.rest_harness import ALL_ACTIVE, Cluster, FakeInstance, Group, cluster, long
 
 

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from streamskit.interactive.metadata import HostInfo, Hosts
+from streamskit.queries.metadata import HostInfo, Hosts
 from tests.unit.rest_harness import ALL_ACTIVE, PARTITIONS, Cluster, cluster, long, partition_of
 
 

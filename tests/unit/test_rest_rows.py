@@ -8,8 +8,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from streamskit.interactive import local_store
-from streamskit.interactive.rest.answers import Page, Row, merged
+from streamskit.queries import local_store
+from streamskit.queries.rest.results import Page, Row, merged
 from tests.unit.rest_harness import (
     ALL_ACTIVE,
     STORES,

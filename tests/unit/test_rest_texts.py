@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streamskit.interactive.rest.texts import (
+from streamskit.api.windows import Windowed
+from streamskit.queries.rest.json_codec import (
     dumps,
     encoded,
     from_base64,
@@ -24,7 +25,6 @@ from streamskit.interactive.rest.texts import (
     type_of,
 )
 from streamskit.serdes import Serde, Serdes
-from streamskit.windows import Windowed
 
 floats = st.floats(allow_nan=False)
 json_values = st.recursive(

@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from streamskit import Serde, Serdes, TopologyTestDriver, Windowed
-from streamskit.builder import StreamsBuilder
+from streamskit.dsl.builder import StreamsBuilder
 from streamskit.serdes import SchemaRegistry, SerdeError
 from tests.unit.serdes_schemas import SHOP, TRADE, trade_class
 

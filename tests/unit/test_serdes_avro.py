@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from streamskit import Serdes, TopologyTestDriver
-from streamskit.builder import StreamsBuilder
+from streamskit.dsl.builder import StreamsBuilder
 from streamskit.serdes import RegistryError, SchemaRegistry
 from tests.unit.serdes_schemas import TRADE
 

@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from streamskit import Serdes, TopologyTestDriver
-from streamskit.builder import StreamsBuilder
+from streamskit.dsl.builder import StreamsBuilder
 from streamskit.serdes import RegistryError, SchemaRegistry
 from streamskit.serdes.protobuf import read_indexes, write_indexes
 from streamskit.serdes.protobuf_types import to_row

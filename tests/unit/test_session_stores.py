@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streamskit import Serdes, SessionWindows, Windowed
-from streamskit.interactive import SessionStore, VersionedStore
+from streamskit.queries import SessionStore, VersionedStore
 from streamskit.topology import Store
 
 TEXT, LONG = Serdes.string(), Serdes.long()

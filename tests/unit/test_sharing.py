@@ -5,8 +5,8 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streamskit.interactive.group.agreement import Agreement, Report, latest_of_each_server
-from streamskit.interactive.group.sharing import Member, Shares, share
+from streamskit.queries.group.assignment import Agreement, Report, latest_of_each_server
+from streamskit.queries.group.assignor import Member, Shares, share
 
 TASKS = [f"{group}_{partition}" for group in range(2) for partition in range(4)]
 

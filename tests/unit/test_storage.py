@@ -10,12 +10,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from streamskit import Serdes, StreamsError, TimeWindows
-from streamskit.interactive import KeyValueStore, VersionedRecord, VersionedStore, WindowStore
-from streamskit.interactive.stores.rocks import RocksStorage
-from streamskit.interactive.stores.rows import after_prefix, keyed, time_at, time_bytes, unkeyed
-from streamskit.interactive.stores.state_folder import StateFolder
-from streamskit.interactive.stores.storage import CHUNK, Change, Mark, MemoryStorage, Storage
-from streamskit.stores import Store
+from streamskit.queries import KeyValueStore, VersionedRecord, VersionedStore, WindowStore
+from streamskit.state.rocksdb import RocksStorage
+from streamskit.state.rows import after_prefix, keyed, time_at, time_bytes, unkeyed
+from streamskit.state.state_folder import StateFolder
+from streamskit.state.storage import CHUNK, Change, Mark, MemoryStorage, Storage
+from streamskit.state.stores import Store
 
 KEYS = st.binary(max_size=3)
 
@@ -226,7 +226,7 @@ def test_copies_of_a_changelog_that_is_another_one_now_are_deleted(
         (tmp_path / "state/counts/checkpoint.json").unlink()
     if spoil == "too long away":
         clock: Callable[[], Any] = __import__("time").time
-        monkeypatch.setattr("streamskit.interactive.stores.state_folder.time.time", lambda: clock() + 86_400)
+        monkeypatch.setattr("streamskit.state.state_folder.time.time", lambda: clock() + 86_400)
     again = opened(tmp_path / "state", counts="id-2" if spoil == "another topic" else "id-1")
     assert again.positions({"counts": "topic"}) == {}
     again.close()

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import pytest
 
 from streamskit import Serdes, SlidingWindows, TimeWindows, Windowed
-from streamskit.interactive import KeyValueStore, SessionStore, VersionedStore, WindowStore, local_store
+from streamskit.queries import KeyValueStore, SessionStore, VersionedStore, WindowStore, local_store
 from streamskit.topology import Store
 
 

@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from streamskit.task_pictures import hosting, tasks_timeline
+from streamskit.views.task_timelines import hosting, tasks_timeline
 
 PNG = b"\x89PNG"
 

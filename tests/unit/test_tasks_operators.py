@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from streamskit.errors import StreamsError
-from streamskit.serdes import LONG, SessionWindowedSerde
-from streamskit.tasks import (
+from streamskit.api.windows import JoinWindows, SessionWindows, TimeWindows
+from streamskit.common.errors import StreamsError
+from streamskit.operators import (
     STORE_ONLY,
     CountFold,
     Fold,
@@ -28,9 +28,9 @@ from streamskit.tasks import (
     TableLookup,
     WindowFold,
 )
-from streamskit.tasks.pages import PAGES
-from streamskit.tasks.partition_time import NO_TIMESTAMP
-from streamskit.windows import JoinWindows, SessionWindows, TimeWindows
+from streamskit.operators.pages import PAGES
+from streamskit.operators.partition_time import NO_TIMESTAMP
+from streamskit.serdes import LONG, SessionWindowedSerde
 from tests.unit.tasks_harness import JSON, STRING, Harness, Pages, decode, record
 from tests.unit.tasks_programs import as_record, one, regrouped, window_count
 

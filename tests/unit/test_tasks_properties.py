@@ -7,10 +7,10 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from streamskit.api.windows import JoinWindows, SessionWindows, SlidingWindows, TimeWindows
+from streamskit.operators import Output, SessionFold, StreamJoin, Suppress, Task, VersionedStore
+from streamskit.operators.timeline import Timeline
 from streamskit.serdes import LONG, SessionWindowedSerde, TimeWindowedSerde
-from streamskit.tasks import Output, SessionFold, StreamJoin, Suppress, Task, VersionedStore
-from streamskit.tasks.timeline import Timeline
-from streamskit.windows import JoinWindows, SessionWindows, SlidingWindows, TimeWindows
 from tests.unit.tasks_harness import STRING, Harness, Pages, record
 from tests.unit.tasks_programs import as_record, window_count
 

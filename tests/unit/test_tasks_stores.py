@@ -2,7 +2,7 @@
 
 import pytest
 
-from streamskit.tasks import KeyValueStore, SessionStore, Task, VersionedStore, WindowStore
+from streamskit.operators import KeyValueStore, SessionStore, Task, VersionedStore, WindowStore
 from tests.unit.tasks_harness import Harness
 
 

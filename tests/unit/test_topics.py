@@ -6,7 +6,7 @@ import pytest
 from pyspark.sql import functions as F
 
 from streamskit import KTable, Serdes, StreamsBuilder, StreamsError
-from streamskit.lowering.cutting import plan
+from streamskit.planning.planner import plan
 from streamskit.runtime.topics import Topics
 
 pytestmark = pytest.mark.spark

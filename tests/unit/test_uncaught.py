@@ -12,18 +12,18 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql.streaming import StreamingQuery
 
 from streamskit import Serdes, StreamsBuilder
-from streamskit.errors import StreamsError
-from streamskit.lowering.cutting import plan
-from streamskit.lowering.plan import Plan
+from streamskit.common.errors import StreamsError
+from streamskit.planning.plan import Plan
+from streamskit.planning.planner import plan
 from streamskit.runtime import MaxFailures, State, UncaughtExceptionResponse
-from streamskit.runtime import outage as outages
+from streamskit.runtime import broker_watch as outages
 from streamskit.runtime import query as queries
-from streamskit.runtime.data_loss import DataLoss
 from streamskit.runtime.progress import Metrics
 from streamskit.runtime.query import RunningQuery
+from streamskit.runtime.recovery.data_loss import DataLoss
 from streamskit.runtime.states import StateMachine
 from streamskit.runtime.supervisor import STARTING, Supervisor
-from streamskit.runtime.uncaught import ask, check_handler
+from streamskit.runtime.uncaught_exceptions import ask, check_handler
 
 REPLACE, CLIENT, APPLICATION = UncaughtExceptionResponse
 FAILED = StreamsError("KSTREAM-REDUCE-1 failed on a record: ValueError: 13.")

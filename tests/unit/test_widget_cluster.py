@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from streamskit.widgets import ClusterView, InstanceState, TaskState, cluster_page
-from streamskit.widgets.cluster_snapshot import ClusterSnapshot, cluster_snapshot
+from streamskit.views.live import cluster_page
+from streamskit.views.live.cluster_snapshot import ClusterSnapshot, cluster_snapshot
+from streamskit.widgets import ClusterView, InstanceState, TaskState
 
 
 class FakeInstances:

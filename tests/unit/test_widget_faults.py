@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 
 from streamskit.broker import EmbeddedBroker
+from streamskit.common.errors import BrokerError
 from streamskit.environment.processes import wait_until
-from streamskit.errors import BrokerError
 from streamskit.faults import Fault
-from streamskit.widgets import FaultPanel, fault_page
-from streamskit.widgets.fault_panel import FaultRow
+from streamskit.views.live import fault_page
+from streamskit.views.live.fault_panel import FaultRow
+from streamskit.widgets import FaultPanel
 
 
 class Thing:

@@ -7,9 +7,10 @@ from xml.etree import ElementTree
 
 import pytest
 
-from streamskit.widgets import page, parts
-from streamskit.widgets.chart import bar_chart, line_chart, spelled, ticks
-from streamskit.widgets.snapshot import Snapshot, take
+from streamskit.views.live import html as parts
+from streamskit.views.live import page
+from streamskit.views.live.chart import bar_chart, line_chart, spelled, ticks
+from streamskit.views.live.snapshot import Snapshot, take
 from tests.unit.widget_stores import NINE, count, counts, put, trades
 
 # What is written.

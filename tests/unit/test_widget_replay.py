@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streamskit.widgets.arrivals import Arrival
-from streamskit.widgets.replay import Step, Window, replay_join, replay_windows, state_of, windows_after
-from streamskit.windows import AnyWindows, JoinWindows, SessionWindows, SlidingWindows, TimeWindows
+from streamskit.api.windows import AnyWindows, JoinWindows, SessionWindows, SlidingWindows, TimeWindows
+from streamskit.views.live.record_source import Arrival
+from streamskit.views.live.replay import Step, Window, replay_join, replay_windows, state_of, windows_after
 
 TUMBLING = TimeWindows.of_size_with_no_grace(10)
 HOPPING = TimeWindows.of_size_and_grace(10, 5).advance_by(4)

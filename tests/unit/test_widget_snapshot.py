@@ -2,10 +2,10 @@
 
 import struct
 
-from streamskit.interactive import KeyValueStore
+from streamskit.queries import KeyValueStore
 from streamskit.serdes import Serdes
 from streamskit.topology import Store
-from streamskit.widgets.snapshot import take
+from streamskit.views.live.snapshot import take
 from tests.unit.widget_stores import NINE, count, counts, put, trades
 
 # What a snapshot takes.

@@ -4,11 +4,12 @@ from typing import Any, ClassVar
 
 import pytest
 
-from streamskit.interactive import KeyValue
-from streamskit.widgets import StoreView, page
-from streamskit.widgets.snapshot import take
-from streamskit.widgets.window_picker import WindowPicker, parse_time
-from streamskit.windows import Windowed
+from streamskit.api.windows import Windowed
+from streamskit.queries import KeyValue
+from streamskit.views.live import page
+from streamskit.views.live.snapshot import take
+from streamskit.views.live.window_picker import WindowPicker, parse_time
+from streamskit.widgets import StoreView
 from tests.unit.widget_stores import NINE, counts, put, trades
 
 

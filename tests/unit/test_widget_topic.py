@@ -11,9 +11,10 @@ import pytest
 from streamskit import BrokerError, Serdes
 from streamskit.broker import EmbeddedBroker
 from streamskit.broker.base import Broker
-from streamskit.widgets import TopicView, topic_page
-from streamskit.widgets.tail import Ends, Tail
-from streamskit.widgets.topic_snapshot import TopicSnapshot, decoder, topic_snapshot
+from streamskit.kafka.tail import Ends, Tail
+from streamskit.views.live import topic_page
+from streamskit.views.live.topic_snapshot import TopicSnapshot, decoder, topic_snapshot
+from streamskit.widgets import TopicView
 from tests.unit.widget_stores import NINE
 
 TEXT = decoder(None)

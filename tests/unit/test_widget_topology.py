@@ -8,9 +8,10 @@ import pandas as pd
 import pytest
 
 from streamskit import Materialized, Serdes, State, StreamsBuilder, StreamsError, Topology
-from streamskit.widgets import TopologyView, topology_page
-from streamskit.widgets.application import blamed
-from streamskit.widgets.topology_snapshot import TopologySnapshot, take_topology
+from streamskit.views.live import topology_page
+from streamskit.views.live.streams_source import blamed
+from streamskit.views.live.topology_snapshot import TopologySnapshot, take_topology
+from streamskit.widgets import TopologyView
 
 
 def topology() -> Topology:

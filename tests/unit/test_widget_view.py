@@ -11,9 +11,9 @@ import pytest
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
 
-from streamskit.errors import StreamsError
+from streamskit.common.errors import StreamsError
+from streamskit.views.live.timer import Pulse
 from streamskit.widgets import StoreView
-from streamskit.widgets.pulse import Pulse
 from tests.unit.widget_stores import count, counts
 
 WIDGET = "application/vnd.jupyter.widget-view+json"

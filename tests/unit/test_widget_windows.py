@@ -17,14 +17,15 @@ from streamskit import (
     Topology,
     TopologyTestDriver,
 )
+from streamskit.api.windows import JoinWindows, TimeWindows
 from streamskit.testing.memory import Raw
-from streamskit.widgets import JoinView, WindowView, join_page, window_page
-from streamskit.widgets.arrivals import Arrival, as_arrivals
-from streamskit.widgets.join_snapshot import JoinSnapshot, join_snapshot
-from streamskit.widgets.origins import join_sides, origins, windowed_nodes
-from streamskit.widgets.stepper import Stepper
-from streamskit.widgets.window_snapshot import Seen, WindowSnapshot, window_snapshot
-from streamskit.windows import JoinWindows, TimeWindows
+from streamskit.views.live import join_page, window_page
+from streamskit.views.live.join_snapshot import JoinSnapshot, join_snapshot
+from streamskit.views.live.record_source import Arrival, as_arrivals
+from streamskit.views.live.stepper import Stepper
+from streamskit.views.live.upstream import join_sides, origins, windowed_nodes
+from streamskit.views.live.window_snapshot import Seen, WindowSnapshot, window_snapshot
+from streamskit.widgets import JoinView, WindowView
 from tests.unit.widget_stores import NINE
 
 FIVE = TimeWindows.of_size_with_no_grace("5 seconds")

@@ -5,10 +5,10 @@ import struct
 from collections.abc import Callable
 from typing import Any
 
-from streamskit.interactive import KeyValue, KeyValueStore, WindowStore
+from streamskit.api.windows import TimeWindows
+from streamskit.queries import KeyValue, KeyValueStore, WindowStore
 from streamskit.serdes import Serdes
 from streamskit.topology import Store
-from streamskit.windows import TimeWindows
 
 NINE = 1_704_186_000_000
 """2024-01-02 09:00:00 UTC."""

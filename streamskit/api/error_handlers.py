@@ -1,0 +1,243 @@
+"""What happens to a record that cannot be read, processed or written: fail, go on without it, or keep it aside.
+
+A handler is a function of an `ErrorHandlerContext`, the record and the exception, which returns a `Response`. It runs
+where the record is, in a process of Spark's: what it prints is in no notebook, so that it says what is to be kept in
+dead letters.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from streamskit.common.errors import StreamsError, TopologyError
+
+Headers = tuple[tuple[str, bytes], ...]
+
+EXCEPTION, MESSAGE = "__streams.errors.exception", "__streams.errors.message"
+TOPIC, PARTITION, OFFSET = "__streams.errors.topic", "__streams.errors.partition", "__streams.errors.offset"
+"""The headers of a dead letter that say what was wrong and where its record came from, named as Kafka Streams does."""
+
+LEFT_OUT = "__streamskit.value.left.out"
+"""The header of a dead letter whose value was too large to write: how large it was."""
+
+LONGEST_MESSAGE = 1000
+"""How many characters a dead letter says about what was wrong; an error may quote a whole record."""
+
+OVERHEAD = 512
+"""How many bytes a request to a broker has beside keys, values and headers, at the most."""
+
+
+@dataclass(frozen=True)
+class ErrorHandlerContext:
+    """Where a record failed: the node, and the source record that was in hand, in its bytes.
+
+    In a punctuation there is no source record: the topic is None and the numbers are -1. The `timestamp` is in
+    milliseconds.
+    Mirrors `org.apache.kafka.streams.errors.ErrorHandlerContext`.
+    """
+
+    processor_node_id: str
+    topic: str | None
+    partition: int
+    offset: int
+    timestamp: int
+    headers: Headers = ()
+    source_raw_key: bytes | None = None
+    source_raw_value: bytes | None = None
+
+
+@dataclass(frozen=True)
+class RawRecord:
+    """A record in its bytes, as a handler gets one that could not be read or written."""
+
+    topic: str | None
+    key: bytes | None
+    value: bytes | None
+    timestamp: int
+
+
+@dataclass(frozen=True)
+class DeadLetter:
+    """A record that a handler wants written: to which topic, and what. `timestamp` is the failed record's if None."""
+
+    topic: str
+    key: bytes | None
+    value: bytes | None
+    headers: Headers = ()
+    timestamp: int | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.topic, str) or not self.topic:
+            raise StreamsError(f"A dead letter goes to a topic, by its name, and not to {self.topic!r}.")
+        for data in (self.key, self.value, *(value for _, value in self.headers)):
+            if data is not None and not isinstance(data, bytes):
+                raise StreamsError(f"A dead letter is made of bytes, and {data!r} is none: write text.encode().")
+
+
+@dataclass(frozen=True)
+class Response:
+    """What a handler decides. Mirrors `ProcessingExceptionHandler.Response` and its like."""
+
+    fails: bool
+    dead_letters: tuple[DeadLetter, ...] = ()
+
+    @classmethod
+    def fail(cls) -> "Response":
+        """Stop the application with an error."""
+        return cls(True)
+
+    @classmethod
+    def resume(cls, *dead_letters: DeadLetter) -> "Response":
+        """Go on without the record, and write the dead letters."""
+        return cls(False, dead_letters)
+
+
+Handler = Callable[[ErrorHandlerContext, Any, Exception], Response]
+"""Decides what happens. The record is a `RawRecord`, or in a processor a `Record` (None in a punctuation)."""
+
+
+@dataclass(frozen=True)
+class LogAndFail:
+    """Stops the application with an error that names the record; what no handler says otherwise.
+
+    Mirrors `LogAndFailExceptionHandler`, `LogAndFailProcessingExceptionHandler` and
+    `DefaultProductionExceptionHandler`.
+    """
+
+    def __call__(self, context: ErrorHandlerContext, record: Any, exception: Exception) -> Response:
+        """Fail."""
+        return Response.fail()
+
+
+@dataclass(frozen=True)
+class LogAndContinue:
+    """Goes on without the record, counted in `metrics()` and told in a warning, and kept in a topic if there is one.
+
+    Args:
+        dead_letter_topic: where the source record goes as it was, with headers that say topic, partition, offset and
+            error; nowhere if not given. A value that is too large to be written is left out, which a header says.
+
+    >>> KafkaStreams(topology, "app", servers, deserialization_handler=LogAndContinue("orders-dead-letters"))
+
+    Mirrors `LogAndContinueExceptionHandler`, and Kafka Streams' `errors.dead.letter.queue.topic.name`.
+    """
+
+    dead_letter_topic: str | None = None
+
+    def __call__(self, context: ErrorHandlerContext, record: Any, exception: Exception) -> Response:
+        """Resume."""
+        if self.dead_letter_topic is None:
+            return Response.resume()
+        return Response.resume(dead_letter(self.dead_letter_topic, context, exception))
+
+
+def dead_letter(topic: str, context: ErrorHandlerContext, exception: Exception) -> DeadLetter:
+    """Return the source record as it was, with headers that say where it came from and what was wrong with it."""
+    said = {
+        EXCEPTION: type(exception).__name__,
+        MESSAGE: str(exception)[:LONGEST_MESSAGE],
+        TOPIC: context.topic or "",
+        PARTITION: str(context.partition),
+        OFFSET: str(context.offset),
+    }
+    headers = (*context.headers, *((name, text.encode()) for name, text in said.items()))
+    return DeadLetter(topic, context.source_raw_key, context.source_raw_value, headers, context.timestamp)
+
+
+def fitting(letter: DeadLetter, most: int) -> DeadLetter:
+    """Return a dead letter of at most so many bytes: one that has more without its value."""
+    value = letter.value or b""
+    headers = sum(len(name) + len(data or b"") for name, data in letter.headers)
+    if len(letter.key or b"") + len(value) + headers <= most:
+        return letter
+    return replace(letter, value=None, headers=(*letter.headers, (LEFT_OUT, f"{len(value)} bytes".encode())))
+
+
+@dataclass(frozen=True)
+class Handlers:
+    """The handlers of an application: of records that cannot be read, processed, or written.
+
+    A record to write is too large if it makes a request of more than `max_request_size` bytes.
+    """
+
+    deserialization: Handler = field(default_factory=LogAndFail)
+    processing: Handler = field(default_factory=LogAndFail)
+    production: Handler = field(default_factory=LogAndFail)
+    max_request_size: int = 1024 * 1024
+
+    @classmethod
+    def of(
+        cls,
+        deserialization: Handler | None,
+        processing: Handler | None,
+        production: Handler | None,
+        max_request_size: int = 1024 * 1024,
+    ) -> "Handlers":
+        """Return the handlers that were given, and `LogAndFail` for those that were not.
+
+        Raises:
+            TopologyError: one is no handler.
+        """
+        given = {"deserialization": deserialization, "processing": processing, "production": production}
+        for name, handler in given.items():
+            if handler is not None and (isinstance(handler, type) or not callable(handler)):
+                raise TopologyError(
+                    f"{name}_handler is {handler!r}; give LogAndContinue(), LogAndFail(), or a function of context, "
+                    "record and exception that returns Response.resume() or Response.fail()."
+                )
+        chosen = {name: handler for name, handler in given.items() if handler is not None}
+        return cls(**chosen, max_request_size=max_request_size)
+
+    @property
+    def largest_record(self) -> int:
+        """The most bytes that key, value and headers of a record to write may have."""
+        return self.max_request_size - OVERHEAD
+
+    @property
+    def dead_letter_topics(self) -> list[str]:
+        """The topics that dead letters go to, as far as they are known before there are any."""
+        every = (self.deserialization, self.processing, self.production)
+        topics = [handler.dead_letter_topic for handler in every if isinstance(handler, LogAndContinue)]
+        return list(dict.fromkeys(topic for topic in topics if topic is not None))
+
+    @property
+    def make_rows(self) -> bool:
+        """Whether a failed record can make rows of its own, on its way through a query."""
+        read_quietly = self.deserialization in (LogAndFail(), LogAndContinue())
+        return not (read_quietly and fails(self.processing) and fails(self.production))
+
+    @property
+    def ask_for_sources(self) -> bool:
+        """Whether a dead letter may be made of a record of which operators have made others."""
+        return not (fails(self.processing) and fails(self.production))
+
+    @property
+    def that_continue(self) -> list[Handler]:
+        """Those that do not always fail."""
+        return [handler for handler in (self.deserialization, self.processing, self.production) if not fails(handler)]
+
+
+def fails(handler: Handler) -> bool:
+    """Return whether a handler always fails, so that nothing has to be caught for it."""
+    return isinstance(handler, LogAndFail)
+
+
+def ask(handler: Handler, context: ErrorHandlerContext, record: Any, exception: Exception) -> Response:
+    """Return what a handler decides.
+
+    Raises:
+        StreamsError: it failed itself, or decided nothing.
+    """
+    kind = "" if isinstance(exception, StreamsError) else f"{type(exception).__name__}: "
+    about = f"It was asked about: {kind}{exception}"
+    try:
+        response: Any = handler(context, record, exception)
+    except Exception as failure:
+        said = f"{type(failure).__name__}: {failure}".rstrip(".")
+        raise StreamsError(f"the error handler itself raised {said}. {about}") from failure
+    if not isinstance(response, Response) or not all(isinstance(each, DeadLetter) for each in response.dead_letters):
+        raise StreamsError(
+            f"the error handler returned {response!r}, and has to return Response.resume(), "
+            f"Response.resume(DeadLetter(...)) or Response.fail(). {about}"
+        )
+    return response

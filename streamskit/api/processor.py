@@ -1,0 +1,236 @@
+"""The Processor API: a class of your own that is given the records of one task, one after the other."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from typing import Any, NamedTuple, Protocol
+
+from streamskit.common.durations import Duration, to_milliseconds
+
+Headers = tuple[tuple[str, bytes], ...]
+
+
+@dataclass(frozen=True)
+class Record:
+    """A record as plain Python values; `timestamp` in milliseconds since 1970, headers as pairs of name and bytes.
+
+    Mirrors `org.apache.kafka.streams.processor.api.Record`.
+    """
+
+    key: Any
+    value: Any
+    timestamp: int
+    headers: Headers = ()
+
+    def with_key(self, key: Any) -> "Record":
+        """Return the record with another key."""
+        return replace(self, key=key)
+
+    def with_value(self, value: Any) -> "Record":
+        """Return the record with another value."""
+        return replace(self, value=value)
+
+    def with_timestamp(self, timestamp: int) -> "Record":
+        """Return the record with another time, in milliseconds."""
+        return replace(self, timestamp=timestamp)
+
+    def with_headers(self, headers: Headers) -> "Record":
+        """Return the record with other headers."""
+        return replace(self, headers=headers)
+
+
+@dataclass(frozen=True)
+class FixedKeyRecord:
+    """A record whose key stays as it is, as `process_values` gives and takes it.
+
+    Only the one that a processor was given can be forwarded, with another value, time or headers.
+    Mirrors `org.apache.kafka.streams.processor.api.FixedKeyRecord`.
+    """
+
+    key: Any
+    value: Any
+    timestamp: int
+    headers: Headers = ()
+    given_key: Any = field(default=None, kw_only=True, repr=False, compare=False)
+
+    @classmethod
+    def given(cls, key: Any, value: Any, timestamp: int, headers: Headers) -> "FixedKeyRecord":
+        """Return the record that a task gives to a processor."""
+        return cls(key, value, timestamp, headers, given_key=(key,))
+
+    @property
+    def has_its_key(self) -> bool:
+        """Whether its key is the one that the task gave it."""
+        return self.given_key is not None and (self.key is self.given_key[0] or self.key == self.given_key[0])
+
+    def with_value(self, value: Any) -> "FixedKeyRecord":
+        """Return the record with another value."""
+        return replace(self, value=value)
+
+    def with_timestamp(self, timestamp: int) -> "FixedKeyRecord":
+        """Return the record with another time, in milliseconds."""
+        return replace(self, timestamp=timestamp)
+
+    def with_headers(self, headers: Headers) -> "FixedKeyRecord":
+        """Return the record with other headers."""
+        return replace(self, headers=headers)
+
+
+class RecordMetadata(NamedTuple):
+    """Where the record that is being processed came from; in a punctuation the topic is None and the numbers are -1.
+
+    Mirrors `org.apache.kafka.streams.processor.api.RecordMetadata`.
+    """
+
+    topic: str | None
+    partition: int
+    offset: int
+
+
+class PunctuationType(Enum):
+    """By which clock a punctuation is due. Mirrors `org.apache.kafka.streams.processor.PunctuationType`."""
+
+    STREAM_TIME = "stream time"
+    """The latest timestamp among the records of the task: it stands still when no records come."""
+    WALL_CLOCK_TIME = "wall clock time"
+    """The machine's time; a test driver's own."""
+
+
+class Cancellable(Protocol):
+    """A punctuation that can be called off. Mirrors `org.apache.kafka.streams.processor.Cancellable`."""
+
+    def cancel(self) -> None:
+        """Let it never happen again."""
+
+
+Punctuator = Callable[[int], object]
+"""Is given the time, in milliseconds, when a punctuation happens."""
+
+
+class Services(Protocol):
+    """What a task does for a processor's context."""
+
+    application_id: str
+
+    def forward(self, record: "Record | FixedKeyRecord", to: str | None) -> None: ...
+    def schedule(self, interval: int, kind: PunctuationType, punctuator: Punctuator) -> Cancellable: ...
+    def state_store(self, name: str) -> Any: ...
+    def stream_time(self) -> int: ...
+    def wall_clock(self) -> int: ...
+    def timestamp(self) -> int: ...
+    def metadata(self) -> RecordMetadata: ...
+
+
+class ProcessorContext:
+    """What a processor may ask of the task it runs in: to forward records, for its stores, for the time.
+
+    Mirrors `org.apache.kafka.streams.processor.api.ProcessorContext`, and `FixedKeyProcessorContext`.
+    """
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+
+    @property
+    def application_id(self) -> str:
+        """The id of the application."""
+        return self._services.application_id
+
+    def forward(self, record: Record | FixedKeyRecord, to: str | None = None) -> None:
+        """Pass a record on to the steps that follow, or to the one of them with the name `to`.
+
+        Raises:
+            StreamsError: no step of that name follows, or a fixed key has changed.
+
+        >>> context.forward(record.with_value(0), to="audit")
+        """
+        self._services.forward(record, to)
+
+    def schedule(self, interval: Duration, kind: PunctuationType, punctuator: Punctuator) -> Cancellable:
+        """Have a function called again and again; it is given the time in milliseconds.
+
+        By the wall clock it is called between micro-batches. While no records come, that is so only if `init` has
+        scheduled it: streamskit looks there for what has to be woken.
+
+        Args:
+            interval: a duration. By stream time it is due at the multiples of this, by wall clock so long after now.
+            kind: the clock. After a gap it is called once, not once for each interval that was missed.
+            punctuator: what to call; it may forward records, and its fields and stores are the processor's.
+
+        >>> context.schedule("10 seconds", PunctuationType.STREAM_TIME, self.emit_totals)
+
+        Mirrors `ProcessorContext#schedule`.
+        """
+        return self._services.schedule(to_milliseconds(interval, "interval"), kind, punctuator)
+
+    def state_store(self, name: str) -> Any:
+        """Return a store that this processor was given.
+
+        Raises:
+            StreamsError: it was not.
+
+        Mirrors `ProcessorContext#getStateStore`.
+        """
+        return self._services.state_store(name)
+
+    def current_stream_time_ms(self) -> int:
+        """Return the latest time of the records of this task, in milliseconds; -1 before the first."""
+        return self._services.stream_time()
+
+    def current_system_time_ms(self) -> int:
+        """Return the wall clock's time in milliseconds; in a test driver its own."""
+        return self._services.wall_clock()
+
+    def timestamp(self) -> int:
+        """Return the time of the record that is being processed, or of the punctuation, in milliseconds."""
+        return self._services.timestamp()
+
+    def record_metadata(self) -> RecordMetadata:
+        """Return topic, partition and offset of the record that is being processed."""
+        return self._services.metadata()
+
+
+class _AnyProcessor(ABC):
+    context: ProcessorContext
+
+    def init(self, context: ProcessorContext) -> None:
+        """Called once in each task when the application starts; fetch stores and schedule punctuations here."""
+        self.context = context
+
+    def close(self) -> None:
+        """Called at the end of each micro-batch; let go of what cannot outlive it, such as open files.
+
+        Fields are kept from one micro-batch to the next, as long as they can be pickled, until the application stops.
+        What has to outlive that belongs into a store.
+        """
+        return
+
+
+class Processor(_AnyProcessor):
+    """Subclass this: `process` is called for each record of a task, and forwards what is to go on.
+
+    >>> class Shout(Processor):
+    ...     def process(self, record):
+    ...         self.context.forward(record.with_value(record.value.upper()))
+
+    Mirrors `org.apache.kafka.streams.processor.api.ContextualProcessor`.
+    """
+
+    @abstractmethod
+    def process(self, record: Record) -> None:
+        """Process one record."""
+
+
+class FixedKeyProcessor(_AnyProcessor):
+    """Subclass this for `process_values`: it may change values and times but not keys, so nothing is repartitioned.
+
+    >>> class Length(FixedKeyProcessor):
+    ...     def process(self, record):
+    ...         self.context.forward(record.with_value(len(record.value)))
+
+    Mirrors `org.apache.kafka.streams.processor.api.ContextualFixedKeyProcessor`.
+    """
+
+    @abstractmethod
+    def process(self, record: FixedKeyRecord) -> None:
+        """Process one record."""

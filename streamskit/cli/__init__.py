@@ -1,0 +1,1 @@
+"""`python -m streamskit`: the command line."""

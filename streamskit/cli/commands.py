@@ -1,0 +1,47 @@
+"""The command line of streamskit: `python -m streamskit COMMAND ...`."""
+
+import argparse
+import importlib
+import sys
+from collections.abc import Sequence
+from typing import NamedTuple
+
+PROGRAM = "python -m streamskit"
+
+
+class Command(NamedTuple):
+    """A command: the module whose `main(arguments)` runs it and returns the exit code, and what it does."""
+
+    module: str
+    summary: str
+
+
+COMMANDS = {
+    "lab": Command("streamskit.course.jupyter", "a broker, Spark and JupyterLab at the first notebook"),
+    "doctor": Command("streamskit.environment.doctor", "look at this machine: what is wrong, and what to do"),
+    "broker": Command("streamskit.cli.broker", "start, stop or clean the project's broker, or ask for its status"),
+    "serve": Command("streamskit.cli.serve", "answer queries to an application's stores, in a process of its own"),
+    "class-sharing": Command("streamskit.cli.class_sharing", "keep Java's classes ready for faster starts"),
+    "labs": Command("streamskit.course.labs.student", "make the learners' versions of the labs from their sources"),
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command and return its exit code.
+
+    Args:
+        arguments: the command's name and what follows it; those of the process when not given.
+
+    >>> main(["broker", "status"])  # doctest: +SKIP
+    The broker runs at 127.0.0.1:25092 ...
+    """
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    parser = argparse.ArgumentParser(prog=PROGRAM, description=__doc__, epilog=f"`{PROGRAM} COMMAND --help` says more.")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    for name, command in COMMANDS.items():
+        commands.add_parser(name, help=command.summary, add_help=False)
+    # Only the command is read here: what follows belongs to it, and may be another program's options.
+    chosen = parser.parse_args(given[:1]).command
+    # A command's module is imported when it is asked for: the doctor has to run where Spark or pandas is broken.
+    code: int = importlib.import_module(COMMANDS[chosen].module).main(given[1:])
+    return code

@@ -1,0 +1,103 @@
+"""`python -m streamskit serve`: an instance of an application that answers queries, in a process of its own."""
+
+import argparse
+import importlib
+import os
+import signal
+import sys
+import threading
+from pathlib import Path
+
+from streamskit.common.errors import StreamsError, StreamsKitError
+from streamskit.common.paths import state_dir as project_state_dir
+from streamskit.queries import Catalogue, Instance
+from streamskit.queries.metadata import HostInfo
+from streamskit.queries.rest import server as rest
+
+TOKEN = "STREAMSKIT_TOKEN"
+"""The environment variable with the token: an argument could be read by everybody on the machine."""
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Answer queries until told to stop; returns the exit code."""
+    chosen = _parser().parse_args(arguments)
+    try:
+        _serve(chosen)
+    except StreamsKitError as failure:
+        print(failure, file=sys.stderr)
+        return 1
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m streamskit serve", description=__doc__)
+    parser.add_argument("application_id", help="whose stores to answer for; it was started on this machine before")
+    parser.add_argument("--bootstrap-servers", required=True, metavar="HOST:PORT", help="the Kafka brokers")
+    parser.add_argument("--host", default="127.0.0.1", help=f"where to answer; any but loopback needs {TOKEN}")
+    parser.add_argument("--port", type=int, default=0, help="0, if not given, takes a free one")
+    parser.add_argument("--standby-replicas", type=int, default=0, metavar="N", help="further copies of each partition")
+    parser.add_argument("--session-timeout", default="6 seconds", help="when a silent instance counts as dead")
+    parser.add_argument("--ends-with-parent", action="store_true", help="stop when the process that started this ends")
+    parser.add_argument("--in-memory", action="store_true", help="keep no store on the disk")
+    parser.add_argument("--state-dir", type=Path, help="the folder for stores on the disk, one for each instance")
+    parser.add_argument(
+        "--applications", type=Path, help="the state_dir of the application; .streamskit/applications if not given"
+    )
+    parser.add_argument(
+        "--topology", metavar="MODULE:NAME", help="a topology, or a function that makes it, if it never ran here"
+    )
+    return parser
+
+
+def _serve(chosen: argparse.Namespace) -> None:
+    catalogue = _catalogue(chosen)
+    token = os.environ.get(TOKEN)
+    socket = rest.bind(chosen.host, chosen.port)
+    here = HostInfo(chosen.host, socket.getsockname()[1])
+    instance = Instance(
+        catalogue,
+        chosen.bootstrap_servers,
+        here,
+        state_dir=None if chosen.in_memory else chosen.state_dir or _own_folder(chosen.application_id, here),
+        num_standby_replicas=chosen.standby_replicas,
+        session_timeout=chosen.session_timeout,
+    )
+    told, parent = threading.Event(), os.getppid()
+    for name in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(name, lambda *_: told.set())
+    server = rest.Server(instance, socket, token)
+    server.start()
+    try:
+        instance.start()
+        print(f"'{catalogue.application_id}' answers at {here.url}/docs; Ctrl-C stops it.", flush=True)
+        while not told.wait(0.5):
+            if chosen.ends_with_parent and os.getppid() != parent:
+                return
+            if instance.stopped:
+                raise StreamsError(f"The instance at {here} has stopped: {instance.stopped}")
+    finally:
+        instance.stop()
+        server.stop()
+
+
+def _catalogue(chosen: argparse.Namespace) -> Catalogue:
+    if chosen.topology is None:
+        folder = (chosen.applications or project_state_dir() / "applications") / chosen.application_id
+        return Catalogue.load(folder)
+    from streamskit.planning.planner import plan  # Spark is needed for this only
+    from streamskit.runtime import topic_roles
+
+    module, _, name = chosen.topology.partition(":")
+    try:
+        found = getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError, ValueError) as failure:
+        raise StreamsError(
+            f"--topology {chosen.topology} names nothing that can be imported: {failure}. Write module:name, where "
+            "name is a Topology or a function that returns one, and start in the folder of the module."
+        ) from failure
+    topology = found() if callable(found) else found
+    return topic_roles.catalogue(chosen.application_id, topology, plan(topology, chosen.application_id))
+
+
+def _own_folder(application_id: str, here: HostInfo) -> Path:
+    return project_state_dir() / "instances" / application_id / str(here).replace(":", "_").strip("[]")

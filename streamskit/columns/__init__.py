@@ -1,0 +1,1 @@
+"""Users' functions on Columns: called, typed, and explained when they are wrong."""

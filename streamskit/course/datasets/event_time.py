@@ -1,0 +1,44 @@
+"""When the course's records happen, and how to replay them at their own pace."""
+
+import time
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+MINUTE = 60_000
+HOUR = 60 * MINUTE
+DAY = 24 * HOUR
+"""Durations in milliseconds."""
+
+NEW_YEAR = 1_767_225_600_000
+"""2026-01-01 00:00:00 UTC in milliseconds: when the course's records begin."""
+
+
+def replay(records: Iterable[dict[str, Any]], speed: float = 1.0) -> Iterator[dict[str, Any]]:
+    """Yield records at the pace of their timestamps.
+
+    Args:
+        records: in the order of their `timestamp`.
+        speed: 1 takes as long as it took; 60 packs a minute into a second.
+
+    >>> broker.produce("trades", replay(trades(1_000), speed=10))
+    """
+    first, began = None, time.monotonic()
+    for record in records:
+        first = record["timestamp"] if first is None else first
+        due = began + (record["timestamp"] - first) / 1000 / speed
+        if (ahead := due - time.monotonic()) > 0:
+            time.sleep(ahead)
+        yield record
+
+
+def at(clock: str) -> int:
+    """Return a time of the course's first day in milliseconds since 1970.
+
+    Args:
+        clock: hours and minutes, or hours, minutes and seconds, in UTC.
+
+    >>> at("00:01:30") - NEW_YEAR
+    90000
+    """
+    hours, minutes, seconds = (int(part) for part in f"{clock}:0".split(":")[:3])
+    return NEW_YEAR + ((hours * 60 + minutes) * 60 + seconds) * 1000

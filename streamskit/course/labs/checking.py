@@ -1,0 +1,86 @@
+"""`check("name")`: what the learner wrote under that name is examined, and the verdict shown and noted."""
+
+import sys
+from typing import Any
+
+from IPython.display import display
+
+from streamskit.common.errors import StreamsKitError
+from streamskit.course.labs import catalogue, scores
+from streamskit.course.labs.exercise import Exercise, Verdict, unwritten
+from streamskit.course.labs.verdict_page import hints_page, page, plain
+
+_ABSENT = object()
+
+
+class CheckFailed(StreamsKitError):  # noqa: N818 - what a learner reads
+    """An answer is not right yet; the page above says why."""
+
+    def __init__(self, name: str, verdict: Verdict) -> None:
+        super().__init__(plain(name, verdict))
+        self.verdict = verdict
+        self.name = name
+
+    def _render_traceback_(self) -> list[str]:
+        """Return what a notebook shows: the page above has said everything."""
+        return [f"CheckFailed: {self.name} is not right yet; see above."]
+
+
+class _Latest:
+    exercise: Exercise | None = None
+
+
+def check(name: str, answer: Any = _ABSENT) -> None:
+    """Examine what the notebook has under this name, and show what is right or wrong.
+
+    Args:
+        name: of the exercise, and of the function, class or variable to examine.
+        answer: what to examine in its place.
+
+    Raises:
+        CheckFailed: it is not right, so that a cell that runs is a task that is done.
+
+    >>> check("clicks_per_minute")
+    """
+    exercise = catalogue.exercise(name)
+    _Latest.exercise = exercise
+    if answer is _ABSENT:
+        answer = _notebook().get(name, _ABSENT)
+    verdict = _missing(name) if answer is _ABSENT else exercise.examine_answer(answer)
+    if verdict.written:
+        scores.note(exercise, verdict.passed)
+    _show(page(name, verdict), plain(name, verdict), {"exercise": name, "passed": verdict.passed})
+    if not verdict.passed:
+        raise CheckFailed(name, verdict) from verdict.cause
+
+
+def hint(name: str = "") -> None:
+    """Show the next hint of an exercise: the one that was checked last, unless another is named.
+
+    Raises:
+        StreamsKitError: no exercise was checked yet, and none is named.
+
+    >>> hint()
+    """
+    exercise = catalogue.exercise(name) if name else _Latest.exercise
+    if exercise is None:
+        raise StreamsKitError('Run a check first, or name the exercise: hint("...").')
+    _Latest.exercise = exercise
+    shown = min(len(exercise.hints), scores.known().get(exercise.name, {}).get("hints", 0) + 1)
+    scores.note(exercise, hints=shown)
+    hints = exercise.hints[:shown]
+    _show(hints_page(exercise.name, hints, len(exercise.hints)), "\n".join(hints), None)
+
+
+def _missing(name: str) -> Verdict:
+    return unwritten(f"The notebook has no {name} yet: write it in the cell above, and run that cell.")
+
+
+def _notebook() -> dict[str, Any]:
+    """The names of the notebook, or of the module that called `check`."""
+    return sys._getframe(2).f_globals
+
+
+def _show(html: str, text: str, found: dict[str, Any] | None) -> None:
+    bundle: dict[str, Any] = {"text/html": html, "text/plain": text}
+    display(bundle | ({scores.MEDIA_TYPE: found} if found else {}), raw=True)

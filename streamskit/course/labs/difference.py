@@ -1,0 +1,159 @@
+"""What should have come out beside what came out, step by step and store by store."""
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from streamskit.api.windows import Windowed
+from streamskit.course.labs.recording import Piped, Question, Recording, Row, Step
+from streamskit.course.labs.trial import Trial
+
+
+class Compared:
+    """Rows that should be somewhere, and those that are there."""
+
+    expected: tuple[Row, ...]
+    actual: tuple[Row, ...]
+
+    @property
+    def missing(self) -> list[Row]:
+        """The expected rows that are not there."""
+        return without(self.expected, self.actual)
+
+    @property
+    def extra(self) -> list[Row]:
+        """The rows that are there and were not expected."""
+        return without(self.actual, self.expected)
+
+
+@dataclass(frozen=True)
+class Moment(Compared):
+    """A step, and for one topic the records expected after it and those that came."""
+
+    number: int
+    step: Step
+    topic: str
+    expected: tuple[Row, ...]
+    actual: tuple[Row, ...]
+
+    @property
+    def differs(self) -> bool:
+        """Whether other records came than expected."""
+        return not same_rows(self.expected, self.actual)
+
+
+@dataclass(frozen=True)
+class StoreRows(Compared):
+    """For one store the rows it should hold and those it holds, of which the order does not matter."""
+
+    name: str
+    expected: tuple[Row, ...]
+    actual: tuple[Row, ...]
+
+    @property
+    def differs(self) -> bool:
+        """Whether other rows are there than expected."""
+        return bool(self.missing or self.extra)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A trial beside its recording: what a misconception is recognised by."""
+
+    recording: Recording
+    trial: Trial
+
+    @cached_property
+    def moments(self) -> list[Moment]:
+        """Every step with each topic in which something was expected or came."""
+        return list(self._moments())
+
+    @cached_property
+    def differing(self) -> list[Moment]:
+        """The moments at which other records came than expected."""
+        return [moment for moment in self.moments if moment.differs]
+
+    @property
+    def first(self) -> Moment | None:
+        """The first moment at which something goes wrong."""
+        return next(iter(self.differing), None)
+
+    @cached_property
+    def stores(self) -> list[StoreRows]:
+        """The stores that were asked for, with their rows."""
+        rows = self.trial.stores
+        return [
+            StoreRows(name, expected, tuple(rows.get(name, ()))) for name, expected in self.recording.stores.items()
+        ]
+
+    @property
+    def is_right(self) -> bool:
+        """Whether everything is as expected: records, stores, and whether the application stopped."""
+        stopped_right = (self.trial.error is not None) == self.recording.fails
+        return stopped_right and not self.differing and not any(store.differs for store in self.stores)
+
+    @cached_property
+    def expected(self) -> list[Row]:
+        """All records that should have come, of all topics."""
+        return [row for rows in self.recording.outputs.values() for row in rows]
+
+    @cached_property
+    def actual(self) -> list[Row]:
+        """All records that came, in the topics in which some were expected."""
+        return [row for topic in self.recording.outputs for row in self.trial.outputs.get(topic, ())]
+
+    def piped(self, moment: Moment) -> Piped | None:
+        """Return the record that went in at a moment; None where the clock moved."""
+        return moment.step if isinstance(moment.step, Piped) else None
+
+    def at(self, where: Callable[[Piped], bool]) -> list[Moment]:
+        """Return the moments at which a record went in for which `where` is true."""
+        return [moment for moment in self.moments if isinstance(moment.step, Piped) and where(moment.step)]
+
+    def _moments(self) -> Iterator[Moment]:
+        for number, step in enumerate(self.recording.steps):
+            if isinstance(step, Question):
+                continue
+            for topic, expected in self.recording.outputs.items():
+                should = tuple(row for row in expected if row.step == number)
+                came = tuple(row for row in self.trial.outputs.get(topic, ()) if row.step == number)
+                if should or came or isinstance(step, Piped):
+                    yield Moment(number, step, topic, should, came)
+
+
+def same(one: Any, other: Any) -> bool:
+    """Say whether two keys or values are the same: of one type, and numbers with fractions to the ninth digit."""
+    if isinstance(one, float) and isinstance(other, float):
+        return math.isclose(one, other, rel_tol=1e-9, abs_tol=1e-12)
+    if isinstance(one, Windowed) and isinstance(other, Windowed):
+        return (one.key, one.start, one.end) == (other.key, other.start, other.end)
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(same(one[name], other[name]) for name in one)
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(same, one, other))
+    return type(one) is type(other) and bool(one == other)
+
+
+def same_row(one: Row, other: Row) -> bool:
+    """Say whether two rows are the same; a timestamp that is not known is the same as any."""
+    timed = one.timestamp == other.timestamp or None in (one.timestamp, other.timestamp)
+    return timed and same(one.key, other.key) and same(one.value, other.value)
+
+
+def same_rows(some: Sequence[Row], others: Sequence[Row]) -> bool:
+    """Say whether rows are the same, in order."""
+    return len(some) == len(others) and all(map(same_row, some, others))
+
+
+def without(rows: Sequence[Row], others: Sequence[Row]) -> list[Row]:
+    """Return the rows that have no partner among the others."""
+    left, lonely = list(others), []
+    for row in rows:
+        partner = next((index for index, other in enumerate(left) if same_row(row, other)), None)
+        if partner is None:
+            lonely.append(row)
+        else:
+            left.pop(partner)
+    return lonely

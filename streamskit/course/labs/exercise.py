@@ -1,0 +1,225 @@
+"""An exercise and how it is examined; a lab is a list of them, in the order of its notebook."""
+
+import inspect
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from streamskit.common.errors import StreamsKitError
+from streamskit.course.labs.difference import Outcome
+from streamskit.course.labs.misconceptions import Misconception, recognise
+from streamskit.course.labs.recording import Recording
+from streamskit.course.labs.trial import run
+from streamskit.dsl.builder import StreamsBuilder
+from streamskit.topology import Topology
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a check found.
+
+    Args:
+        passed: whether the answer is right.
+        says: what was tested, or what is wrong.
+        misconception: the mistake that fits, with its name.
+        outcome: what came out beside what should have, where a topology was run.
+        answers: where a function was asked, each wrong answer: the question, the right answer, and the given one.
+        written: False where the learner has not begun.
+        cause: the error that the learner's code raised.
+    """
+
+    passed: bool
+    says: str
+    misconception: Misconception[Any] | None = None
+    outcome: Outcome | None = None
+    answers: tuple[tuple[str, str, str], ...] = ()
+    written: bool = True
+    cause: BaseException | None = None
+
+
+Examiner = Callable[[Any], Verdict]
+
+STUB = "It still says NotImplementedError: write the lines that are asked for in its place."
+
+
+@dataclass(frozen=True)
+class Exercise:
+    """One task of a lab.
+
+    Args:
+        name: of the task, and of what the learner writes: a function, a class or a variable.
+        task: the task in a few words, for the list of progress.
+        examine: judges what the learner wrote.
+        hints: three of them, each saying more than the one before.
+    """
+
+    name: str
+    task: str
+    examine: Examiner
+    hints: tuple[str, str, str]
+
+    def examine_answer(self, answer: Any) -> Verdict:
+        """Judge what the learner wrote."""
+        try:
+            return self.examine(answer)
+        except NotImplementedError:
+            return unwritten(STUB)
+
+
+@dataclass(frozen=True)
+class Lab:
+    """A lab notebook: its name, such as "08-windows", its title and its exercises."""
+
+    name: str
+    title: str
+    exercises: tuple[Exercise, ...]
+
+
+def right(says: str) -> Verdict:
+    """Return the verdict on a right answer; `says` is what was tested."""
+    return Verdict(True, says)
+
+
+def wrong(says: str, mistake: str = "") -> Verdict:
+    """Return the verdict on a wrong answer: what is wrong, and the name of the mistake if it is a typical one."""
+    return Verdict(False, says, Misconception(mistake, says) if mistake else None)
+
+
+def unwritten(says: str) -> Verdict:
+    """Return the verdict on an answer that has not been begun."""
+    return Verdict(False, says, written=False)
+
+
+@dataclass(frozen=True)
+class Runs:
+    """Examines a topology: it has to give what the recording says.
+
+    The learner writes a function that takes a `StreamsBuilder`, or none and returns a `Topology`.
+
+    Args:
+        recording: makes what goes in and has to come out.
+        mistakes: the typical ones of this task, the most special ones first.
+        refusals: likewise of what makes no topology: a part of the builder's message, and the mistake's name.
+    """
+
+    recording: Callable[[], Recording]
+    mistakes: tuple[Misconception[Outcome], ...] = ()
+    refusals: Mapping[str, str] = field(default_factory=dict)
+
+    def __call__(self, answer: Any) -> Verdict:
+        recording = self.recording()
+        try:
+            topology = topology_of(answer)
+            unknown = _unread(topology, recording)
+            if unknown:
+                return wrong(unknown, "another source topic")
+            outcome = Outcome(recording, run(topology, recording))
+        except StreamsKitError as error:
+            mistake = next((name for part, name in self.refusals.items() if part in str(error)), "")
+            return replace(wrong(f"It does not make a topology: {error}", mistake), cause=error)
+        if outcome.trial.is_stub:
+            return unwritten(STUB)
+        if outcome.is_right:
+            return Verdict(True, recording.told(), outcome=outcome)
+        return Verdict(
+            False, _wrongness(outcome), recognise(outcome, self.mistakes), outcome, cause=outcome.trial.error
+        )
+
+
+@dataclass(frozen=True)
+class Says:
+    """Examines a value, such as a number of tasks.
+
+    Args:
+        expected: the right one, or a function that makes it.
+        tested: what is said when it is right.
+        mistakes: wrong values that are typical, each with the mistake's name and what to think of.
+    """
+
+    expected: Any
+    tested: str
+    mistakes: Mapping[Any, tuple[str, str]] = field(default_factory=dict)
+
+    def __call__(self, answer: Any) -> Verdict:
+        expected = self.expected() if callable(self.expected) else self.expected
+        if answer is None or answer is ...:
+            return unwritten("There is no answer yet: put one in place of the `...`.")
+        if is_answer(answer, expected):
+            return right(self.tested)
+        for value, (name, says) in self.mistakes.items():
+            if is_answer(answer, value):
+                return wrong(says, name)
+        if isinstance(expected, dict) and isinstance(answer, dict):
+            return wrong(_differing_parts(answer, expected))
+        kind = type(expected).__name__
+        if type(answer) is not type(expected) and not isinstance(expected, int | float):
+            return wrong(f"The answer has to be a {kind}, and is a {type(answer).__name__}: {answer!r}.")
+        return wrong(f"{answer!r} is not it.")
+
+
+def topology_of(answer: Any) -> Topology:
+    """Return the topology that a learner's function makes.
+
+    Raises:
+        TopologyError: it makes none, or one that is not valid.
+    """
+    if isinstance(answer, Topology):
+        return answer
+    if not inspect.signature(answer).parameters:
+        return _is_topology(answer(), answer.__name__)
+    builder = StreamsBuilder()
+    made = answer(builder)
+    return made if isinstance(made, Topology) else builder.build()
+
+
+def _is_topology(made: Any, name: str) -> Topology:
+    if not isinstance(made, Topology):
+        raise StreamsKitError(f"{name}() has to return its Topology; it returned {made!r}.")
+    return made
+
+
+def is_answer(answer: Any, expected: Any) -> bool:
+    """Say whether an answer is the expected one; numbers with fractions may differ after the sixth digit."""
+    if isinstance(expected, float) and isinstance(answer, int | float):
+        return math.isclose(answer, expected, rel_tol=1e-6, abs_tol=1e-9)
+    if isinstance(expected, list | tuple) and isinstance(answer, list | tuple):
+        return len(answer) == len(expected) and all(map(is_answer, answer, expected))
+    if isinstance(expected, dict) and isinstance(answer, dict):
+        return answer.keys() == expected.keys() and all(is_answer(answer[name], expected[name]) for name in expected)
+    return isinstance(answer, bool) == isinstance(expected, bool) and bool(answer == expected)
+
+
+def _differing_parts(answer: dict[Any, Any], expected: dict[Any, Any]) -> str:
+    """Say which entries are wrong, without giving the right ones away."""
+    bad = [str(name) for name in expected if name in answer and not is_answer(answer[name], expected[name])]
+    missing = [str(name) for name in expected if name not in answer]
+    extra = [str(name) for name in answer if name not in expected]
+    parts = (("wrong", bad), ("missing", missing), ("not asked for", extra))
+    return "; ".join(f"{', '.join(names[:6])}: {what}" for what, names in parts if names) + "."
+
+
+def _unread(topology: Topology, recording: Recording) -> str:
+    """Say which topic of the recording the topology does not read; nothing if it reads them all."""
+    read = {topic for source in topology.sources for topic in source.topics}
+    missing = sorted({record.topic for record in recording.records} - read)
+    if not missing:
+        return ""
+    return f"The task's topic {missing[0]!r} is not read. The topology reads: {', '.join(sorted(read)) or 'none'}."
+
+
+def _wrongness(outcome: Outcome) -> str:
+    """Say in a sentence how much is wrong."""
+    if outcome.trial.error and not outcome.recording.fails:
+        return f"After record {outcome.trial.stopped_at + 1} the application stopped: {outcome.trial.error}"
+    if outcome.differing:
+        numbers = {moment.number for moment in outcome.differing}
+        return (
+            f"After {len(numbers)} of {len(outcome.recording.steps)} steps other results came than expected, "
+            f"for the first time after step {min(numbers) + 1}."
+        )
+    if outcome.recording.fails:
+        return "All results are right, and the application should have stopped at the last record."
+    stores = " and ".join(store.name for store in outcome.stores if store.differs)
+    right = "All records are right, and the" if outcome.recording.outputs else "The"
+    return f"{right} store {stores} holds other rows than expected."

@@ -1,0 +1,348 @@
+"""How the answers of lab 15 are judged: what goes in and has to come out, and signs of typical mistakes."""
+
+import random
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from pyspark.sql import functions as F
+
+from streamskit.common.errors import StreamsKitError
+from streamskit.course.labs.asking import Asks, gives, like
+from streamskit.course.labs.exercise import Says, Verdict, right, topology_of, unwritten, wrong
+from streamskit.course.labs.exercises import live
+from streamskit.course.labs.misconceptions import Misconception
+from streamskit.course.labs.recording import Recording
+from streamskit.dsl.builder import StreamsBuilder
+from streamskit.runtime.streams import KafkaStreams
+from streamskit.serdes import Serdes
+
+LONG = Serdes.long()
+
+# ---- 1: the store is its changelog -----------------------------------------------------------------------------------
+
+Update = tuple[str, Any, int]
+Rows = dict[str, Any]
+
+
+def store_of(changelog: Sequence[Update]) -> Rows:
+    """Return the rows that a changelog leaves: the last value of each key, unless that is null."""
+    rows: Rows = {}
+    for key, value, _ in changelog:
+        if value is None:
+            rows.pop(key, None)
+        else:
+            rows[key] = value
+    return rows
+
+
+def latest_by_time(changelog: Sequence[Update]) -> Rows:
+    """Let the largest timestamp of each key win."""
+    return store_of(sorted(changelog, key=lambda update: update[2]))
+
+
+def recorded_changelog() -> list[Update]:
+    """Return what Kafka Streams wrote to the changelog of a table."""
+    recording = Recording.of("ktable-source-changelog", changelogs=True)
+    return [(row.key, row.value, row.timestamp or 0) for row in recording.outputs["oracle-rows-changelog"]]
+
+
+def changelogs() -> list[tuple[list[Update]]]:
+    """Return a recorded changelog, and a longer one with updates out of order."""
+    chance = random.Random(15)
+    drawn = [
+        (f"account-{chance.randrange(5)}", chance.choice([None, 10, 20, 30, 0]), chance.randrange(100))
+        for _ in range(60)
+    ]
+    return [(recorded_changelog(),), (drawn,), ([],)]
+
+
+# ---- 2: compaction ---------------------------------------------------------------------------------------------------
+
+Logged = tuple[int, str, int]
+
+
+def compacted(records: Sequence[Logged], active: int) -> list[Logged]:
+    """Return what compaction leaves: the last record of each key before `active`, and all from there on."""
+    last = {key: offset for offset, key, _ in records if offset < active}
+    return [record for record in records if record[0] >= active or last[record[1]] == record[0]]
+
+
+def compacted_throughout(records: Sequence[Logged], active: int) -> list[Logged]:
+    """Return the last record of each key, wherever it stands."""
+    return compacted(records, len(records))
+
+
+def without_the_active_segment(records: Sequence[Logged], active: int) -> list[Logged]:
+    """Return what is left of the closed segments alone."""
+    return [record for record in compacted(records, active) if record[0] < active]
+
+
+def looked_ahead(records: Sequence[Logged], active: int) -> list[Logged]:
+    """Return the active segment, and of the closed ones only what it does not have again."""
+    last = {key: offset for offset, key, _ in records}
+    return [record for record in records if record[0] >= active or last[record[1]] == record[0]]
+
+
+def first_of_each(records: Sequence[Logged], active: int) -> list[Logged]:
+    """Return the first record of each key before `active`, and all from there on."""
+    first: dict[str, int] = {}
+    for offset, key, _ in records:
+        first.setdefault(key, offset)
+    return [record for record in records if record[0] >= active or first[record[1]] == record[0]]
+
+
+def in_order_of_keys(records: Sequence[Logged], active: int) -> list[Logged]:
+    """Return the right records, where each key stood at first."""
+    last = {key: (offset, key, value) for offset, key, value in records if offset < active}
+    return [*last.values(), *(record for record in records if record[0] >= active)]
+
+
+def logs() -> list[tuple[list[Logged], int]]:
+    """Return logs of some segments, with the offset where the one that is being written begins."""
+    chance = random.Random(51)
+    log = [(offset, f"account-{chance.randrange(6)}", chance.randrange(100)) for offset in range(40)]
+    return [(log, 30), (log, 12), (log, 0), (log[:5], 5)]
+
+
+# ---- 3: what goes on from what ---------------------------------------------------------------------------------------
+
+COPIES = {
+    "the driver is killed and starts again": "checkpoint",
+    "an executor dies": "checkpoint",
+    "an instance without a disk is started": "changelog",
+    "an instance with its rows on the disk starts again": "disk and changelog",
+    "a standby takes over": "nothing",
+}
+CHOICES = ("checkpoint", "changelog", "disk and changelog", "nothing")
+COMPUTES = (
+    "computing and answering",
+    "Spark computes from its own checkpoint, on storage that driver and executors see; the changelog is for those who "
+    "answer queries.",
+)
+WHY_COPY = {
+    ("the driver is killed and starts again", "changelog"): COMPUTES,
+    ("an executor dies", "changelog"): COMPUTES,
+    ("an executor dies", "nothing"): (
+        "state in memory is gone",
+        "The executor's memory is gone with it. Another one loads the state of its partitions before it goes on.",
+    ),
+    ("an instance without a disk is started", "checkpoint"): (
+        "computing and answering",
+        "Instances never look into Spark's checkpoint. All they need comes from the broker.",
+    ),
+    ("an instance with its rows on the disk starts again", "changelog"): (
+        "a copy on the disk is kept",
+        "Its rows, and the offset they stand for, are on its disk. It reads only what came later.",
+    ),
+    ("an instance with its rows on the disk starts again", "nothing"): (
+        "the world went on",
+        "Its rows are those of the time when it stopped. What came after that it has to read.",
+    ),
+    ("a standby takes over", "changelog"): (
+        "a standby has read it already",
+        "A standby reads the changelog all the time. When it has to take over, its rows are there.",
+    ),
+}
+
+
+def examine_copies(answer: Any) -> Verdict:
+    """Judge what each is said to go on from."""
+    if not isinstance(answer, dict) or ... in answer.values():
+        return unwritten("Put one of the four answers in place of each `...`.")
+    for (fault, said), (name, says) in WHY_COPY.items():
+        if answer.get(fault) == said:
+            return wrong(f"{fault}: {says}", name)
+    return Says(COPIES, "Each of the three copies of the state is where you say.")(answer)
+
+
+# ---- 4: add up what may come twice -----------------------------------------------------------------------------------
+
+Deposit = tuple[str, dict[str, int]]
+
+
+def added_once(deposits: Sequence[Deposit]) -> dict[str, int]:
+    """Add up each account's deposits, those of one number once."""
+    return _added({(account, deposit["id"]): (account, deposit) for account, deposit in deposits}.values())
+
+
+def added_all(deposits: Sequence[Deposit]) -> dict[str, int]:
+    """Add up all that came."""
+    return _added(deposits)
+
+
+def equal_ones_once(deposits: Sequence[Deposit]) -> dict[str, int]:
+    """Take equal amounts into one account for the same deposit."""
+    return _added({(account, deposit["amount"]): (account, deposit) for account, deposit in deposits}.values())
+
+
+def neighbours_once(deposits: Sequence[Deposit]) -> dict[str, int]:
+    """Leave out what is as the one before."""
+    kept = [each for number, each in enumerate(deposits) if number == 0 or each != deposits[number - 1]]
+    return _added(kept)
+
+
+def last_of_each(deposits: Sequence[Deposit]) -> dict[str, int]:
+    """Keep the last deposit into each account."""
+    return {account: deposit["amount"] for account, deposit in deposits}
+
+
+def _added(deposits: Any) -> dict[str, int]:
+    sums: dict[str, int] = {}
+    for account, deposit in deposits:
+        sums[account] = sums.get(account, 0) + deposit["amount"]
+    return sums
+
+
+def twice_in_part() -> list[tuple[list[Deposit]]]:
+    """Return deposits of which a batch was written again, after another one."""
+    chance = random.Random(151)
+    batches = [
+        [(f"account-{chance.randrange(3)}", {"id": 10 * batch + n, "amount": chance.choice([5, 10])}) for n in range(6)]
+        for batch in range(3)
+    ]
+    return [([*batches[0], *batches[1], *batches[1], *batches[2]],), ([*batches[0], *batches[0][3:], *batches[2]],)]
+
+
+# ---- 5: which batch runs again ---------------------------------------------------------------------------------------
+
+
+def batch_to_run_again(checkpoint: Path) -> int | None:
+    """Return the number of the batch that was begun and not finished; None if there is none."""
+    begun, done = _numbers(checkpoint / "offsets"), _numbers(checkpoint / "commits")
+    return max(begun - done, default=None)
+
+
+def batch_by_name(checkpoint: Path) -> int | None:
+    """Compare names as texts, so that 9 comes after 10."""
+    begun = max((checkpoint / "offsets").glob("[0-9]*"), default=None)
+    done = max((checkpoint / "commits").glob("[0-9]*"), default=None)
+    if begun is None or (done is not None and begun.name == done.name):
+        return None
+    return int(begun.name)
+
+
+def last_done(checkpoint: Path) -> int | None:
+    """Return the last batch that is done."""
+    return max(_numbers(checkpoint / "commits"), default=None)
+
+
+def next_one(checkpoint: Path) -> int:
+    """Return the batch after the last that is done, whether it was begun or not."""
+    return max(_numbers(checkpoint / "commits"), default=-1) + 1
+
+
+def last_begun(checkpoint: Path) -> int | None:
+    """Return the last batch that was begun, whether it is done or not."""
+    return max(_numbers(checkpoint / "offsets"), default=None)
+
+
+def _numbers(folder: Path) -> set[int]:
+    return {int(file.name) for file in folder.iterdir() if file.name.isdigit()}
+
+
+BATCH_MISTAKES = (
+    Misconception(
+        "numbers compared as texts",
+        "File names are texts, and as a text 9 comes after 10. Make numbers of them first.",
+        gives(batch_by_name),
+    ),
+    Misconception(
+        "what is done is done",
+        "You return the last batch that is in commits. That one is finished; one that is in offsets and not in "
+        "commits is not.",
+        gives(last_done),
+    ),
+    Misconception(
+        "a batch that was never begun",
+        "You return a batch that is not in offsets, where none was interrupted. Nothing runs again then: None.",
+        gives(next_one),
+    ),
+    Misconception(
+        "begun and done",
+        "You return the last batch that was begun, also if it was finished. Look into commits as well.",
+        gives(last_begun),
+    ),
+)
+
+
+def examine_batch(answer: Any) -> Verdict:
+    """Judge a function of checkpoint folders."""
+    with _checkpoints((12, 11), (11, 11), (1, 0), (10, 10), (0, 0)) as folders:
+        tested = "each was the checkpoint of another query, some of more than ten batches, one of none."
+        return Asks(like(batch_to_run_again, lambda: [(each,) for each in folders]), tested, BATCH_MISTAKES)(answer)
+
+
+@contextmanager
+def _checkpoints(*counts: tuple[int, int]) -> Iterator[list[Path]]:
+    """Yield folders as Spark's checkpoints, with so many batches begun and so many done."""
+    with TemporaryDirectory(prefix="streamskit-lab-") as root:
+        folders = [Path(root) / str(number) for number in range(len(counts))]
+        for folder, (begun, done) in zip(folders, counts, strict=True):
+            for name, count in (("offsets", begun), ("commits", done)):
+                (folder / name).mkdir(parents=True)
+                for number in range(count):
+                    (folder / name / str(number)).write_text("v1")
+                    (folder / name / f".{number}.crc").write_bytes(b"crc")
+        yield folders
+
+
+# ---- 6: never twice --------------------------------------------------------------------------------------------------
+
+
+def balances(builder: StreamsBuilder) -> None:
+    """The balance of each account, as a store and as a topic."""
+    deposits = builder.stream("lab-deposits", value=LONG)
+    totals = deposits.group_by_key().aggregate(lambda v: F.sum(v), materialized="balances")
+    totals.to_stream().to("lab-balances", value=LONG)
+
+
+def examine_never_twice(answer: Any) -> Verdict:
+    """Judge settings by an application whose last batch has to run again."""
+    options = answer()
+    if not isinstance(options, dict):
+        return wrong(f"It has to return a dict of settings of KafkaStreams; it returned {options!r}.")
+    try:
+        before, after, table = _run_again(options)
+    except (StreamsKitError, TypeError) as error:
+        return Verdict(False, f"It does not run with these settings: {error}", cause=error)
+    if after > before:
+        return wrong(
+            f"The last batch ran again, and {after - before} records are in the topic a second time. At least once is "
+            "to write first, and to note after it that it is written. Who dies between the two writes again.",
+            "at least once",
+        )
+    return right(f"The last batch ran again, wrote nothing twice, and the {len(table)} balances are right.")
+
+
+def _run_again(options: dict[str, Any]) -> tuple[int, int, dict[str, int]]:
+    """Return how many records are in the topic before and after the last batch runs again, and the balances."""
+    with live.topics(lab_deposits=1, lab_balances=1) as broker, TemporaryDirectory(prefix="streamskit-lab-") as folder:
+        options = options | {"state_dir": folder}
+
+        def application() -> KafkaStreams:
+            return KafkaStreams(topology_of(balances), "lab-never-twice", broker.bootstrap_servers, **options)
+
+        def written() -> int:
+            return len(broker.consume("lab-balances", value=LONG))
+
+        application().clean_up()
+        broker.produce("lab-deposits", [("ann", 5), ("bob", 7), ("ann", 3)], value=LONG)
+        try:
+            with application() as streams:
+                streams.await_processed("60 seconds")
+                before = written()
+            _forget_last_commit(Path(folder) / "lab-never-twice" / "0" / "commits")
+            with application() as streams:
+                streams.await_processed("60 seconds")
+                return before, written(), dict(streams.store("balances").all())
+        finally:
+            application().clean_up()
+
+
+def _forget_last_commit(commits: Path) -> None:
+    last = max((file for file in commits.iterdir() if file.name.isdigit()), key=lambda file: int(file.name))
+    for file in (last, last.with_name(f".{last.name}.crc")):
+        file.unlink(missing_ok=True)

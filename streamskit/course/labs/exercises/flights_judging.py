@@ -1,0 +1,338 @@
+"""How the answers of lab 22 are judged: what goes in and has to come out, and signs of typical mistakes."""
+
+from collections.abc import Callable, Iterable, Sequence
+from itertools import accumulate, groupby
+from typing import Any
+
+import pandas as pd
+from pyspark.sql import functions as F
+
+from streamskit.api.windows import TimeWindows, Windowed
+from streamskit.course.datasets import flights as data
+from streamskit.course.datasets.event_time import HOUR
+from streamskit.course.datasets.flights import AIRLINE_SCHEMA, FLIGHT_SCHEMA
+from streamskit.course.labs.difference import Outcome, StoreRows
+from streamskit.course.labs.exercise import Verdict, right, wrong
+from streamskit.course.labs.recording import Batch, Piped, Recording, Row
+from streamskit.dsl.builder import StreamsBuilder
+from streamskit.dsl.materialized import Materialized
+from streamskit.serdes import Serdes
+from streamskit.testing import TopologyTestDriver
+
+Records = Iterable[dict[str, Any]]
+Tally = dict[str, int]
+
+TALLY = Serdes.json("flights long, landed long, minutes long")
+"""What is kept of some flights; the mean delay is `minutes` by `landed`."""
+
+HOURS_DAY, MAKERS_DAY, RAIN_DAY, BOARD_DAY = "2013-04-10", "2013-09-02", "2013-06-07", "2013-12-17"
+"""The days on which answers are tried; the notebook shows another one."""
+
+
+def nobody() -> Tally:
+    """Return the tally of no flights."""
+    return {"flights": 0, "landed": 0, "minutes": 0}
+
+
+def add(key: Any, flight: dict[str, Any], tally: Tally) -> Tally:
+    """Return the tally with one flight more; a delay that is missing is none."""
+    delay = flight["arr_delay"]
+    return {
+        "flights": tally["flights"] + 1,
+        "landed": tally["landed"] + (delay is not None),
+        "minutes": tally["minutes"] + (delay or 0),
+    }
+
+
+def piped(topic: str, records: Records) -> list[Piped]:
+    """Return records as the steps that pipe them."""
+    return [Piped(topic, record["key"], record["value"], record["timestamp"]) for record in records]
+
+
+def of_day(day: str, airports: Sequence[str] = ("EWR", "JFK", "LGA")) -> list[dict[str, Any]]:
+    """Return the flights of a day from some airports, in the order in which they came in."""
+    return [record for record in data.flights(day, day) if record["key"] in airports]
+
+
+# ---- what pandas makes of the same days ------------------------------------------------------------------------------
+
+
+def rows_of_day(name: str, day: str) -> pd.DataFrame:
+    """Return the rows that a table of the package has for a day."""
+    rows, (_, month, number) = data.flights_table(name), day.split("-")
+    return rows[(rows["month"] == int(month)) & (rows["day"] == int(number))]
+
+
+def tallied(rows: pd.DataFrame, by: Any) -> dict[Any, Tally]:
+    """Return the tally of each group of flights."""
+    found = rows.groupby(by).agg(
+        flights=("flight", "size"), landed=("arr_delay", "count"), minutes=("arr_delay", "sum")
+    )
+    return {key: {str(name): int(count) for name, count in row.items()} for key, row in found.to_dict("index").items()}
+
+
+def by_airline_and_hour(day: str) -> dict[tuple[str, int], Tally]:
+    """Return the tally of each airline and hour of a day."""
+    rows = rows_of_day("flights", day).merge(data.flights_table("airlines"), on="carrier")
+    return tallied(rows, [rows["name"], rows["time_hour"].dt.as_unit("ms").astype("int64")])
+
+
+def by_maker(day: str) -> dict[str, Tally]:
+    """Return the tally of the planes of each manufacturer."""
+    known = data.flights_table("planes")[["tailnum", "manufacturer"]]
+    rows = rows_of_day("flights", day).merge(known, on="tailnum", how="left")
+    return tallied(rows, rows["manufacturer"].fillna("unknown"))
+
+
+def by_rain(day: str, next_hour: bool = False) -> dict[str, Tally]:
+    """Return the tally of flights in rain and without, by the weather of their hour or by the first that comes."""
+    seen = rows_of_day("weather", day)[["origin", "time_hour", "precip"]]
+    rows = rows_of_day("flights", day)
+    if next_hour:
+        rows = rows.assign(time_hour=rows["time_hour"] + pd.to_timedelta(rows["minute"].gt(0).astype(int), "h"))
+    rows = rows.merge(seen, on=["origin", "time_hour"])
+    return tallied(rows, rows["precip"].gt(0).map({True: "rain", False: "dry"}))
+
+
+def tallies(store: str, steps: list[Piped], expected: dict[Any, Tally]) -> Recording:
+    """Return what goes in, and which rows the store has to hold in the end."""
+    rows = tuple(Row(-1, key, value) for key, value in expected.items())
+    batches = tuple(Batch(tuple(together)) for _, together in groupby(steps, lambda step: step.topic))
+    return Recording(batches, {}, {store: rows}, source="pandas")
+
+
+def hours_recording() -> Recording:
+    """Return the flights of a day, and their tallies by airline and hour."""
+    expected = {
+        Windowed(name, start, start + HOUR): tally for (name, start), tally in by_airline_and_hour(HOURS_DAY).items()
+    }
+    steps = [*piped("airlines", data.airlines()), *piped("flights", of_day(HOURS_DAY))]
+    return tallies("delays-by-hour", steps, expected)
+
+
+def makers_recording() -> Recording:
+    """Return all planes and the flights of a day, and their tallies by manufacturer."""
+    steps = [*piped("planes", data.planes()), *piped("flights", of_day(MAKERS_DAY))]
+    return tallies("delays-by-maker", steps, by_maker(MAKERS_DAY))
+
+
+def rain_recording() -> Recording:
+    """Return the weather and the flights of a day, and the tallies of those in rain and of the others."""
+    steps = [*piped("weather", data.weather(RAIN_DAY, RAIN_DAY)), *piped("flights", of_day(RAIN_DAY))]
+    return tallies("delays-in-rain", steps, by_rain(RAIN_DAY))
+
+
+# ---- signs of typical mistakes ---------------------------------------------------------------------------------------
+
+
+def only_store(outcome: Outcome) -> StoreRows:
+    """The store of the task."""
+    return outcome.stores[0]
+
+
+def flown(rows: Iterable[Row]) -> int:
+    """Count the flights in rows of a store."""
+    return sum(row.value["flights"] for row in rows if isinstance(row.value, dict) and "flights" in row.value)
+
+
+def keys_of(rows: Iterable[Row]) -> set[Any]:
+    """The keys of rows, without their windows."""
+    return {row.key.key if isinstance(row.key, Windowed) else row.key for row in rows}
+
+
+def sizes_of(rows: Iterable[Row]) -> set[int]:
+    """The sizes of the windows of rows."""
+    return {row.key.end - row.key.start for row in rows if isinstance(row.key, Windowed)}
+
+
+def flights_missing(outcome: Outcome) -> bool:
+    """There are rows, for fewer flights than went in."""
+    store = only_store(outcome)
+    return 0 < flown(store.actual) < flown(store.expected)
+
+
+def flights_doubled(outcome: Outcome) -> bool:
+    """There are more flights than went in."""
+    store = only_store(outcome)
+    return flown(store.actual) > flown(store.expected)
+
+
+def other_window_size(outcome: Outcome) -> bool:
+    """The store has windows of another size."""
+    store = only_store(outcome)
+    return bool(store.actual) and sizes_of(store.actual) != sizes_of(store.expected)
+
+
+def codes_for_names(outcome: Outcome) -> bool:
+    """The keys are codes of airlines."""
+    keys = keys_of(only_store(outcome).actual)
+    return bool(keys) and keys <= set(data.flights_table("airlines")["carrier"])
+
+
+def by_airport(outcome: Outcome) -> bool:
+    """The keys are airports."""
+    keys = keys_of(only_store(outcome).actual)
+    return bool(keys) and keys <= {"EWR", "JFK", "LGA"}
+
+
+def none_unknown(outcome: Outcome) -> bool:
+    """All manufacturers are there, and the unknown is not."""
+    store = only_store(outcome)
+    return keys_of(store.expected) - keys_of(store.actual) == {"unknown"}
+
+
+def all_unknown(outcome: Outcome) -> bool:
+    """All flights are of unknown planes."""
+    return keys_of(only_store(outcome).actual) == {"unknown"}
+
+
+def without_number_missing(outcome: Outcome) -> bool:
+    """As many flights are missing as have no tail number."""
+    store = only_store(outcome)
+    return flown(store.expected) - flown(store.actual) == rows_of_day("flights", MAKERS_DAY)["tailnum"].isna().sum()
+
+
+def weather_of_next_hour(outcome: Outcome) -> bool:
+    """The rows are those of the weather that comes after the flight."""
+    found = {row.key: row.value for row in only_store(outcome).actual}
+    return found == by_rain(RAIN_DAY, next_hour=True)
+
+
+# ---- grace -----------------------------------------------------------------------------------------------------------
+
+
+def least_grace(records: Records) -> int:
+    """Return the least whole hours of grace with which windows of an hour lose none of these records."""
+    times = [record["timestamp"] for record in records]
+    over = [seen - (time // HOUR + 1) * HOUR for seen, time in zip(accumulate(times, max), times, strict=True)]
+    return max(0, max(over, default=-1) // HOUR + 1)
+
+
+def by_the_clock(records: Records) -> int:
+    """Return the grace that the longest time until a record came in suggests."""
+    return max((each["value"]["came_in"] - each["timestamp"]) // HOUR + 1 for each in records)
+
+
+def month_at(airport: str, month: str, last: str) -> list[dict[str, Any]]:
+    """Return the flights of a month from one airport."""
+    return [record for record in data.flights(f"2013-{month}-01", f"2013-{month}-{last}") if record["key"] == airport]
+
+
+def plain(*minutes: int) -> list[dict[str, Any]]:
+    """Return records of these times that come in at once, each a flight that is cancelled."""
+    return [{"key": "JFK", "value": {"came_in": 60_000 * at}, "timestamp": 60_000 * at} for at in minutes]
+
+
+def examine_grace(answer: Callable[[list[dict[str, Any]]], Any]) -> Verdict:
+    """Try a function on months and airports, in order, and on a record that comes at the very moment of closing."""
+    for told, records in (
+        ("Newark in August", month_at("EWR", "08", "31")),
+        ("LaGuardia in February", month_at("LGA", "02", "28")),
+    ):
+        given, due = answer(records), least_grace(records)
+        if given == by_the_clock(records):
+            return wrong(
+                "You measure how long each flight takes until it lands. What makes a record late is stream time: the "
+                "largest timestamp of the records before it. Nobody looks at a clock, and a flight that lands late in "
+                "a quiet night is not late at all.",
+                "clock instead of stream time",
+            )
+        if given != due:
+            return wrong(f"For {told} your function says {given!r}; the least is {due}.")
+    if (given := answer(plain(0, 30, 60, 90, 120))) != 0:
+        return wrong(f"For records that come in order your function says {given!r}. None of them is late: 0 is enough.")
+    if answer(plain(0, 180, 30)) != 3:
+        return wrong(
+            "A window closes as soon as stream time reaches its end plus the grace. A record that comes at that very "
+            "moment is late, so two hours of grace are not enough for one that comes two hours after the end.",
+            "open at the moment of closing",
+        )
+    return right(
+        "Four lists of records: Newark in August, LaGuardia in February, records in order, and one that comes at the "
+        "very moment of closing. Your grace loses none of them, and an hour less would."
+    )
+
+
+# ---- the board -------------------------------------------------------------------------------------------------------
+
+
+def delays_by_hour(builder: StreamsBuilder) -> None:
+    """Keep the tally of each airline and hour, as the first exercise asks for."""
+    flight = builder.stream("flights", value=Serdes.json(FLIGHT_SCHEMA))
+    airline = builder.global_table("airlines", value=Serdes.json(AIRLINE_SCHEMA))
+    named = flight.join(
+        airline,
+        lambda flight, airline: F.struct(airline.name, flight.arr_delay),
+        key_selector=lambda airport, flight: flight.carrier,
+    )
+    windows = TimeWindows.of_size_and_grace("1 hour", "2 days")
+    store = Materialized("delays-by-hour", value=TALLY, retention="10 days")
+    named.group_by(lambda v: v.name).windowed_by(windows).aggregate(nobody, add, store)
+
+
+def board_due(day: dict[tuple[str, int], Tally], hour: int) -> list[dict[str, Any]]:
+    """Return the lines that a board has to show, of the tallies of a day."""
+    lines = [
+        {"airline": name, "flights": one["flights"], "delay": one["minutes"] / one["landed"] if one["landed"] else None}
+        for (name, start), one in day.items()
+        if start == hour
+    ]
+    return sorted(lines, key=lambda line: (line["delay"] is None, -(line["delay"] or 0.0), line["airline"]))
+
+
+def examine_board(answer: Callable[[Any, int], Any]) -> Verdict:
+    """Ask a board for each hour of a day."""
+    builder = StreamsBuilder()
+    delays_by_hour(builder)
+    day = by_airline_and_hour(BOARD_DAY)
+    hours = sorted({hour for _, hour in day})
+    with TopologyTestDriver(builder.build()) as driver:
+        for topic, records in (("airlines", data.airlines()), ("flights", of_day(BOARD_DAY))):
+            rows = [(each["key"], each["value"], each["timestamp"]) for each in records]
+            driver.create_input_topic(topic).pipe_records(rows)
+        store = driver.state_store("delays-by-hour")
+        for hour in hours:
+            try:
+                given = answer(store, hour)
+            except ZeroDivisionError:
+                return wrong(
+                    "An airline of whose flights none has landed has no mean delay: the board shows None for it.",
+                    "a mean of nothing",
+                )
+            verdict = _judged(given, board_due(day, hour), hour)
+            if verdict is not None:
+                return verdict
+    return right(f"{len(hours)} boards of a day that you have not seen, each hour's, are those of pandas.")
+
+
+def _judged(given: Any, due: list[dict[str, Any]], hour: int) -> Verdict | None:
+    """Return what is wrong with a board, or None."""
+    at, names = f"{pd.Timestamp(hour, unit='ms'):%H:%M} UTC", {"airline", "flights", "delay"}
+    if not isinstance(given, list) or any(not isinstance(line, dict) or line.keys() != names for line in given):
+        return wrong(f"The board has to be a list of dicts with airline, flights and delay; it is {given!r:.200}.")
+    if len(given) > len(due):
+        return wrong(
+            f"The board of {at} has {len(given)} lines, and {len(due)} airlines fly in that hour. fetch_all(first, "
+            "last) gives the windows that begin at both of its times, too.",
+            "more than one hour",
+        )
+    given, due = [_rounded(line) for line in given], [_rounded(line) for line in due]
+    if given == due:
+        return None
+    if any(line["delay"] is None and line | {"delay": 0.0} in given for line in due):
+        return wrong(
+            f"On the board of {at} an airline of whose flights none has landed is shown with a delay of zero. Nobody "
+            "knows its delay yet: None.",
+            "missing taken for zero",
+        )
+    if all(line in given for line in due):
+        return wrong(
+            f"The board of {at} has the right lines in another order: the largest delay first, None last, and airlines "
+            "of the same delay by name.",
+            "another order",
+        )
+    return wrong(f"The board of {at} should have the line {next(line for line in due if line not in given)}.")
+
+
+def _rounded(line: dict[str, Any]) -> dict[str, Any]:
+    return line | {"delay": None if line["delay"] is None else round(line["delay"], 3)}

@@ -1,0 +1,364 @@
+"""How the answers of lab 05 are judged: what goes in and has to come out, and signs of typical mistakes."""
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from itertools import count
+from typing import Any
+
+from streamskit.api.error_handlers import LogAndContinue
+from streamskit.common.errors import StreamsKitError
+from streamskit.course.labs.difference import Outcome
+from streamskit.course.labs.exercise import Says, Verdict, right, unwritten, wrong
+from streamskit.course.labs.misconceptions import wrong_types
+from streamskit.course.labs.recording import RECORDED, Costume, Piped, Recording, Row
+from streamskit.dsl.builder import StreamsBuilder
+from streamskit.serdes import RegistryError, SchemaRegistry, Serde, Serdes
+from streamskit.testing import TopologyTestDriver
+
+MINUTE = 60_000
+"""A millisecond of the recordings is a minute of the stories."""
+
+SKIPPING = {"deserialization_handler": LogAndContinue()}
+"""What cannot be read is skipped in these checks."""
+
+JAVA: dict[str, bytes] = {
+    name: bytes.fromhex(digits)
+    for name, digits in json.loads((RECORDED / "java" / "serdes.json").read_text()).items()
+    if digits is not None
+}
+"""What Kafka's own serdes have written in Java, by the name of the case; see `tests/java`."""
+
+
+# ---- bytes by hand ---------------------------------------------------------------------------------------------------
+
+PAYLOADS: dict[str, tuple[Serde, bytes | None]] = {
+    "stock": (Serdes.long(), JAVA["long"]),
+    "change": (Serdes.integer(), JAVA["integer"]),
+    "discount": (Serdes.short(), JAVA["short"]),
+    "sold_out": (Serdes.boolean(), JAVA["boolean-false"]),
+    "name": (Serdes.string(), JAVA["string"]),
+    "remark": (Serdes.string(), JAVA["string-empty"]),
+    "review": (Serdes.string(), None),
+}
+"""The bytes that the notebook shows, and the serde that its text names."""
+
+
+def examine_values(answer: Any) -> Verdict:
+    """Compare the values that a learner has read with those that the serdes read."""
+    if isinstance(answer, dict):
+        for name in answer.keys() & PAYLOADS.keys():
+            mistake = misread(answer[name], *PAYLOADS[name])
+            if mistake:
+                return wrong(f"{name}: {mistake[1]}", mistake[0])
+    values = {name: serde.deserialize(data) for name, (serde, data) in PAYLOADS.items()}
+    return Says(values, "Each of your values is the one that the serde reads in the bytes that Java wrote.")(answer)
+
+
+def misread(value: Any, serde: Serde, data: bytes | None) -> tuple[str, str] | None:
+    """Return the mistake by which a value was read in some bytes, and what to know instead."""
+    right_one = serde.deserialize(data)
+    if data is None or data == b"":
+        if value in (None, "") and value != right_one:
+            return "empty and null confused", "no bytes at all are null, and a text of length 0 is a value of its own."
+        return None
+    if isinstance(right_one, bool) or not isinstance(right_one, int) or value == right_one:
+        return None
+    if value == int.from_bytes(data, "big"):
+        return "sign forgotten", "the first bit of a whole number is its sign: ff at the front makes it negative."
+    if value in (int.from_bytes(data, "little"), int.from_bytes(data, "little", signed=True)):
+        return "read from the wrong end", "Kafka's numbers are big-endian: the first byte counts most."
+    return None
+
+
+# ---- the serde of a topic --------------------------------------------------------------------------------------------
+
+
+def stock() -> Recording:
+    """Return the recorded stream of longs, as bytes, among bytes that no long has."""
+    dress = Costume({"in": "stock", "out": "stock-levels"}, {}, {"a": "tv", "b": "watch"}, MINUTE)
+    recording = Recording.of("errors-deserialization-continue", dress, driver=SKIPPING)
+    return replace(recording, steps=tuple(_as_bytes(step, Serdes.long()) for step in recording.steps))
+
+
+def _as_bytes(step: Any, serde: Serde) -> Any:
+    if not isinstance(step, Piped) or step.raw or step.value is None:
+        return step
+    return step._replace(value=serde.serialize(step.value), raw=("value",))
+
+
+def told(says: str, examine: Callable[[Any], Verdict]) -> Callable[[Any], Verdict]:
+    """Have an examiner say what was tested in these words."""
+
+    def examined(answer: Any) -> Verdict:
+        verdict = examine(answer)
+        return replace(verdict, says=says) if verdict.passed else verdict
+
+    return examined
+
+
+def as_text(outcome: Outcome) -> bool:
+    """The results are texts."""
+    return wrong_types(outcome) and any(isinstance(row.value, str) for row in outcome.actual)
+
+
+def as_fractions(outcome: Outcome) -> bool:
+    """The results are numbers with fractions."""
+    return wrong_types(outcome) and any(isinstance(row.value, float) for row in outcome.actual)
+
+
+def longs_unread(outcome: Outcome) -> bool:
+    """No payload of 8 bytes made a result."""
+    moments = outcome.at(lambda record: isinstance(record.value, bytes) and len(record.value) == 8)
+    return not any(moment.actual for moment in moments) and not outcome.trial.error
+
+
+# ---- the number of a schema ------------------------------------------------------------------------------------------
+
+
+def examine_schema_number(answer: Any) -> Verdict:
+    """Call a learner's function on records with a schema's number, and on bytes that have none."""
+    for number in (258, 70_000, 1, 2):
+        data = b"\0" + number.to_bytes(4, "big") + b"\x08KO"
+        found = answer(data)
+        if found != number:
+            says = f"{data.hex(' ')} was written with schema {number}, and your function says {found!r}."
+            return wrong(f"{says} {_number_misread(found, data)[1]}".strip(), _number_misread(found, data)[0])
+    for payload in (b'{"symbol": "KO"}', b"KO|61.5", b"", b"\0\0\0", None):
+        try:
+            found = answer(payload)
+        except (TypeError, IndexError, ValueError) as error:
+            says = (
+                f"It fails at {payload!r}: {type(error).__name__}: {error}. Such a payload has no number: return None."
+            )
+            return wrong(says, "fails where there is no number")
+        if found is not None:
+            says = f"{payload!r} has no schema's number, and your function says {found!r}."
+            return wrong(f"{says} The first byte tells: a registry's records begin with 0.", "magic byte not looked at")
+    return right(
+        "Records of four schemas gave their numbers; two other texts, an empty payload, one that is cut off, "
+        "and a null gave none."
+    )
+
+
+def _number_misread(found: Any, data: bytes) -> tuple[str, str]:
+    if found == int.from_bytes(data[1:5], "little"):
+        return "read from the wrong end", "The number is big-endian: its first byte counts most."
+    if found in (int.from_bytes(data[:4], "big"), int.from_bytes(data[:5], "big")):
+        return "magic byte taken into the number", "The first byte is none of the number's four."
+    if found in (data[4], data[1]):
+        return "one byte instead of four", "The number has four bytes."
+    return "", ""
+
+
+# ---- a schema that grows ---------------------------------------------------------------------------------------------
+
+FIRST: dict[str, Any] = {
+    "type": "record",
+    "name": "Trade",
+    "fields": [
+        {"name": "symbol", "type": "string"},
+        {"name": "price", "type": "double"},
+        {"name": "size", "type": "int"},
+    ],
+}
+"""The schema of the old records; the notebook shows it."""
+
+TRADE = {"symbol": "PEP", "price": 170.25, "size": 40}
+REGISTRIES = count()
+
+
+def examine_grown_schema(answer: Any) -> Verdict:
+    """Register a learner's schema after the first one, and have each read what the other wrote."""
+    if answer is ... or answer is None:
+        return unwritten("There is no schema yet.")
+    registry = SchemaRegistry(f"mock://lab-{next(REGISTRIES)}")
+    first = Serdes.avro(FIRST, registry, topic="trades")
+    try:
+        second = Serdes.avro(answer, registry, topic="trades")
+    except RegistryError as error:
+        return wrong(f"The registry refuses it. {error}", "field without a default")
+    except (StreamsKitError, ValueError, TypeError, KeyError) as error:
+        return wrong(f"It is not a schema: {type(error).__name__}: {error}")
+    return _differs(second.deserialize(first.serialize(TRADE))) or _does_not_fit(first, second)
+
+
+def _differs(read: dict[str, Any]) -> Verdict | None:
+    """Judge what the new schema has read in an old record."""
+    told = f"An old record reads as {read}."
+    if lost := TRADE.keys() - read.keys():
+        return wrong(f"{told} {', '.join(sorted(lost))} is gone: old fields stay.", "old field left out")
+    if missing := {"venue", "note"} - read.keys():
+        return wrong(f"{told} There is no {' and no '.join(sorted(missing))} in it.", "new field left out")
+    if read["note"] == "null" or read["venue"] is None:
+        return wrong(f"{told} null and the text 'null' are two things.", "text instead of null")
+    if read != {**TRADE, "venue": "unknown", "note": None}:
+        return wrong(f"{told} Its venue should be 'unknown' and its note null.", "another default")
+    return None
+
+
+def _does_not_fit(first: Serde, second: Serde) -> Verdict:
+    """Judge whether new records can be written, and read by both schemas."""
+    for note in (None, "by phone"):
+        trade = {**TRADE, "venue": "NYSE", "note": note}
+        try:
+            data = second.serialize(trade)
+        except ValueError as error:
+            return wrong(f"A new record cannot be written: {error}", "type that does not fit")
+        if second.deserialize(data) != trade or first.deserialize(data) != TRADE:
+            return wrong(f"{trade} does not come back as it was written.")
+    return right(
+        "The registry took it. Records of the old schema were read with the new one, and records of the new "
+        "one, with a note and without, by both."
+    )
+
+
+# ---- a serde of one's own, as Java would write it --------------------------------------------------------------------
+
+WHOLE = Serdes.integer()
+CENTS = [WHOLE.deserialize(JAVA["integer"]), WHOLE.deserialize(JAVA["integer-most"]), 0, 6150, -(2**31)]
+CORRUPT = (b"", b"\x01", b"\x00\x00\x18", b"\x00\x00\x00\x18\x06", b"61.50 EUR")
+
+
+def examine_cents(answer: Any) -> Verdict:
+    """Compare a serde with Java's integers, on values, null, and bytes that are none; then in a topology."""
+    try:
+        serde = answer() if isinstance(answer, type) else answer
+    except TypeError as error:
+        return wrong(f"An object of it cannot be made: {error}.")
+    if not isinstance(serde, Serde):
+        return wrong("It has to be a class that extends Serde.")
+    try:
+        serde.data_type.simpleString()
+    except (NotImplementedError, AttributeError) as error:
+        return wrong(f"{error} Write data_type = T.IntegerType() in the class.", "no data_type")
+    found = next((each for each in (*_null_kept(serde), *_as_java(serde), *_refused(serde)) if each), None)
+    return found or _in_a_topology(serde)
+
+
+def _null_kept(serde: Serde) -> Iterator[Verdict | None]:
+    for what, function in (("serialize", serde.serialize), ("deserialize", serde.deserialize)):
+        found, error = _tried(function, None)
+        if found is not None or error:
+            says = f"{what}(None) has to be None, and {f'raises {error!r}' if error else f'is {found!r}'}."
+            yield wrong(f"{says} A null has no bytes, and no bytes are a null.", "null not let through")
+
+
+def _as_java(serde: Serde) -> Iterator[Verdict | None]:
+    for value in CENTS:
+        data = WHOLE.serialize(value) or b""
+        written, error = _tried(serde.serialize, value)
+        if written != data:
+            got = f"raises {error!r}" if error else f"gives {written!r}"
+            yield wrong(
+                f"Java writes {value} as {data.hex(' ')}; yours {got}.", _writing_mistake(value, data, written, error)
+            )
+        read, error = _tried(serde.deserialize, data)
+        if read != value:
+            got = f"raises {error!r}" if error else f"reads {read!r}"
+            mistake = "sign forgotten" if read == int.from_bytes(data, "big") else _from_wrong_end(read, data)
+            yield wrong(f"{data.hex(' ')} is {value}; yours {got}.", mistake)
+
+
+def _writing_mistake(value: int, data: bytes, written: Any, error: Exception | None) -> str:
+    if isinstance(written, bytes) and written == data[::-1]:
+        return "written from the wrong end"
+    if written == str(value).encode():
+        return "digits instead of a number"
+    if isinstance(written, bytes) and len(written) != len(data):
+        return "another width"
+    return "sign forgotten" if isinstance(error, OverflowError) else ""
+
+
+def _from_wrong_end(read: Any, data: bytes) -> str:
+    ends = (int.from_bytes(data, "little"), int.from_bytes(data, "little", signed=True))
+    return "read from the wrong end" if read in ends else ""
+
+
+def _refused(serde: Serde) -> Iterator[Verdict | None]:
+    for data in CORRUPT:
+        read, error = _tried(serde.deserialize, data)
+        if error is None:
+            name = "empty taken for null" if data == b"" and read is None else "corrupt bytes read all the same"
+            says = f"{data!r} is no whole number of 4 bytes, and yours reads {read!r}. Raise a ValueError: an error is "
+            yield wrong(f"{says}better than a wrong price.", name)
+        elif not isinstance(error, ValueError):
+            says = f"At {data!r} yours raises {error!r}. A serde says with a ValueError that it cannot read bytes."
+            yield wrong(says, "another error than ValueError")
+
+
+def _in_a_topology(serde: Serde) -> Verdict:
+    """Send Java's bytes, and others, through a topology that reads and writes with the serde."""
+    builder = StreamsBuilder()
+    builder.stream("prices", value=serde).map_values(lambda v: v).to("cents", value=serde)
+    sent = [WHOLE.serialize(value) for value in CENTS] + [None, *CORRUPT]
+    bytes_ = Serdes.byte_array()
+    with TopologyTestDriver(builder.build(), **SKIPPING) as driver:  # type: ignore[arg-type]
+        driver.create_input_topic("prices", value=bytes_).pipe_records([("tv", data, 0) for data in sent])
+        came = [record.value for record in driver.create_output_topic("cents", value=bytes_).read_records_to_list()]
+        dropped = driver.dropped()
+    if came != sent[: -len(CORRUPT)] or dropped != len(CORRUPT):
+        return wrong(f"In a topology {[each and each.hex(' ') for each in sent]} became {came}.")
+    return right(
+        f"{len(CENTS)} numbers have the bytes that Java's IntegerSerializer writes, and come back; null stays "
+        f"null; {len(CORRUPT)} payloads of other lengths are refused. A topology in Spark says the same."
+    )
+
+
+def _tried(function: Callable[[Any], Any], value: Any) -> tuple[Any, Exception | None]:
+    try:
+        return function(value), None
+    except NotImplementedError:
+        raise
+    except Exception as error:
+        return None, error
+
+
+# ---- lines of a till -------------------------------------------------------------------------------------------------
+
+LINES: tuple[bytes | None, ...] = (
+    b"KO|61.5|100",
+    b"PEP|170|5",
+    b"KO|61.5",
+    b"AAPL|cheap|10",
+    None,
+    b"KO|62.25|7|again",
+    b"",
+    b"\xffKO|61|1",
+    b"NVDA|-1|3.5",
+    "KÄSE|0.5|-2".encode(),
+)
+"""What comes: five lines that are none, one of them empty; and a null."""
+
+
+def tickets() -> Recording:
+    """Return the lines, read in plain Python."""
+    steps = tuple(
+        Piped("till-lines", "till-1", line, number * MINUTE, (), () if line is None else ("value",))
+        for number, line in enumerate(LINES)
+    )
+    rows = tuple(
+        Row(number, "till-1", None if line is None else ticket(line), number * MINUTE)
+        for number, line in enumerate(LINES)
+        if line is None or ticket(line)
+    )
+    return Recording(steps, {"tickets": rows}, driver=SKIPPING)
+
+
+def ticket(line: bytes) -> dict[str, Any] | None:
+    """Return what is in a line; None if it is none."""
+    try:
+        symbol, price, size = line.decode().split("|")
+        return {"symbol": symbol, "price": float(price), "size": int(size)}
+    except ValueError:
+        return None
+
+
+def null_for_corrupt(outcome: Outcome) -> bool:
+    """A line that cannot be read became a null."""
+    return any(row.value is None for m in outcome.at(lambda record: bool(record.raw)) for row in m.extra)
+
+
+def other_forms_read(outcome: Outcome) -> bool:
+    """A line of another form became a ticket."""
+    return any(moment.actual and not moment.expected for moment in outcome.moments)

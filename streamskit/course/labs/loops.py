@@ -1,0 +1,58 @@
+"""What has to come out by a plain Python loop over the records, where nothing was recorded."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from streamskit.course.labs.difference import Outcome, same_rows
+from streamskit.course.labs.recording import Batch, Piped, Recording, Row, Step
+
+LOOP = "a plain Python loop over the same records"
+
+
+class Due(NamedTuple):
+    """A record that has to come out; a timestamp that is None may be any."""
+
+    topic: str
+    key: Any
+    value: Any
+    timestamp: int | None = None
+
+
+def looped(
+    steps: Sequence[Step],
+    topics: Iterable[str],
+    loop: Callable[[Piped], Iterable[Due]],
+    stores: Mapping[str, Mapping[Any, Any]] | None = None,
+) -> Recording:
+    """Return the recording of a loop.
+
+    Args:
+        steps: what goes in.
+        topics: those that are compared.
+        loop: called with each record in order; returns what has to come of it.
+        stores: the rows of each store as the loop leaves them.
+    """
+    outputs: dict[str, list[Row]] = {topic: [] for topic in topics}
+    for number, step in enumerate(steps):
+        for record in step.records if isinstance(step, Batch) else (step,):
+            for due in loop(record) if isinstance(record, Piped) else ():
+                outputs[due.topic].append(Row(number, due.key, due.value, due.timestamp))
+    left = {name: tuple(Row(-1, key, value) for key, value in rows.items()) for name, rows in (stores or {}).items()}
+    return Recording(tuple(steps), {topic: tuple(rows) for topic, rows in outputs.items()}, left, source=LOOP)
+
+
+def piped(topic: str, records: Iterable[Mapping[str, Any]]) -> list[Piped]:
+    """Return the records of a generator of the course as steps."""
+    return [Piped(topic, record["key"], record["value"], record["timestamp"]) for record in records]
+
+
+def as_if(*others: Callable[[], Recording]) -> Callable[[Outcome], bool]:
+    """Recognise the topics that one of some other recordings of the same steps has: a loop with a typical mistake."""
+
+    def is_theirs(outcome: Outcome) -> bool:
+        came = outcome.trial.outputs
+        return any(
+            all(same_rows(rows, came.get(topic, ())) for topic, rows in other().outputs.items()) for other in others
+        )
+
+    return is_theirs

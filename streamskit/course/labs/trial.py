@@ -1,0 +1,90 @@
+"""A learner's topology, run on the steps of a recording: what came out after which step."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from streamskit.common.errors import StreamsKitError
+from streamskit.course.labs.recording import Advance, Batch, Piped, Recording, Row, Step
+from streamskit.serdes import Serdes
+from streamskit.serdes.errors import SerdeError
+from streamskit.testing import TopologyTestDriver
+from streamskit.topology import Topology
+
+
+@dataclass
+class Trial:
+    """What a topology gave.
+
+    `outputs` are the records of each topic, `stores` the final rows of those asked for, `dropped` the records dropped
+    by step, `error` what stopped it at `stopped_at`.
+    """
+
+    topology: Topology
+    outputs: dict[str, list[Row]] = field(default_factory=lambda: defaultdict(list))
+    stores: dict[str, list[Row]] = field(default_factory=dict)
+    dropped: dict[int, int] = field(default_factory=dict)
+    error: StreamsKitError | SerdeError | None = None
+    stopped_at: int = -1
+
+    @property
+    def is_stub(self) -> bool:
+        """Whether it stopped in lines that the learner has yet to write, in a process of Spark's."""
+        return "NotImplementedError" in str(self.error)
+
+
+def run(topology: Topology, recording: Recording) -> Trial:
+    """Run a topology on the steps of a recording, one record at a time.
+
+    Raises:
+        TopologyError: it cannot run at all.
+    """
+    trial = Trial(topology)
+    with TopologyTestDriver(topology, **recording.driver) as driver:
+        topics = {name: driver.create_output_topic(name) for name in _written(topology, recording)}
+        topics |= {name: driver.dead_letters(name) for name in recording.letters}
+        for number, step in enumerate(recording.steps):
+            before = driver.dropped()
+            try:
+                _perform(driver, step)
+            except (StreamsKitError, SerdeError) as error:
+                trial.error, trial.stopped_at = error, number
+                break
+            if driver.dropped() > before:
+                trial.dropped[number] = driver.dropped() - before
+            for name, topic in topics.items():
+                came = topic.read_records_to_list()
+                trial.outputs[name] += [Row(number, record.key, record.value, record.timestamp) for record in came]
+        trial.stores = {name: _rows(driver, name) for name in recording.stores if name in topology.stores}
+    return trial
+
+
+def records_of(topology: Topology, steps: Sequence[Step], driver: dict[str, Any] | None = None) -> Trial:
+    """Run a topology on steps of which nothing is known yet; all its topics that are written are read."""
+    return run(topology, Recording(tuple(steps), {}, driver=driver or {}))
+
+
+def _written(topology: Topology, recording: Recording) -> list[str]:
+    """The names of the topics that a topology writes for others; one that names topics itself may write any."""
+    sinks = [sink for sink in topology.sinks if not sink.internal]
+    named = [sink.topic for sink in sinks if isinstance(sink.topic, str)]
+    return list(dict.fromkeys([*named, *(recording.outputs if len(named) < len(sinks) else ())]))
+
+
+def _perform(driver: TopologyTestDriver, step: Step) -> None:
+    if isinstance(step, Advance):
+        driver.advance_wall_clock_time(step.milliseconds)
+    elif isinstance(step, Batch):
+        driver.create_input_topic(step.records[0].topic).pipe_records([record[1:5] for record in step.records])
+    elif isinstance(step, Piped):
+        serdes = {part: Serdes.byte_array() for part in step.raw}
+        driver.create_input_topic(step.topic, **serdes).pipe_input(step.key, step.value, step.timestamp, step.headers)
+
+
+def _rows(driver: TopologyTestDriver, name: str) -> list[Row]:
+    store = driver.state_store(name)
+    times = store.to_pandas().get("timestamp")
+    entries = list(store.all())
+    known = [None] * len(entries) if times is None else [int(time) for time in times]
+    return [Row(-1, entry.key, entry.value, time) for entry, time in zip(entries, known, strict=True)]

@@ -1,0 +1,43 @@
+"""`try_out`: a learner's topology on a handful of records, to look at before it is checked."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pandas as pd
+
+from streamskit.common.durations import Duration, to_milliseconds
+from streamskit.course.labs.exercise import STUB, topology_of
+from streamskit.course.labs.recording import Advance, Piped
+from streamskit.course.labs.trial import records_of
+
+
+def try_out(answer: Any, records: Sequence[tuple[str, Any, Any, int] | Duration]) -> pd.DataFrame:
+    """Return what a topology makes of some records, a row for each that comes out.
+
+    Args:
+        answer: a function that takes a `StreamsBuilder`, or one that returns a `Topology`.
+        records: (topic, key, value, timestamp in milliseconds), in order; a duration moves the wall clock forward.
+
+    >>> try_out(clicks_per_minute, [("clicks", "ann", "home", 0), ("clicks", "ann", "cart", 61_000)])
+    """
+    steps = [
+        Piped(*record) if isinstance(record, tuple) else Advance(to_milliseconds(record, "wall clock"))
+        for record in records
+    ]
+    trial = records_of(topology_of(answer), steps)
+    rows = [
+        {"after": f"{row.step + 1}. {_told(steps[row.step])}", "topic": topic}
+        | {"key": str(row.key), "value": row.value, "timestamp": row.timestamp, "step": row.step}
+        for topic, rows in trial.outputs.items()
+        for row in rows
+    ]
+    if trial.error:
+        raise NotImplementedError(STUB) if trial.is_stub else trial.error
+    table = pd.DataFrame(rows, columns=["after", "topic", "key", "value", "timestamp", "step"], dtype=object)
+    return table.sort_values("step", kind="stable").drop(columns="step").reset_index(drop=True)
+
+
+def _told(step: Piped | Advance) -> str:
+    if isinstance(step, Advance):
+        return f"wall clock + {step.milliseconds / 1000:g} s"
+    return f"{step.key} = {step.value}"

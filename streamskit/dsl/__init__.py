@@ -1,0 +1,1 @@
+"""Kafka Streams' DSL: `StreamsBuilder`, `KStream`, `KTable`, and what lies between."""

@@ -1,0 +1,156 @@
+"""How a step keeps and sends its results: `Materialized`, `EmitStrategy`, `Suppressed`. Plain values."""
+
+from dataclasses import dataclass, replace
+
+from streamskit.common.durations import Duration, to_milliseconds
+from streamskit.serdes import Serde
+
+
+@dataclass(frozen=True)
+class Materialized:
+    """How a store is kept: its name, the serde of its values, and for how long.
+
+    Args:
+        name: the name to query the store by; without one it gets a name of its own, or there is no store.
+        value: the serde of the values; by default the one that fits their type.
+        retention: for how long a windowed store keeps a window.
+        history: for how long a versioned store keeps old versions of a row; None makes an ordinary store.
+        logged: whether the store's updates go to a changelog topic, so that it can be rebuilt.
+
+    Mirrors `org.apache.kafka.streams.kstream.Materialized`.
+
+    >>> Materialized("counts", retention="1 hour")
+    Materialized(name='counts', value=None, retention='1 hour', history=None, logged=True)
+    """
+
+    name: str | None = None
+    value: Serde | None = None
+    retention: Duration | None = None
+    history: Duration | None = None
+    logged: bool = True
+
+    @classmethod
+    def versioned(cls, name: str, history_retention: Duration, value: Serde | None = None) -> "Materialized":
+        """Return a store that also keeps the old versions of a row, for `history_retention`.
+
+        A stream that is joined with such a table finds the row as it was at the record's time.
+        Mirrors `Stores#persistentVersionedKeyValueStore`.
+
+        >>> builder.table("prices", materialized=Materialized.versioned("prices", "1 hour"))
+        """
+        return cls(name, value, history=history_retention)
+
+    @classmethod
+    def of(cls, given: "str | Materialized | None") -> "Materialized":
+        """Return what a learner gave for `materialized=`: the name of a store says it all."""
+        return given if isinstance(given, Materialized) else cls(given)
+
+
+@dataclass(frozen=True)
+class EmitStrategy:
+    """When a windowed aggregation sends its results: with every update, or once when a window closes.
+
+    Mirrors `org.apache.kafka.streams.kstream.EmitStrategy`.
+    """
+
+    on_close: bool = False
+
+    @classmethod
+    def on_window_update(cls) -> "EmitStrategy":
+        """Send each update of a window's result as it happens."""
+        return cls(False)
+
+    @classmethod
+    def on_window_close(cls) -> "EmitStrategy":
+        """Send each window's result once, when stream time is past its end and grace.
+
+        >>> windowed.emit_strategy(EmitStrategy.on_window_close()).count()
+        """
+        return cls(True)
+
+
+@dataclass(frozen=True)
+class BufferConfig:
+    """How much `suppress` may hold back, and what happens when that is full: fail, or `emit_early`.
+
+    Mirrors `org.apache.kafka.streams.kstream.Suppressed.BufferConfig`.
+
+    >>> BufferConfig.max_records(1000).emit_early_when_full()
+    BufferConfig(records=1000, bytes=None, emit_early=True)
+    """
+
+    records: int | None = None
+    bytes: int | None = None
+    emit_early: bool = False
+
+    @classmethod
+    def unbounded(cls) -> "BufferConfig":
+        """Hold back as much as there is."""
+        return cls()
+
+    @classmethod
+    def max_records(cls, records: int) -> "BufferConfig":
+        """Hold back at most so many rows."""
+        return cls(records=records)
+
+    @classmethod
+    def max_bytes(cls, size: int) -> "BufferConfig":
+        """Hold back at most so many bytes of keys and values."""
+        return cls(bytes=size)
+
+    def with_max_records(self, records: int) -> "BufferConfig":
+        """Return the same with a limit of rows."""
+        return replace(self, records=records)
+
+    def with_max_bytes(self, size: int) -> "BufferConfig":
+        """Return the same with a limit of bytes."""
+        return replace(self, bytes=size)
+
+    def emit_early_when_full(self) -> "BufferConfig":
+        """Return the same, sending the oldest rows early when the buffer is full."""
+        return replace(self, emit_early=True)
+
+    def shut_down_when_full(self) -> "BufferConfig":
+        """Return the same, failing when the buffer is full."""
+        return replace(self, emit_early=False)
+
+
+@dataclass(frozen=True)
+class Suppressed:
+    """Which updates of a table `suppress` holds back; `time_limit` in milliseconds, None until the window closes.
+
+    Mirrors `org.apache.kafka.streams.kstream.Suppressed`.
+    """
+
+    time_limit: int | None
+    buffer: BufferConfig
+    name: str | None = None
+
+    @classmethod
+    def until_window_closes(cls, buffer: BufferConfig | None = None) -> "Suppressed":
+        """Hold back a window's updates until it closes, then send the last one.
+
+        Raises:
+            ValueError: the buffer emits early, so that a result would not be the last one.
+
+        >>> counts.suppress(Suppressed.until_window_closes())
+        """
+        buffer = buffer or BufferConfig.unbounded()
+        if buffer.emit_early:
+            raise ValueError(
+                "until_window_closes promises one final result for each window, and a buffer that emits early breaks "
+                "that: use BufferConfig.unbounded(), or Suppressed.until_time_limit."
+            )
+        return cls(None, buffer)
+
+    @classmethod
+    def until_time_limit(cls, time_limit: Duration, buffer: BufferConfig | None = None) -> "Suppressed":
+        """Hold back a row's updates for `time_limit` of stream time from the first on, then send the last one.
+
+        >>> counts.suppress(Suppressed.until_time_limit("5 seconds", BufferConfig.max_records(1000)))
+        """
+        return cls(to_milliseconds(time_limit, "time limit"), buffer or BufferConfig.unbounded())
+
+    def with_name(self, name: str) -> "Suppressed":
+        """Return the same under a name of your own: the node's, and with "-store" the buffer's."""
+        return replace(self, name=name)

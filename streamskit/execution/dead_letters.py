@@ -1,0 +1,186 @@
+"""Records that a step could not take: what they become instead, as rows among the others.
+
+Each leaves a note, a row for no topic whose key is the node's name and whose value says what was wrong. Notes are
+counted at the end of the query. There, too, a handler of the learner's decides about the records that they tell of.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from streamskit.api.error_handlers import (
+    EXCEPTION,
+    LEFT_OUT,
+    LONGEST_MESSAGE,
+    MESSAGE,
+    OFFSET,
+    PARTITION,
+    TOPIC,
+    DeadLetter,
+    ErrorHandlerContext,
+    Handler,
+    Handlers,
+    LogAndContinue,
+    RawRecord,
+    ask,
+    fitting,
+)
+from streamskit.common.errors import StreamsError
+from streamskit.execution.native_aggregation import SAID, SKIPPED
+from streamskit.execution.row_format import HEADER_TYPE
+from streamskit.execution.rows import Rows
+from streamskit.execution.sinks import bytes_of
+from streamskit.execution.stages import SOURCE
+from streamskit.operators.failure_attribution import blame
+from streamskit.operators.records import CARRIED
+from streamskit.planning.plan import Plan
+from streamskit.topology import Node
+
+ROW = ("topic", "key", "value", "timestamp", "headers")
+ROW_TYPE = f"topic string, key binary, value binary, timestamp bigint, headers {HEADER_TYPE}"
+
+Finished = Callable[[Column, Column, Column, Column, Column], Column]
+"""Makes the row of a record to write, of topic, key, value, timestamp and headers."""
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where a record came from, as Columns: its place in a topic, and itself in bytes."""
+
+    topic: Column
+    partition: Column
+    offset: Column
+    timestamp: Column
+    headers: Column
+    key: Column
+    value: Column
+
+    @classmethod
+    def of(cls, frame: DataFrame) -> "Origin":
+        """Return the origin of raw records."""
+        names = ("topic", "partition", "offset", "timestamp", "headers", "key", "value")
+        return cls(*(frame[name] for name in names))
+
+    @classmethod
+    def carried(cls, row: DataFrame) -> "Origin":
+        """Return the origin of a result of a task operator: what its source said in headers, in the order there."""
+        topic, partition, offset, timestamp, key, value = (row[SOURCE][number]["value"] for number in range(CARRIED))
+        place = topic.cast("string"), partition.cast("string").cast("int"), offset.cast("string").cast("bigint")
+        return cls(*place, timestamp.cast("string").cast("bigint"), row["headers"], key, value)
+
+    @classmethod
+    def lost(cls, timestamp: Column, headers: Column, key: Column, value: Column) -> "Origin":
+        """Return the origin of what Spark's own operators made of many records, as far as it is known: itself."""
+        nothing, nowhere = F.lit(None).cast("string"), F.lit(-1)
+        return cls(nothing, nowhere, nowhere.cast("bigint"), timestamp, headers, key, value)
+
+
+def diverted(
+    handlers: Handlers, kind: str, node: Node, bad: Column, error: Column, origin: Origin, finished: Finished
+) -> Rows:
+    """Return the rows that a failed record becomes.
+
+    Args:
+        handlers: those of the application.
+        kind: the one of them that decides.
+        node: where it failed.
+        bad: whether it did.
+        error: what was wrong.
+        origin: the record.
+        finished: makes a row.
+    """
+    handler: Handler = getattr(handlers, kind)
+    nothing, error = F.lit(None).cast("string"), F.left(F.regexp_replace(error, ADVICE, ""), F.lit(LONGEST_MESSAGE))
+    undecided = F.lit(None).cast(HEADER_TYPE) if isinstance(handler, LogAndContinue) else _in_headers(kind, origin)
+    noted = F.lit(node.name).cast("binary"), F.coalesce(error, F.lit("")).cast("binary")
+    rows = Rows([F.when(bad, finished(nothing, *noted, origin.timestamp, undecided))])
+    if isinstance(handler, LogAndContinue) and handler.dead_letter_topic is not None:
+        topic, headers = F.lit(handler.dead_letter_topic), _with_error(error, origin)
+        fits = bytes_of(origin.key, origin.value, headers) <= handlers.largest_record
+        left_out = {LEFT_OUT: F.concat(F.coalesce(F.octet_length(origin.value), F.lit(0)), F.lit(" bytes"))}
+        headers = F.when(fits, headers).otherwise(F.concat(headers, _headers(left_out)))
+        value = F.when(fits, origin.value)
+        rows.single.append(F.when(bad, finished(topic, origin.key, value, origin.timestamp, headers)))
+    return rows
+
+
+ADVICE = r"( If necessary set .*)? SQLSTATE: .*$"
+"""What Spark's errors end with. To switch its checks off would make wrong answers out of errors."""
+
+
+def counted(plan: Plan, frame: DataFrame) -> DataFrame:
+    """Return a frame of finished rows without the notes, which are counted by node; one of each is quoted."""
+    handlers = plan.options.handlers
+    if not handlers.make_rows:
+        return frame
+    is_note, key = frame["topic"].isNull(), frame["key"].cast("string")
+    names = [node.name for node in plan.nodes]
+    counts = [F.count_if(is_note & (key == name)).alias(name) for name in names]
+    quotes = [F.max(F.when(is_note & (key == name), frame["value"].cast("string"))).alias(name) for name in names]
+    frame = frame.observe(f"{SKIPPED} failed", *counts).observe(f"{SAID} failed", *quotes)
+    if all(isinstance(handler, LogAndContinue) for handler in handlers.that_continue):
+        return frame.where(~is_note)
+    itself = F.struct(*(frame[name] for name in ROW))
+    decide = F.udf(lambda note: _letters(handlers, note), T.ArrayType(T.StructType.fromDDL(ROW_TYPE)))
+    rows = F.when(is_note, decide(F.when(is_note, itself))).otherwise(F.array(itself))
+    return frame.select(F.explode(rows).alias("row")).select("row.*")
+
+
+def _with_error(error: Column, origin: Origin) -> Column:
+    """Return the headers of a dead letter, as `handlers.dead_letter` makes them."""
+    # Spark's own errors begin with the name of their class.
+    kind = F.regexp_extract(error, KIND, 1)
+    said = {
+        EXCEPTION: F.when(kind == "", F.lit("SerializationException")).otherwise(kind),
+        MESSAGE: F.regexp_replace(error, KIND, ""),
+        TOPIC: F.coalesce(origin.topic, F.lit("")),
+        PARTITION: origin.partition.cast("string"),
+        OFFSET: origin.offset.cast("string"),
+    }
+    return F.concat(F.coalesce(origin.headers, F.array().cast(HEADER_TYPE)), _headers(said))
+
+
+KIND = r"^(\w+(?:Exception|Error)): "
+
+
+def _in_headers(kind: str, origin: Origin) -> Column:
+    """Return the record that a note tells of, and which handler is to decide, as headers before its own."""
+    place = {"partition": origin.partition.cast("string"), "offset": origin.offset.cast("string")}
+    itself = {"kind": F.lit(kind), "topic": origin.topic, **place, "key": origin.key, "value": origin.value}
+    return F.concat(_headers(itself), F.coalesce(origin.headers, F.array().cast(HEADER_TYPE)))
+
+
+def _headers(said: dict[str, Column]) -> Column:
+    pairs = [F.struct(F.lit(name).alias("key"), value.cast("binary").alias("value")) for name, value in said.items()]
+    return F.array(*pairs)
+
+
+def _letters(handlers: Handlers, note: Any) -> list[tuple[Any, ...]]:
+    """Return the dead letters for the record that a note tells of, as its handler decides, which runs here."""
+    if note is None or note.headers is None:
+        return []  # a task has asked already
+    node, error = note.key.decode(), StreamsError(note.value.decode())
+    headers: list[tuple[str, Any]] = [(name, None if data is None else bytes(data)) for name, data in note.headers]
+    kind, topic, partition, offset, key, value = (data for _, data in headers[:6])
+    named = None if topic is None else topic.decode()
+    context = ErrorHandlerContext(
+        node, named, int(partition), int(offset), note.timestamp, tuple(headers[6:]), key, value
+    )
+    try:
+        response = ask(getattr(handlers, kind.decode()), context, RawRecord(named, key, value, note.timestamp), error)
+        if response.fails:
+            raise StreamsError(f"{error} The handler said that the application has to fail.")
+    except StreamsError as failure:
+        blame(failure, node)
+        raise
+    return [_row(fitting(letter, handlers.largest_record), note.timestamp) for letter in response.dead_letters]
+
+
+def _row(letter: DeadLetter, timestamp: int) -> tuple[Any, ...]:
+    headers = [{"key": name, "value": value} for name, value in letter.headers]
+    time = timestamp if letter.timestamp is None else letter.timestamp
+    return letter.topic, letter.key, letter.value, time, headers

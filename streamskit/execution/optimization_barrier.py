@@ -1,0 +1,53 @@
+"""Makes Spark compute Columns once: a frame that nothing is moved past."""
+
+from dataclasses import replace
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from streamskit.execution.records import Datum, Record
+
+
+def settled(frame: DataFrame, *more: Column) -> DataFrame:
+    """Return a frame, with more columns, that Spark computes before whatever follows.
+
+    Otherwise it would move a later filter below, and write the Columns of which the filter is made twice; of records
+    that are read that means to decode each of them twice. It never moves one past a column that might differ from call
+    to call, and `once` counts as such; it stays in the frame, and Spark drops it where nobody asks for it.
+    """
+    made = frame.select("*", *more, F.spark_partition_id().alias("once"))
+    return made.where(made["once"] >= 0)
+
+
+def settled_records(frame: DataFrame, records: dict[int, tuple[Record, Column]]) -> tuple[DataFrame, dict[int, Record]]:
+    """Return a frame with what numbered records are made of as columns, and the records as those columns.
+
+    However often a key, a value or a condition is named afterwards, it is computed once. Each record comes with the
+    condition on which a row is one.
+    """
+    columns: dict[str, Column] = {}
+
+    def kept(name: str, column: Column, mine: Column) -> None:
+        columns[name] = F.when(mine, column).alias(name)
+
+    for number, (record, mine) in records.items():
+        kept(f"key_{number}", record.key.typed, mine)
+        kept(f"value_{number}", record.value.typed, mine)
+        if record.old is not None:
+            kept(f"old_{number}", record.old.typed, mine)
+        if record.kept is not None:
+            kept(f"kept_{number}", record.kept, mine)
+    if columns:
+        frame = settled(frame, *columns.values())
+
+    def renewed(record: Record, number: int) -> Record:
+        old = record.old and _typed(record.old, frame[f"old_{number}"])
+        key, value = _typed(record.key, frame[f"key_{number}"]), _typed(record.value, frame[f"value_{number}"])
+        kept = None if record.kept is None else frame[f"kept_{number}"]
+        return replace(record, key=key, value=value, old=old, kept=kept)
+
+    return frame, {number: renewed(record, number) for number, (record, _) in records.items()}
+
+
+def _typed(datum: Datum, column: Column) -> Datum:
+    return replace(datum, typed=column)

@@ -1,0 +1,151 @@
+"""Records as Spark sees them: Columns over a row, and the bytes they are read from and written as."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from streamskit.columns import user_functions
+from streamskit.execution.row_format import HEADER_TYPE
+from streamskit.serdes import LONG, Serde, SessionWindowedSerde, StringSerde
+from streamskit.topology import Node, Store
+
+TIMESTAMP_HEADER = "streamskit-timestamp"
+"""The header in which a record's timestamp travels to the producer, as Spark's Kafka sink has no column for it."""
+
+
+@dataclass(frozen=True)
+class Datum:
+    """A key or a value, as a typed Column; and its bytes as they were read, as long as nothing has changed them."""
+
+    typed: Column
+    raw: Column | None = None
+    serde: Serde | None = None
+    is_sure: bool = False
+    """Whether the bytes were written by streamskit itself, and so need no look before they go on."""
+
+    def to_bytes(self, serde: Serde) -> Column:
+        """Return the bytes that `serde` writes; those that were read are written again as they are."""
+        if self.raw is None or serde != self.serde:
+            return serde.to_bytes(self.typed)
+        # Bytes that are not what the serde reads have to fail here too, though nobody looks at the value.
+        return self.raw if self.is_sure or isinstance(serde, StringSerde) else F.when(self.typed.isNotNull(), self.raw)
+
+
+def sure(raw: Column, serde: Serde) -> Datum:
+    """Return what a serde reads in bytes that it has written itself."""
+    return Datum(serde.from_bytes(raw), raw, serde, is_sure=True)
+
+
+@dataclass(frozen=True)
+class Record:
+    """One record, as Columns over a row; `timestamp` in milliseconds.
+
+    `old` is a table row's value before, where it is known. `kept` is false for a record that a step has dropped. `note`
+    is what a table's operator says of an update beside its value: that it came out of order.
+    """
+
+    key: Datum
+    value: Datum
+    timestamp: Column
+    headers: Column
+    kept: Column | None = None
+    old: Datum | None = None
+    note: Column | None = None
+
+    def dressed(self, parent: Node, value: Column | None = None) -> list[Column]:
+        """Return key and value (or another value in its place) dressed for a learner's function.
+
+        Args:
+            parent: the node that passes the record on, which says the types.
+            value: another value to give than the record's.
+        """
+        value = self.value.typed if value is None else value
+        return [
+            user_functions.typed(self.key.typed, parent.key.data_type, "k"),
+            user_functions.typed(value, parent.value.data_type, "v"),
+        ]
+
+    def call(self, node: Node, function: Callable[..., object], parent: Node, value: Column | None = None) -> Column:
+        """Return what a learner's function of `node` makes of the record that `parent` passes on.
+
+        Of another value than the record's it is asked only where there is one.
+        """
+        given = None if value is None else value.isNotNull()
+        return user_functions.call(function, self.dressed(parent, value), f"{node.name} at {node.call_site}", given)
+
+    def where(self, condition: Column) -> "Record":
+        """Return the record, dropped unless `condition` is true."""
+        return replace(self, kept=condition if self.kept is None else self.kept & condition)
+
+    def where_if(self, condition: Column | None) -> "Record":
+        """Return the record, dropped unless `condition` is true, if there is one."""
+        return self if condition is None else self.where(condition)
+
+
+def finished_row(record: Record, topic: str | Column, key: Column, value: Column) -> Column:
+    """Return the row that is a record to write; null if it was dropped."""
+    row = F.struct(
+        (F.lit(topic) if isinstance(topic, str) else topic).alias("topic"),
+        key.alias("key"),
+        value.alias("value"),
+        record.timestamp.alias("timestamp"),
+        record.headers.alias("headers"),
+    )
+    return row if record.kept is None else F.when(record.kept, row)
+
+
+def to_sink(frame: DataFrame) -> DataFrame:
+    """Return a frame of finished rows as Spark's Kafka sink wants them, their timestamps among the headers.
+
+    Where a row has a partition it goes there, otherwise the producer chooses by the key.
+    """
+    stamp = F.struct(
+        F.lit(TIMESTAMP_HEADER).alias("key"), frame["timestamp"].cast("string").cast("binary").alias("value")
+    )
+    headers = F.concat(F.coalesce(frame["headers"], F.array().cast(HEADER_TYPE)), F.array(stamp))
+    partition = ["partition"] if "partition" in frame.columns else []
+    return frame.select("topic", "key", "value", headers.alias("headers"), *partition)
+
+
+def changelog_key(record: Record, store: Store, key: Serde) -> Column:
+    """Return the key of a store's row in its changelog: for a window store the windowed key and a number.
+
+    The number (always 0) is where Kafka's `WindowKeySchema` tells duplicates apart.
+    """
+    written = record.key.to_bytes(key)
+    if store.kind != "window" or isinstance(key, SessionWindowedSerde):
+        return written
+    return F.concat(written, F.lit(bytes(4)))
+
+
+def change_to_bytes(new: Column, old: Column) -> Column:
+    """Return the new and the old value of a table's row as one value of a repartition topic; either may be null.
+
+    The first byte says which of the two are there (1 the new, 2 the old); where both are, the length of the new one
+    follows in 8 bytes.
+    """
+
+    def written(change: Column) -> Column:
+        new, old = change["new"], change["old"]
+        length = LONG.to_bytes(F.octet_length(new).cast("bigint"))
+        return (
+            F.when(new.isNotNull() & old.isNotNull(), F.concat(F.lit(b"\x03"), length, new, old))
+            .when(new.isNotNull(), F.concat(F.lit(b"\x01"), new))
+            .when(old.isNotNull(), F.concat(F.lit(b"\x02"), old))
+        )
+
+    # A function of an array names what it is given as often as it likes; written out, Java's code for it is too long
+    # for Java to compile.
+    return F.transform(F.array(F.struct(new.alias("new"), old.alias("old"))), written)[0]
+
+
+def change_from_bytes(data: Column) -> tuple[Column, Column]:
+    """Return the new and the old value that `change_to_bytes` wrote."""
+    kind, both = F.substring(data, 1, 1), F.substring(data, 1, 1) == F.lit(b"\x03")
+    length = F.when(both, LONG.from_bytes(F.substring(data, 2, 8)).cast("int"))
+    rest = F.substring(data, F.lit(2), F.octet_length(data))
+    new = F.when(both, F.substring(data, F.lit(10), length)).when(kind == F.lit(b"\x01"), rest)
+    old = F.when(both, F.substring(data, length + 10, F.octet_length(data))).when(kind == F.lit(b"\x02"), rest)
+    return new, old

@@ -1,0 +1,61 @@
+"""Whether a record can be written: whether its serdes have bytes for it, it is small enough, and its topic is there."""
+
+from pyspark.sql import Column, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from streamskit.execution.records import Datum, Record
+from streamskit.execution.row_format import HEADER_TYPE
+from streamskit.planning.options import Options
+from streamskit.serdes import Serde
+from streamskit.topology import Sink
+
+MISSING_TOPIC = "streamskit_missing_topic"
+"""A function of Spark's SQL, of servers and topic (in `streamskit/jvm`)."""
+
+NO_TOPIC = "the function that chooses a record's topic chose none, but null."
+
+
+def learn_to_ask_for_topics(spark: SparkSession) -> None:
+    """Make the function that asks a broker whether a topic is there known to Spark."""
+    spark.udf.registerJavaFunction(MISSING_TOPIC, "streamskit.MissingTopic", T.StringType())
+
+
+def writable(record: Record, node: Sink, topic: str | Column, options: Options) -> tuple[Column, Column, Column]:
+    """Return the bytes of a record's key and value, and what stands against writing them, null if nothing does."""
+    key, key_error = _tried(record.key, node.key)
+    value, value_error = _tried(record.value, node.value)
+    size = bytes_of(key, value, record.headers)
+    named = F.lit(topic) if isinstance(topic, str) else F.coalesce(topic, F.lit("null"))
+    too_large = F.when(
+        size > options.handlers.largest_record,
+        F.format_string(
+            "RecordTooLargeException: a record of %d bytes for topic %s is larger than the "
+            f"{options.handlers.max_request_size} that a request may have.", size, named,
+        ),
+    )  # fmt: skip
+    errors = [error for error in (key_error, value_error) if error is not None]
+    if not isinstance(topic, str):
+        errors.append(F.when(topic.isNull(), F.lit(f"InvalidTopicException: {NO_TOPIC}")))
+        if options.bootstrap_servers:
+            errors.append(F.call_function(MISSING_TOPIC, F.lit(options.bootstrap_servers), topic))
+    return key, value, F.coalesce(*errors, too_large)
+
+
+def bytes_of(key: Column, value: Column, headers: Column) -> Column:
+    """Return how many bytes a record has."""
+    pairs = F.coalesce(headers, F.array().cast(HEADER_TYPE))
+    in_headers = F.aggregate(pairs, F.lit(0), lambda size, pair: size + _size(pair["key"]) + _size(pair["value"]))
+    return _size(key) + _size(value) + in_headers
+
+
+def _size(data: Column) -> Column:
+    return F.coalesce(F.octet_length(data), F.lit(0))
+
+
+def _tried(datum: Datum, serde: Serde) -> tuple[Column, Column | None]:
+    """Return the bytes of a key or value, and why there are none; None if they are there already."""
+    if datum.raw is not None and serde == datum.serde:
+        return datum.to_bytes(serde), None
+    tried = serde.try_to_bytes(datum.typed)
+    return tried["value"], tried["error"]

@@ -1,0 +1,140 @@
+"""What a query reads: raw records of its topics, decoded into one frame, once each."""
+
+from dataclasses import dataclass, replace
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from streamskit.api.error_handlers import LogAndContinue, fails
+from streamskit.execution.native_aggregation import SAID, SKIPPED
+from streamskit.execution.optimization_barrier import settled
+from streamskit.execution.records import Datum, Record, change_from_bytes
+from streamskit.operators.partition_time import NO_TIMESTAMP
+from streamskit.planning.plan import Entry, Plan
+from streamskit.planning.planned_operators import needs_partition_time
+from streamskit.topology import Source
+
+
+@dataclass(frozen=True)
+class Arrival:
+    """The records of one entry, as Columns of the frame that all share; `partition` names where each is from.
+
+    `error` says, where records that cannot be read are no reason to fail, what was wrong with one.
+    """
+
+    entry: Entry
+    record: Record
+    partition: Column
+    error: Column | None = None
+
+
+def decode(plan: Plan, raw: DataFrame) -> tuple[DataFrame, list[Arrival]]:
+    """Read the bytes of the plan's topics with the serdes of its entries.
+
+    Returns:
+        The frame, with the columns topic, partition and offset beside what was read; and the records of each entry.
+    """
+    read: dict[str, Column] = {}
+    for number, entry in enumerate(plan.entries):
+        key, value = (_only(plan, entry, raw, raw[part]) for part in ("key", "value"))
+        if _is_forgiving(plan, entry):
+            read[f"key_{number}"] = entry.node.key.try_from_bytes(key)
+            read[f"value_{number}"] = entry.node.value.try_from_bytes(value)
+            continue
+        read[f"key_{number}"] = entry.node.key.from_bytes(key)
+        if entry.changes:
+            value, read[f"old_bytes_{number}"] = change_from_bytes(value)
+            read[f"value_bytes_{number}"] = value
+        read[f"value_{number}"] = entry.node.value.from_bytes(value)
+    frame = settled(raw.select(
+        *(column.alias(name) for name, column in read.items()),
+        raw["key"], raw["value"], raw["topic"], raw["partition"], raw["offset"], raw["headers"],
+        F.unix_millis(raw["timestamp"]).alias("timestamp"),
+    ))  # fmt: skip
+    arrivals = []
+    for number, entry in enumerate(plan.entries):
+        frame, arrival = _arrival(plan, entry, number, frame)
+        arrivals.append(arrival)
+    return frame, arrivals
+
+
+def _arrival(plan: Plan, entry: Entry, number: int, frame: DataFrame) -> tuple[DataFrame, Arrival]:
+    if _is_forgiving(plan, entry):
+        return _forgiving_arrival(plan, entry, number, frame)
+    key = Datum(frame[f"key_{number}"], _only(plan, entry, frame, frame["key"]), entry.node.key)
+    if entry.changes:
+        value = Datum(frame[f"value_{number}"], frame[f"value_bytes_{number}"], entry.node.value)
+        old_bytes = frame[f"old_bytes_{number}"]
+        old = Datum(entry.node.value.from_bytes(old_bytes), old_bytes, entry.node.value)
+    else:
+        value = Datum(frame[f"value_{number}"], _only(plan, entry, frame, frame["value"]), entry.node.value)
+        old = None
+    record = Record(key, value, frame["timestamp"], frame["headers"], old=old)
+    mine = None if _reads_alone(plan, entry) else frame["topic"].isin(*entry.topics)
+    if mine is not None:
+        record = record.where(mine)
+    frame, record = _timed(entry, frame, record, F.lit(True) if mine is None else mine)
+    return frame, Arrival(entry, record, _partition(frame))
+
+
+def _partition(frame: DataFrame) -> Column:
+    return F.concat_ws("-", frame["topic"], frame["partition"]).cast("binary")
+
+
+def _is_forgiving(plan: Plan, entry: Entry) -> bool:
+    """Return whether a record of an entry that cannot be read is left to a handler."""
+    from_outside = isinstance(entry.node, Source) and not entry.node.internal and not entry.is_handover
+    return from_outside and not fails(plan.options.handlers.deserialization)
+
+
+def _forgiving_arrival(plan: Plan, entry: Entry, number: int, frame: DataFrame) -> tuple[DataFrame, Arrival]:
+    """Return the records of an entry, of which those that cannot be read are dropped."""
+    node = entry.node
+    read = {part: frame[f"{part}_{number}"] for part in ("key", "value")}
+    # What a serde has read goes on as it came in.
+    key, value = (Datum(tried["value"], _only(plan, entry, frame, frame[part]), serde, is_sure=True)
+                  for (part, tried), serde in zip(read.items(), (node.key, node.value), strict=True))  # fmt: skip
+    wrong = [F.when(tried["error"].isNotNull(), F.concat(F.lit(f"the {part}: "), tried["error"]))
+             for part, tried in read.items()]  # fmt: skip
+    error = F.coalesce(*wrong)
+    mine = F.lit(True) if _reads_alone(plan, entry) else frame["topic"].isin(*entry.topics)
+    if plan.options.handlers.deserialization == LogAndContinue():
+        bad, place = mine & error.isNotNull(), F.concat_ws("-", frame["topic"], frame["partition"])
+        said = F.concat(place, F.lit("@"), frame["offset"], F.lit(": "), error)
+        frame = frame.observe(f"{SKIPPED} {node.name} read", F.count_if(bad).alias(node.name))
+        frame = frame.observe(f"{SAID} {node.name}", F.max(F.when(bad, said)).alias(node.name))
+    record = Record(key, value, frame["timestamp"], frame["headers"]).where(mine & error.isNull())
+    frame, record = _timed(entry, frame, record, mine & error.isNull())
+    return frame, Arrival(entry, record, _partition(frame), error)
+
+
+def _timed(entry: Entry, frame: DataFrame, record: Record, mine: Column) -> tuple[DataFrame, Record]:
+    """Give a record the time that its source's timestamp extractor takes from it."""
+    node = entry.node
+    if not isinstance(node, Source) or node.timestamps is None or entry.is_handover:
+        return frame, record
+    extractor, time = node.timestamps, record.timestamp
+    if extractor.extract is not None:
+        time = record.call(node, extractor.extract, node).cast("bigint")
+    invalid = time.isNull() | (time < 0)
+    if needs_partition_time(node):
+        return frame, replace(record, timestamp=F.coalesce(time, F.lit(NO_TIMESTAMP)))
+    if extractor.invalid == "fail":
+        message = F.format_string(
+            f"{node.name}: a record of topic %s has the timestamp %s, which is no time. Mend the producer, or choose "
+            "another TimestampExtractor: skip such records, or use the partition's time.",
+            frame["topic"], F.coalesce(time.cast("string"), F.lit("null")),
+        )  # fmt: skip
+        return frame, replace(record, timestamp=F.when(invalid, F.raise_error(message).cast("bigint")).otherwise(time))
+    skipped = F.count_if(mine & invalid).alias(node.name)
+    return frame.observe(f"{SKIPPED} {node.name}", skipped), replace(record, timestamp=time).where(~invalid)
+
+
+def _only(plan: Plan, entry: Entry, frame: DataFrame, column: Column) -> Column:
+    """Return a column for the records of one entry, and null for those of others, whose bytes mean something else."""
+    return column if _reads_alone(plan, entry) else F.when(frame["topic"].isin(*entry.topics), column)
+
+
+def _reads_alone(plan: Plan, entry: Entry) -> bool:
+    # The wall clock comes in among the records.
+    return len(plan.entries) == 1 and not plan.hears_clock

@@ -1,0 +1,153 @@
+"""How rows go through the task operators of a query, level by level."""
+
+import uuid
+from collections.abc import Callable
+from functools import cache
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from streamskit.execution.arrow_batches import pack
+from streamskit.execution.native_aggregation import SKIPPED
+from streamskit.execution.optimization_barrier import settled
+from streamskit.execution.row_format import DROPPED, FIELDS, ORDER, RESULTS, SCHEMA, SEQUENCE, SIDES, wire_row
+from streamskit.execution.rows import Rows
+from streamskit.execution.task_processor import Inputs, TaskProcessor
+from streamskit.operators.records import CARRIED
+from streamskit.planning.plan import Plan
+
+SOURCE = "source"
+"""The column of a result that holds which record it was made of, if a handler may ask."""
+
+Results = Callable[[DataFrame, list[int]], tuple[DataFrame, dict[int, Rows]]]
+"""What becomes of the results of the operators with some numbers: a frame with what it takes, and the rows of each."""
+
+
+def with_order(plan: Plan, frame: DataFrame, rows: Rows, tasks: int) -> DataFrame:
+    """Return a frame of rows with their task and their place in it.
+
+    Args:
+        plan: what runs.
+        frame: raw records with topic, partition and offset.
+        rows: what each record becomes.
+        tasks: how many tasks there are.
+    """
+    numbers = task_numbers(frame.sparkSession, tasks)
+    task = F.element_at(F.array(*map(F.lit, numbers)), frame["partition"] + 1)
+    if plan.hears_clock or any(entry.everywhere for entry in plan.entries):
+        # Each task keeps a global table of its own, and hears the clock.
+        own = F.array(task)
+        task = F.explode(F.when(frame["topic"].isin(*plan.everywhere), F.array(*map(F.lit, numbers))).otherwise(own))
+    origin = F.array_position(F.array(*map(F.lit, plan.topics)), frame["topic"]).cast("int")
+    return _placed(frame, rows, task.alias("task"), origin.alias("origin"), frame["offset"].alias("position"))
+
+
+def run_stages(
+    plan: Plan, frame: DataFrame, results: Results, counting: Callable[[DataFrame], DataFrame], tasks: int
+) -> DataFrame:
+    """Return the rows that are finished when all levels have run.
+
+    Args:
+        plan: what runs.
+        frame: the rows that come in.
+        results: what becomes of an operator's results.
+        counting: sets a frame to count what is dropped.
+        tasks: how many tasks there are.
+    """
+    run, numbered = uuid.uuid4().hex, task_numbers(frame.sparkSession, tasks)
+    levels = sorted({slot.level for slot in plan.slots})
+    for level in levels:
+        numbers = [number for number, slot in enumerate(plan.slots) if slot.level == level]
+        inputs = _inputs(plan, numbers, numbered)
+        operators = [plan.slots[number].operator for number in numbers]
+        processor = TaskProcessor(operators, numbers, inputs, plan.options, run)
+        if not plan.options.test:  # a test driver's batch is one record, and packing takes another Python worker
+            frame = pack(frame)
+        frame = frame.groupBy("task").transformWithStateInPandas(processor, SCHEMA, "Update", "None")
+        frame = _without_dropped(plan, frame, numbers, level)
+        if plan.options.handlers.ask_for_sources:
+            frame = _with_sources(frame)
+        frame = _routed(frame, numbers, results, counting)
+    return frame
+
+
+def _inputs(plan: Plan, numbers: list[int], tasks: tuple[int, ...]) -> Inputs:
+    """Return what a stage of the operators with these numbers has to know of the rows that come in."""
+    ports = {number * SIDES + side: (place, side) for place, number in enumerate(numbers) for side in range(SIDES)}
+    levels = {number: slot.level for number, slot in enumerate(plan.slots)}
+    every = plan.options.handlers.ask_for_sources
+    timed = [levels[number] for number, slot in enumerate(plan.slots) if every or slot.operator.keeps_time]
+    level = levels[numbers[0]]
+    if level > min(levels.values()):
+        return Inputs(ports, single=True, is_timed=level in timed, tells=max(timed, default=0) > level)
+    first = frozenset(number for number, topic in enumerate(plan.topics, 1) if topic in plan.everywhere)
+    return Inputs(
+        ports, len(plan.topics) == 1, first, tuple(plan.topics), tasks, bool(timed), tells=max(timed, default=0) > level
+    )
+
+
+def _without_dropped(plan: Plan, frame: DataFrame, numbers: list[int], level: int) -> DataFrame:
+    """Report how many records each operator dropped, and take the rows that said so out."""
+    counts = [
+        F.sum(F.when((frame["port"] == DROPPED) & (frame["origin"] == number), frame["position"])).alias(
+            plan.slots[number].node.name
+        )
+        for number in numbers
+    ]
+    return frame.observe(f"{SKIPPED} {level}", *counts).where(frame["port"] != DROPPED)
+
+
+def _with_sources(frame: DataFrame) -> DataFrame:
+    """Put what the headers of a result say of the record that it was made of into a column of its own."""
+    headers, is_result = frame["headers"], frame["port"] >= RESULTS
+    own = F.when(F.size(headers) > CARRIED, F.slice(headers, CARRIED + 1, F.size(headers) - CARRIED))
+    carried = F.when(is_result, headers).alias(SOURCE)
+    return frame.select(
+        *(frame[name] for name in frame.columns if name != "headers"),
+        F.when(is_result, own).otherwise(headers).alias("headers"),
+        carried,
+    )
+
+
+def _routed(
+    frame: DataFrame, numbers: list[int], results: Results, counting: Callable[[DataFrame], DataFrame]
+) -> DataFrame:
+    """Put what follows from each result in its place; rows that are no results stay as they are."""
+    frame, made = results(frame, numbers)
+    as_it_is = wire_row(frame["port"], **{name: frame[name] for name in FIELDS if name != "port"})
+    # Most operators make one row of a result: then nothing has to be exploded.
+    alone = all(rows.is_alone for rows in made.values())
+    chosen = as_it_is if alone else F.array(as_it_is)
+    for number, rows in made.items():
+        mine = rows.single[0] if alone else rows.as_array() if rows else F.array().cast(f"array<struct<{_fields()}>>")
+        chosen = F.when(frame["port"] == RESULTS + number, mine).otherwise(chosen)
+    order = (frame["task"], F.lit(SEQUENCE).alias("origin"), frame["position"])
+    return _placed(counting(frame), Rows([chosen]) if alone else Rows(many=[chosen]), *order)
+
+
+def _placed(frame: DataFrame, rows: Rows, *order: Column) -> DataFrame:
+    """Return the rows of a frame, each with its place."""
+    if rows.is_alone:
+        placed = settled(frame.select(rows.single[0].alias("row"), F.lit(0).alias("step"), *order))
+    else:
+        arrays = settled(frame.select(rows.as_array().alias("rows"), *order))
+        placed = arrays.select(F.posexplode("rows").alias("step", "row"), "task", "origin", "position")
+    return placed.where("row is not null").select("row.*", *ORDER)
+
+
+def _fields() -> str:
+    return ", ".join(f"{name}: {kind}" for name, kind in FIELDS.items())
+
+
+@cache
+def task_numbers(spark: SparkSession, tasks: int) -> tuple[int, ...]:
+    """Return a number for each task such that Spark's hash puts each into a partition of its own."""
+    if tasks == 1:
+        return (0,)
+    numbered = spark.range(tasks * 64).select(
+        F.col("id").cast("int").alias("id"), F.pmod(F.hash(F.col("id").cast("int")), F.lit(tasks)).alias("partition")
+    )
+    found: dict[int, int] = {}
+    for row in numbered.collect():
+        found.setdefault(row.partition, row.id)
+    return tuple(found[partition] for partition in range(tasks))

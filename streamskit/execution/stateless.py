@@ -1,0 +1,145 @@
+"""Operators without state: each is a function from a record's Columns to a record's Columns."""
+
+from dataclasses import replace
+from functools import singledispatch
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+from streamskit.columns import user_functions
+from streamskit.common.errors import TopologyError
+from streamskit.execution.records import Datum, Record
+from streamskit.topology import (
+    BranchChild,
+    Filter,
+    FlatMap,
+    FlatMapValues,
+    ForeignKeyStep,
+    GlobalTableSource,
+    Map,
+    MapValues,
+    Merge,
+    Node,
+    PassThrough,
+    RepartitionFilter,
+    SelectKey,
+    SideEffect,
+    TableFilter,
+    TableMapValues,
+    TableMerge,
+    TableSelect,
+    TableSource,
+    ToStream,
+)
+
+
+@singledispatch
+def transform(node: Node, record: Record, parent: Node) -> Record:
+    """Return what `node` makes of one record of its parent.
+
+    Raises:
+        TopologyError: streamskit has no way to run this kind of node on Spark.
+    """
+    raise TopologyError(f"{node.name} ({node.call_site}): a {type(node).__name__} cannot run on Spark.")
+
+
+@transform.register
+def _(node: Filter, record: Record, parent: Node) -> Record:
+    return record.where(_holds(record.call(node, node.predicate, parent), node.negated))
+
+
+@transform.register
+def _(node: RepartitionFilter, record: Record, parent: Node) -> Record:
+    return record if node.null_keys else record.where(record.key.typed.isNotNull())
+
+
+@transform.register
+def _(node: BranchChild, record: Record, parent: Node) -> Record:
+    asked = node.predicates if node.index < 0 else node.predicates[: node.index + 1]
+    chosen = user_functions.first_true(asked, record.dressed(parent), f"{node.name} at {node.call_site}")
+    return record.where(chosen == node.index)
+
+
+@transform.register
+def _(node: MapValues, record: Record, parent: Node) -> Record:
+    return replace(record, value=Datum(record.call(node, node.mapper, parent)))
+
+
+@transform.register
+def _(node: SelectKey, record: Record, parent: Node) -> Record:
+    return replace(record, key=Datum(record.call(node, node.mapper, parent)))
+
+
+@transform.register
+def _(node: Map, record: Record, parent: Node) -> Record:
+    key, value = key_and_value(node, record, parent)
+    return replace(record, key=Datum(key), value=Datum(value))
+
+
+@transform.register(ForeignKeyStep)
+@transform.register(Merge)
+@transform.register(PassThrough)
+@transform.register(SideEffect)
+@transform.register(TableMerge)
+def _(node: Node, record: Record, parent: Node) -> Record:
+    return record
+
+
+@transform.register(GlobalTableSource)
+@transform.register(TableSource)
+def _(node: Node, record: Record, parent: Node) -> Record:
+    return record.where(record.key.typed.isNotNull())
+
+
+@transform.register
+def _(node: ToStream, record: Record, parent: Node) -> Record:
+    return replace(record, old=None)
+
+
+@transform.register
+def _(node: TableFilter, record: Record, parent: Node) -> Record:
+    def passing(value: Datum) -> Datum:
+        holds = _holds(record.call(node, node.predicate, parent, value.typed), node.negated)
+        raw = None if value.raw is None else F.when(holds, value.raw)
+        return Datum(F.when(value.typed.isNotNull() & holds, value.typed), raw, value.serde)
+
+    new = passing(record.value)
+    if record.old is None:
+        return replace(record, value=new)
+    old = passing(record.old)
+    # A row that did not pass before and does not pass now is no news.
+    return replace(record, value=new, old=old).where(new.typed.isNotNull() | old.typed.isNotNull())
+
+
+@transform.register
+def _(node: TableMapValues, record: Record, parent: Node) -> Record:
+    def mapped(value: Datum) -> Datum:
+        return Datum(record.call(node, node.mapper, parent, value.typed))
+
+    return replace(record, value=mapped(record.value), old=mapped(record.old) if record.old else None)
+
+
+def flat_map(node: FlatMap | FlatMapValues, record: Record, parent: Node) -> Column:
+    """Return the array of structs `key` and `value` that a flat map makes of one record."""
+    made = record.call(node, node.mapper, parent)
+    if isinstance(node, FlatMapValues):
+        return F.transform(made, lambda value: F.struct(record.key.typed.alias("key"), value.alias("value")))
+    key, value = node.fields
+    return F.transform(made, lambda each: F.struct(each[key].alias("key"), each[value].alias("value")))
+
+
+def one_of_many(record: Record, element: Column) -> Record:
+    """Return the record for one element of the array that `flat_map` made."""
+    return replace(record, key=Datum(element["key"]), value=Datum(element["value"]), kept=None)
+
+
+def key_and_value(
+    node: Map | TableSelect, record: Record, parent: Node, value: Column | None = None
+) -> tuple[Column, Column]:
+    """Return the new key and value that a learner's function makes of a record, or of its key and another value."""
+    given = None if value is None else value.isNotNull()
+    return user_functions.pair(node.mapper, record.dressed(parent, value), f"{node.name} at {node.call_site}", given)
+
+
+def _holds(answer: Column, negated: bool) -> Column:
+    return ~F.coalesce(answer, F.lit(False)) if negated else F.coalesce(answer, F.lit(False))

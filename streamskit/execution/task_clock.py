@@ -1,0 +1,75 @@
+"""The clocks of a task: which record is in hand, how far stream time has come, and which punctuations are due."""
+
+from typing import TYPE_CHECKING, Any
+
+from streamskit import operators
+from streamskit.api.processor import PunctuationType
+from streamskit.execution.row_format import (
+    BEGIN,
+    CLOCK,
+    HEADERS,
+    KEY,
+    ORIGIN,
+    OTHER,
+    PORT,
+    POSITION,
+    TIMESTAMP,
+    TOPIC,
+    VALUE,
+    Row,
+)
+from streamskit.operators.records import Source
+
+if TYPE_CHECKING:
+    from streamskit.execution.task_processor import Inputs, Results
+
+
+class Timing:
+    """Looks at each row before a stage does, and tells the stage's processors what time it is.
+
+    Mirrors what `org.apache.kafka.streams.processor.internals.StreamThread` does between two records.
+    """
+
+    def __init__(self, stage: operators.Stage, made: "Results", inputs: "Inputs", task: int) -> None:
+        self._stage, self._made, self._inputs = stage, made, inputs
+        self._partition = inputs.tasks.index(task) if inputs.tasks else -1
+        self._place: Any = None
+        stage.open_timekeepers()
+        self._punctuate_by_wall_clock()
+
+    def see(self, row: Row) -> None:
+        """Take note of a row: of another record than the last one, or of the wall clock."""
+        port = row[PORT]
+        if port == CLOCK:
+            self.finish()
+            if self._stage.wall_clock is not None:
+                self._stage.advance_wall_clock(row[TIMESTAMP])
+            self._punctuate_by_wall_clock()
+        elif not self._inputs.topics:
+            if port == BEGIN:
+                partition, offset = map(int, row[OTHER].split())
+                self._begin(Source(row[TOPIC], partition, offset, *_itself(row)))
+        elif row[ORIGIN] not in self._inputs.first and (place := (row[ORIGIN], row[POSITION])) != self._place:
+            self._place = place
+            itself = _itself(row) if port == BEGIN else (row[TIMESTAMP],)
+            self._begin(Source(self._inputs.topics[row[ORIGIN] - 1], self._partition, row[POSITION], *itself))
+
+    def finish(self) -> None:
+        """Do what is due after the last record."""
+        stream_time = self._stage.stream_time
+        if stream_time >= 0:
+            self._stage.punctuate(PunctuationType.STREAM_TIME, stream_time)
+
+    def _begin(self, source: Source) -> None:
+        self.finish()
+        self._stage.begin(source)
+        if self._inputs.tells:
+            self._made.take(self._stage.take_outputs())
+            self._made.begin(source)
+
+    def _punctuate_by_wall_clock(self) -> None:
+        self._stage.punctuate(PunctuationType.WALL_CLOCK_TIME, self._stage.now())
+
+
+def _itself(row: Row) -> tuple[int, bytes | None, bytes | None, Any]:
+    return row[TIMESTAMP], row[KEY], row[VALUE], row[HEADERS]

@@ -1,0 +1,230 @@
+"""A stage of a query: the task operators of one level, run by Spark's `transformWithState`, once for each task."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from heapq import merge
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
+
+from streamskit import operators as tasks
+from streamskit.execution.arrow_batches import unpack
+from streamskit.execution.row_format import (
+    BEGIN,
+    CLOCK,
+    DROPPED,
+    FINISHED,
+    HEADERS,
+    KEY,
+    NAMES,
+    OLD,
+    ORIGIN,
+    OTHER,
+    PORT,
+    POSITION,
+    RESULTS,
+    SEQUENCE,
+    STEP,
+    TASK,
+    TIMESTAMP,
+    VALUE,
+    Row,
+)
+from streamskit.execution.task_clock import Timing
+from streamskit.operators.records import Source
+from streamskit.planning.options import Options
+
+if TYPE_CHECKING:  # half a second, in a process that Spark starts for each query to ask for its state variables
+    import pandas as pd
+
+CLOCK_ORIGIN = 0
+"""The origin of the wall clock's rows, which are of no topic that a plan reads."""
+
+CHUNK = 10_000
+"""After how many results they are handed over to Spark."""
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """What a stage knows of the rows that come in.
+
+    `ports` says which operator and side each port leads to; `single` that all rows have one origin, and `first` which
+    origins come before others. The first stage of a query knows the `topics` by origin, and the `tasks` by partition.
+    `is_timed` says that an operator wants to hear of every record, and `tells` that one in a later stage does.
+    """
+
+    ports: dict[int, tuple[int, int]]
+    single: bool
+    first: frozenset[int] = frozenset()
+    topics: tuple[str, ...] = ()
+    tasks: tuple[int, ...] = ()
+    is_timed: bool = False
+    tells: bool = False
+
+
+class TaskProcessor(StatefulProcessor):
+    """Runs the operators of a stage on the records of one task.
+
+    Mirrors `org.apache.kafka.streams.processor.internals.StreamTask`; Spark's `StatefulProcessor`.
+    """
+
+    def __init__(
+        self, operators: Sequence[tasks.Operator], numbers: Sequence[int], inputs: Inputs, options: Options, run: str
+    ) -> None:
+        self._operators, self._numbers, self._inputs = operators, numbers, inputs
+        self._options, self._run = options, run
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        """Open the one state variable of a stage: its pages."""
+        self._pages = handle.getMapState("pages", "page string", "data binary")
+
+    def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Iterator["pd.DataFrame"]:  # noqa: N802, N803
+        """Process a task's records of this micro-batch in order, and yield what the operators make of them."""
+        pages = SparkPages(self._pages)
+        stage, made = self._stage(pages), Results(key[0], self._numbers)
+        timing = Timing(stage, made, self._inputs, key[0]) if self._inputs.is_timed else None
+        for row in in_order((_rows(frame) for frame in rows), self._inputs):
+            port = row[PORT]
+            if timing is not None:
+                timing.see(row)
+            if port in self._inputs.ports:
+                operator, side = self._inputs.ports[port]
+                record = tasks.Record(row[KEY], row[VALUE], row[OLD], row[OTHER], row[TIMESTAMP], row[HEADERS])
+                stage.process(operator, side, record)
+                if len(stage.outputs) >= CHUNK:
+                    made.take(stage.take_outputs())
+            elif port == CLOCK and self._options.test:
+                pages.save("wall clock", str(row[TIMESTAMP]).encode())
+                stage.advance_wall_clock(row[TIMESTAMP])
+                made.pass_on(row)
+            elif port != BEGIN:
+                # In the middle of the results, so that a task's rows keep their order.
+                made.take(stage.take_outputs())
+                made.pass_on(row)
+            if len(made.rows) >= CHUNK:
+                yield made.frame()
+        if timing is not None:
+            timing.finish()
+        stage.finish()
+        made.take(stage.take_outputs())
+        made.count_dropped(stage.dropped)
+        if made.rows:
+            yield made.frame()
+
+    def close(self) -> None:
+        """Nothing to close: pages are saved at the end of each batch."""
+
+    def _stage(self, pages: "SparkPages") -> tasks.Stage:
+        options = self._options
+        wall_clock = int(pages.load("wall clock") or b"0") if options.test else None
+        return tasks.Stage(
+            self._operators, pages, cache=options.cache, emit_interval=options.emit_interval, wall_clock=wall_clock,
+            run=self._run, handlers=options.handlers,
+        )  # fmt: skip
+
+
+class SparkPages:
+    """Pages of state in Spark's state store."""
+
+    def __init__(self, pages: Any) -> None:
+        self._pages = pages
+
+    def load(self, page: str) -> bytes | None:
+        """Return a page, or None if there is none."""
+        found = self._pages.getValue((page,))
+        return None if found is None else bytes(found[0])
+
+    def save(self, page: str, data: bytes | None) -> None:
+        """Write a page; None deletes it."""
+        if data is None:
+            self._pages.removeKey((page,))
+        else:
+            self._pages.updateValue((page,), (data,))
+
+
+class Results:
+    """The rows that a stage hands over, numbered in order."""
+
+    def __init__(self, task: int, numbers: Sequence[int]) -> None:
+        self._task, self._numbers, self._count = task, numbers, 0
+        self.rows: list[Row] = []
+
+    def take(self, outputs: Iterable[tasks.Output]) -> None:
+        """Take the operators' results."""
+        where = (self._task, SEQUENCE)
+        for count, (operator, *values) in enumerate(outputs, self._count):
+            if operator == tasks.NOTE:
+                topic = None if values[OTHER - KEY] is None else values[OTHER - KEY].decode()
+                values[OTHER - KEY] = None
+                self.rows.append((FINISHED, topic, *values, *where, count, 0))
+            else:
+                self.rows.append((RESULTS + self._numbers[operator], None, *values, *where, count, 0))
+            self._count = count + 1
+
+    def pass_on(self, row: Row) -> None:
+        """Take a row that is for a later stage, or finished."""
+        self.rows.append((*row[:TASK], self._task, SEQUENCE, self._count, 0))
+        self._count += 1
+
+    def begin(self, source: Source) -> None:
+        """Say to later stages where the rows that follow come from."""
+        where = f"{source.partition} {source.offset}".encode()
+        time, key, value, headers = source[3:]
+        self.pass_on((BEGIN, source.topic, key, value, None, where, None, time, headers))
+
+    def count_dropped(self, dropped: dict[int, int]) -> None:
+        """Report how many records each operator dropped."""
+        for operator, count in dropped.items():
+            empty = dict.fromkeys(NAMES) | {"port": DROPPED, "task": self._task, "step": 0}
+            empty |= {"origin": self._numbers[operator], "position": count}
+            self.rows.append(tuple(empty.values()))
+
+    def frame(self) -> "pd.DataFrame":
+        """Return the rows so far as a data frame, and begin anew."""
+        import pandas as pd
+
+        made = pd.DataFrame(dict(zip(NAMES, map(list, zip(*self.rows, strict=True)), strict=True)), dtype=object)
+        self.rows = []
+        return made
+
+
+def in_order(batches: Iterable[list[Row]], inputs: Inputs) -> Iterator[Row]:
+    """Yield the rows of a task in the order in which Kafka Streams would take them.
+
+    Rows of one topic stay in order of their offsets; between topics the one whose next record is the earliest goes on.
+    Where there is but one topic, rows pass as they come, and a batch need not fit into memory.
+    """
+    if inputs.single:
+        yield from _checked(row for batch in batches for row in batch)
+        return
+    topics: dict[int, list[Row]] = defaultdict(list)
+    for batch in batches:
+        for row in batch:
+            topics[row[ORIGIN]].append(row)
+    for rows in topics.values():
+        rows.sort(key=itemgetter(POSITION, STEP))
+    for origin in sorted(topics.keys() & {CLOCK_ORIGIN, *inputs.first}):
+        yield from topics.pop(origin)
+    yield from merge(*(topics[origin] for origin in sorted(topics)), key=itemgetter(TIMESTAMP))
+
+
+def _checked(rows: Iterable[Row]) -> Iterator[Row]:
+    last = (-1, -1)
+    for row in rows:
+        if row[PORT] == CLOCK:
+            yield row
+            continue
+        place = row[POSITION], row[STEP]
+        if place < last:
+            raise RuntimeError("Spark handed the records of a partition over in another order: give KafkaStreams a "
+                               "smaller max_records_per_batch, so that a batch needs no sorting on disk.")  # fmt: skip
+        last = place
+        yield row
+
+
+def _rows(frame: "pd.DataFrame") -> list[Row]:
+    if "records" in frame:
+        return [row for data in frame["records"] for row in unpack(data, NAMES)]
+    return list(zip(*(frame[name].tolist() for name in NAMES), strict=True))

@@ -1,0 +1,1 @@
+"""Clients that talk to a Kafka broker, wherever it runs."""

@@ -1,0 +1,84 @@
+"""Short-lived connections to a Kafka broker, whose failures read as sentences."""
+
+import contextlib
+import logging
+import socket
+from collections.abc import Iterator
+
+from kafka import KafkaAdminClient
+from kafka.errors import KafkaError
+
+from streamskit.common.errors import BrokerError
+
+# kafka-python logs every failed attempt, with stack traces. Errors are raised as sentences here, so its log
+# is shown only where the program sets up logging.
+logging.getLogger("kafka").addHandler(logging.NullHandler())
+
+CONNECT_SECONDS = 10.0
+REQUEST_SECONDS = 30.0
+
+
+@contextlib.contextmanager
+def admin_client(bootstrap_servers: str, timeout: float = CONNECT_SECONDS) -> Iterator[KafkaAdminClient]:
+    """An admin client for a `with` block. Raises BrokerError if no broker answers in `timeout` seconds."""
+    with reachable(bootstrap_servers):
+        client = KafkaAdminClient(
+            bootstrap_servers=bootstrap_servers.split(","),
+            bootstrap_timeout_ms=int(timeout * 1000),
+            request_timeout_ms=int(REQUEST_SECONDS * 1000),
+        )
+    try:
+        yield client
+    except KafkaError as error:
+        raise BrokerError(f"The broker at {bootstrap_servers} failed a request: {reason(error)}") from error
+    finally:
+        client.close()
+
+
+@contextlib.contextmanager
+def reachable(bootstrap_servers: str) -> Iterator[None]:
+    """Turn "no connection" inside the block into a sentence."""
+    if not any(_port_open(server) for server in bootstrap_servers.split(",")):
+        raise no_answer(bootstrap_servers)
+    try:
+        yield
+    except KafkaError as error:
+        raise no_answer(bootstrap_servers) from error
+
+
+def no_answer(bootstrap_servers: str) -> BrokerError:
+    """The error for a broker that does not answer."""
+    return BrokerError(
+        f"No Kafka broker answers at {bootstrap_servers}. Is it running, and not paused? broker.restart() "
+        "brings back one that stopped; `python -m streamskit broker status` says how the shared one is."
+    )
+
+
+def cluster_id(bootstrap_servers: str, timeout: float) -> str | None:
+    """The id of the cluster, by a real metadata request; None if no broker is ready in `timeout` seconds."""
+    try:
+        with admin_client(bootstrap_servers, timeout) as client:
+            cluster = client.describe_cluster()
+    except BrokerError:
+        return None
+    return str(cluster["cluster_id"]) if cluster["brokers"] else None
+
+
+def answers(bootstrap_servers: str, timeout: float) -> bool:
+    """Whether a broker is ready within `timeout` seconds."""
+    return cluster_id(bootstrap_servers, timeout) is not None
+
+
+def reason(error: BaseException) -> str:
+    """Kafka's own words for an error, without the request and response that some clients add."""
+    text = str(error)
+    return text.split(": Request '")[0] if ": Request '" in text else text
+
+
+def _port_open(server: str) -> bool:
+    host, _, port = server.strip().rpartition(":")
+    try:
+        with socket.create_connection((host.strip("[]"), int(port)), timeout=CONNECT_SECONDS):
+            return True
+    except (OSError, ValueError):
+        return False

@@ -1,0 +1,222 @@
+"""Topics of a Kafka broker: create, delete, list, describe, and where each partition begins and ends."""
+
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from kafka import KafkaAdminClient, TopicPartition
+from kafka.admin import ConfigResource, ConfigResourceType, OffsetSpec
+from kafka.errors import KafkaTimeoutError, TopicAlreadyExistsError, UnknownTopicOrPartitionError
+from kafka.protocol.consumer import IsolationLevel
+
+from streamskit.common.errors import BrokerError
+from streamskit.environment.processes import wait_until
+from streamskit.kafka.connection import admin_client
+
+SETTLE_SECONDS = 20.0
+COMMIT_SECONDS = 2.0
+MODIFIED_SOURCE = "DYNAMIC_TOPIC_CONFIG"
+
+
+@dataclass(frozen=True)
+class Topic:
+    """What a broker says of one topic: `config` holds only what was set for this topic, as Kafka's text."""
+
+    name: str
+    partitions: int
+    config: dict[str, str]
+
+
+@dataclass(frozen=True)
+class Extent:
+    """What a topic holds now: for each partition the first offset and the one after the last record.
+
+    Its `id` is another one after the topic was deleted and made anew.
+    """
+
+    id: str
+    first: dict[int, int]
+    end: dict[int, int]
+
+
+def create_topics(
+    bootstrap_servers: str, names: tuple[str, ...], partitions: int | None, config: Mapping[str, Any] | None
+) -> None:
+    """Create those of the topics that do not exist yet and wait until they can be used; see `KafkaClient`."""
+    _check_names(names)
+    if partitions is not None and (type(partitions) is not int or partitions < 1):
+        raise BrokerError(f"partitions is a number from 1 up, not {partitions!r}.")
+    wanted = {name: _text(value) for name, value in (config or {}).items()}
+    with admin_client(bootstrap_servers) as admin:
+        existing = _partition_counts(admin)
+        for name in names:
+            if name in existing:
+                _check_same(admin, name, existing[name], partitions, wanted)
+        missing = [name for name in dict.fromkeys(names) if name not in existing]
+        if missing:
+            _create(admin, missing, partitions, wanted)
+
+
+def delete_topics(bootstrap_servers: str, names: tuple[str, ...], missing_ok: bool) -> None:
+    """Delete the topics and wait until they are gone; see `KafkaClient`."""
+    _check_names(names)
+    with admin_client(bootstrap_servers) as admin:
+        existing = _partition_counts(admin)
+        if not missing_ok:
+            for name in names:
+                if name not in existing:
+                    raise unknown_topic(name, existing, bootstrap_servers)
+        doomed = [name for name in dict.fromkeys(names) if name in existing]
+        if not doomed:
+            return
+        answer = admin.delete_topics(doomed, raise_errors=False)
+        _raise_refusal("delete", answer["topics"], fine=UnknownTopicOrPartitionError.errno)
+        if not wait_until(lambda: not set(doomed) & set(_partition_counts(admin)), SETTLE_SECONDS):
+            raise BrokerError(f"Topics {doomed} are still listed {SETTLE_SECONDS:.0f} s after the broker deleted them.")
+
+
+def list_topics(bootstrap_servers: str, internal: bool) -> dict[str, int]:
+    """The number of partitions of each topic, by name."""
+    with admin_client(bootstrap_servers) as admin:
+        return dict(sorted(_partition_counts(admin, internal=internal).items()))
+
+
+def describe_topic(bootstrap_servers: str, name: str) -> Topic:
+    """One topic's partitions and its own settings."""
+    with admin_client(bootstrap_servers) as admin:
+        existing = _partition_counts(admin, internal=True)
+        if name not in existing:
+            raise unknown_topic(name, existing, bootstrap_servers)
+        config = _config(admin, name)
+    own = {key: entry["value"] for key, entry in config.items() if entry["config_source"] == MODIFIED_SOURCE}
+    return Topic(name, existing[name], own)
+
+
+def offsets(bootstrap_servers: str, topic: str, isolation: str) -> tuple[dict[int, int], dict[int, int]]:
+    """The first offset and the end offset (one after the last record) of each partition.
+
+    With "read_committed" the end is before the first record of a transaction that is open.
+    """
+    with admin_client(bootstrap_servers) as admin:
+        existing = _partition_counts(admin, internal=True)
+        if topic not in existing:
+            raise unknown_topic(topic, existing, bootstrap_servers)
+        partitions = [TopicPartition(topic, number) for number in range(existing[topic])]
+        first, end = (_listed(admin, partitions, spec) for spec in (OffsetSpec.EARLIEST, OffsetSpec.LATEST))
+        if isolation == "read_committed":
+            end = _committed(admin, partitions, end)
+    return first, end
+
+
+def _committed(admin: KafkaAdminClient, partitions: list[TopicPartition], end: dict[int, int]) -> dict[int, int]:
+    """The ends of what is committed.
+
+    A broker answers a commit before each partition knows of it, so transactions get a moment to be visible.
+    """
+    deadline = time.monotonic() + COMMIT_SECONDS
+    while True:
+        committed = _listed(admin, partitions, OffsetSpec.LATEST, IsolationLevel.READ_COMMITTED)
+        if all(committed[number] >= offset for number, offset in end.items()) or time.monotonic() > deadline:
+            return committed
+        time.sleep(0.02)
+
+
+def _listed(
+    admin: KafkaAdminClient,
+    partitions: list[TopicPartition],
+    spec: OffsetSpec,
+    level: IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
+) -> dict[int, int]:
+    found = admin.list_partition_offsets(dict.fromkeys(partitions, spec), level)
+    return {partition.partition: found[partition].offset for partition in partitions}
+
+
+def extents(bootstrap_servers: str, names: Iterable[str]) -> dict[str, Extent]:
+    """What each of these topics holds, by name; those that do not exist are left out."""
+    wanted = set(names)
+    with admin_client(bootstrap_servers) as admin:
+        topics = [topic for topic in admin.describe_topics() if topic["name"] in wanted]
+        partitions = [TopicPartition(topic["name"], each["partition_index"]) for topic in topics
+                      for each in topic["partitions"]]  # fmt: skip
+        first, end = (
+            admin.list_partition_offsets(dict.fromkeys(partitions, spec)) if partitions else {}
+            for spec in (OffsetSpec.EARLIEST, OffsetSpec.LATEST)
+        )
+    found = {topic["name"]: Extent(str(topic["topic_id"]), {}, {}) for topic in topics}
+    for where in partitions:
+        found[where.topic].first[where.partition] = first[where].offset
+        found[where.topic].end[where.partition] = end[where].offset
+    return found
+
+
+def unknown_topic(name: str, existing: Iterable[str], bootstrap_servers: str) -> BrokerError:
+    """The error for a topic that the broker does not have."""
+    visible = sorted(topic for topic in existing if not topic.startswith("__"))
+    known = f"It has {', '.join(visible[:20])}{', …' if len(visible) > 20 else ''}" if visible else "It has no topics"
+    return BrokerError(
+        f"The broker at {bootstrap_servers} has no topic {name!r}. {known}. Create it first: "
+        f"broker.create_topics({name!r})."
+    )
+
+
+def _check_names(names: tuple[str, ...]) -> None:
+    if not names:
+        raise BrokerError('Name at least one topic, for example broker.create_topics("trades").')
+    for name in names:
+        if not isinstance(name, str):
+            raise BrokerError(
+                f"{name!r} is not a topic name; give each name by itself: broker.create_topics('a', 'b')."
+            )
+
+
+def _partition_counts(admin: KafkaAdminClient, internal: bool = True) -> dict[str, int]:
+    listed = admin.describe_topics()
+    return {topic["name"]: len(topic["partitions"]) for topic in listed if internal or not topic["is_internal"]}
+
+
+def _create(admin: KafkaAdminClient, names: list[str], partitions: int | None, config: dict[str, str]) -> None:
+    order = {
+        "num_partitions": -1 if partitions is None else partitions,
+        "replication_factor": -1,
+        "configs": config,
+    }
+    # Someone else may create the same topic at this moment: waiting for it is then right as well.
+    answer = admin.create_topics(dict.fromkeys(names, order), raise_errors=False)
+    _raise_refusal("create", answer["topics"], fine=TopicAlreadyExistsError.errno)
+    try:
+        admin.wait_for_topics(names, timeout_ms=SETTLE_SECONDS * 1000)
+    except KafkaTimeoutError as error:
+        raise BrokerError(f"Topics {names} were created, but no leader took them in {SETTLE_SECONDS:.0f} s.") from error
+
+
+def _raise_refusal(verb: str, answers: list[dict[str, Any]], fine: int) -> None:
+    for answer in answers:
+        if answer["error_code"] not in (0, fine):
+            words = answer.get("error_message") or f"error {answer['error_code']}"
+            raise BrokerError(f"Kafka did not {verb} topic {answer['name']!r}: {words}")
+
+
+def _check_same(admin: KafkaAdminClient, name: str, has: int, partitions: int | None, config: dict[str, str]) -> None:
+    """An existing topic serves only if it is what was asked for."""
+    if partitions is not None and partitions != has:
+        raise BrokerError(
+            f"Topic {name!r} exists with {has} partition(s), and {partitions} were asked for. Use it as it "
+            f"is, or delete it first: broker.delete_topics({name!r})."
+        )
+    current = _config(admin, name) if config else {}
+    for key, value in config.items():
+        if key in current and current[key]["value"] != value:
+            raise BrokerError(
+                f"Topic {name!r} exists with {key}={current[key]['value']}, and {value} was asked for. Use "
+                f"it as it is, or delete it first: broker.delete_topics({name!r})."
+            )
+
+
+def _config(admin: KafkaAdminClient, name: str) -> dict[str, dict[str, Any]]:
+    resource = ConfigResource(ConfigResourceType.TOPIC, name)
+    return dict(admin.describe_configs([resource], config_filter="all")["topic"][name])
+
+
+def _text(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

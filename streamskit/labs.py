@@ -1,0 +1,21 @@
+"""Labs: exercises with checks that know typical mistakes, staged hints, and progress over the course."""
+
+from streamskit.course.labs.checking import CheckFailed, check, hint
+from streamskit.course.labs.local_instances import LocalInstances
+from streamskit.course.labs.scores import Progress, progress
+from streamskit.course.labs.stores import table, windows
+from streamskit.course.labs.student import reset
+from streamskit.course.labs.trying_out import try_out
+
+__all__ = [
+    "CheckFailed",
+    "LocalInstances",
+    "Progress",
+    "check",
+    "hint",
+    "progress",
+    "reset",
+    "table",
+    "try_out",
+    "windows",
+]

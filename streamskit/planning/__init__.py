@@ -1,0 +1,1 @@
+"""The query planner: from a topology to the plans of Spark queries."""

@@ -1,0 +1,81 @@
+"""What the instances of an application tell each other through their consumer group: there is no other registry.
+
+Each member says who and where it is and how far its copies are; the leader answers all with who has what. Both travel
+as JSON in the group's own messages, so that whoever may look at the group can read them.
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from streamskit.queries.group.assignor import Member, Shares
+
+VERSION = 1
+
+
+@dataclass(frozen=True)
+class Report:
+    """What an instance says when it joins: `since` is when it started, in seconds since 1970."""
+
+    member: Member
+    since: float
+
+    def to_bytes(self) -> bytes:
+        """Return it as it travels."""
+        member = self.member
+        said = asdict(member) | {"ready": sorted(member.ready), "active": sorted(member.active)}
+        return json.dumps({"version": VERSION, "since": self.since, "member": said}).encode()
+
+    @staticmethod
+    def from_bytes(data: bytes) -> "Report | None":
+        """Return what came; None if that is no report, but what some other consumer says in the group."""
+        said = _said(data)
+        if said is None or "member" not in said:
+            return None
+        member = said["member"]
+        tasks = {name: frozenset(member[name]) for name in ("ready", "active")}
+        return Report(Member(**{**member, **tasks}), said["since"])
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """Who has what: the members' ids with their addresses, and their shares of the tasks."""
+
+    servers: Mapping[str, str] = field(default_factory=dict)
+    shares: Shares = field(default_factory=Shares)
+
+    def to_bytes(self) -> bytes:
+        """Return it as it travels."""
+        return json.dumps({"version": VERSION, "servers": dict(self.servers), "shares": asdict(self.shares)}).encode()
+
+    @staticmethod
+    def from_bytes(data: bytes) -> "Agreement | None":
+        """Return what came; None if that is no agreement."""
+        said = _said(data)
+        if said is None or "shares" not in said:
+            return None
+        shares = said["shares"]
+        replicas = {
+            name: {task: tuple(members) for task, members in shares[name].items()} for name in ("standby", "warming")
+        }
+        return Agreement(said["servers"], Shares(shares["active"], **replicas))
+
+
+def latest_of_each_server(reports: Iterable[Report]) -> list[Report]:
+    """Return the reports without those of instances that another one has replaced at the same address.
+
+    One that was killed stays in the group until its session is over; it is not to get a share meanwhile.
+    """
+    latest: dict[str, Report] = {}
+    for report in sorted(reports, key=lambda each: (each.since, each.member.id)):
+        latest[report.member.server] = report
+    return list(latest.values())
+
+
+def _said(data: bytes) -> dict[str, Any] | None:
+    try:
+        said = json.loads(data)
+    except ValueError:
+        return None
+    return said if isinstance(said, dict) and said.get("version") == VERSION else None

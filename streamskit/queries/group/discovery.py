@@ -1,0 +1,104 @@
+"""Who hosts what, read from the consumer group of an application by anybody who can reach the broker."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from streamskit.common.errors import StreamsError
+from streamskit.kafka.connection import admin_client
+from streamskit.kafka.topic_partition import TopicPartition
+from streamskit.queries.group.assignment import Agreement
+from streamskit.queries.group.catalogue import Catalogue
+from streamskit.queries.group.membership import split
+from streamskit.queries.group.partitions import partition_for
+from streamskit.queries.metadata import (
+    HostInfo,
+    Hosts,
+    KeyQueryMetadata,
+    Placement,
+    StreamsMetadata,
+)
+
+
+def ask_group(bootstrap_servers: str, catalogue: Catalogue) -> Placement:
+    """Return who hosts what, as the group says it; nobody hosts anything while it has no members.
+
+    Raises:
+        BrokerError: no broker answers.
+    """
+    name = catalogue.application_id
+    with admin_client(bootstrap_servers) as client:
+        group = client.describe_groups([name])[name]
+    return placement_of(next(filter(None, map(_agreed, group["members"])), Agreement()), catalogue)
+
+
+def placement_of(agreement: Agreement, catalogue: Catalogue) -> Placement:
+    """Return who hosts which partition of which changelog."""
+    hosts = {}
+    shares = agreement.shares
+    for task, owner in shares.active.items():
+        group, partition = split(task)
+        active = _hosts([owner], agreement)
+        # One that warms up is asked as a standby is: it answers when it has caught up.
+        standbys = _hosts([*shares.standby.get(task, ()), *shares.warming.get(task, ())], agreement)
+        for topic in catalogue.changelogs(group):
+            hosts[TopicPartition(topic, partition)] = Hosts(active[0] if active else None, standbys)
+    members = tuple(sorted(HostInfo.of(server) for server in agreement.servers.values()))
+    return Placement(hosts, members)
+
+
+def metadata_of(placement: Placement, catalogue: Catalogue) -> list[StreamsMetadata]:
+    """Return what each instance has."""
+    everywhere = frozenset(entry.store.name for entry in catalogue if entry.everywhere)
+    found = []
+    for host in placement.members:
+        active = frozenset(where for where, hosts in placement.hosts.items() if hosts.active == host)
+        standby = frozenset(where for where, hosts in placement.hosts.items() if host in hosts.standbys)
+        found.append(
+            StreamsMetadata(host, _stores(active, catalogue) | everywhere, active, _stores(standby, catalogue), standby)
+        )
+    return found
+
+
+def metadata_for_key(
+    placement: Placement, catalogue: Catalogue, counts: Mapping[str, int], name: str, key: Any
+) -> KeyQueryMetadata:
+    """Return which instances have a key.
+
+    Args:
+        placement: who hosts what.
+        catalogue: the application's stores.
+        counts: how many partitions each changelog has.
+        name: the store.
+        key: the key.
+
+    Raises:
+        StreamsError: the partition of the store does not follow from the key.
+    """
+    entry = next(entry for entry in catalogue if entry.store.name == name)
+    if not entry.routed:
+        raise StreamsError(
+            f"Store '{name}' is filled by a processor, in the partition of the records it gets: where a key is does "
+            "not follow from the key. Ask each of streams_metadata_for_store(), or a QueryClient, which does so."
+        )
+    if entry.everywhere:
+        return KeyQueryMetadata(placement.members[0] if placement.members else None, placement.members[1:], -1)
+    partition = partition_for(entry.store.key.serialize(key) or b"", counts[entry.changelog])
+    hosts = placement.of(entry.changelog, partition)
+    return KeyQueryMetadata(hosts.active, hosts.standbys, partition)
+
+
+def _stores(partitions: Iterable[TopicPartition], catalogue: Catalogue) -> frozenset[str]:
+    topics = {where.topic for where in partitions}
+    return frozenset(entry.store.name for entry in catalogue.shared if entry.changelog in topics)
+
+
+def _hosts(members: Iterable[str], agreement: Agreement) -> tuple[HostInfo, ...]:
+    return tuple(HostInfo.of(agreement.servers[member]) for member in members if member in agreement.servers)
+
+
+def _agreed(member: dict[str, object]) -> Agreement | None:
+    assignment = member.get("member_assignment")
+    data = assignment.get("user_data") if isinstance(assignment, dict) else getattr(assignment, "user_data", None)
+    if isinstance(data, str):
+        data = data.encode()
+    return Agreement.from_bytes(data) if isinstance(data, bytes) else None

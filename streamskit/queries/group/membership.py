@@ -1,0 +1,166 @@
+"""An instance's membership in the consumer group of its application, from which it learns what its share is."""
+
+import logging
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from kafka.coordinator.assignors.abstract import AbstractPartitionAssignor
+from kafka.errors import KafkaError
+from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, ConsumerProtocolSubscription
+
+from streamskit.kafka.group_member import GroupMember
+from streamskit.queries.group.assignment import Agreement, Report, latest_of_each_server
+from streamskit.queries.group.assignor import share
+from streamskit.queries.group.catalogue import Catalogue
+
+logger = logging.getLogger("streamskit")
+
+RETRY_SECONDS = 1.0
+
+
+class ShareAssignor(AbstractPartitionAssignor):
+    """Speaks for an instance in the group, and decides for all when its member is the leader.
+
+    Args:
+        catalogue: the application's stores.
+        counts: how many partitions each changelog has.
+        report: returns what the instance has to say of itself.
+        learn: called with what was agreed.
+
+    Mirrors `org.apache.kafka.streams.processor.internals.StreamsPartitionAssignor`.
+    """
+
+    name = "streamskit"
+    version = 1
+
+    def __init__(
+        self,
+        catalogue: Catalogue,
+        counts: Mapping[str, int],
+        report: Callable[[], Report],
+        learn: Callable[[Agreement], None],
+    ) -> None:
+        self._catalogue, self._counts, self._report, self._learn = catalogue, counts, report, learn
+
+    def metadata(self, topics: Sequence[str]) -> ConsumerProtocolSubscription:
+        """Return what this member says when it joins."""
+        return ConsumerProtocolSubscription(self.version, sorted(topics), self._report().to_bytes())
+
+    def assign(self, cluster: Any, members: Sequence[Any]) -> dict[str, ConsumerProtocolAssignment]:
+        """Return each member's share: its active partitions, and what was agreed for all."""
+        reports = {each.member_id: Report.from_bytes(each.metadata.user_data or b"") for each in members}
+        chosen = latest_of_each_server(report for report in reports.values() if report is not None)
+        shares = share(tasks_of(self._catalogue, self._counts), [report.member for report in chosen])
+        agreement = Agreement({report.member.id: report.member.server for report in chosen}, shares)
+        return {
+            name: ConsumerProtocolAssignment(self.version, self._partitions(report, agreement), agreement.to_bytes())
+            for name, report in reports.items()
+        }
+
+    def on_assignment(self, assignment: ConsumerProtocolAssignment, generation: int) -> None:
+        """Hear what was agreed."""
+        if (agreement := Agreement.from_bytes(assignment.user_data or b"")) is not None:
+            self._learn(agreement)
+
+    def _partitions(self, report: Report | None, agreement: Agreement) -> list[tuple[str, list[int]]]:
+        """Return a member's active partitions, for those who look at the group with Kafka's own tools."""
+        found: dict[str, list[int]] = {}
+        for task, owner in agreement.shares.active.items():
+            if report is not None and owner == report.member.id:
+                group, partition = split(task)
+                for topic in self._catalogue.changelogs(group):
+                    if partition < self._counts[topic]:
+                        found.setdefault(topic, []).append(partition)
+        return sorted((topic, sorted(partitions)) for topic, partitions in found.items())
+
+
+def tasks_of(catalogue: Catalogue, counts: Mapping[str, int]) -> list[str]:
+    """Return the tasks there are, given how many partitions each changelog has."""
+    groups = sorted({entry.group for entry in catalogue.shared})
+    widths = {group: max(counts[topic] for topic in catalogue.changelogs(group)) for group in groups}
+    return [f"{group}_{partition}" for group in groups for partition in range(widths[group])]
+
+
+def split(task: str) -> tuple[int, int]:
+    """Return the sub-topology and the partition of a task."""
+    group, _, partition = task.partition("_")
+    return int(group), int(partition)
+
+
+class Membership:
+    """Keeps an instance in its group, in a thread of its own.
+
+    Args:
+        bootstrap_servers: the broker's address.
+        catalogue: the application's stores; the group has the application's id.
+        counts: how many partitions each changelog has.
+        report: returns what the instance has to say of itself.
+        learn: called, in the membership's thread, with what was agreed.
+        session_timeout: after how many milliseconds without a sign of life an instance counts as dead.
+    """
+
+    def __init__(
+        self,
+        bootstrap_servers: str,
+        catalogue: Catalogue,
+        counts: Mapping[str, int],
+        report: Callable[[], Report],
+        learn: Callable[[Agreement], None],
+        session_timeout: int,
+    ) -> None:
+        self._bootstrap_servers, self._catalogue, self._session_timeout = bootstrap_servers, catalogue, session_timeout
+        self._learned: list[Agreement] = []
+        self._learn = learn
+        self._assignor = ShareAssignor(catalogue, counts, report, self._learned.append)
+        self._stopping = threading.Event()
+        self._member: GroupMember | None = None
+        self._thread = threading.Thread(target=self._run, name="streamskit: the group", daemon=True)
+
+    def start(self) -> None:
+        """Join the group."""
+        if self._catalogue.shared:
+            self._thread.start()
+
+    def stop(self, timeout: float = 10.0) -> None:
+        """Leave the group, so that the others take over at once."""
+        self._stopping.set()
+        if self._thread.is_alive():
+            self._thread.join(timeout)
+
+    def rejoin(self) -> None:
+        """Have the shares agreed anew: this instance has caught up with what it is to take over."""
+        if (member := self._member) is not None:  # one that is to come says by itself how far it is
+            member.rejoin()
+
+    @property
+    def in_touch(self) -> bool:
+        """Whether the group still counts this instance in, as far as it can know."""
+        if not self._catalogue.shared:
+            return True
+        return (member := self._member) is not None and member.in_touch
+
+    def _run(self) -> None:
+        while not self._stopping.is_set():
+            try:
+                self._take_part()
+            except KafkaError as failure:
+                logger.debug("The group could not be joined: %s", failure)
+                self._stopping.wait(RETRY_SECONDS)
+            except Exception:
+                logger.exception("The group of '%s' could not be joined", self._catalogue.application_id)
+                self._stopping.wait(RETRY_SECONDS)
+
+    def _take_part(self) -> None:
+        topics = [entry.changelog for entry in self._catalogue.shared]
+        with GroupMember(
+            self._bootstrap_servers, self._catalogue.application_id, self._assignor, topics, self._session_timeout
+        ) as member:
+            self._member = member
+            try:
+                while not self._stopping.is_set():
+                    member.poll()
+                    while self._learned:
+                        self._learn(self._learned.pop(0))
+            finally:
+                self._member = None

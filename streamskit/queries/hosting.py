@@ -1,0 +1,96 @@
+"""What the REST layer asks of the instance it speaks for."""
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from streamskit.queries.metadata import HostInfo, Hosts, Placement
+from streamskit.serdes import Serde
+from streamskit.state.local import LocalStore
+
+
+@dataclass(frozen=True)
+class HostedStore:
+    """One queryable store of the application, as every instance knows it.
+
+    `kind` is "key-value", "window", "session" or "versioned"; `changelog` is the topic that fills it and `partitions`
+    how many that has. `routed` says whether the partition of a row follows from its key, as it does for the stores of
+    the DSL; a processor may put any key into the store of its task. A `everywhere` store (a global table's) is whole on
+    each instance.
+    """
+
+    name: str
+    kind: str
+    key: Serde
+    value: Serde
+    changelog: str
+    partitions: int
+    routed: bool = True
+    everywhere: bool = False
+
+
+@dataclass(frozen=True)
+class PartitionState:
+    """A partition of a store on this instance.
+
+    `role` is "active", "standby" or "global"; `position` is the offset that was read up to and `end` the offset where
+    the changelog ends, as far as is known; `ready` says that it held at some moment all that was there when it began.
+    """
+
+    partition: int
+    role: str
+    position: int
+    end: int
+    ready: bool
+
+    @property
+    def lag(self) -> int:
+        """How many offsets of the changelog are not in the store yet."""
+        return max(0, self.end - self.position)
+
+
+@dataclass(frozen=True)
+class Update:
+    """One change of a row, as it lands: `key` and `value` decoded, `value` None where the row was deleted."""
+
+    key: Any
+    value: Any
+    timestamp: int
+    partition: int
+    offset: int
+
+
+class Hosting(Protocol):
+    """An instance: what it has itself, and where the rest is."""
+
+    application_id: str
+    here: HostInfo
+
+    @property
+    def stores(self) -> Mapping[str, HostedStore]:
+        """All stores of the application by name."""
+
+    def placement(self) -> Placement:
+        """Return who hosts what."""
+
+    def hosts(self, store: str, partition: int) -> Hosts:
+        """Return who has a partition of a store."""
+
+    def partition_of(self, store: str, key: bytes) -> int | None:
+        """Return the partition where the row of a key is; None where that does not follow from the key."""
+
+    def states(self, store: str) -> list[PartitionState]:
+        """Return the partitions of a store that this instance has, with how far they are."""
+
+    def local(self, store: str, partitions: Collection[int]) -> LocalStore:
+        """Return some partitions of a store, as they are here.
+
+        Raises:
+            InvalidStateStoreError: one of them is not here, or not ready; the kind of error says which.
+        """
+
+    def subscribe(self, store: str, listener: Callable[[Update], None]) -> Callable[[], None]:
+        """Call `listener`, in a thread of the instance, with each update of the partitions active here.
+
+        Returns a function that ends it. The listener has to be quick and must not raise.
+        """

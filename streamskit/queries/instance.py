@@ -1,0 +1,398 @@
+"""An instance of an application that answers queries: it hosts its share of the stores, and knows who has the rest."""
+
+import logging
+import threading
+import time
+import uuid
+from collections.abc import Callable, Collection, Mapping
+from itertools import groupby
+from pathlib import Path
+
+from confluent_kafka import KafkaException, TopicCollection
+from confluent_kafka.admin import AdminClient
+
+from streamskit.common.durations import Duration, to_milliseconds
+from streamskit.common.errors import (
+    StateStoreMigratedError,
+    StreamsError,
+    StreamsRebalancingError,
+    UnknownStateStoreError,
+)
+from streamskit.kafka.changelog_reader import ChangelogReader, Offsets, Record
+from streamskit.kafka.topic_partition import TopicPartition
+from streamskit.queries.group.assignment import Agreement, Report
+from streamskit.queries.group.assignor import Member
+from streamskit.queries.group.catalogue import Catalogue, CatalogueEntry
+from streamskit.queries.group.discovery import placement_of
+from streamskit.queries.group.membership import Membership, split, tasks_of
+from streamskit.queries.group.partitions import partition_for
+from streamskit.queries.hosting import HostedStore, PartitionState, Update
+from streamskit.queries.metadata import HostInfo, Hosts, Placement
+from streamskit.state.kinds import local_store
+from streamskit.state.local import LocalStore
+from streamskit.state.state_folder import StateFolder
+from streamskit.state.storage import Storage
+
+logger = logging.getLogger("streamskit")
+
+FLUSH_SECONDS = 15.0
+"""How often what is in memory of a store on the disk is written there."""
+
+
+class Instance:
+    """One of the instances that share the stores of an application.
+
+    It joins the consumer group of the application, restores its share of the stores from their changelogs, keeps them
+    up to date, and hands over when another instance comes or goes. It needs the broker only, neither Spark nor the
+    other instances.
+
+    Args:
+        catalogue: the application's stores.
+        bootstrap_servers: the Kafka brokers, as "host:port".
+        here: where this instance answers.
+        state_dir: the folder for stores on the disk; all are in memory when not given.
+        num_standby_replicas: how many further instances are to keep a copy of each partition.
+        session_timeout: after how long without a sign of life an instance counts as dead, a duration.
+
+    Mirrors an instance of `KafkaStreams` as interactive queries see it.
+    """
+
+    def __init__(
+        self,
+        catalogue: Catalogue,
+        bootstrap_servers: str,
+        here: HostInfo,
+        *,
+        state_dir: Path | None = None,
+        num_standby_replicas: int = 0,
+        session_timeout: Duration = "6 seconds",
+    ) -> None:
+        self.application_id, self.here = catalogue.application_id, here
+        self._catalogue, self._bootstrap_servers = catalogue, bootstrap_servers
+        self._id, self._since, self._standbys = str(uuid.uuid4()), time.time(), num_standby_replicas
+        self._folder = StateFolder(state_dir) if state_dir else None
+        self._entries = {entry.store.name: entry for entry in catalogue}
+        self._filled = {
+            topic: [entry.store.name for entry in catalogue if entry.changelog == topic]
+            for topic in dict.fromkeys(entry.changelog for entry in catalogue)
+        }
+        self._local = {entry.store.name: local_store(entry.store, self._maker(entry)) for entry in catalogue}
+        self._counts: dict[str, int] = {}
+        self._on_disk: dict[TopicPartition, int] = {}
+        self._roles: Mapping[str, str] = {}
+        self._partition_roles: Mapping[TopicPartition, str] = {}
+        self._hosted: Mapping[str, list[tuple[TopicPartition, str]]] = {}
+        self._placement = Placement()
+        self._agreed = self._taken_up = 0
+        self._listeners: dict[str, list[Callable[[Update], None]]] = {}
+        self._announced: set[str] = set()
+        self._flushed = time.monotonic()
+        self.stopped = ""
+        self._reader = ChangelogReader(bootstrap_servers, self._take, self._restart, "The stores", self._fail)
+        self._membership = Membership(
+            bootstrap_servers,
+            catalogue,
+            self._counts,
+            self._report,
+            self._learn,
+            to_milliseconds(session_timeout, "session_timeout"),
+        )
+
+    def __repr__(self) -> str:
+        active = sorted(task for task, role in self._roles.items() if role == "active")
+        return f"<Instance of '{self.application_id}' at {self.here}: active for {', '.join(active) or 'nothing'}>"
+
+    def start(self) -> None:
+        """Join the others.
+
+        Raises:
+            StreamsError: no broker answers, a changelog is not there, or the folder is another instance's.
+        """
+        ids = self._describe()
+        if self._folder is not None:
+            self._folder.open({name: ids[entry.changelog] for name, entry in self._entries.items()})
+            persistent = {name: entry.changelog for name, entry in self._entries.items() if entry.store.persistent}
+            self._on_disk = self._folder.positions(persistent)
+        self._reader.start()
+        everywhere = {entry.changelog for entry in self._catalogue if entry.everywhere}
+        places = {TopicPartition(topic, number): "global" for topic in everywhere for number in self._numbers(topic)}
+        self._reader.do(lambda: self._host(places)).result()
+        self._membership.start()
+
+    def stop(self) -> None:
+        """Leave, so that the others take over at once; the stores on the disk stay for the next time."""
+        self.stopped = self.stopped or "The instance is closed."
+        self._membership.stop()
+        self._reader.stop()
+        self._partition_roles, self._hosted = {}, {}
+        if self._folder is not None:
+            self._folder.close()
+
+    def wait_for(self, offsets: Offsets, deadline: float, check: Callable[[], None] = lambda: None) -> None:
+        """Wait until the share that is here is complete and holds all updates before the given offsets.
+
+        Raises:
+            StreamsError: it does not by the deadline, or reading has failed.
+        """
+        while not self._has_share():
+            check()
+            if time.monotonic() > deadline:
+                raise StreamsError(f"The instance at {self.here} has got no share of the stores: wait longer.")
+            time.sleep(0.02)
+        mine = {where: end for where, end in offsets.items() if where in self._partition_roles}
+        self._reader.wait_for(mine, deadline, check)
+
+    def say_stopped(self, why: str) -> None:
+        """Tell those who look at the stores why no more updates come, unless they were told already."""
+        for store in self._local.values():
+            store.stopped = store.stopped or why
+
+    # ---- what the REST layer asks ------------------------------------------------------------------------------------
+
+    @property
+    def stores(self) -> Mapping[str, HostedStore]:
+        """All stores of the application by name."""
+        return {name: self._described(entry) for name, entry in self._entries.items()}
+
+    def placement(self) -> Placement:
+        """Return who hosts what, as the group last agreed."""
+        return self._placement
+
+    def hosts(self, store: str, partition: int) -> Hosts:
+        """Return who has a partition of a store."""
+        entry = self._entry(store)
+        return Hosts(self.here) if entry.everywhere else self._placement.of(entry.changelog, partition)
+
+    def partition_of(self, store: str, key: bytes) -> int | None:
+        """Return the partition where the row of a key is; None where that does not follow from the key."""
+        entry = self._entry(store)
+        return partition_for(key, self._counts[entry.changelog]) if entry.routed else None
+
+    def states(self, store: str) -> list[PartitionState]:
+        """Return the partitions of a store that this instance has, with how far they are."""
+        reader = self._reader
+        return [
+            PartitionState(
+                where.partition, role, reader.positions.get(where, 0), reader.ends.get(where, 0), reader.is_ready(where)
+            )
+            for where, role in self._hosted.get(self._entry(store).changelog, ())
+        ]
+
+    def local(self, store: str, partitions: Collection[int]) -> LocalStore:
+        """Return some partitions of a store, as they are here.
+
+        Raises:
+            InvalidStateStoreError: one of them is not here, or not ready; the kind of error says which.
+        """
+        entry = self._entry(store)
+        # Taken before it is checked: a partition that is given up in between is still whole in it.
+        view = self._local[store].only(partitions)
+        for partition in partitions:
+            self._check(entry, partition)
+        # One that came in between is in the next view.
+        return view if view.partitions == set(partitions) else self.local(store, partitions)
+
+    def subscribe(self, store: str, listener: Callable[[Update], None]) -> Callable[[], None]:
+        """Call `listener`, in a thread of the instance, with each update of the partitions active here.
+
+        Returns a function that ends it. The listener has to be quick and must not raise.
+        """
+        self._entry(store)
+        self._listeners[store] = [*self._listeners.get(store, ()), listener]
+
+        def end() -> None:
+            self._listeners[store] = [each for each in self._listeners[store] if each is not listener]
+
+        return end
+
+    def _check(self, entry: CatalogueEntry, partition: int) -> None:
+        where = TopicPartition(entry.changelog, partition)
+        name = f"partition {partition} of store '{entry.store.name}'"
+        if self.stopped:
+            raise StreamsRebalancingError(f"The instance at {self.here} does not answer any more: {self.stopped}")
+        if not self._membership.in_touch:
+            raise StreamsRebalancingError(
+                f"The instance at {self.here} has lost touch with its group, and another one may answer for {name} "
+                "by now. Ask again in a moment."
+            )
+        if where not in self._partition_roles:
+            owner = self._placement.of(*where).active
+            place = f"is at {owner}: ask there" if owner else "is on its way: ask again in a moment"
+            raise StateStoreMigratedError(f"{name[0].upper()}{name[1:]} is not at {self.here}; it {place}.")
+        if not self._reader.is_ready(where):
+            there, all_ = self._reader.positions.get(where, 0), self._reader.ends.get(where, 0)
+            raise StreamsRebalancingError(
+                f"{name[0].upper()}{name[1:]} is being restored at {self.here}: it has read up to offset {there:,} of "
+                f"{all_:,} of its changelog. Ask again in a moment."
+            )
+
+    def _entry(self, store: str) -> CatalogueEntry:
+        if store not in self._entries:
+            known = ", ".join(sorted(self._entries)) or "none"
+            raise UnknownStateStoreError(
+                f"'{self.application_id}' has no store '{store}' to query; its stores are: {known}."
+            )
+        return self._entries[store]
+
+    def _described(self, entry: CatalogueEntry) -> HostedStore:
+        store = entry.store
+        return HostedStore(
+            store.name, store.kind, store.key, store.value, entry.changelog,
+            self._counts.get(entry.changelog, 1), entry.routed, entry.everywhere,
+        )  # fmt: skip
+
+    # ---- its place among the others ----------------------------------------------------------------------------------
+
+    def _report(self) -> Report:
+        ready = frozenset(task for task in self._roles if self._is_ready(task))
+        active = frozenset(task for task in ready if self._roles[task] == "active")
+        positions = {task: self._position(task) for task in tasks_of(self._catalogue, self._counts)}
+        known = {task: position for task, position in positions.items() if position}
+        return Report(Member(self._id, str(self.here), ready, active, known, self._standbys), self._since)
+
+    def _learn(self, agreement: Agreement) -> None:
+        """Take up the share that was agreed; called in the membership's thread."""
+        self._placement = placement_of(agreement, self._catalogue)
+        self._agreed += 1
+        number = self._agreed
+        roles = agreement.shares.roles(self._id)
+        places = {
+            TopicPartition(topic, partition): role
+            for task, role in roles.items()
+            for group, partition in [split(task)]
+            for topic in self._catalogue.changelogs(group)
+            if partition < self._counts[topic]
+        }
+        everywhere = {where: role for where, role in self._partition_roles.items() if role == "global"}
+
+        def adopt() -> None:
+            self._host(places | everywhere)
+            self._roles, self._taken_up = roles, number
+            self._announced &= {task for task, role in roles.items() if role == "warming"}
+            self._announce()
+
+        self._try(adopt)
+
+    def _try(self, job: Callable[[], None]) -> None:
+        """Run a job in the reader's thread, and again while the broker does not answer."""
+
+        def attempt() -> None:
+            try:
+                job()
+            except KafkaException as failure:
+                logger.debug("The share could not be taken up yet: %s", failure)
+                threading.Timer(1.0, lambda: self._try(job)).start()
+
+        self._reader.do(attempt)
+
+    def _has_share(self) -> bool:
+        """Whether what was agreed last has been taken up."""
+        return not self._catalogue.shared or (bool(self._placement.members) and self._taken_up == self._agreed)
+
+    def _is_ready(self, task: str) -> bool:
+        return all(self._reader.is_ready(where) for where in self._places(task))
+
+    def _position(self, task: str) -> int:
+        return sum(self._reader.positions.get(where) or self._on_disk.get(where, 0) for where in self._places(task))
+
+    def _places(self, task: str) -> list[TopicPartition]:
+        group, partition = split(task)
+        topics = self._catalogue.changelogs(group)
+        return [TopicPartition(topic, partition) for topic in topics if partition < self._counts[topic]]
+
+    def _announce(self) -> None:
+        """Tell the group when a task that is to be taken over has been caught up with."""
+        for task, role in self._roles.items():
+            if role == "warming" and task not in self._announced and self._is_ready(task):
+                self._announced.add(task)
+                self._membership.rejoin()
+
+    # ---- its copies; all of this runs in the reader's thread ---------------------------------------------------------
+
+    def _host(self, places: Mapping[TopicPartition, str]) -> None:
+        """Hold these partitions, each in a role, and no others."""
+        gone = [where for where in self._partition_roles if where not in places]
+        new = [where for where in places if where not in self._partition_roles]
+        if new:
+            self._reader.follow({where: self._open(where) for where in new})
+        self._partition_roles = dict(places)
+        by_topic = groupby(sorted(places.items()), lambda place: place[0].topic)
+        self._hosted = {topic: list(found) for topic, found in by_topic}
+        if gone:
+            self._reader.unfollow(gone)
+            for where in gone:
+                self._give_up(where)
+
+    def _open(self, where: TopicPartition) -> int:
+        return min(self._local[name].open(where.partition).position for name in self._filled[where.topic])
+
+    def _give_up(self, where: TopicPartition) -> None:
+        for name in self._filled[where.topic]:
+            storage = self._local[name].drop(where.partition)
+            if storage is not None and self._folder is not None and self._entries[name].store.persistent:
+                self._on_disk[where] = storage.mark().position
+                self._folder.release(name, where.partition)
+
+    def _take(self, where: TopicPartition, records: list[Record], offsets: list[int], position: int) -> None:
+        for name in self._filled[where.topic]:
+            self._local[name].take(where.partition, records, position)
+            if self._listeners.get(name) and self._partition_roles.get(where) in ("active", "global"):
+                self._tell(name, where, records, offsets)
+        self._announce()
+        if self._folder is not None and time.monotonic() - self._flushed > FLUSH_SECONDS:
+            self._flush()
+
+    def _tell(self, name: str, where: TopicPartition, records: list[Record], offsets: list[int]) -> None:
+        if not self._reader.is_ready(where):
+            return  # what is restored is no news
+        store = self._local[name]
+        for offset, (key, value, timestamp) in zip(offsets, records, strict=True):
+            decoded_key, decoded = store.decode(key, value)
+            for listener in self._listeners[name]:
+                listener(Update(decoded_key, decoded, timestamp, where.partition, offset))
+
+    def _restart(self, where: TopicPartition) -> None:
+        for name in self._filled[where.topic]:
+            self._local[name].clear(where.partition)
+
+    def _flush(self) -> None:
+        self._flushed = time.monotonic()
+        for store in self._local.values():
+            store.flush()
+        if self._folder is not None:
+            self._folder.note()
+
+    def _fail(self, failure: StreamsError) -> None:
+        self.stopped = str(failure)
+        for store in self._local.values():
+            store.stopped = f"No more updates come: {failure}"
+
+    # ---- how it begins -----------------------------------------------------------------------------------------------
+
+    def _maker(self, entry: CatalogueEntry) -> Callable[[int], Storage] | None:
+        folder, name = self._folder, entry.store.name
+        return (lambda number: folder.storage(name, number)) if folder is not None and entry.store.persistent else None
+
+    def _describe(self) -> dict[str, str]:
+        """Learn how many partitions each changelog has, and return its id."""
+        admin = AdminClient(
+            {"bootstrap.servers": self._bootstrap_servers}, logger=logging.getLogger("streamskit.librdkafka")
+        )
+        topics = list(self._filled)
+        found = {}
+        for topic, future in (
+            admin.describe_topics(TopicCollection(topics), request_timeout=10) if topics else {}
+        ).items():
+            try:
+                described = future.result()
+            except KafkaException as failure:
+                raise StreamsError(
+                    f"The instance at {self.here} could not look at the changelog '{topic}': {failure.args[0].str()}. "
+                    f"Is the broker at {self._bootstrap_servers} running, and was '{self.application_id}' started?"
+                ) from failure
+            self._counts[topic] = len(described.partitions)
+            found[topic] = str(described.topic_id)
+        return found
+
+    def _numbers(self, topic: str) -> range:
+        return range(self._counts[topic])

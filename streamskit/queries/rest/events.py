@@ -1,0 +1,181 @@
+"""Updates of a store as server-sent events, from all instances: each as it lands, none held up by a slow reader."""
+
+import asyncio
+import re
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Any
+
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from streamskit.queries.hosting import HostedStore, Hosting, Update
+from streamskit.queries.metadata import HostInfo
+from streamskit.queries.rest.addresses import path
+from streamskit.queries.rest.json_codec import dumps, encoded
+from streamskit.queries.rest.mailbox import Mailbox
+from streamskit.queries.rest.peers import PeerError, Peers
+from streamskit.queries.rest.results import described
+from streamskit.queries.rest.server_sent import Event, EventReader
+
+MOST_WAITING = 10_000
+"""How many updates wait for a slow reader before it loses the oldest."""
+
+KEEP_ALIVE = 10.0
+"""After how many seconds without an update a comment says that the stream is alive."""
+
+LOOK_AROUND = 1.0
+"""How often to look for instances that came or went, and to try again one that cannot be reached, in seconds."""
+
+MOST_AT_ONCE = 500
+"""How many events are written at once."""
+
+
+class Updates(Response):
+    """The response that never ends: the updates of a store.
+
+    Args:
+        hosting: the instance that is asked.
+        store: the store.
+        peers: the other instances, whose updates are merged in; None gives those of this instance only.
+        is_ending: says whether the server is about to stop.
+        on_close: called when it is over.
+    """
+
+    media_type = "text/event-stream"
+
+    def __init__(
+        self,
+        hosting: Hosting,
+        store: HostedStore,
+        peers: Peers | None,
+        is_ending: Callable[[], bool],
+        on_close: Callable[[], None],
+    ) -> None:
+        super().__init__(None, headers={"cache-control": "no-store", "x-accel-buffering": "no"})
+        del self.headers["content-length"]
+        self._hosting, self._store, self._peers = hosting, store, peers
+        self._is_ending, self._on_close = is_ending, on_close
+        self._seen: dict[str, tuple[object, int]] = {}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self._mailbox = Mailbox[tuple[object, Update | Event]](MOST_WAITING)
+        here = self._hosting.here
+        try:
+            unsubscribe = self._hosting.subscribe(self._store.name, lambda update: self._mailbox.put((here, update)))
+            try:
+                await self._until_one_ends(self._send_all(send), self._until_gone(receive), self._follow_others())
+            finally:
+                unsubscribe()
+        finally:
+            self._on_close()
+
+    async def _until_one_ends(self, *each: Awaitable[None]) -> None:
+        tasks = [asyncio.ensure_future(one) for one in each]
+        try:
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in tasks:
+                task.cancel()
+            results = await asyncio.gather(*tasks, return_exceptions=True)
+        for result in results:
+            if isinstance(result, Exception):
+                raise result
+
+    async def _send_all(self, send: Send) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
+        opened = {"store": self._store.name, "server": str(self._hosting.here)}
+        await self._send(send, Event("open", dumps(opened)).text())
+        quiet = 0.0
+        while not self._is_ending():
+            lost, news = await self._mailbox.fetch(LOOK_AROUND)
+            quiet = 0.0 if news else quiet + LOOK_AROUND
+            if lost:
+                await self._send(send, _lost(lost).text())
+            elif quiet >= KEEP_ALIVE:
+                quiet = 0.0
+                await self._send(send, ": nothing new\n\n")
+            for start in range(0, len(news), MOST_AT_ONCE):
+                await self._send(send, "".join(self._texts(news[start : start + MOST_AT_ONCE])))
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    async def _send(self, send: Send, text: str) -> None:
+        if text:
+            await send({"type": "http.response.body", "body": encoded(text), "more_body": True})
+
+    def _texts(self, news: Iterable[tuple[object, Update | Event]]) -> Iterable[str]:
+        for source, each in news:
+            for event in self._in_order(source, each if isinstance(each, Event) else _event(each)):
+                yield event.text()
+
+    def _in_order(self, source: object, event: Event) -> Iterable[Event]:
+        """Yield an event unless it was told before, and what is missing before it where a partition has moved.
+
+        For a moment the instance it has left may tell the same as the one where it is now; or neither may.
+        """
+        place = re.fullmatch("([0-9]+)-([0-9]+)", event.identifier)
+        if place is not None:
+            offset = int(place[2])
+            teller, last = self._seen.get(place[1], (source, offset))
+            if teller != source and offset <= last:
+                return
+            if teller != source and offset > last + 1:
+                yield _lost(offset - last - 1)
+            self._seen[place[1]] = (source, offset)
+        yield event
+
+    async def _until_gone(self, receive: Receive) -> None:
+        while (await receive())["type"] != "http.disconnect":
+            pass
+
+    async def _follow_others(self) -> None:
+        """Follow the streams of the other instances, those that come later too."""
+        followers: dict[HostInfo, asyncio.Task[None]] = {}
+        try:
+            while True:
+                others = set(self._hosting.placement().members) - {self._hosting.here} if self._peers else set()
+                if self._store.everywhere:
+                    others = set()
+                for gone in followers.keys() - others:
+                    followers.pop(gone).cancel()
+                for new in others - followers.keys():
+                    followers[new] = asyncio.create_task(self._follow(new))
+                await asyncio.sleep(LOOK_AROUND)
+        finally:
+            for follower in followers.values():
+                follower.cancel()
+            await asyncio.gather(*followers.values(), return_exceptions=True)
+
+    async def _follow(self, host: HostInfo) -> None:
+        """Pass on what an instance tells, and say so when it cannot be heard."""
+        assert self._peers is not None
+        is_heard = True
+        while True:
+            try:
+                async with self._peers.listen(host, path("state", "stream", self._store.name), 3 * KEEP_ALIVE) as lines:
+                    reader = EventReader()
+                    async for line in lines:
+                        event = reader.read(line)
+                        if event is None:
+                            continue
+                        if event.kind == "open":
+                            event = Event("joined", dumps({"server": str(host)}))
+                            is_heard = True
+                        self._mailbox.put((host, event))
+                why = f"{host} has ended its stream."
+            except PeerError as error:
+                why = str(error)
+            if is_heard:
+                is_heard = False
+                self._mailbox.put((host, Event("missing", dumps({"server": str(host), "why": why}))))
+            await asyncio.sleep(LOOK_AROUND)
+
+
+def _event(update: Update) -> Event:
+    said: dict[str, Any] = {**described(update.key, update.value), "timestamp": update.timestamp}
+    said |= {"partition": update.partition, "offset": update.offset}
+    return Event("update", dumps(said), f"{update.partition}-{update.offset}")
+
+
+def _lost(count: int) -> Event:
+    what_to_do = "Read the store again to see where it is; a slow reader has to read faster."
+    return Event("lost", dumps({"updates": count, "what_to_do": what_to_do}))

@@ -1,0 +1,170 @@
+"""What instances answer: rows as JSON text, merged in the order of their bytes, a page at a time."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from streamskit.api.windows import Windowed
+from streamskit.queries.rest.json_codec import dumps, from_base64, to_base64, to_json
+from streamskit.serdes import Serde
+from streamskit.state.local import LocalStore
+from streamskit.state.rows import PARTITION, Entry, Span, time_bytes
+from streamskit.state.stores import ValueAndTimestamp
+
+CHUNK = 500
+"""How many rows are read at a time."""
+
+LARGEST_PAGE = 8_000_000
+"""About how many characters a page has at most, however many rows were asked for."""
+
+
+class Row(NamedTuple):
+    """A row of an answer: its bytes and its partition, by which rows are ordered, and its JSON text."""
+
+    row: bytes
+    partition: int
+    text: str
+
+    @property
+    def cursor(self) -> str:
+        """Its place in a list, as text."""
+        return to_base64(PARTITION.pack(self.partition) + self.row)
+
+
+class Page(NamedTuple):
+    """Rows in order, and whether there are more after them."""
+
+    rows: list[Row]
+    more: bool = False
+
+
+Read = Callable[[LocalStore, Sequence[int]], Page]
+"""Reads what is asked for from some partitions of a store."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What was found: a page, the partitions that answered, and why the missing ones did not.
+
+    Of each partition that answered it is known who did (`host`), as what (`role`), and how many updates of the
+    changelog that one had not read yet (`lag`).
+    """
+
+    page: Page
+    partitions: list[dict[str, Any]] = field(default_factory=list)
+    missing: Mapping[int, str] = field(default_factory=dict)
+
+    def to_peer(self) -> str:
+        """Return the answer as instances send it to each other."""
+        rows = [[row.cursor, row.text] for row in self.page.rows]
+        missing = {str(partition): why for partition, why in self.missing.items()}
+        return dumps({"rows": rows, "more": self.page.more, "partitions": self.partitions, "missing": missing})
+
+    @classmethod
+    def from_peer(cls, sent: Any) -> "Answer":
+        """Return the answer that another instance sent. Raises ValueError, KeyError or TypeError if it is none."""
+        rows = []
+        for cursor, text in sent["rows"]:
+            place = from_base64(cursor)
+            rows.append(Row(place[4:], int.from_bytes(place[:4], "big"), text))
+        missing = {int(partition): why for partition, why in sent["missing"].items()}
+        return cls(Page(rows, bool(rows and sent["more"])), list(sent["partitions"]), missing)
+
+
+def row_of(entry: Entry) -> Row:
+    """Return a row that was found in a local store."""
+    said = {**described(entry.key, entry.value), "timestamp": entry.timestamp, "partition": entry.partition}
+    return Row(entry.row, entry.partition, dumps(said))
+
+
+def described(key: Any, value: Any) -> dict[str, Any]:
+    """Return a key, with its window if it has one, and a value, as JSON has them."""
+    if isinstance(value, ValueAndTimestamp):
+        value = value.value
+    if isinstance(key, Windowed):
+        window = {"start": key.start, "end": key.end}
+        return {"key": to_json(key.key), "window": window, "value": to_json(value)}
+    return {"key": to_json(key), "value": to_json(value)}
+
+
+def read_one(find: Callable[[Any], Entry | None]) -> Read:
+    """Return what reads one row of each partition: the one that `find` finds in a store."""
+
+    def read(store: LocalStore, partitions: Sequence[int]) -> Page:
+        views = [store] if len(partitions) == 1 else [store.only([partition]) for partition in sorted(partitions)]
+        return Page([row_of(entry) for entry in map(find, views) if entry is not None])
+
+    return read
+
+
+def read_span(make: Callable[[Any], Span], limit: int, after: bytes | None) -> Read:
+    """Return what reads a page of a span, which `make` makes of a store."""
+
+    def read(store: LocalStore, partitions: Sequence[int]) -> Page:
+        span, rows, last, size = make(store), list[Row](), after, 0
+        while True:
+            wanted = min(CHUNK, limit + 1 - len(rows))
+            entries = store.entries(span, wanted, last)
+            found = [row_of(entry) for entry in entries]
+            rows += found
+            size += sum(len(row.text) for row in found)
+            if len(found) < wanted:
+                return Page(rows)
+            if len(rows) > limit or size > LARGEST_PAGE:
+                return Page(rows[:limit], more=True)
+            last = entries[-1].cursor
+
+    return read
+
+
+def read_first(rows: int, wanted: Callable[[Any], bool] | None, serde: Serde) -> Read:
+    """Return what reads a few rows to look at: the newest windows and sessions, or the first keys.
+
+    Args:
+        rows: how many.
+        wanted: says of a key whether its rows may be among them.
+        serde: that of the keys, in the order of whose bytes they come.
+    """
+
+    def read(store: LocalStore, partitions: Sequence[int]) -> Page:
+        found = []
+        for partition in partitions:
+            for key, value in store.only([partition]).peek(rows, wanted):
+                said = dumps({**described(key, value), "partition": partition})
+                found.append(Row(_place_to_look(store, key, serde), partition, said))
+        return Page(sorted(found)[:rows])
+
+    return read
+
+
+def read_count(store: LocalStore, partitions: Sequence[int]) -> Page:
+    """Read how many rows each partition has."""
+    counts = [(partition, store.only([partition]).approximate_num_entries()) for partition in partitions]
+    return Page([Row(b"", partition, str(count)) for partition, count in counts])
+
+
+def merged(pages: Iterable[Page], limit: int, reverse: bool) -> Page:
+    """Return one page of several, in order.
+
+    Where a page has more after it, rows beyond its last may not be shown yet: some of its own come before them.
+    """
+    pages = list(pages)
+    rows = sorted((row for page in pages for row in page.rows), key=_place, reverse=reverse)
+    ends = [_place(page.rows[-1]) for page in pages if page.more]
+    if ends and reverse:
+        rows = [row for row in rows if _place(row) >= max(ends)]
+    elif ends:
+        rows = [row for row in rows if _place(row) <= min(ends)]
+    return Page(rows[:limit], bool(ends) or len(rows) > limit)
+
+
+def _place(row: Row) -> tuple[bytes, int]:
+    return row.row, row.partition
+
+
+def _place_to_look(store: LocalStore, key: Any, serde: Serde) -> bytes:
+    """Return bytes by which the newest windows come first, and of one time the first keys."""
+    if not isinstance(key, Windowed):
+        return serde.serialize(key) or b""
+    newest = time_bytes(-(key.end if store.kind == "session" else key.start))
+    return newest + (serde.serialize(key.key) or b"")

@@ -1,0 +1,159 @@
+"""Serves the REST layer of an instance, in a thread of its own."""
+
+import socket
+import sys
+import threading
+
+import uvicorn
+
+from streamskit.common.errors import StreamsError
+from streamskit.queries.hosting import Hosting
+from streamskit.queries.metadata import HostInfo
+from streamskit.queries.rest.app import rest_app
+from streamskit.queries.rest.auth import Guard, check_address
+from streamskit.queries.rest.connections import CarefulProtocol
+
+__all__ = ["Server", "bind", "check_address", "serve"]
+
+SWITCH_INTERVAL = 0.0005
+"""How long another thread may keep Python to itself while a request waits, in seconds; it is usually 5 ms."""
+
+TO_START, TO_STOP = 30.0, 10.0
+"""How long to wait for the thread, in seconds."""
+
+LAST_WORDS = 3
+"""For how many seconds requests under way may still be answered when the server stops."""
+
+
+def bind(host: str, port: int = 0) -> socket.socket:
+    """Return a socket at an address, so that it is known before anything is served there.
+
+    Args:
+        host: the address, such as "127.0.0.1".
+        port: the port; 0 takes a free one.
+
+    Raises:
+        StreamsError: the port is taken, or the address is none of this machine's.
+
+    >>> bind("127.0.0.1").getsockname()
+    ('127.0.0.1', 40123)
+    """
+    bare = host.strip("[]")
+    family = socket.AF_INET6 if ":" in bare else socket.AF_INET
+    bound = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        if sys.platform != "win32":  # there it would let two servers share a port
+            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        bound.bind((bare, port))
+        bound.listen(1024)
+    except (OSError, OverflowError) as error:
+        bound.close()
+        raise StreamsError(
+            f"Nothing can be served at {host}:{port}: {error}. Choose another port, or 0 for a free one."
+        ) from None
+    return bound
+
+
+class _Uvicorn(uvicorn.Server):
+    """uvicorn, which says when it is up."""
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self.is_up = threading.Event()
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self.is_up.set()
+
+
+class Server:
+    """Answers REST requests for an instance, in a thread of its own, from `start` to `stop`.
+
+    Args:
+        hosting: the instance.
+        bound: the socket to listen on, from `bind`.
+        token: what requests have to send as `Authorization: Bearer`; without one only loopback is served.
+
+    Raises:
+        StreamsError: the socket is not on loopback, and there is no token.
+
+    >>> server = Server(instance, bind("127.0.0.1"))
+    >>> server.start()
+    >>> server.address
+    HostInfo(host='127.0.0.1', port=40123)
+    """
+
+    def __init__(self, hosting: Hosting, bound: socket.socket, token: str | None = None) -> None:
+        host, port = bound.getsockname()[:2]
+        self.address = HostInfo(host, port)
+        self._socket = bound
+        self._app = rest_app(hosting, token)
+        config = uvicorn.Config(
+            Guard(self._app, host, token),
+            http=CarefulProtocol,
+            ws="none",
+            lifespan="on",
+            log_config=None,
+            log_level="error",
+            access_log=False,
+            proxy_headers=False,
+            server_header=False,
+            timeout_keep_alive=30,
+            timeout_graceful_shutdown=LAST_WORDS,
+        )
+        self._server = _Uvicorn(config)
+        self._thread = threading.Thread(target=self._run, name=f"streamskit: REST at {self.address}", daemon=True)
+        self._failure: BaseException | None = None
+
+    def __repr__(self) -> str:
+        return f"<Server at {self.address.url}>"
+
+    def start(self) -> None:
+        """Begin to answer, and return when it does.
+
+        Raises:
+            StreamsError: it does not.
+        """
+        sys.setswitchinterval(min(sys.getswitchinterval(), SWITCH_INTERVAL))
+        self._thread.start()
+        if not self._server.is_up.wait(TO_START) or self._failure is not None:
+            raise StreamsError(
+                f"The REST layer at {self.address} did not start: {self._failure or 'it takes too long'}."
+            )
+
+    def stop(self) -> None:
+        """Stop answering; requests that are under way have a moment to end."""
+        self._app.state.is_ending = True
+        self._server.should_exit = True
+        if self._thread.is_alive():
+            self._thread.join(TO_STOP)
+        self._socket.close()
+
+    def _run(self) -> None:
+        try:
+            self._server.run(sockets=[self._socket])
+        except BaseException as failure:  # uvicorn ends a process that cannot start
+            self._failure = failure
+        finally:
+            self._server.is_up.set()
+
+
+def serve(hosting: Hosting, host: str = "127.0.0.1", port: int = 0, token: str | None = None) -> Server:
+    """Serve an instance over REST.
+
+    Args:
+        hosting: the instance.
+        host: the address to listen on; any but loopback wants a token.
+        port: the port; 0 takes a free one.
+        token: what requests have to send.
+
+    Returns:
+        The server; it answers at its `address` until `stop()`.
+
+    Raises:
+        StreamsError: nothing can be served there.
+    """
+    check_address(host, token)
+    server = Server(hosting, bind(host, port), token)
+    server.start()
+    return server

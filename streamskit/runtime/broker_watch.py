@@ -1,0 +1,111 @@
+"""Notices when the broker is away, for how long, and when it is back."""
+
+import threading
+import time
+from collections.abc import Callable
+
+from streamskit.common.durations import spell
+from streamskit.common.errors import StreamsError
+from streamskit.kafka.connection import answers
+
+EVERY_SECONDS = 1.0
+ANSWER_SECONDS = 5.0
+"""How long a broker that is only busy may take for an answer."""
+
+AFTERMATH_SECONDS = 150.0
+"""How long after an outage a request made in it may still fail: a producer's `delivery.timeout.ms`, and some more."""
+
+
+class BrokerWatch:
+    """Asks the broker every second whether it is there, in a thread of its own.
+
+    Args:
+        bootstrap_servers: the broker's address.
+        task_timeout: after how many milliseconds without an answer to give up.
+        went: called when the broker does not answer any more.
+        returned: called when it answers again, with the seconds that it was away.
+        gave_up: called with the reason when it was away for too long; returns whether to wait as long again.
+    """
+
+    def __init__(
+        self,
+        bootstrap_servers: str,
+        task_timeout: int,
+        went: Callable[[], None],
+        returned: Callable[[float], None],
+        gave_up: Callable[[StreamsError], bool],
+    ) -> None:
+        self._bootstrap_servers, self._task_timeout = bootstrap_servers, task_timeout
+        self._went, self._returned, self._gave_up = went, returned, gave_up
+        self._here, self._stopping = threading.Event(), threading.Event()
+        self._here.set()
+        self._answered_at = self._away_at = self._waiting_since = float("-inf")
+        self._thread = threading.Thread(target=self._run, name="streamskit: broker watch", daemon=True)
+
+    def start(self) -> None:
+        """Begin to ask; the broker has answered just now."""
+        self._answered_at = time.monotonic()
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Stop asking, and let go those who wait for the broker."""
+        self._stopping.set()
+        self._here.set()
+
+    @property
+    def is_away(self) -> bool:
+        """Whether the broker did not answer when it was last asked."""
+        return not self._here.is_set()
+
+    @property
+    def seconds_away(self) -> float:
+        """For how long the broker has not answered; 0 when it does."""
+        return time.monotonic() - self._answered_at if self.is_away else 0.0
+
+    def was_away(self) -> bool:
+        """Return whether the broker is away, or was so lately that a request may fail of it now."""
+        # It is asked first: what the thread here finds out meanwhile counts as well.
+        return not self._asked() or self.is_away or time.monotonic() - self._away_at < AFTERMATH_SECONDS
+
+    def wait_until_back(self) -> None:
+        """Wait until the broker answers, or nobody asks it any more."""
+        while not self._stopping.is_set():
+            self._here.wait()
+            if self._asked():  # it may have gone a moment ago
+                return
+
+    def _run(self) -> None:
+        while not self._stopping.wait(EVERY_SECONDS):
+            asked_at = time.monotonic()
+            if self._asked():
+                self._note_answer(asked_at)
+            elif not self._stopping.is_set():
+                self._note_silence(asked_at)
+
+    def _asked(self) -> bool:
+        return answers(self._bootstrap_servers, ANSWER_SECONDS)
+
+    def _note_answer(self, asked_at: float) -> None:
+        seconds = self.seconds_away
+        self._answered_at = asked_at
+        if not self._here.is_set():
+            self._here.set()
+            self._returned(seconds)
+
+    def _note_silence(self, asked_at: float) -> None:
+        self._away_at = asked_at
+        if self._here.is_set():
+            self._here.clear()
+            self._waiting_since = self._answered_at
+            self._went()
+        if asked_at - self._waiting_since >= self._task_timeout / 1000:
+            again = self._gave_up(
+                StreamsError(
+                    f"The broker at {self._bootstrap_servers} has not answered for {self.seconds_away:.0f} s, longer "
+                    f"than task_timeout allows ({spell(self._task_timeout)}). Bring it back: broker.restart(), or "
+                    "`python -m streamskit broker status` says how the shared one is. A new KafkaStreams then goes on "
+                    "where this one stopped."
+                )
+            )
+            if again:
+                self._waiting_since = asked_at

@@ -1,0 +1,127 @@
+"""An application that is an instance: it shares its stores with others, and answers queries over REST."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from streamskit.common.durations import Duration
+from streamskit.common.errors import InvalidStateStorePartitionError
+from streamskit.kafka.changelog_reader import Offsets
+from streamskit.queries import Catalogue, Instance
+from streamskit.queries.metadata import HostInfo
+
+
+class Answering:
+    """An `Instance` with its REST layer, within a `KafkaStreams`.
+
+    Args:
+        catalogue: the application's stores.
+        bootstrap_servers: the Kafka brokers, as "host:port".
+        server: where to answer, as "host:port"; port 0 takes a free one.
+        state_dir: the folder for stores on the disk.
+        standbys: how many further instances are to keep a copy of each partition.
+        session_timeout: after how long without a sign of life an instance counts as dead, a duration.
+        token: what others have to show; needed for any address but loopback.
+    """
+
+    def __init__(
+        self,
+        catalogue: Catalogue,
+        bootstrap_servers: str,
+        server: str,
+        state_dir: Path,
+        standbys: int = 0,
+        session_timeout: Duration = "6 seconds",
+        token: str | None = None,
+    ) -> None:
+        from streamskit.queries.rest import server as rest
+
+        asked = HostInfo.of(server)
+        bound = rest.bind(asked.host, asked.port)
+        self.here = HostInfo(asked.host, bound.getsockname()[1])
+        self.instance = Instance(
+            catalogue,
+            bootstrap_servers,
+            self.here,
+            state_dir=state_dir,
+            num_standby_replicas=standbys,
+            session_timeout=session_timeout,
+        )
+        self._server = rest.Server(self.instance, bound, token)
+
+    def start(self) -> None:
+        """Join the other instances, and answer.
+
+        Raises:
+            StreamsError: the broker or the folder of the stores cannot be had.
+        """
+        self.instance.start()
+        self._server.start()
+
+    def stop(self) -> None:
+        """Leave the others, and answer no more."""
+        self.instance.stop()
+        self._server.stop()
+
+    def wait_for(self, offsets: Offsets, deadline: float, check: Callable[[], None] = lambda: None) -> None:
+        """Wait until the partitions that are here hold all updates before the given offsets, as `Replica` does."""
+        self.instance.wait_for(offsets, deadline, check)
+
+    def say_stopped(self, why: str) -> None:
+        """Tell those who look at the stores why no more updates come, unless they were told already."""
+        self.instance.say_stopped(why)
+
+    def store(self, name: str) -> "HostedView":
+        """Return the part of a store that is here."""
+        return HostedView(self.instance, name)
+
+
+BY_KEY = ("get", "fetch", "backward_fetch", "entry", "fetch_session", "find_sessions")
+"""The questions about one key, which only the instance that hosts it can answer."""
+
+
+class HostedView:
+    """The partitions of a store for which this instance answers, as `streams.store(name)` gives them.
+
+    Lists have the rows that are here, as in Kafka Streams. A question about a key that another instance hosts raises an
+    error that says where to ask, in place of an answer that looks as if there were no such key.
+    """
+
+    def __init__(self, instance: Instance, name: str) -> None:
+        self._instance, self._name = instance, name
+
+    def __repr__(self) -> str:
+        return f"<store '{self._name}' at {self._instance.here}, partitions {self._partitions()}>"
+
+    def __len__(self) -> int:
+        return len(self._here())
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        if name not in BY_KEY:
+            return getattr(self._here(), name)
+
+        def asked(key: Any, *rest: Any, **named: Any) -> Any:
+            self._check(key)
+            return getattr(self._here(), name)(key, *rest, **named)
+
+        return asked
+
+    def _check(self, key: Any) -> None:
+        described = self._instance.stores[self._name]
+        partition = self._instance.partition_of(self._name, described.key.serialize(key) or b"")
+        if partition is not None and partition not in self._partitions():
+            owner = self._instance.hosts(self._name, partition).active
+            place = f'QueryClient("{owner.url}").store("{self._name}")' if owner else "another instance, in a moment"
+            raise InvalidStateStorePartitionError(
+                f"The key {key!r} of store '{self._name}' is in partition {partition}, which is not at "
+                f"{self._instance.here}: ask {place}."
+            )
+
+    def _partitions(self) -> list[int]:
+        states = self._instance.states(self._name)
+        return [state.partition for state in states if state.role in ("active", "global")]
+
+    def _here(self) -> Any:
+        return self._instance.local(self._name, self._partitions())

@@ -1,0 +1,176 @@
+"""Spark's checkpoint of a query, as files: which micro-batches were planned and done, and up to which offsets.
+
+    offsets/7    what micro-batch 7 reads: the end of each partition
+    commits/7    written when it was done
+    sources/0/0  where micro-batch 0 began
+    state/       what the query remembers
+
+Each file `7` has a checksum beside it, `.7.crc`.
+"""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from streamskit.runtime.recovery import checkpoint_errors
+from streamskit.runtime.recovery.checksums import checksum_file, checksums, fits
+
+Positions = dict[str, dict[int, int]]
+"""Offsets by topic and partition."""
+
+
+class Checkpoint:
+    """Reads where a query stands, and may move it.
+
+    Args:
+        folder: the checkpoint's folder.
+
+    Mirrors what `kafka-consumer-groups` shows, and resets, for the group of a Kafka Streams application.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether a micro-batch was planned."""
+        return bool(_numbers(self.folder / "offsets"))
+
+    @property
+    def is_partly_gone(self) -> bool:
+        """Whether it remembers something, and not what it has read for that."""
+        return not self.has_begun and (bool(_numbers(self.folder / "commits")) or (self.folder / "state").exists())
+
+    def verify(self) -> None:
+        """Compare the files that Spark is about to read with their checksums, which it does not look at.
+
+        The files with the rows of the state are not among them: they are many, and have checksums inside.
+
+        Raises:
+            StreamsError: one of them is damaged, or missing.
+        """
+        last = (self.folder / log / str(number) for log in ("offsets", "commits")
+                for number in _numbers(self.folder / log)[-2:])  # fmt: skip
+        schemas = (file for file in self.folder.glob("state/**/_*/**/*") if file.is_file())
+        identity = self.folder / "metadata"
+        if self.has_begun and not identity.exists():
+            raise checkpoint_errors.of_file(identity, self.folder, "is missing")
+        for file in (identity, *self.folder.glob("sources/*/0"), *last, *schemas):
+            if file.exists() and not file.name.startswith("."):
+                self._checked(file)
+
+    def position(self) -> Positions:
+        """Return the offsets from which the next micro-batch reads, or the one that was not done is read again.
+
+        Raises:
+            StreamsError: they cannot be read.
+        """
+        found: Positions = {}
+        for file in self._start_files():
+            found |= _positions(self._lines(file))
+        return found
+
+    def move(self, starts: Positions, ends: Positions) -> None:
+        """Have the next micro-batch read from other offsets; partitions that are not named stay where they are.
+
+        Args:
+            starts: where to begin, for each partition to move.
+            ends: where these partitions end. What a micro-batch was planned to read ends there at the latest.
+
+        Raises:
+            StreamsError: a file to be changed cannot be read.
+        """
+        for file in self._start_files():
+            self._rewrite(file, lambda topic, number, offset: starts.get(topic, {}).get(number, offset))
+        if (planned := self._planned_file()) is not None:
+            self._rewrite(planned, lambda topic, number, offset: _within(offset, topic, number, starts, ends))
+
+    def _start_files(self) -> list[Path]:
+        """Return the files that say where the next micro-batch begins."""
+        offsets = _numbers(self.folder / "offsets")
+        done = [number for number in offsets if number != offsets[-1] or self._is_done(number)]
+        if done:
+            return [self.folder / "offsets" / str(done[-1])]
+        return sorted(self.folder.glob("sources/*/0"))
+
+    def _planned_file(self) -> Path | None:
+        """Return the file of a micro-batch that was planned and not done, if there is one."""
+        offsets = _numbers(self.folder / "offsets")
+        return self.folder / "offsets" / str(offsets[-1]) if offsets and not self._is_done(offsets[-1]) else None
+
+    def _is_done(self, number: int) -> bool:
+        return (self.folder / "commits" / str(number)).exists()
+
+    def _checked(self, file: Path) -> bytes:
+        """Return what is in a file whose checksum is right; one without a checksum is believed, as Spark does."""
+        data = file.read_bytes()
+        if not fits(file, data):
+            raise checkpoint_errors.of_file(
+                file, self.folder, f"is damaged: {checksum_file(file).name} does not fit to it"
+            )
+        return data
+
+    def _lines(self, file: Path) -> list[str]:
+        try:
+            return self._checked(file).decode().split("\n")
+        except UnicodeDecodeError as failure:
+            raise checkpoint_errors.of_file(file, self.folder, f"is damaged: {failure}") from failure
+
+    def _rewrite(self, file: Path, change: Callable[[str, int, int], int]) -> None:
+        """Give each offset in a file another value, by topic, partition and the value so far."""
+
+        def changed(line: str) -> str:
+            topics = _topics(line)
+            if topics is None:
+                return line
+            moved = {
+                topic: {number: change(topic, int(number), offset) for number, offset in partitions.items()}
+                for topic, partitions in topics.items()
+            }
+            return json.dumps(moved, separators=(",", ":"))
+
+        _write(file, [changed(line) for line in self._lines(file)])
+
+
+def _numbers(folder: Path) -> list[int]:
+    names = (file.name for file in folder.iterdir()) if folder.is_dir() else ()
+    return sorted(int(name) for name in names if name.isdecimal())
+
+
+def _write(file: Path, lines: list[str]) -> None:
+    data = "\n".join(lines).encode()
+    new = file.with_name(f".{file.name}.new")
+    new.write_bytes(data)
+    checksum_file(file).unlink(missing_ok=True)  # a file without one is read as it is
+    new.replace(file)
+    checksum_file(file).write_bytes(checksums(data))
+
+
+def _topics(line: str) -> dict[str, dict[str, int]] | None:
+    """Return the offsets that a line holds, if it is that of a Kafka source; the others are settings and clocks."""
+    try:
+        said: Any = json.loads(line)
+    except ValueError:
+        return None
+    is_kafka = isinstance(said, dict) and said and all(_are_offsets(each) for each in said.values())
+    return said if is_kafka else None
+
+
+def _are_offsets(said: Any) -> bool:
+    return isinstance(said, dict) and all(number.isdecimal() and type(offset) is int for number, offset in said.items())
+
+
+def _positions(lines: list[str]) -> Positions:
+    return {
+        topic: {int(number): offset for number, offset in partitions.items()}
+        for line in lines
+        for topic, partitions in (_topics(line) or {}).items()
+    }
+
+
+def _within(offset: int, topic: str, number: int, starts: Positions, ends: Positions) -> int:
+    """Return where a planned micro-batch ends: as planned, as far as that is between start and end."""
+    if number not in starts.get(topic, {}):
+        return offset
+    return max(starts[topic][number], min(offset, ends[topic][number]))

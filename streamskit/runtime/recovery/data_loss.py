@@ -1,0 +1,164 @@
+"""Records that were deleted before they were read: the application stops, or goes on and counts them."""
+
+import logging
+import re
+from collections import Counter
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from streamskit.common.errors import StreamsError
+from streamskit.kafka.topics import Extent, extents
+from streamskit.planning.plan import Plan
+from streamskit.runtime.recovery.checkpoint import Checkpoint, Positions
+
+logger = logging.getLogger("streamskit")
+
+POLICIES = ("stop", "continue")
+
+LOST = re.compile("KAFKA_DATA_LOSS|Some data may have been lost")
+"""What Spark says when records are not there that it was to read; in tasks without the error's name."""
+
+
+@dataclass(frozen=True)
+class Gap:
+    """A partition that does not hold what a query is to read next.
+
+    `position` is the offset to go on from, `first` and `end` say what the partition holds. `is_remade` says that its
+    topic was deleted and made anew, so that its offsets have nothing to do with the position.
+    """
+
+    topic: str
+    partition: int
+    position: int
+    first: int
+    end: int
+    is_remade: bool
+
+    @property
+    def lost(self) -> int:
+        """How many records were deleted before they were read; nobody knows of a topic that is gone."""
+        return 0 if self.is_remade else self.first - self.position
+
+    def __str__(self) -> str:
+        return f"partition {self.partition}, offsets {self.position} to {self.first - 1} ({self.lost} records)"
+
+
+class DataLoss:
+    """Compares where queries stand with what their topics still hold, and decides what to do about a gap.
+
+    Spark's own switch, `failOnDataLoss`, either fails with an offset or skips without a word. Here a query always runs
+    with the check; to go on, its checkpoint is moved to the first record that is there, and what lies between is
+    counted.
+
+    Args:
+        application_id: the name to speak of.
+        folder: the application's folder, with the checkpoints.
+        policy: "stop" or "continue".
+
+    Raises:
+        StreamsError: there is no such policy.
+
+    Mirrors the consumer's `auto.offset.reset` when its offset is out of range: "none", and "earliest" with a count.
+    """
+
+    def __init__(self, application_id: str, folder: Path, policy: str) -> None:
+        if policy not in POLICIES:
+            raise StreamsError(
+                f"on_data_loss is 'stop' (the default) or 'continue', not {policy!r}: it says what to do about records "
+                "that were deleted before they were read."
+            )
+        self._application_id, self._folder, self._policy = application_id, folder, policy
+        self.lost: Counter[str] = Counter()
+        """How many records each query has lost, by its name."""
+
+    def heed(self, plan: Plan, extents: Mapping[str, Extent], remade: Collection[str] = ()) -> bool:
+        """Look for gaps before a query and go on behind them, if that is the policy; return whether there were any.
+
+        Args:
+            plan: what the query runs; it does not run now.
+            extents: what its topics hold.
+            remade: topics that are known to be others than those it has read.
+
+        Raises:
+            StreamsError: there are gaps, and the policy is to stop.
+        """
+        checkpoint = Checkpoint(self._folder / plan.name)
+        if not checkpoint.has_begun:
+            return False
+        gaps = list(self._gaps(plan, checkpoint.position(), extents, remade))
+        if not gaps:
+            return False
+        if self._policy == "stop":
+            raise StreamsError(self._refusal(plan, gaps))
+        starts: Positions = {}
+        ends: Positions = {}
+        for gap in gaps:
+            starts.setdefault(gap.topic, {})[gap.partition] = gap.first
+            ends.setdefault(gap.topic, {})[gap.partition] = gap.end
+        checkpoint.move(starts, ends)
+        for gap in gaps:
+            self.lost[plan.name] += gap.lost
+            self._tell(plan, gap)
+        return True
+
+    def is_behind(self, failure: Exception, plan: Plan) -> bool:
+        """Return whether a query has failed because records are gone, and now stands behind them.
+
+        Raises:
+            StreamsError: that is so, and the policy is to stop.
+        """
+        if not LOST.search(str(failure)):
+            return False
+        return self.heed(plan, extents(plan.options.bootstrap_servers, plan.topics))
+
+    def _gaps(
+        self, plan: Plan, position: Positions, extents: Mapping[str, Extent], remade: Collection[str]
+    ) -> list[Gap]:
+        found = []
+        for topic in plan.topics:
+            for partition, offset in position.get(topic, {}).items() if topic in extents else ():
+                extent = extents[topic]
+                if partition not in extent.end:
+                    raise StreamsError(
+                        f"Topic '{topic}' has {len(extent.end)} partitions, and '{self._application_id}' has read "
+                        f"partition {partition}: it was deleted and made anew. Call clean_up() to begin anew."
+                    )
+                first, end = extent.first[partition], extent.end[partition]
+                is_remade = topic in remade or offset > end
+                if is_remade or offset < first:
+                    found.append(Gap(topic, partition, offset, first, end, is_remade))
+        return found
+
+    def _refusal(self, plan: Plan, gaps: list[Gap]) -> str:
+        remade = [gap for gap in gaps if gap.is_remade]
+        if remade:
+            gap = remade[0]
+            return (
+                f"Topic '{gap.topic}' is not the one that '{self._application_id}' has read: it was deleted and made "
+                f"anew. Sub-topology {plan.name} stands at offset {gap.position} of partition {gap.partition}, which "
+                f"holds {gap.first} to {gap.end - 1} now; to go on there would skip records or wait for them. Call "
+                "clean_up() to begin anew, or go on with the first record of the new topic: "
+                "KafkaStreams(..., on_data_loss='continue')."
+            )
+        topics = {gap.topic: [other for other in gaps if other.topic == gap.topic] for gap in gaps}
+        where = "; ".join(f"topic '{topic}', {', '.join(map(str, each))}" for topic, each in topics.items())
+        return (
+            f"{sum(gap.lost for gap in gaps)} records were deleted before sub-topology {plan.name} of "
+            f"'{self._application_id}' has read them: {where}. To go on without them and have them counted in "
+            "metrics(): KafkaStreams(..., on_data_loss='continue'). To begin anew with what is left: clean_up(). So "
+            "that it does not happen again, keep records for longer: the topic's retention.ms and retention.bytes."
+        )
+
+    def _tell(self, plan: Plan, gap: Gap) -> None:
+        if gap.is_remade:
+            logger.warning(
+                "'%s': topic '%s' was deleted and made anew; sub-topology %s goes on with offset %d of its partition "
+                "%d. Of the old one it has read all records up to offset %d; how many more there were is not known.",
+                self._application_id, gap.topic, plan.name, gap.first, gap.partition, gap.position - 1,
+            )  # fmt: skip
+        else:
+            logger.warning(
+                "'%s': sub-topology %s goes on without records of topic '%s' that were deleted before it has read "
+                "them: %s.", self._application_id, plan.name, gap.topic, gap,
+            )  # fmt: skip

@@ -1,0 +1,112 @@
+"""Whether an application may go on with a changed topology: what it has kept must still be what its queries expect."""
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from streamskit.common.errors import StreamsError
+from streamskit.runtime.recovery.fingerprint import OperatorPrint, QueryPrint
+
+GENERATED = re.compile(r"-\d{10}(?!\d)")
+"""The number in a name that nobody gave."""
+
+
+def check(application_id: str, folder: Path, before: Mapping[str, QueryPrint], now: Mapping[str, QueryPrint]) -> None:
+    """Compare the queries that have begun with what is to go on in their place.
+
+    Compatible is what leaves the state of a query to the operators that made it: other steps without state, more
+    sinks, further sub-topologies behind the others, one topic more to read.
+
+    Args:
+        application_id: the name to speak of.
+        folder: the application's folder.
+        before: the queries that have begun, as they were noted at the last start.
+        now: the queries of this start.
+
+    Raises:
+        StreamsError: something has changed that what was kept does not fit to; the sentence says what.
+
+    Mirrors what Kafka Streams leaves to the reader of its upgrade guide.
+    """
+    changed = {
+        name: found for name, query in now.items() if name in before and (found := list(changes(before[name], query)))
+    }
+    if not changed:
+        return
+    said = "; ".join(f"sub-topology {name} {', and '.join(found)}" for name, found in changed.items())
+    raise StreamsError(
+        f"The topology of '{application_id}' has changed, and what is kept in {folder} does not fit to it any more: "
+        f"{said}. Run the old topology again, or begin anew with this one: clean_up() forgets what was kept, and the "
+        "next start reads the topics from their first records; another application_id leaves the old one as it is."
+        f"{_advice(before, now, changed)}"
+    )
+
+
+def changes(before: QueryPrint, now: QueryPrint) -> Iterator[str]:
+    """Yield what has changed of a query so that it cannot go on, each as the end of a sentence about it."""
+    gone = [topic for topic in before.reads if topic not in now.reads]
+    new = [topic for topic in now.reads if topic not in before.reads]
+    if gone:
+        yield f"read {_quoted(gone)}" + (f" and now reads {_quoted(new)} instead" if new else " and does so no more")
+    if [*map(_identity, before.operators)] != [*map(_identity, now.operators)]:
+        yield f"kept the state of {_named(before.operators)} and now keeps that of {_named(now.operators)}"
+    elif not all(one.is_same(other) for one, other in zip(before.operators, now.operators, strict=True)):
+        yield from (
+            f"kept {one} and now {other}"
+            for one, other in zip(before.operators, now.operators, strict=True)
+            if not one.is_same(other)
+        )
+    elif now.operators and before.tasks != now.tasks:
+        yield (
+            f"had {_count(before.tasks, 'task')} and now has {now.tasks}: its topics have another number of "
+            "partitions, so that keys would not meet their state"
+        )
+    if added := [store for store in now.stores if store not in before.stores]:
+        yield f"has a new store {_quoted(added)}, which would lack all that was read before"
+    if before.hears_clock != now.hears_clock:
+        yield "now punctuates by the wall clock" if now.hears_clock else "no more punctuates by the wall clock"
+
+
+def _identity(operator: OperatorPrint) -> tuple[str, str, int]:
+    return operator.name if operator.in_python else "", operator.kind, operator.level
+
+
+def _advice(before: Mapping[str, QueryPrint], now: Mapping[str, QueryPrint], changed: Mapping[str, list[str]]) -> str:
+    """Return how to avoid what has happened, where it is only that numbers have moved."""
+    moved = {
+        name: other
+        for name in changed
+        for other, query in now.items()
+        if other != name and _likeness(before[name]) == _likeness(query)
+    }
+    if moved:
+        pairs = ", ".join(f"sub-topology {old} is number {new} now" for old, new in moved.items())
+        return f" It seems that {pairs}: write new parts of the program after the old ones."
+    for name in changed:
+        for one, other in zip(before[name].operators, now[name].operators, strict=False):
+            if one.name != other.name and GENERATED.sub("", one.name) == GENERATED.sub("", other.name):
+                return (
+                    " Steps without a name are numbered in the order of the program, and a step before it has come or "
+                    f"gone. Name those with state, and they stay who they are: name='{one.name}' gives this one its "
+                    "state back."
+                )
+    return ""
+
+
+def _likeness(query: QueryPrint) -> tuple[list[str], list[str]]:
+    """Return what a query reads and keeps, without the numbers in names."""
+    return [GENERATED.sub("", topic) for topic in query.reads], [
+        GENERATED.sub("", str(each)) for each in query.operators
+    ]
+
+
+def _named(operators: list[OperatorPrint]) -> str:
+    return ", ".join(f"{each.name} ({each.kind})" for each in operators) or "no operator"
+
+
+def _quoted(names: list[str]) -> str:
+    return ", ".join(f"'{name}'" for name in names)
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"

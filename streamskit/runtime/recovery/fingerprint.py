@@ -1,0 +1,139 @@
+"""What a topology keeps from one run to the next, query by query: noted at each start, and compared at the next one.
+
+Spark's checkpoint knows state by its number in the query, and the pages of task operators by the names of steps. A
+topology whose steps have moved would take up another one's state, or none, and nobody would notice. So what a query
+reads and remembers is noted in the application's folder, as `topology.json`.
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from streamskit.common.errors import StreamsError
+from streamskit.planning.plan import Plan
+from streamskit.planning.planned_operators import Slot, place
+from streamskit.topology import ForeignKeyStep, Node, Process, StreamJoinSide, StreamTableJoin, TableJoinSide
+
+FILE = "topology.json"
+VERSION = 1
+
+
+@dataclass(frozen=True)
+class OperatorPrint:
+    """What there is to know of a state operator: `keeps` are the serdes of what it remembers.
+
+    Spark numbers its own operators; the state of those in Python is found by their names.
+    """
+
+    name: str
+    kind: str
+    keeps: list[str]
+    windows: str = ""
+    level: int = 1
+    in_python: bool = True
+
+    def is_same(self, other: "OperatorPrint") -> bool:
+        """Whether the state of one is that of the other."""
+        return replace(self, name="") == replace(other, name="") and (self.name == other.name or not self.in_python)
+
+    def __str__(self) -> str:
+        windows = f" in {self.windows}" if self.windows else ""
+        return f"{self.name} ({self.kind} of {', '.join(self.keeps)}{windows})"
+
+
+@dataclass(frozen=True)
+class QueryPrint:
+    """What a query reads and remembers: its topics, how many tasks it has, its operators in order, its changelogs."""
+
+    reads: list[str]
+    tasks: int
+    operators: list[OperatorPrint] = field(default_factory=list)
+    stores: list[str] = field(default_factory=list)
+    hears_clock: bool = False
+
+    @staticmethod
+    def of(plan: Plan, tasks: int) -> "QueryPrint":
+        """Return that of a plan."""
+        native = [_of_spark(plan, plan.native)] if plan.native is not None else []
+        operators = [*native, *(_of_slot(plan, slot) for slot in plan.slots)]
+        stores = [store.name for store in plan.stores]
+        return QueryPrint(plan.topics, tasks, operators, stores, plan.wakes_every is not None)
+
+    @staticmethod
+    def from_json(said: Mapping[str, Any]) -> "QueryPrint":
+        """Return what was noted."""
+        return QueryPrint(**{**said, "operators": [OperatorPrint(**each) for each in said["operators"]]})
+
+
+@dataclass(frozen=True)
+class Fingerprint:
+    """What an application has noted of itself: its queries by name, and the ids of the topics they read and fill."""
+
+    queries: Mapping[str, QueryPrint] = field(default_factory=dict)
+    topics: Mapping[str, str] = field(default_factory=dict)
+
+    def save(self, folder: Path) -> None:
+        """Write it into an application's folder."""
+        said = {"version": VERSION, "queries": {name: asdict(each) for name, each in self.queries.items()}}
+        new = folder / f"{FILE}.new"
+        new.write_text(json.dumps(said | {"topics": dict(self.topics)}, indent=2) + "\n")
+        new.replace(folder / FILE)
+
+    @staticmethod
+    def load(folder: Path) -> "Fingerprint":
+        """Read what `save` wrote; nothing is known of an application that has not noted anything yet.
+
+        Raises:
+            StreamsError: the file cannot be read.
+        """
+        file = folder / FILE
+        try:
+            said = json.loads(file.read_text())
+            queries = {name: QueryPrint.from_json(each) for name, each in said["queries"].items()}
+            return Fingerprint(queries, said["topics"])
+        except FileNotFoundError:
+            return Fingerprint()
+        except (ValueError, TypeError, KeyError, AttributeError) as failure:
+            raise StreamsError(
+                f"{file} is damaged: {failure!r}. It says what the topology was at the last start, so that a changed "
+                "one is noticed. If you have changed nothing since then, delete the file and start again; otherwise "
+                "call clean_up()."
+            ) from failure
+
+
+def _of_spark(plan: Plan, node: Node) -> OperatorPrint:
+    kind = f"{type(node).__name__} by Spark"
+    return OperatorPrint(node.name, kind, _serdes([node]), _windows(node), in_python=False)
+
+
+def _of_slot(plan: Plan, slot: Slot) -> OperatorPrint:
+    name = slot.operator.name
+    nodes = [node for node in plan.nodes if (where := place(node, plan)) is not None and where.operator == name]
+    keeps = list(dict.fromkeys(said for node in nodes for said in _kept(node, plan)))
+    return OperatorPrint(name, type(slot.node).__name__, keeps, _windows(slot.node), slot.level)
+
+
+def _kept(node: Node, plan: Plan) -> list[str]:
+    """Return what an operator remembers of a node's records: their serdes."""
+    if isinstance(node, Process):
+        return [f"store '{store.name}' ({store.kind}) of {store.key} and {store.value}" for store in node.kept]
+    if isinstance(node, ForeignKeyStep) and node.join is not None:
+        join = node.join
+        return [*map(str, (join.left_key, join.left_value, join.right_key, join.right_value))]
+    if isinstance(node, StreamJoinSide | TableJoinSide):
+        return _serdes(plan.topology[parent] for parent in node.parents)
+    if isinstance(node, StreamTableJoin):
+        return _serdes(plan.topology[name] for name in (*node.parents, node.table))
+    return _serdes([node])
+
+
+def _serdes(nodes: Iterable[Node]) -> list[str]:
+    return [f"{node.key} and {node.value}" for node in nodes]
+
+
+def _windows(node: Node) -> str:
+    """Return a node's windows in words; how long they wait for late records may change."""
+    windows = getattr(node, "windows", None)
+    return "" if windows is None else str(replace(windows, grace=0)).replace(", grace=0", "")

@@ -1,0 +1,122 @@
+"""Spark's Kafka source and sink, with the settings that make them behave as Kafka Streams' consumer and producer."""
+
+import threading
+import uuid
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming import StreamingQuery
+
+from streamskit.environment.session import CHECKPOINTS, settings
+from streamskit.execution.compiler import outputs
+from streamskit.planning.plan import Plan
+from streamskit.runtime.recovery.exactly_once import SINK, Transactions
+
+STAMP = "streamskit.RecordStamp"
+"""The producer interceptor (in `streamskit/jvm`) that sets a record's timestamp, and a windowed key's partition."""
+
+SETTINGS = {
+    # A batch without records would only move the watermark, and so drop what another partition is about to bring.
+    "spark.sql.streaming.noDataMicroBatches.enabled": "false",
+    "spark.sql.streaming.checkpointFileManagerClass": CHECKPOINTS,
+}
+
+CONSUMER = {
+    # A call that waits for a broker which is away keeps its query from being stopped: let it wait 45 s, not 60. A task
+    # makes each call once, and fails where it waited in vain.
+    "kafka.request.timeout.ms": "10000",
+    "kafka.default.api.timeout.ms": "45000",
+    "fetchOffset.numRetries": "2",
+    "fetchOffset.retryIntervalMs": "1000",
+}
+"""Settings of the source. It bridges an outage of 40 s; a longer one may restart the query."""
+
+PRODUCER = {
+    # Spark flushes at the end of each task: a little waiting makes few large requests of many.
+    "kafka.linger.ms": "20",
+    "kafka.batch.size": "131072",
+}
+"""Settings of the sink. It bridges an outage of two minutes, Kafka's own `delivery.timeout.ms`."""
+
+_starting = threading.Lock()  # a query takes its settings from the session that all share
+
+MOST_FOR_TASKS = 500_000
+"""How many records a micro-batch with task operators takes at most when nothing else is said."""
+
+
+@dataclass(frozen=True)
+class KafkaTopics:
+    """Where queries read and write: a cluster, and the number of partitions of each of its topics."""
+
+    spark: SparkSession
+    bootstrap_servers: str
+    partitions: dict[str, int]
+    max_records_per_batch: int | None = None
+    real_time: int | None = None
+    """For how many milliseconds a query without state works on one batch, passing each record on as it comes."""
+    exactly_once: bool = False
+
+    def read(self, topics: list[str], most: int | None) -> DataFrame:
+        """Return the raw records of topics, from the first that is still there; at most so many in a micro-batch."""
+        reader = (
+            self.spark.readStream.format("kafka")
+            .option("kafka.bootstrap.servers", self.bootstrap_servers)
+            .option("subscribe", ",".join(topics))
+            .option("startingOffsets", "earliest")
+            .option("includeHeaders", "true")
+            .options(**CONSUMER)
+        )
+        if self.exactly_once:
+            reader = reader.option("kafka.isolation.level", "read_committed")
+        if most is not None:
+            reader = reader.option("maxOffsetsPerTrigger", most)
+        return reader.load()
+
+    def start(self, plan: Plan, checkpoint: Path, commit_interval: int) -> StreamingQuery:
+        """Start the query of a plan.
+
+        Args:
+            plan: the sub-topology to run.
+            checkpoint: the folder where Spark notes what is done.
+            commit_interval: how long a micro-batch gathers records, in milliseconds.
+        """
+        sink, options = self._sink(plan, checkpoint)
+        tasks = plan.tasks(self.partitions)
+        # A task operator sorts the records of several topics in memory.
+        most = self.max_records_per_batch or (MOST_FOR_TASKS if plan.slots else None)
+        mode, trigger = plan.output_mode, {"processingTime": f"{commit_interval} milliseconds"}
+        if self.real_time is not None and not plan.is_stateful:
+            most, mode, trigger = None, "update", {"realTime": f"{self.real_time} milliseconds"}
+        with _starting, settings(self.spark, SETTINGS | {"spark.sql.shuffle.partitions": str(tasks)}):
+            return (
+                outputs(plan, lambda topics: self.read(topics, most), tasks)
+                .writeStream.format(sink)
+                .queryName(f"{plan.application_id}: sub-topology {plan.name}")
+                .outputMode(mode)
+                .option("checkpointLocation", str(checkpoint))
+                .options(**options)
+                .trigger(**trigger)
+                .start()
+            )
+
+    def _sink(self, plan: Plan, checkpoint: Path) -> tuple[str, dict[str, str]]:
+        """Return the sink of a plan's query and its options."""
+        windowed = ",".join(
+            f"{topic}:{suffix}:{self.partitions[topic]}" for topic, suffix in plan.windowed_topics().items()
+        )
+        producer = PRODUCER | {
+            "kafka.bootstrap.servers": self.bootstrap_servers,
+            "kafka.max.request.size": str(plan.options.handlers.max_request_size),
+            "kafka.interceptor.classes": STAMP,
+            "kafka.streamskit.windowed.topics": windowed,
+        }
+        transactions = Transactions(plan, producer)
+        if self.exactly_once:
+            transactions.begin(self.spark, checkpoint)
+            return SINK, transactions.options
+        if plan.marks_topic in self.partitions:  # it ran with exactly_once before, and may have been killed
+            transactions.abort(self.spark)
+        # Spark keeps producers, and they what they know of a topic, which may be another now: a new id.
+        fresh = {"kafka.client.id": f"{plan.application_id}-{plan.name}-{uuid.uuid4()}"}
+        return "kafka", producer | fresh | {"includeHeaders": "true"}

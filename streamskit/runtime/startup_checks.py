@@ -1,0 +1,138 @@
+"""Looks at what an application has kept, before its queries start: does it fit to the topology, and to the topics?"""
+
+import logging
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from streamskit.broker import ExternalBroker
+from streamskit.common.errors import StreamsError
+from streamskit.kafka.topics import Extent, extents
+from streamskit.runtime.recovery.checkpoint import Checkpoint
+from streamskit.runtime.recovery.data_loss import DataLoss
+from streamskit.runtime.recovery.evolution import check
+from streamskit.runtime.recovery.fingerprint import Fingerprint, QueryPrint
+from streamskit.runtime.topics import Topics
+
+logger = logging.getLogger("streamskit")
+
+
+class Beginning:
+    """What happens between `start()` and the first query.
+
+    Args:
+        folder: the application's folder.
+        topics: the application's topics.
+        brokers: where they are.
+        losses: decides about records that are gone.
+    """
+
+    def __init__(self, folder: Path, topics: Topics, brokers: ExternalBroker, losses: DataLoss) -> None:
+        self._folder, self._topics, self._brokers, self._losses = folder, topics, brokers, losses
+        self._application_id, self._plans = topics.application_id, topics.plans
+        self._noted, self._ids = Fingerprint(), dict[str, str]()
+        self._prints: dict[str, QueryPrint] = {}
+
+    def compare(self, partitions: Mapping[str, int]) -> None:
+        """Compare the topology with the one that has run here before; nothing is changed by that.
+
+        Args:
+            partitions: how many partitions each topic has or will have.
+
+        Raises:
+            StreamsError: what was kept does not fit, or a part of it is gone.
+        """
+        self._noted = Fingerprint.load(self._folder)
+        self._prints = {plan.name: QueryPrint.of(plan, plan.tasks(partitions)) for plan in self._plans}
+        begun = [name for name, checkpoint in self._checkpoints.items() if checkpoint.has_begun]
+        check(self._application_id, self._folder, self._noted.queries, {name: self._prints[name] for name in begun})
+        for name, checkpoint in self._checkpoints.items():
+            was_there = name in self._noted.queries and not checkpoint.folder.exists()
+            if begun and (was_there or checkpoint.is_partly_gone):
+                raise StreamsError(
+                    f"The checkpoint of sub-topology {name} of '{self._application_id}' is gone, or a part of it "
+                    f"({checkpoint.folder}), and those of the others are still there: it would read its topics once "
+                    "more, and the others would count its records twice. Put the folder back, or begin anew: "
+                    "clean_up() forgets the others too, and the next start reads the topics from their first records."
+                )
+            checkpoint.verify()
+
+    def prepare(self, make_topics: Callable[[], dict[str, int]], forget: Callable[[], None]) -> dict[str, int]:
+        """Make the topics ready, with nothing in them that the queries would not expect.
+
+        Args:
+            make_topics: makes the internal topics, and returns how many partitions each topic has.
+            forget: deletes the application's folder and its internal topics.
+
+        Returns:
+            How many partitions each topic has.
+
+        Raises:
+            StreamsError: the topics are not those that the queries have read, and the application cannot go on.
+        """
+        has_begun = any(checkpoint.has_begun for checkpoint in self._checkpoints.values())
+        if not has_begun:
+            self._begin_anew(forget)
+        partitions = make_topics()
+        now = self._extents()
+        self._ids = {topic: extent.id for topic, extent in now.items()}
+        if has_begun:
+            remade = {topic for topic, id_ in self._ids.items() if self._noted.topics.get(topic, id_) != id_}
+            self._check_changelogs(remade)
+            for plan in self._plans:
+                self._losses.heed(plan, now, remade)
+        return partitions
+
+    def note(self) -> None:
+        """Note what runs now, for the next start."""
+        Fingerprint({**self._noted.queries, **self._prints}, self._ids).save(self._folder)
+
+    def _begin_anew(self, forget: Callable[[], None]) -> None:
+        """Clear away what an earlier run has left behind, if its folder is gone and all can be made anew.
+
+        Otherwise its records would be counted a second time, in its repartition topics and in its stores.
+        """
+        now = self._extents()
+        left = [topic for topic in self._topics.internal if topic in now and topic not in self._topics.calls]
+        left = [topic for topic in left if any(now[topic].end.values())]
+        if not left and not any(checkpoint.is_partly_gone for checkpoint in self._checkpoints.values()):
+            return
+        what = f"'{self._application_id}' has run before, as {_shown(left) or self._folder} shows, "
+        what += f"and its checkpoints are not in {self._folder}: they were deleted, or it ran with another folder."
+        for topic in self._read:
+            for partition, first in now[topic].first.items() if topic not in self._topics.internal else ():
+                if first > 0:
+                    raise StreamsError(
+                        f"{what} What it knew cannot be made anew: {first} records of topic '{topic}', partition "
+                        f"{partition}, are gone since. Start it with the folder it had (state_dir=...); or begin anew "
+                        "with the records that are left: clean_up()."
+                    )
+        logger.warning(
+            "%s It begins anew: its internal topics are emptied, and all its topics are read from their first records. "
+            "What it has written to other topics is written again.", what
+        )  # fmt: skip
+        forget()
+
+    def _check_changelogs(self, remade: set[str]) -> None:
+        for plan in self._plans:
+            for store in plan.stores:
+                if (topic := plan.changelog(store)) in remade:
+                    raise StreamsError(
+                        f"The changelog of store '{store.name}', topic '{topic}', was deleted since "
+                        f"'{self._application_id}' ran last: the store would have only what changes from now on. Call "
+                        "clean_up() to begin anew; the next start reads the topics from their first records."
+                    )
+
+    @property
+    def _checkpoints(self) -> dict[str, Checkpoint]:
+        return {plan.name: Checkpoint(self._folder / plan.name) for plan in self._plans}
+
+    @property
+    def _read(self) -> list[str]:
+        return list(dict.fromkeys(topic for plan in self._plans for topic in plan.topics))
+
+    def _extents(self) -> dict[str, Extent]:
+        return extents(self._brokers.bootstrap_servers, [*self._read, *self._topics.internal])
+
+
+def _shown(topics: list[str]) -> str:
+    return ", ".join(f"'{topic}'" for topic in topics[:3]) + (", …" if len(topics) > 3 else "")

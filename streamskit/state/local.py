@@ -1,0 +1,307 @@
+"""Local copies of state stores, filled from their changelogs and read by queries."""
+
+import copy
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from functools import cache
+from heapq import merge
+from itertools import islice
+from operator import itemgetter
+from typing import Any, Self, TypeVar
+
+import pandas as pd
+
+from streamskit.api.windows import Windowed
+from streamskit.serdes import Serde
+from streamskit.state.rows import Entry, Span, after_prefix, pack, timestamp_of
+from streamskit.state.storage import Change, Mark, MemoryStorage, Storage
+from streamskit.state.stores import KeyValue, Store, ValueAndTimestamp
+
+Record = tuple[bytes, bytes | None, int]
+"""One record of a changelog: key, value, timestamp."""
+
+Found = tuple[bytes, bytes, int]
+"""A row, what it holds, and the number of its partition."""
+
+
+Row = TypeVar("Row", bound=tuple[Any, ...])
+
+
+class Partition:
+    """One partition of a store: its rows, and the latest time they have seen."""
+
+    def __init__(self, storage: Storage) -> None:
+        self.storage = storage
+        self.stream_time = storage.mark().stream_time
+
+
+class LocalStore:
+    """What all local stores share: rows by partition, written by one thread and read by any.
+
+    A row's value stays in its bytes until somebody asks for it. `updates` counts what was taken in; `stopped` says why
+    no more will come, and is empty while more may.
+
+    Args:
+        store: what it holds.
+        make: makes the storage of a partition; in memory when not given.
+    """
+
+    def __init__(self, store: Store, make: Callable[[int], Storage] | None = None) -> None:
+        self.name = store.name
+        self.kind = store.kind
+        self.updates = 0
+        self.stopped = ""
+        self._store = store
+        self._make = make or (lambda number: MemoryStorage())
+        self._partitions: dict[int, Partition] = {}
+        self._timestamped = False
+
+    def __len__(self) -> int:
+        return sum(partition.storage.count() for _, partition in self._readable())
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} '{self.name}': {len(self)} rows after {self.updates} updates>"
+
+    # ---- what fills it -----------------------------------------------------------------------------------------------
+
+    def open(self, partition: int) -> Mark:
+        """Make room for a partition, and return how far it is: a storage on the disk may hold it already."""
+        if partition not in self._partitions:
+            self._partitions = {**self._partitions, partition: Partition(self._make(partition))}
+        return self._partitions[partition].storage.mark()
+
+    def drop(self, partition: int) -> Storage | None:
+        """Forget a partition, and return where it was kept, so that it can be closed."""
+        dropped = self._partitions.get(partition)
+        self._partitions = {number: kept for number, kept in self._partitions.items() if number != partition}
+        return dropped.storage if dropped else None
+
+    def clear(self, partition: int) -> None:
+        """Empty a partition: its changelog begins anew."""
+        self.open(partition)
+        self._partitions[partition].storage.clear()
+        self._partitions[partition].stream_time = -1
+
+    def take(self, partition: int, records: Sequence[Record], position: int = 0) -> None:
+        """Take records of the changelog in; a null value deletes the row.
+
+        Args:
+            partition: the partition they came from.
+            records: key, value and timestamp of each, in order.
+            position: the offset after the last of them.
+        """
+        self.open(partition)
+        kept = self._partitions[partition]
+        changes = list(self._changes(kept, records))
+        kept.storage.write(changes, Mark(position, kept.stream_time))
+        self.updates += len(records)
+        self._tidy(kept)
+
+    def apply(self, key: bytes, value: bytes | None, timestamp: int, partition: int = 0) -> None:
+        """Take one record of the changelog in."""
+        self.take(partition, [(key, value, timestamp)])
+
+    def flush(self) -> None:
+        """Write to the disk what a storage there has in memory only."""
+        for partition in self._partitions.values():
+            partition.storage.flush()
+
+    def decode(self, key: bytes, value: bytes | None) -> tuple[Any, Any]:
+        """Return the key and the value of a record of the changelog as a query would."""
+        return self._decode_key(self._row(key)), None if value is None else self._store.value.deserialize(value)
+
+    # ---- what asks it ------------------------------------------------------------------------------------------------
+
+    def only(self, partitions: Collection[int]) -> Self:
+        """Return a view of some partitions, as they are now."""
+        view = copy.copy(self)
+        view._partitions = {number: kept for number, kept in self._partitions.items() if number in partitions}
+        return view
+
+    @property
+    def partitions(self) -> set[int]:
+        """The partitions that are here."""
+        return set(self._partitions)
+
+    def with_timestamps(self) -> Self:
+        """Return a view whose values come with the time they were set: `ValueAndTimestamp`.
+
+        Mirrors `QueryableStoreTypes#timestampedKeyValueStore` and `timestampedWindowStore`.
+        """
+        view = copy.copy(self)
+        view._timestamped = True
+        return view
+
+    def approximate_num_entries(self) -> int:
+        """Return the number of rows; about that many of a store on the disk.
+
+        Mirrors `ReadOnlyKeyValueStore#approximateNumEntries`.
+        """
+        return len(self)
+
+    def all(self) -> list[KeyValue]:
+        """Return every row, in the order of the keys' bytes. Mirrors the stores' `all()`."""
+        return self._pairs(self.everything())
+
+    def everything(self, reverse: bool = False) -> Span:
+        """Return what asks for all rows."""
+        return Span(reverse=reverse)
+
+    def entries(self, span: Span, limit: int | None = None, after: bytes | None = None) -> list[Entry]:
+        """Return the rows of a span, in order.
+
+        Args:
+            span: which rows, from a method of this store such as `everything`.
+            limit: how many at most.
+            after: the `cursor` of the row to go on after.
+        """
+        return [self._entry(found) for found in islice(self._found(span, after), limit)]
+
+    def peek(self, rows: int, wanted: Callable[[Any], bool] | None = None) -> list[KeyValue]:
+        """Return a few rows to look at: the first by key, or the newest windows; only their values are decoded.
+
+        Args:
+            rows: how many at most.
+            wanted: says of a key (without its window) whether its rows may be among them; all may when not given.
+
+        >>> streams.store("counts").peek(2, lambda key: key.startswith("K"))
+        [KeyValue(key='KO', value=42), KeyValue(key='KR', value=7)]
+        """
+        is_wanted = cache(lambda key: wanted is None or wanted(self._store.key.deserialize(key)))
+        return [KeyValue(entry.key, entry.value) for entry in map(self._entry, self._first(rows, is_wanted))]
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return every row as a data frame: the key (and its window), the value's fields, the last update's time."""
+        records = []
+        for entry in self.entries(self.everything()):
+            record = dict(entry.key._asdict()) if isinstance(entry.key, Windowed) else {"key": entry.key}
+            value = entry.value.value if isinstance(entry.value, ValueAndTimestamp) else entry.value
+            record |= value if isinstance(value, dict) else {"value": value}
+            records.append(record | {"timestamp": entry.timestamp})
+        return pd.DataFrame.from_records(records)
+
+    # ---- what kinds of stores do differently -------------------------------------------------------------------------
+
+    def _row(self, key: bytes) -> bytes:
+        """Return the row of a changelog's key."""
+        return key
+
+    def _decode_key(self, row: bytes) -> Any:
+        return self._store.key.deserialize(row)
+
+    def _changes(self, partition: Partition, records: Iterable[Record]) -> Iterator[Change]:
+        """Yield what records of the changelog change."""
+        for key, value, timestamp in records:
+            yield Change(0, self._row(key), None if value is None else pack(value, timestamp))
+
+    def _tidy(self, partition: Partition) -> None:
+        """Delete what is too old, now and then."""
+
+    def _segments(self, partition: Partition, span: Span) -> list[int]:
+        """Return the segments in which rows of a span may lie."""
+        return partition.storage.segments()
+
+    def _is_kept(self, partition: Partition, row: bytes, packed: bytes, span: Span) -> bool:
+        """Whether a row that was found is one of the span."""
+        return True
+
+    def _first(self, rows: int, is_wanted: Callable[[bytes], bool]) -> Iterable[Found]:
+        """Return the rows to look at first."""
+        return islice((found for found in self._found(Span(), None) if is_wanted(found[0])), rows)
+
+    # ---- how rows are found ------------------------------------------------------------------------------------------
+
+    def _readable(self) -> Iterable[tuple[int, Partition]]:
+        return sorted(self._partitions.items())
+
+    def _found(self, span: Span, after: bytes | None) -> Iterator[Found]:
+        each = [
+            self._of_partition(number, partition, span.beyond(after, number) if after is not None else span)
+            for number, partition in sorted(self._readable(), reverse=span.reverse)
+        ]
+        return merged(each, span.reverse)
+
+    def _of_partition(self, number: int, partition: Partition, span: Span) -> Iterator[Found]:
+        storage = partition.storage
+        scans = [
+            storage.scan(segment, span.begin, span.end, span.reverse) for segment in self._segments(partition, span)
+        ]
+        for row, packed in merged(scans, span.reverse):
+            if self._is_kept(partition, row, packed, span):
+                yield row, packed, number
+
+    def _entry(self, found: Found) -> Entry:
+        row, packed, number = found
+        return Entry(row, self._decode_key(row), self._value(packed), timestamp_of(packed), number)
+
+    def _pairs(self, span: Span) -> list[KeyValue]:
+        return [KeyValue(self._decode_key(row), self._value(packed)) for row, packed, _ in self._found(span, None)]
+
+    def _value(self, packed: bytes) -> Any:
+        value = self._store.value.deserialize(packed[8:])
+        return ValueAndTimestamp(value, timestamp_of(packed)) if self._timestamped else value
+
+    def _key_bytes(self, key: Any) -> bytes:
+        if key is None:
+            raise ValueError(f"Store '{self.name}' has no row with the key None: name a key.")
+        return self._store.key.serialize(key) or b""
+
+
+def merged(sorted_rows: Sequence[Iterator[Row]], reverse: bool) -> Iterator[Row]:
+    """Return rows of several lists in one order; each begins with its bytes."""
+    # One list is the usual case, and to merge it would cost more than to read it.
+    return sorted_rows[0] if len(sorted_rows) == 1 else merge(*sorted_rows, key=itemgetter(0), reverse=reverse)
+
+
+class KeyValueStore(LocalStore):
+    """A table of keys and values. Mirrors `org.apache.kafka.streams.state.ReadOnlyKeyValueStore`."""
+
+    def get(self, key: Any) -> Any:
+        """Return the value of `key`, or None if there is none.
+
+        >>> streams.store("counts").get("KO")
+        42
+        """
+        row = self._key_bytes(key)
+        for partition in self._partitions.values():
+            packed = partition.storage.get(0, row)
+            if packed is not None:
+                return self._value(packed)
+        return None
+
+    def range(self, first: Any = None, last: Any = None) -> list[KeyValue]:
+        """Return the rows with keys from `first` to `last`, both included, in the order of their bytes.
+
+        A bound that is None is open; from a key to one before it there are none.
+        """
+        return self._pairs(self.between(first, last))
+
+    def reverse_range(self, first: Any = None, last: Any = None) -> list[KeyValue]:
+        """Return the rows of `range`, the last first."""
+        return self._pairs(self.between(first, last, reverse=True))
+
+    def prefix_scan(self, prefix: Any, serde: Serde | None = None) -> list[KeyValue]:
+        """Return the rows whose keys' bytes begin with those of `prefix`, written by the store's serde or another."""
+        return self._pairs(self.with_prefix(prefix, serde))
+
+    def reverse_all(self) -> list[KeyValue]:
+        """Return every row, the last first."""
+        return self._pairs(self.everything(reverse=True))
+
+    def entry(self, key: Any) -> Entry | None:
+        """Return the row of `key` with all that is known of it, or None."""
+        row = self._key_bytes(key)
+        for number, partition in self._readable():
+            packed = partition.storage.get(0, row)
+            if packed is not None:
+                return self._entry((row, packed, number))
+        return None
+
+    def between(self, first: Any = None, last: Any = None, reverse: bool = False) -> Span:
+        """Return what asks for the rows of `range`."""
+        begin = None if first is None else self._key_bytes(first)
+        return Span(begin, None if last is None else self._key_bytes(last) + b"\0", reverse)
+
+    def with_prefix(self, prefix: Any, serde: Serde | None = None, reverse: bool = False) -> Span:
+        """Return what asks for the rows of `prefix_scan`."""
+        begin = self._key_bytes(prefix) if serde is None else serde.serialize(prefix) or b""
+        return Span(begin, after_prefix(begin), reverse)

@@ -1,0 +1,122 @@
+"""The folder where an instance keeps its stores on the disk, so that a restart reads only what it missed."""
+
+import json
+import shutil
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from streamskit.common.errors import StreamsError
+from streamskit.kafka.topic_partition import TopicPartition
+from streamskit.state.rocksdb import RocksStorage
+
+TOMBSTONES_STAY = 20 * 60 * 60
+"""For how many seconds a copy may be away: after a day a compacted topic forgets what was deleted, and so must we."""
+
+CLOSE_AFTER = 5.0
+"""For how many seconds a storage that was released stays open."""
+
+
+class StateFolder:
+    """One folder for each store, and in it one for each partition.
+
+    Args:
+        folder: where; only one instance at a time may have it.
+
+    Mirrors Kafka Streams' `StateDirectory`.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._lock = FileLock(str(folder) + ".lock")
+        self._topic_ids: Mapping[str, str] = {}
+        self._open: dict[tuple[str, int], RocksStorage] = {}
+        self._released: dict[tuple[str, int], threading.Timer] = {}
+        self._changing = threading.Lock()
+
+    def open(self, topic_ids: Mapping[str, str]) -> None:
+        """Take the folder, and delete what belongs to changelogs that are gone, or was away for too long.
+
+        Args:
+            topic_ids: the id of each changelog, by the name of the store it fills.
+
+        Raises:
+            StreamsError: another instance has it.
+        """
+        self._folder.mkdir(parents=True, exist_ok=True)
+        try:
+            self._lock.acquire(timeout=0)
+        except Timeout:
+            raise StreamsError(
+                f"Another instance keeps its stores in {self._folder}: stop it, or give this one a folder of its own."
+            ) from None
+        self._topic_ids = topic_ids
+        for store in [each for each in self._folder.iterdir() if each.is_dir()]:
+            if not self._is_of_use(store):
+                shutil.rmtree(store)
+        self.note()
+
+    def storage(self, store: str, partition: int) -> RocksStorage:
+        """Return the storage of a partition, opened if it is not yet."""
+        place = (store, partition)
+        with self._changing:
+            if (timer := self._released.pop(place, None)) is not None:
+                timer.cancel()
+            if place not in self._open:
+                self._open[place] = RocksStorage(self._folder / store / str(partition))
+            return self._open[place]
+
+    def release(self, store: str, partition: int) -> None:
+        """Close the storage of a partition in a few seconds, unless it is asked for: somebody may be reading it now."""
+        timer = threading.Timer(CLOSE_AFTER, self._close, [(store, partition)])
+        timer.daemon = True
+        with self._changing:
+            self._released[store, partition] = timer
+        timer.start()
+
+    def positions(self, changelogs: Mapping[str, str]) -> dict[TopicPartition, int]:
+        """Return how far the copies are that lie here, for stores with the given changelogs."""
+        found = {}
+        for store, partition in self._partitions():
+            if store in changelogs:
+                found[TopicPartition(changelogs[store], partition)] = self.storage(store, partition).mark().position
+                self._close((store, partition))
+        return found
+
+    def note(self) -> None:
+        """Write down whose copies these are, and that they are kept up to date now."""
+        for store, topic_id in self._topic_ids.items():
+            (self._folder / store).mkdir(exist_ok=True)
+            said = {"topic_id": topic_id, "seen": time.time()}
+            (self._folder / store / "checkpoint.json").write_text(json.dumps(said))
+
+    def close(self) -> None:
+        """Close all storages, and let others have the folder."""
+        for timer in list(self._released.values()):
+            timer.cancel()
+        for place in list(self._open):
+            self._close(place)
+        self.note()
+        self._lock.release()
+
+    def _close(self, place: tuple[str, int]) -> None:
+        with self._changing:
+            self._released.pop(place, None)
+            if (storage := self._open.pop(place, None)) is not None:
+                storage.close()
+
+    def _partitions(self) -> Iterator[tuple[str, int]]:
+        for folder in sorted(self._folder.glob("*/*")):
+            if folder.is_dir() and folder.name.isdecimal():
+                yield folder.parent.name, int(folder.name)
+
+    def _is_of_use(self, store: Path) -> bool:
+        try:
+            said = json.loads((store / "checkpoint.json").read_text())
+            fresh = time.time() - said["seen"] < TOMBSTONES_STAY
+            return bool(fresh and said["topic_id"] == self._topic_ids.get(store.name))
+        except (OSError, ValueError, KeyError, TypeError):
+            return False

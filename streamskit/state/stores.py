@@ -1,0 +1,145 @@
+"""`Stores`: the state stores that a processor may keep, as plain values that say what they hold and for how long."""
+
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+from streamskit.api.windows import AnyWindows, JoinWindows, TimeWindows
+from streamskit.common.durations import Duration, to_milliseconds
+from streamskit.common.errors import TopologyError
+from streamskit.serdes import Serde
+
+
+class KeyValue(NamedTuple):
+    """One row of a store. Mirrors `org.apache.kafka.streams.KeyValue`."""
+
+    key: Any
+    value: Any
+
+
+class ValueAndTimestamp(NamedTuple):
+    """A value and the time of the record it came from, in milliseconds.
+
+    Mirrors `org.apache.kafka.streams.state.ValueAndTimestamp`.
+    """
+
+    value: Any
+    timestamp: int
+
+
+@dataclass(frozen=True)
+class Store:
+    """A named table of state: `kind` is "key-value", "window", "session", "versioned" or "buffer".
+
+    `retention` is in milliseconds; `queryable` says whether the learner gave it a name; a store that is not `logged`
+    has no changelog topic, and one that is not `cached` writes every single update to it. `timestamped` stores keep a
+    time beside each value; `max_entries` is for those that forget the key that was used least recently.
+
+    Mirrors what `org.apache.kafka.streams.state.StoreBuilder` builds.
+    """
+
+    name: str
+    kind: str
+    key: Serde
+    value: Serde
+    windows: AnyWindows | JoinWindows | None = None
+    retention: int | None = None
+    queryable: bool = True
+    logged: bool = True
+    cached: bool = True
+    persistent: bool = True
+    timestamped: bool = False
+    max_entries: int | None = None
+
+    def with_caching(self, enabled: bool = True) -> "Store":
+        """Return the same store; with caching its changelog gets the last value that a micro-batch gave a key.
+
+        That is so unless it is switched off: a micro-batch is what a commit is in Kafka Streams.
+        Mirrors `StoreBuilder#withCachingEnabled`.
+        """
+        return replace(self, cached=enabled)
+
+    def with_logging(self, enabled: bool = True) -> "Store":
+        """Return the same store, with a changelog topic or without one; without, it cannot be queried from outside.
+
+        Its rows are safe all the same: Spark keeps them with its checkpoint.
+        Mirrors `StoreBuilder#withLoggingEnabled`.
+        """
+        return replace(self, logged=enabled)
+
+
+class Stores:
+    """Makes stores for processors. Mirrors `org.apache.kafka.streams.state.Stores`, its suppliers and builders in one.
+
+    A store "in memory" is lost with its process in Kafka Streams and read again from its changelog. Here all stores are
+    in Spark's state store and its checkpoint, so that the two kinds differ in name only.
+
+    >>> totals = Stores.persistent_key_value_store("totals", Serdes.string(), Serdes.long())
+    >>> builder.stream("sales").process(RunningTotal, stores=[totals])
+    """
+
+    @staticmethod
+    def persistent_key_value_store(name: str, key: Serde, value: Serde) -> Store:
+        """A table of keys and values."""
+        return Store(name, "key-value", key, value)
+
+    @staticmethod
+    def in_memory_key_value_store(name: str, key: Serde, value: Serde) -> Store:
+        """A table of keys and values."""
+        return Store(name, "key-value", key, value, persistent=False)
+
+    @staticmethod
+    def persistent_timestamped_key_value_store(name: str, key: Serde, value: Serde) -> Store:
+        """A table of keys and values, each with its time: rows are `ValueAndTimestamp`."""
+        return Store(name, "key-value", key, value, timestamped=True)
+
+    @staticmethod
+    def in_memory_timestamped_key_value_store(name: str, key: Serde, value: Serde) -> Store:
+        """A table of keys and values, each with its time: rows are `ValueAndTimestamp`."""
+        return Store(name, "key-value", key, value, persistent=False, timestamped=True)
+
+    @staticmethod
+    def lru_map(name: str, max_entries: int, key: Serde, value: Serde) -> Store:
+        """A table of at most `max_entries` keys, which forgets the one that was read or written longest ago.
+
+        Raises:
+            TopologyError: it could hold no key at all.
+        """
+        if max_entries < 1:
+            raise TopologyError(f"lru_map('{name}'): max_entries is {max_entries}; a store holds at least one key.")
+        return Store(name, "key-value", key, value, persistent=False, max_entries=max_entries)
+
+    @staticmethod
+    def persistent_window_store(
+        name: str, retention: Duration, window_size: Duration, key: Serde, value: Serde, timestamped: bool = False
+    ) -> Store:
+        """A table of keys, windows and values, which forgets windows that begin a retention before the latest one.
+
+        Raises:
+            TopologyError: the retention is shorter than a window.
+        """
+        size, kept = to_milliseconds(window_size, "window_size"), to_milliseconds(retention, "retention")
+        if kept < size:
+            raise TopologyError(
+                f"persistent_window_store('{name}'): a retention of {kept} ms is shorter than a window of {size} ms. "
+                "Keep windows at least as long as they are."
+            )
+        windows = TimeWindows.of_size_with_no_grace(size)
+        return Store(name, "window", key, value, windows, kept, timestamped=timestamped)
+
+    @staticmethod
+    def in_memory_window_store(
+        name: str, retention: Duration, window_size: Duration, key: Serde, value: Serde, timestamped: bool = False
+    ) -> Store:
+        """A table of keys, windows and values, as `persistent_window_store`."""
+        store = Stores.persistent_window_store(name, retention, window_size, key, value, timestamped)
+        return replace(store, persistent=False)
+
+    @staticmethod
+    def persistent_session_store(name: str, retention: Duration, key: Serde, value: Serde) -> Store:
+        """A table of keys, sessions and values, which forgets sessions that ended a retention before the latest one."""
+        return Store(name, "session", key, value, None, to_milliseconds(retention, "retention"))
+
+    @staticmethod
+    def in_memory_session_store(name: str, retention: Duration, key: Serde, value: Serde) -> Store:
+        """A table of keys, sessions and values, as `persistent_session_store`."""
+        return replace(Stores.persistent_session_store(name, retention, key, value), persistent=False)

@@ -1,0 +1,159 @@
+"""A topology as a picture: an SVG that stands by itself, in a notebook and on a static page."""
+
+from base64 import b64encode
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from html import escape
+from itertools import pairwise
+
+from streamskit.topology.description import is_global
+from streamskit.topology.drawing import shapes
+from streamskit.topology.drawing.labels import in_words, tooltip, topics
+from streamskit.topology.drawing.layout import Point
+from streamskit.topology.drawing.placing import HEADER, PAD, Box, Link, Places
+from streamskit.topology.drawing.shapes import Card, n
+from streamskit.topology.nodes import Node
+
+WIDEST = 1040
+"""A picture that would be wider flows down instead; as many pixels as a notebook page has."""
+
+LINK = "#3b82f6"
+"""Can be seen on a white page and on a black one: links run outside the boxes."""
+
+
+def draw(
+    sub_topologies: Iterable[Sequence[Node]],
+    notes: Mapping[str, str] | None = None,
+    failed: Collection[str] = (),
+) -> str:
+    """Return a topology as an SVG picture.
+
+    Args:
+        sub_topologies: the nodes of each, as `Topology.sub_topologies()` returns them.
+        notes: for names of nodes a few words to write at them, such as "900 records/s".
+        failed: the names of nodes to mark as failed.
+
+    >>> draw(topology.sub_topologies(), notes={"KSTREAM-FILTER-0000000001": "900 records/s"})
+    '<svg ...'
+    """
+    groups = list(sub_topologies)
+    across, down = Places(groups, down=False), Places(groups, down=True)
+    places = across if across.width <= max(WIDEST, down.width) else down
+    width, height = n(places.width), n(places.height)
+    count = "1 sub-topology" if len(groups) == 1 else f"{len(groups)} sub-topologies"
+    head = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" width="{width}" height="{height}" '
+        f'viewBox="0 0 {width} {height}" style="max-width:100%;height:auto" font-family="{shapes.SANS}">',
+        f"<title>Topology of {count}</title>",
+        f"<desc>{escape(in_words(groups))}</desc>",
+    ]
+    return "\n".join([*head, *_Pen(places, notes or {}, failed).drawing(), "</svg>"])
+
+
+def as_html(
+    sub_topologies: Iterable[Sequence[Node]],
+    notes: Mapping[str, str] | None = None,
+    failed: Collection[str] = (),
+) -> str:
+    """Return the picture as an HTML image that fits its page, with the topology in words for those who cannot see it.
+
+    Pages that clean a stranger's HTML, such as GitHub's or an untrusted notebook, let images pass and take SVGs apart.
+    """
+    groups = list(sub_topologies)
+    data = b64encode(draw(groups, notes, failed).encode()).decode()
+    return f'<img alt="{escape(in_words(groups))}" style="max-width:100%" src="data:image/svg+xml;base64,{data}">'
+
+
+class _Pen:
+    """Draws what has its place."""
+
+    def __init__(self, places: Places, notes: Mapping[str, str], failed: Collection[str]) -> None:
+        self._places, self._notes, self._failed = places, notes, failed
+
+    def drawing(self) -> Iterator[str]:
+        """Draw boxes first, then links and arrows, then nodes, so that each covers what is behind it."""
+        places = self._places
+        yield from map(self._frame, places.boxes)
+        yield from (self._link(link) for links in places.lanes.values() for link in links)
+        for box in places.boxes:
+            for name, card in box.cards.items():
+                yield from (self._arrow(box, parent, name) for parent in dict.fromkeys(card.node.parents))
+            yield from (self._node(card, box.centre(name)) for name, card in box.cards.items())
+
+    def _frame(self, box: Box) -> str:
+        x, y = self._places.at((box.along, box.across))
+        width, height = self._places.at((box.layout.along, box.layout.across))
+        title = f"Sub-topology {box.number}"
+        if is_global(card.node for card in box.cards.values()):
+            title += ", whole in every instance"
+        written = shapes.text([title], x - 2, y - HEADER + (12 if self._notes else 16), 10.5, bold=True, anchor="start")
+        return (
+            f'<rect x="{n(x - PAD)}" y="{n(y - HEADER)}" width="{n(width + 2 * PAD)}" '
+            f'height="{n(height + HEADER + PAD)}" rx="9" fill="#f1f5f9" stroke="#cbd5e1"/>{written}'
+        )
+
+    def _arrow(self, box: Box, parent: str, child: str) -> str:
+        points = self._places.arrow(box, parent, child)
+        path = f"M{self._pair(points[0])}"
+        for number, ((start, row), (end, next_row)) in enumerate(pairwise(points)):
+            # Every other piece is the way through a layer, straight; those between swing to the next row.
+            if number % 2 or row == next_row:
+                path += f"L{self._pair((end, next_row))}"
+            else:
+                middle = (start + end) / 2
+                path += "C" + " ".join(map(self._pair, ((middle, row), (middle, next_row), (end, next_row))))
+        return shapes.line(path, shapes.QUIET) + self._head(points[-1], shapes.QUIET)
+
+    def _link(self, link: Link) -> str:
+        points = self._places.way(link)
+        path = "M" + "L".join(map(self._pair, points))
+        return shapes.line(path, LINK, dashed=True) + self._head(points[-1], LINK)
+
+    def _head(self, tip: Point, colour: str) -> str:
+        along, across = tip
+        corners = (tip, (along - 7, across - 3.5), (along - 7, across + 3.5))
+        return f'<polygon points="{" ".join(map(self._pair, corners))}" fill="{colour}"/>'
+
+    def _pair(self, point: Point) -> str:
+        x, y = self._places.at(point)
+        return f"{n(x)} {n(y)}"
+
+    def _node(self, card: Card, centre: Point) -> str:
+        x, y = self._places.at(centre)
+        width, height = self._places.card_width, self._places.card_height
+        failed = card.node.name in self._failed
+        draw_body = shapes.pipe if topics(card.node) else shapes.operator
+        return "".join(
+            [
+                f"<g><title>{escape(tooltip(card.node, self._places.nodes))}</title>",
+                *self._stores(card, x, y),
+                draw_body(x - width / 2, y - height / 2, width, height, bool(card.stores), failed),
+                shapes.label(card, x, y),
+                *self._said(card.node.name, x, y - height / 2 - 5),
+                "</g>",
+            ]
+        )
+
+    def _stores(self, card: Card, x: float, y: float) -> Iterator[str]:
+        """Draw the stores of a node: beneath it, or beside it where the flow goes down."""
+        half, gap = self._places.card_width / 2, shapes.DRUM_GAP
+        top = y + self._places.card_height / 2 + gap
+        if self._places.down:
+            x, top = x + 2 * half + gap, y - card.stores_height / 2 + gap / 2
+        for store in card.stores:
+            height = shapes.drum_height(store)
+            beside = f"M{n(x - half - gap)} {n(y)}h{gap / 2:g}V{n(top + height / 2)}H{n(x - half + 4)}"
+            stub = beside if self._places.down else f"M{n(x)} {n(top - gap)}v{gap}"
+            yield shapes.line(stub, shapes.STORE[1])
+            yield shapes.drum(x - half + 4, top, 2 * half - 8, store)
+            top += height + gap
+
+    def _said(self, name: str, x: float, y: float) -> Iterator[str]:
+        """Write what there is to say about a node over it, beside the arrow where the flow goes down."""
+        failed, note = "✕ failed" if name in self._failed else "", self._notes.get(name, "")
+        colour = shapes.RED if failed else shapes.QUIET
+        if not self._places.down:
+            whole = " · ".join(filter(None, (failed, note)))
+            yield shapes.text([whole], x, y, 10, colour, bold=bool(failed)) if whole else ""
+            return
+        yield shapes.text([failed], x - 7, y, 10, colour, bold=True, anchor="end") if failed else ""
+        yield shapes.text([note], x + 7, y, 10, shapes.QUIET, anchor="start") if note else ""

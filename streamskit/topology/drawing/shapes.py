@@ -1,0 +1,215 @@
+"""What a topology's picture is made of: pipes for topics, boxes for operators, drums for stores, and text."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import NamedTuple
+
+from streamskit.api.windows import AnyWindows, JoinWindows, SessionWindows, SlidingWindows
+from streamskit.common.durations import spell
+from streamskit.state.stores import Store
+from streamskit.topology.drawing.labels import looked_up, store_kind, topics, word
+from streamskit.topology.nodes import Aggregation, Node, StreamJoinSide, StreamTableJoin, Suppress
+
+TITLE, SMALL, MONO_WIDTH = 12.0, 9.0, 0.605
+LONGEST_TOPIC = 18
+RIM, DRUM_GAP = 6, 6
+
+INK, QUIET, RED = "#0f172a", "#475569", "#b91c1c"
+OPERATOR, TOPIC, STORE = ("#ffffff", "#64748b"), ("#dbeafe", "#1d4ed8"), ("#ffedd5", "#c2410c")
+FAILED = ("#fee2e2", RED)
+ELSEWHERE = f'fill="#ffffff" stroke="{STORE[1]}" stroke-width="1" stroke-dasharray="3 2"'
+"""The look of a store that another node keeps."""
+
+SANS = "system-ui,-apple-system,'Segoe UI',Roboto,'DejaVu Sans',sans-serif"
+MONO = "ui-monospace,Menlo,Consolas,'DejaVu Sans Mono',monospace"
+
+Lines = Sequence[str]
+
+
+class Drum(NamedTuple):
+    """What is written on a store: its name and its kind; one that other nodes keep is only outlined."""
+
+    name: Lines
+    kind: Lines
+    kept: bool = True
+
+
+@dataclass(frozen=True)
+class Card:
+    """What is written on a node: the word a learner knows it by, Kafka's name for it, and its stores."""
+
+    node: Node
+    words: Lines
+    name: Lines
+    stores: Sequence[Drum]
+
+    @property
+    def width(self) -> float:
+        widths = [TITLE * width_of(line) for line in self.words]
+        widths += [SMALL * MONO_WIDTH * len(line) for line in self.name]
+        widths += [SMALL * width_of(line) for store in self.stores for line in (*store.name, *store.kind)]
+        return max(widths) + (28 if topics(self.node) else 16)
+
+    @property
+    def height(self) -> float:
+        return 14 + 14 * len(self.words) + 11 * len(self.name)
+
+    @property
+    def stores_height(self) -> float:
+        return sum(DRUM_GAP + drum_height(store) for store in self.stores)
+
+
+def card(node: Node, nodes: Mapping[str, Node], shared: Collection[str], longest_name: int) -> Card:
+    """Return what to write on a node.
+
+    Args:
+        node: the node.
+        nodes: all nodes of the topology by name, where it may look into stores.
+        shared: the names of the stores that several nodes keep.
+        longest_name: how many letters of a name stand in a line.
+    """
+    kept = [Drum(wrapped(store.name, longest_name), _kind(node, store, store.name in shared)) for store in node.stores]
+    read = [Drum(wrapped(name, longest_name), ["looked into"], kept=False) for name in looked_up(node, nodes)]
+    return Card(node, _words(node), wrapped(node.name, longest_name), [*kept, *read])
+
+
+def wrapped(name: str, longest: int, lines: int = 2) -> list[str]:
+    """Break a name into lines, after hyphens or dots where there are; what is too long loses its middle."""
+    if len(name) <= longest:
+        return [name]
+    if lines == 1:
+        return ["…" + name[1 - longest :]]
+    cut = 1 + max(name.rfind(mark, 0, longest) for mark in "-._ ")
+    if cut < longest / 2:
+        cut = longest
+    return [name[:cut], *wrapped(name[cut:], longest, lines - 1)]
+
+
+def width_of(words: str) -> float:
+    """Return how wide a text may get, in ems, in the widest font that a browser may choose."""
+    return sum(0.78 if letter.isupper() else 0.62 for letter in words)
+
+
+def operator(x: float, y: float, width: float, height: float, stateful: bool, failed: bool) -> str:
+    """Draw the box of an operator; that of a stateful one has the edge of its stores."""
+    fill, edge = FAILED if failed else (OPERATOR[0], STORE[1]) if stateful else OPERATOR
+    box = f'x="{n(x)}" y="{n(y)}" width="{n(width)}" height="{n(height)}"'
+    return f'<rect {box} rx="7" {_paint(fill, edge, failed)}/>'
+
+
+def pipe(x: float, y: float, width: float, height: float, stateful: bool, failed: bool) -> str:
+    """Draw a topic: a cylinder that lies on its side."""
+    turn = f"a{RIM} {n(height / 2)} 0 0"
+    left, right, top = n(x + RIM), n(x + width - RIM), n(y)
+    body = f"M{left} {top}H{right}{turn} 1 0 {n(height)}H{left}{turn} 1 0 -{n(height)}z"
+    rim = f"M{right} {top}{turn} 0 0 {n(height)}"
+    return f'<path d="{body}{rim}" {_paint(*(FAILED if failed else TOPIC), failed)}/>'
+
+
+def drum(x: float, y: float, width: float, store: Drum) -> str:
+    """Draw a store: a standing cylinder with its name and kind."""
+    turn = f"a{n(width / 2)} {RIM - 1} 0 0"
+    left, right, top = n(x), n(x + width), n(y + RIM - 1)
+    side = n(drum_height(store) - 2 * (RIM - 1))
+    body = f"M{left} {top}{turn} 1 {n(width)} 0v{side}{turn} 1 -{n(width)} 0z"
+    rim = f"M{right} {top}{turn} 1 -{n(width)} 0"
+    centre, first = x + width / 2, y + 21
+    return (
+        f'<path d="{body}{rim}" {_paint(*STORE, False) if store.kept else ELSEWHERE}/>'
+        + text(store.name, centre, first, SMALL, INK, bold=True)
+        + text(store.kind, centre, first + 11 * len(store.name), SMALL)
+    )
+
+
+def drum_height(store: Drum) -> float:
+    """Return how high a store is drawn."""
+    return 18 + 11 * (len(store.name) + len(store.kind))
+
+
+def label(card: Card, x: float, y: float) -> str:
+    """Write a node's word and its name, centred on a point; on a pipe, left of its rim."""
+    x -= RIM if topics(card.node) else 0
+    top = y - (14 * len(card.words) + 11 * len(card.name)) / 2
+    words = text(card.words, x, top + 11, TITLE, INK, bold=True, step=14)
+    return words + text(card.name, x, top + 14 * len(card.words) + 9, SMALL, mono=True)
+
+
+def text(
+    lines: Lines,
+    x: float,
+    y: float,
+    size: float,
+    fill: str = QUIET,
+    *,
+    bold: bool = False,
+    mono: bool = False,
+    step: float = 11,
+    anchor: str = "middle",
+) -> str:
+    """Write lines of text, the first with its baseline at `y`."""
+    look = f'font-size="{n(size)}" fill="{fill}" text-anchor="{anchor}"'
+    look += ' font-weight="600"' if bold else ""
+    look += f' font-family="{MONO}"' if mono else ""
+    return "".join(
+        f'<text x="{n(x)}" y="{n(y + step * number)}" {look}>{escape(line)}</text>' for number, line in enumerate(lines)
+    )
+
+
+def line(path: str, colour: str, dashed: bool = False) -> str:
+    """Draw an open line."""
+    dashes = ' stroke-dasharray="5 3"' if dashed else ""
+    return f'<path d="{path}" fill="none" stroke="{colour}" stroke-width="1.3"{dashes}/>'
+
+
+def n(number: float) -> str:
+    """Write a coordinate with at most one decimal."""
+    return f"{round(number, 1):g}"
+
+
+def _paint(fill: str, edge: str, strong: bool) -> str:
+    return f'fill="{fill}" stroke="{edge}" stroke-width="{2.5 if strong else 1.2}"'
+
+
+def _words(node: Node) -> Lines:
+    names = topics(node)
+    if not names:
+        return [word(node)]
+    lines = [line for name in names[:3] for line in wrapped(name, LONGEST_TOPIC, 3)]
+    return [*lines, f"and {len(names) - 3} more"] if len(names) > 3 else lines
+
+
+def _kind(node: Node, store: Store, shared: bool) -> Lines:
+    lines = [store_kind(store) + (", shared" if shared else "")]
+    if store.windows is not None:
+        lines.append(_window_words(store.windows))
+    if store.kind == "versioned" and store.retention is not None:
+        lines.append(f"history of {spell(store.retention)}")
+    if store.kind == "buffer":
+        lines.append(_waiting(node))
+    if isinstance(node, Aggregation) and node.on_close:
+        lines.append("results on close")
+    return lines
+
+
+def _window_words(windows: AnyWindows | JoinWindows) -> str:
+    if isinstance(windows, SessionWindows):
+        return f"sessions, gap {spell(windows.gap)}"
+    if isinstance(windows, SlidingWindows):
+        return f"sliding, {spell(windows.time_difference)}"
+    if isinstance(windows, JoinWindows):
+        before, after = spell(windows.before_ms), spell(windows.after_ms)
+        return f"{before} to both sides" if before == after else f"{before} back, {after} on"
+    size, advance = spell(windows.size), spell(windows.advance)
+    return f"{size} every {advance}" if advance != size else f"{size} windows"
+
+
+def _waiting(node: Node) -> str:
+    """Return what the records in a buffer wait for."""
+    if isinstance(node, StreamJoinSide):
+        return "waiting for a match"
+    if isinstance(node, StreamTableJoin) and node.grace is not None:
+        return f"waiting for {spell(node.grace)}"
+    if isinstance(node, Suppress) and node.time_limit is not None:
+        return f"waiting for {spell(node.time_limit)}"
+    return "until a window closes"

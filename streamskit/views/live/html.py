@@ -1,0 +1,191 @@
+"""What the pages of all live views are made of: a style, a headline, a table, a picture. HTML as text."""
+
+import json
+from base64 import b64encode
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from html import escape
+from typing import Any
+
+from streamskit.views.live.chart import decimals, shortened, spelled
+
+SIGNS = {"live": "●", "paused": "❚❚", "stopped": "■", "saved": "▤", "failed": "▲"}
+"""A sign for each state, so that it can be told without colour."""
+
+MARK, LINE = 20, 26
+"""The width of the column of signs and the height of a row, in pixels: fixed, so that nothing jumps at a refresh."""
+
+LONGEST_CELL, FITS = 60, 12
+"""How many letters of a value are written at most, and how many can surely be seen."""
+
+READABLE_ANYWHERE = "#767676"
+"""A grey that can be read on a white page and on a black one."""
+
+LIVE, SAVED = "streamskit-live", "streamskit-saved"
+"""The classes of a live view and of the page kept of it."""
+
+STYLE = """<style>
+.streamskit-view{color:var(--jp-ui-font-color1,#1f2937);
+ font:13px/1.5 var(--jp-ui-font-family,system-ui,sans-serif);font-variant-numeric:tabular-nums}
+.streamskit-view b{font-size:15px}
+.streamskit-view span{white-space:nowrap}
+.streamskit-view .sk-quiet{color:var(--jp-ui-font-color2,#4b5563)}
+.streamskit-view .sk-badge{border:1px solid;border-radius:9px;margin:0 4px;padding:0 9px;font-size:12px}
+.streamskit-view .sk-live{color:#15803d}
+.streamskit-view .sk-failed{color:var(--jp-error-color1,#b91c1c)}
+[data-jp-theme-light="false"] .streamskit-view .sk-live{color:#4ade80}
+[data-jp-theme-light="false"] .streamskit-view .sk-failed{color:#fca5a5}
+.streamskit-live :is(.widget-html-content,.jupyter-widget-html-content){min-width:0}
+.streamskit-view .sk-rows{overflow-x:auto}
+.streamskit-view table{color:inherit;border-collapse:collapse;margin:0;font-size:12.5px;table-layout:fixed}
+.streamskit-view table :is(th,td){border-bottom:1px solid var(--jp-border-color2,#d1d5db);height:24px;
+ line-height:24px;max-width:none;overflow:hidden;padding:0 10px;text-align:right;text-overflow:ellipsis;
+ white-space:nowrap}
+.streamskit-view table th{border-bottom-width:2px;font-weight:600}
+.streamskit-view table :is(th,td):first-child{padding:0;text-align:center}
+.streamskit-view table tr.sk-new td{background:rgba(33,150,243,.13)}
+.streamskit-view table tr.sk-bad td{background:rgba(220,38,38,.13)}
+.streamskit-view progress{width:100%;height:10px;vertical-align:middle}
+</style>"""
+
+SWITCH = f"""<style>
+.jp-OutputArea-child:has(.{LIVE})+.jp-OutputArea-child:has(.{SAVED}),
+.jp-OutputArea-child:has(+.jp-OutputArea-child .{SAVED}):not(:has(.{LIVE})){{display:none}}
+</style>"""
+"""Shows one of two outputs that follow each other: the live view if there is one, else the page kept of it."""
+
+
+def part(html: str, kind: str) -> str:
+    """Wrap a part of a view's page so that the style applies to it; `kind` says of which view, such as "store"."""
+    return f'<div class="streamskit-view streamskit-{kind}">{html}</div>'
+
+
+def saved(html: str, kind: str) -> str:
+    """Return a page of its own for a saved notebook, shown where the live view is not."""
+    return f'{STYLE}{SWITCH}<div class="{SAVED}">{part(html, kind)}</div>'
+
+
+def notice(sentence: str, kind: str) -> str:
+    """Return a sentence to stand where there is no snapshot."""
+    return part(f'<div class="sk-failed">{escape(sentence)}</div>', kind)
+
+
+def headline(name: str, state: str, facts: Iterable[str], beneath: str = "") -> str:
+    """Return the lines that say what is seen and how fresh it is; what is `beneath` explains the state."""
+    badge = f'<span class="sk-badge sk-{state}">{SIGNS[state]} {state}</span>'
+    return (
+        f"<div><b>{escape(name)}</b> {badge}</div><div>"
+        + " · ".join(f"<span>{escape(fact)}</span>" for fact in facts)
+        + "</div>"
+        + (f'<div class="sk-{state}">{escape(beneath)}</div>' if beneath else "")
+    )
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table: what stands over it, its width in pixels, whether its cells begin at the left.
+
+    `heading` is read out in place of the title.
+    """
+
+    title: str
+    width: int
+    left: bool = False
+    heading: str = ""
+
+
+@dataclass(frozen=True)
+class Line:
+    """A row of a table: its cells, each made by `cell`, the sign before them and what it means, and its look.
+
+    `look` is "sk-new", "sk-bad" or nothing.
+    """
+
+    cells: Sequence[str]
+    sign: str = ""
+    meaning: str = ""
+    look: str = ""
+
+
+def grid(columns: Sequence[Column], lines: Sequence[Line], signs: str, height_of: int = 0) -> str:
+    """Return a table with a column of signs before the others, at least as high as `height_of` rows.
+
+    Args:
+        columns: the columns.
+        lines: the rows.
+        signs: what the signs tell, to be read out.
+        height_of: so many rows, that the page below does not jump.
+    """
+    widths = [MARK, *(column.width for column in columns)]
+    heads = [cell("", head=signs)]
+    heads += [cell(c.title, c.title, left=c.left, head=c.heading or c.title) for c in columns]
+    body = "".join(
+        f'<tr class="{line.look}">'.replace(' class=""', "")
+        + cell(line.sign, whole=line.meaning)
+        + "".join(line.cells)
+        + "</tr>"
+        for line in lines
+    )
+    return (
+        f'<div class="sk-rows" style="min-height:{LINE * (height_of + 1)}px">'
+        f'<table style="width:{sum(widths)}px"><colgroup>'
+        + "".join(f'<col style="width:{width}px">' for width in widths)
+        + f"</colgroup><thead><tr>{''.join(heads)}</tr></thead><tbody>{body}</tbody></table></div>"
+    )
+
+
+def cell(short: str, whole: str = "", *, left: bool = False, head: str = "") -> str:
+    """Write a cell; what `whole` says can be read by pointing at it."""
+    tag = f'th scope="col" aria-label="{escape(head)}"' if head else "td"
+    look = ' style="text-align:left"' if left else ""
+    title = f' title="{escape(whole)}"' if whole != short or len(whole) > FITS else ""
+    return f"<{tag}{look}{title if whole else ''}>{escape(short)}</{tag[:2]}>"
+
+
+def text_cell(text: str) -> str:
+    """Write a text, cut where it is long; the whole of it can be read by pointing at it."""
+    return cell(shortened(text, LONGEST_CELL), text, left=True)
+
+
+def value_cells(values: Sequence[Any]) -> list[str]:
+    """Write the cells of a column: numbers with the same decimals, the rest as JSON, cut where it is long."""
+    places = decimals(value for value in values if isinstance(value, float))
+    cells = []
+    for value in values:
+        whole = as_text(value)
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        short = spelled(value, places if isinstance(value, float) else 0) if is_number else whole
+        cells.append(cell(shortened(short, LONGEST_CELL), whole))
+    return cells
+
+
+def as_text(value: Any) -> str:
+    """Write a key or a value: text as it is, all else as JSON."""
+    return value if isinstance(value, str) else json.dumps(value, default=repr, ensure_ascii=False)
+
+
+def picture(svg: str) -> str:
+    """Put an SVG into an image: pages that clean a stranger's HTML let images pass, but take an SVG apart."""
+    title = svg.partition("<title>")[2].partition("</title>")[0]
+    grey = svg.replace("currentColor", READABLE_ANYWHERE).replace(' opacity=".8"', "")
+    data = b64encode(grey.encode()).decode()
+    return f'<img alt="Chart: {title}" style="max-width:100%" src="data:image/svg+xml;base64,{data}">'
+
+
+def moment(seconds: float) -> str:
+    """Write a time since 1970 as date and time of day in UTC, no finer than it has to be."""
+    at = datetime.fromtimestamp(seconds, UTC)
+    milliseconds = f".{at.microsecond // 1000:03d}" if at.microsecond >= 1000 else ""
+    return f"{at:%Y-%m-%d %H:%M:%S}{milliseconds}"
+
+
+def time_of_day(timestamp: int) -> str:
+    """Write a timestamp in milliseconds since 1970 as a time of day in UTC, no finer than it has to be."""
+    return moment(timestamp / 1000).split(" ")[1]
+
+
+def age(since: float, now: float) -> str:
+    """Write how long ago something was, both in seconds since 1970."""
+    seconds = max(0.0, now - since)
+    return f"{seconds:.0f} s ago" if seconds < 120 else f"{seconds / 60:.0f} min ago"

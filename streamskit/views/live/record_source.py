@@ -1,0 +1,218 @@
+"""Records in the order they came, for views that show event time: from a test driver, or from an application's topics.
+
+Both sources look the same: `look()` takes note of what is new, `raw(partition)` returns it, `close()` lets go.
+"""
+
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from streamskit.kafka.tail import Tail
+from streamskit.runtime import KafkaStreams
+from streamskit.serdes import Serde
+from streamskit.testing import TopologyTestDriver
+from streamskit.testing.memory import MemoryQuery, Raw
+from streamskit.views.live import streams_source
+from streamskit.views.live.html import as_text
+from streamskit.views.live.upstream import Origin
+
+TimeOf = Callable[[Any], int]
+"""Takes a record's value and returns its time in milliseconds since 1970."""
+
+
+@dataclass(frozen=True)
+class Arrival:
+    """A record as it came: key and value as text (None for null), its time in milliseconds, the sides it goes to."""
+
+    key: str | None
+    value: str | None
+    timestamp: int
+    sides: tuple[int, ...] = (0,)
+
+
+class Arrivals(Protocol):
+    """Where a view's records come from."""
+
+    @property
+    def partitions(self) -> Sequence[int]:
+        """The numbers of the partitions, each a task of its own."""
+
+    def look(self) -> None:
+        """Take note of what is new."""
+
+    def raw(self, partition: int | None) -> list[Any]:
+        """Return the records, each with topic, key, value and timestamp, in the order they came."""
+
+    def before(self, partition: int | None) -> int:
+        """Return how many records came before those."""
+
+    def dropped(self) -> Counter[str]:
+        """Return how many records each node has dropped, as the engine counts."""
+
+    def stopped(self) -> str:
+        """Return a sentence where no more records will come, or nothing."""
+
+    def close(self) -> None:
+        """Let go of what looking needed."""
+
+
+class Piped:
+    """The last records that were piped into a test driver, from now on.
+
+    Args:
+        driver: the driver.
+        topics: of these topics.
+        keep: so many.
+    """
+
+    def __init__(self, driver: TopologyTestDriver, topics: Iterable[str], keep: int) -> None:
+        self._driver, self._topics = driver, frozenset(topics)
+        self._kept: deque[Raw] = deque(maxlen=keep)
+        self._came = 0
+        self._reader: dict[str, MemoryQuery] = {}
+        run = driver._run
+
+        def run_and_note(query: MemoryQuery, records: list[Raw]) -> None:
+            self._note(query, records)
+            run(query, records)
+
+        driver._run = run_and_note  # type: ignore[method-assign]  # the one place where topics between queries pass too
+
+    def _note(self, query: MemoryQuery, records: list[Raw]) -> None:
+        # Two queries may read the same topic: each record counts once.
+        new = [each for each in records if each.topic in self._topics
+               and self._reader.setdefault(each.topic, query) is query]  # fmt: skip
+        self._kept.extend(new)
+        self._came += len(new)
+
+    @property
+    def partitions(self) -> Sequence[int]:
+        """The one task that a driver has."""
+        return (0,)
+
+    def look(self) -> None:
+        """Do nothing: the driver tells of each record."""
+
+    def raw(self, partition: int | None) -> list[Raw]:
+        """Return the records in the order they were piped in."""
+        return list(self._kept)
+
+    def before(self, partition: int | None) -> int:
+        """Return how many were piped in before those that are kept."""
+        return self._came - len(self._kept)
+
+    def dropped(self) -> Counter[str]:
+        """Return what each node of the driver has dropped."""
+        return Counter(self._driver.metrics())
+
+    def stopped(self) -> str:
+        """Return nothing: records may be piped in at any time."""
+        return ""
+
+    def close(self) -> None:
+        """Do nothing: there is no connection."""
+
+
+class Followed:
+    """The last records of an application's topics.
+
+    Args:
+        streams: the application.
+        topics: the topics to read.
+        keep: so many records of each partition.
+    """
+
+    def __init__(self, streams: KafkaStreams, topics: Iterable[str], keep: int) -> None:
+        self._streams = streams
+        self._tail = Tail(streams.bootstrap_servers, topics, keep)
+
+    @property
+    def partitions(self) -> Sequence[int]:
+        """The numbers of the topics' partitions, each a task of its own."""
+        return self._tail.partitions
+
+    def look(self) -> None:
+        """Read on."""
+        self._tail.look()
+
+    def raw(self, partition: int | None) -> list[Any]:
+        """Return the records in the order they lie in the topic."""
+        return self._tail.records(partition)
+
+    def before(self, partition: int | None) -> int:
+        """Return how many offsets lie before the records that are kept."""
+        return self._tail.before(partition)
+
+    def dropped(self) -> Counter[str]:
+        """Return what each node of the application has dropped, in all partitions."""
+        return streams_source.dropped_by_node(self._streams.metrics())
+
+    def stopped(self) -> str:
+        """Return why the application does nothing more."""
+        return streams_source.why_stopped(self._streams)
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._tail.close()
+
+
+def arrivals_of(
+    source: KafkaStreams | TopologyTestDriver, feeding: Sequence[Origin], keep: int, time: TimeOf | None
+) -> Arrivals:
+    """Return where to see the records that come from these origins.
+
+    Raises:
+        ValueError: the topology takes times from values, and `time` does not say how.
+    """
+    topics = list(dict.fromkeys(topic for origin in feeding for topic in origin.topics))
+    for origin in feeding:
+        if time is None and origin.source.timestamps is not None and origin.source.timestamps.extract is not None:
+            raise ValueError(
+                f"{origin.source.name} takes the time from each record's value, by a Column function. Say the same in "
+                "Python, so that it can be shown: time=lambda value: value['a-field'], in milliseconds since 1970."
+            )
+    return Piped(source, topics, keep) if isinstance(source, TopologyTestDriver) else Followed(source, topics, keep)
+
+
+def application_id(source: KafkaStreams | TopologyTestDriver) -> str:
+    """Return the name of what runs.
+
+    Raises:
+        TypeError: it is neither an application nor a test driver.
+    """
+    if isinstance(source, KafkaStreams):
+        return source.application_id
+    if isinstance(source, TopologyTestDriver):
+        return source._plans[0].application_id
+    raise TypeError(
+        f"This view shows a running application or a test driver, and this is a {type(source).__name__}: write "
+        "WindowView(streams, 'a-store') or WindowView(driver, 'a-store')."
+    )
+
+
+def as_arrivals(raw: Iterable[Any], feeding: Sequence[Origin], time: TimeOf | None = None) -> list[Arrival]:
+    """Return records as they can be shown, each with the sides that its topic feeds."""
+    fed: dict[str, list[Origin]] = {}
+    for origin in feeding:
+        for topic in origin.topics:
+            fed.setdefault(topic, []).append(origin)
+    return [_arrival(record, fed[record.topic], time) for record in raw if record.topic in fed]
+
+
+def _arrival(record: Any, feeding: Sequence[Origin], time: TimeOf | None) -> Arrival:
+    source, sides = feeding[0].source, tuple(sorted({origin.side for origin in feeding}))
+    timestamp = record.timestamp
+    if time is not None and record.value is not None:
+        timestamp = int(time(source.value.deserialize(record.value)))
+    return Arrival(readable(source.key, record.key), readable(source.value, record.value), timestamp, sides)
+
+
+def readable(serde: Serde, data: bytes | None) -> str | None:
+    """Return bytes as text by way of a serde; as they are where it cannot read them; None for null."""
+    if data is None:
+        return None
+    try:
+        return as_text(serde.deserialize(data))
+    except Exception:
+        return repr(data)

@@ -1,0 +1,134 @@
+"""Pictures of who does the work: Spark's tasks in time, and the partitions of stores by instance."""
+
+from collections.abc import Mapping
+from io import BytesIO
+from typing import Any, NamedTuple
+
+import matplotlib.pyplot as plt
+import pandas as pd
+from IPython.display import Image
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
+
+from streamskit.views.live.chart import COLOURS
+
+INK = "#2563eb"
+
+
+class Picture(Image):
+    """A figure as an image, with a sentence for those who cannot see it.
+
+    Args:
+        figure: what is drawn.
+        alt: the same in words.
+    """
+
+    def __init__(self, figure: Figure, alt: str) -> None:
+        drawn = BytesIO()
+        figure.set_facecolor("white")
+        figure.savefig(drawn, format="png", dpi=90)
+        plt.close(figure)  # a notebook would draw an open one by itself again
+        super().__init__(data=drawn.getvalue(), format="png", alt=alt)  # type: ignore[no-untyped-call]
+
+    def __repr__(self) -> str:
+        return f"<Picture: {self.alt}>"
+
+
+class Bar(NamedTuple):
+    """A task as it is drawn: on which executor, in which of its lines, for which partition, when in milliseconds."""
+
+    executor: str
+    slot: int
+    partition: int
+    begin: int
+    length: int
+
+
+def tasks_timeline(tasks: pd.DataFrame, title: str = "") -> Picture:
+    """Draw tasks as bars in time, one line for each that runs at the same time; a bar's number is its partition.
+
+    Args:
+        tasks: what `spark_tasks` returned, or some of its rows.
+        title: what stands over the picture.
+
+    Raises:
+        ValueError: there is no task.
+
+    >>> tasks_timeline(spark_tasks(streams).query("job == 3"))
+    """
+    bars = _bars(tasks)
+    if not bars:
+        raise ValueError("There is no task to draw: has the application processed a record by now?")
+    lines = sorted({(bar.executor, bar.slot) for bar in bars})
+    partitions = sorted({bar.partition for bar in bars})
+    figure, axes = plt.subplots(figsize=(9, 0.9 + 0.45 * len(lines)), layout="constrained")
+    for bar in bars:
+        place, colour = lines.index((bar.executor, bar.slot)), COLOURS[partitions.index(bar.partition) % len(COLOURS)]
+        axes.barh(place, bar.length, left=bar.begin, height=0.7, color=colour, edgecolor="white")
+        axes.text(bar.begin + bar.length / 2, place, str(bar.partition), color="white", fontsize=9,
+                  ha="center", va="center", clip_on=True)  # fmt: skip
+    axes.set_yticks(range(len(lines)), [f"{executor}, slot {slot + 1}" for executor, slot in lines])
+    axes.set_xlabel("milliseconds")
+    axes.set_title(title)
+    axes.invert_yaxis()
+    axes.spines[["top", "right"]].set_visible(False)
+    shares = [
+        f"{executor} slot {slot + 1}: partitions "
+        + ", ".join(str(bar.partition) for bar in bars if (bar.executor, bar.slot) == (executor, slot))
+        for executor, slot in lines
+    ]
+    whole = max(bar.begin + bar.length for bar in bars)
+    return Picture(figure, f"{title or 'Tasks in time'}: {len(bars)} tasks in {whole} ms; " + "; ".join(shares))
+
+
+def hosting(moments: Mapping[str, pd.DataFrame]) -> Picture:
+    """Draw who hosts which partition, at several moments; a filled square is active, an empty one a standby.
+
+    Args:
+        moments: by title, data frames with the columns instance, role ("active" or "standby") and partition.
+
+    >>> hosting({"before": shares, "after": other_shares})
+    """
+    everything = pd.concat(moments.values())
+    instances, partitions = sorted(set(everything["instance"])), sorted(set(everything["partition"]))
+    figure, panes = plt.subplots(1, len(moments), figsize=(2 * len(moments) + 1, 0.9 + 0.45 * len(instances)),
+                                 sharey=True, layout="constrained", squeeze=False)  # fmt: skip
+    for axes, (title, shares) in zip(panes[0], moments.items(), strict=True):
+        for instance, role, partition in shares[["instance", "role", "partition"]].values:
+            place = (partitions.index(partition), instances.index(instance))
+            axes.scatter(
+                *place, s=200, marker="s", linewidths=2, edgecolors=INK, c=INK if role == "active" else "white"
+            )
+        axes.set_title(title, fontsize=10)
+        axes.set_xticks(range(len(partitions)), [str(partition) for partition in partitions])
+        axes.set_yticks(range(len(instances)), instances)
+        axes.set(xlim=(-0.6, len(partitions) - 0.4), ylim=(len(instances) - 0.4, -0.6), xlabel="partition")
+        axes.spines[["top", "right"]].set_visible(False)
+    if (everything["role"] == "standby").any():
+        keys = [Patch(facecolor=colour, edgecolor=INK) for colour in (INK, "white")]
+        figure.legend(keys, ["active", "standby"], frameon=False, loc="outside right upper")
+    return Picture(figure, "; ".join(f"{title}: {_shared(shares)}" for title, shares in moments.items()))
+
+
+def _shared(shares: pd.DataFrame) -> str:
+    """Say in words who hosts what."""
+    held: dict[tuple[str, str], list[Any]] = {}
+    for instance, role, partition in sorted(shares[["instance", "role", "partition"]].values.tolist()):
+        held.setdefault((instance, role), []).append(partition)
+    return ", ".join(f"{instance} {role} {' '.join(map(str, parts))}" for (instance, role), parts in held.items())
+
+
+def _bars(tasks: pd.DataFrame) -> list[Bar]:
+    """Give each task a line of its executor's where no other one runs at that time."""
+    columns = ["started", "partition", "milliseconds", "executor"]
+    rows = sorted(tasks[columns].values.tolist())
+    free_at: dict[tuple[str, int], int] = {}
+    bars = []
+    for started, partition, length, executor in rows:
+        slot = 0
+        while free_at.get((executor, slot), 0) > started:
+            slot += 1
+        free_at[executor, slot] = started + length
+        name = "this process" if executor == "driver" else f"executor {executor}"
+        bars.append(Bar(name, slot, partition, started - rows[0][0], max(1, length)))
+    return bars

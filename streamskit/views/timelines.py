@@ -1,0 +1,336 @@
+"""Pictures of records in time, drawn from what a topology took in and gave out: windows, joins, stream time, tables."""
+
+from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+import matplotlib.pyplot as plt
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patheffects import withStroke
+
+from streamskit.api.windows import JoinWindows, TimeWindows, Windowed
+from streamskit.views.live.chart import COLOURS, HOUR, MINUTE, SECOND, TIME_STEPS
+
+Label = Callable[[Any], str]
+
+INK, FAINT, LATE = "#1f2937", "#9ca3af", "#c62828"
+MARKS = "osD^v"
+
+
+class TimedRecord(NamedTuple):
+    """What a picture needs of a record; `timestamp` in milliseconds since 1970."""
+
+    key: Any
+    value: Any
+    timestamp: int
+
+
+def clock(timestamp: int) -> str:
+    """Return a time of day in UTC, no finer than it has to be.
+
+    >>> clock(90_000), clock(60_000), clock(1)
+    ('00:01:30', '00:01', '00:00:00.001')
+    """
+    time = datetime.fromtimestamp(timestamp / SECOND, UTC)
+    spec = "minutes" if timestamp % MINUTE == 0 else "seconds" if timestamp % SECOND == 0 else "milliseconds"
+    return time.time().isoformat(spec)
+
+
+def as_table(records: Iterable[Any]) -> pd.DataFrame:
+    """Return records as a data frame to read: times as times of day, a windowed key as key, start and end.
+
+    Args:
+        records: from an output topic of a test driver, or `broker.consume(...).itertuples()`.
+
+    >>> as_table(driver.create_output_topic("totals").read_records_to_list())
+    """
+    timed = [_timed(record) for record in records]
+    fields = list(dict.fromkeys(name for _, value, _ in timed if isinstance(value, dict) for name in value))
+    rows = []
+    for key, value, timestamp in timed:
+        windowed = isinstance(key, Windowed)
+        row = {"key": key.key, "start": clock(key.start), "end": clock(key.end)} if windowed else {"key": key}
+        row |= dict.fromkeys(fields) | (value or {}) if fields else {"value": value}
+        rows.append(row | {"time": clock(timestamp)})
+    return pd.DataFrame(rows, dtype=object)
+
+
+def windows_timeline(
+    records: Iterable[Any],
+    results: Iterable[Any],
+    dropped: Iterable[Any] = (),
+    label: Label | None = None,
+    record_label: Label | None = None,
+) -> Figure:
+    """Draw each key's records on a line of time, and above them the windows with what they came to.
+
+    Args:
+        records: what went in, each (key, value, timestamp).
+        results: what came out, with windowed keys; the last update of a window counts, and None deletes it.
+        dropped: those of the records that came too late.
+        label: makes the text in a window of its result.
+        record_label: makes the text beside a record of its value.
+    """
+    came, lost = [_timed(record) for record in records], [_timed(record) for record in dropped]
+    windows = {key: value for key, value, _ in map(_timed, results)}
+    windows = {key: value for key, value in windows.items() if value is not None}
+    first, last = _span([*(r.timestamp for r in came), *(t for key in windows for t in (key.start, key.end))])
+    lanes: dict[float, str] = {}
+    height = 0.0
+    figure, axes = _axes(first, last)
+    for number, key in enumerate(dict.fromkeys(record.key for record in came)):
+        lanes[height] = str(key)
+        own = sorted(window for window in windows if window.key == key)
+        rows = _rows(own, (last - first) / 200)
+        for window, row in zip(own, rows, strict=True):
+            text = _text(windows[window], label)
+            _bar(axes, window, height + 1 + row, (last - first) / 150, COLOURS[number % len(COLOURS)], text)
+        top = height + 1 + max(rows, default=-1)
+        kept = [record.timestamp for record in came if record.key == key and record not in lost]
+        late = [record.timestamp for record in lost if record.key == key]
+        axes.vlines(kept, height, top + 0.4, colors=FAINT, linestyles=":", linewidth=0.9, zorder=1)
+        axes.plot(kept, [height] * len(kept), "o", color=INK, markersize=6)
+        axes.plot(late, [height] * len(late), "x", color=LATE, markersize=8, markeredgewidth=2)
+        for record in came if record_label else ():
+            if record.key == key:
+                text = _text(record.value, record_label)
+                _write(axes, text, (record.timestamp, height), (7, 0), ha="left", va="center")
+        height = top + 1.2
+    if lost:
+        axes.plot([], [], "x", color=LATE, markersize=8, markeredgewidth=2, label="too late, dropped")
+        axes.legend(frameon=False, loc="lower right", bbox_to_anchor=(1, 1))
+    axes.set_yticks(list(lanes), list(lanes.values()))
+    axes.set_ylim(-0.5, max(height, 1) - 0.5)
+    figure.set_figheight(0.9 + 0.36 * max(height, 1))
+    return _done(figure)
+
+
+def join_timeline(
+    left: Iterable[Any],
+    right: Iterable[Any],
+    pairs: Iterable[tuple[Any, Any]],
+    names: tuple[str, str] = ("left", "right"),
+    windows: JoinWindows | None = None,
+    label: Label | None = None,
+) -> Figure:
+    """Draw the records of two sides on two lines of time, and a line between any two that were joined.
+
+    Args:
+        left: the left records, each (key, value, timestamp).
+        right: the right records.
+        pairs: the labels of the joined records, left and right, with None where a side is missing.
+        names: what the sides are called.
+        windows: the window of the join, drawn above each left record.
+        label: makes the text beside a record of its value, by which a pair finds it; the value itself if not given.
+    """
+    sides = [[_timed(record) for record in side] for side in (left, right)]
+    spans = []
+    if windows:
+        before, after = windows.before_ms, windows.after_ms
+        spans = [(time - before, time, time + after) for _, _, time in sides[0]]
+    times = [record.timestamp for side in sides for record in side]
+    figure, axes = _axes(*_span([*times, *(time for span in spans for time in span)]))
+    keys = list(dict.fromkeys(record.key for side in sides for record in side))
+    places: list[dict[str, int]] = [{}, {}]
+    for side, height, above in ((0, 1.0, 1), (1, 0.0, -1)):
+        for record in sides[side]:
+            text, number = _text(record.value, label), keys.index(record.key)
+            places[side][text] = record.timestamp
+            colour, mark = COLOURS[number % len(COLOURS)], MARKS[number % len(MARKS)]
+            axes.plot(record.timestamp, height, mark, color=colour, markersize=9, zorder=3)
+            va = "bottom" if above > 0 else "top"
+            _write(axes, text, (record.timestamp, height), (0, 10 * above), ha="center", va=va)
+    for number, span in enumerate(spans):
+        colour = COLOURS[keys.index(sides[0][number].key) % len(COLOURS)]
+        axes.plot(span, [1.35 + number % 4 * 0.1] * 3, "|-", color=colour, linewidth=1.4, markersize=7)
+    for one, two in pairs:
+        _pair(axes, places, None if one is None else str(one), None if two is None else str(two))
+    for number, key in enumerate(keys):
+        axes.plot([], [], MARKS[number % len(MARKS)], color=COLOURS[number % len(COLOURS)], label=str(key))
+    _legend(axes, "key")
+    axes.set_yticks([0, 1], [names[1], names[0]])
+    axes.set_ylim(-0.4, 1.3 + 0.1 * min(len(spans), 4))
+    figure.set_figheight(2.8)
+    return _done(figure)
+
+
+def stream_time(
+    records: Sequence[Any], dropped: Iterable[Any] = (), windows: TimeWindows | None = None, label: Label | None = None
+) -> Figure:
+    """Draw records in the order they came, at the height of their own time, and how stream time moves with them.
+
+    Args:
+        records: each (key, value, timestamp), in the order they came.
+        dropped: those of them that came too late.
+        windows: whose ends to draw, and the time up to which windows are closed.
+        label: makes the text beside a record of its value; the key stands there if not given.
+    """
+    came, lost = [_timed(record) for record in records], [_timed(record) for record in dropped]
+    times = [record.timestamp for record in came]
+    now = [max(times[: number + 1]) for number in range(len(times))]
+    places = list(range(1, len(times) + 1))
+    figure, axes = plt.subplots(figsize=(9, 4), layout="constrained")
+    axes.step(places, now, where="post", color=COLOURS[0], linewidth=2, label="stream time")
+    ends: Sequence[int] = ()
+    if windows:
+        size, start = windows.advance, min(times) // windows.advance * windows.advance
+        ends = range(start, max(times) + size + 1, size)
+        axes.hlines(ends, 0.5, len(times) + 0.8, colors=FAINT, linestyles=":", label="windows' ends")
+        closed = [max(end for end in range(start, time + 1, size) if end == start or end + windows.grace <= time)
+                  for time in now]  # fmt: skip
+        axes.fill_between(places, min(ends[0], min(times)), closed, step="post", color=FAINT, alpha=0.25,
+                          linewidth=0, label="closed")  # fmt: skip
+    kept = [(place, record) for place, record in zip(places, came, strict=True) if record not in lost]
+    late = [(place, record) for place, record in zip(places, came, strict=True) if record in lost]
+    axes.plot([p for p, _ in kept], [r.timestamp for _, r in kept], "o", color=INK, markersize=7, label="record")
+    if late:
+        axes.plot([p for p, _ in late], [r.timestamp for _, r in late], "x", color=LATE, markersize=9,
+                  markeredgewidth=2.2, label="too late, dropped")  # fmt: skip
+    for place, record in [*kept, *late]:
+        text = str(record.key) if label is None else label(record.value)
+        _write(axes, text, (place, record.timestamp), (8, -2), ha="left", va="top")
+    axes.set_yticks(*_ticks(*_span([*times, *ends])))
+    axes.set_xticks(places)
+    axes.set(xlabel="the records, in the order they came", ylabel="event time", xlim=(0.5, len(times) + 0.8))
+    _legend(axes)
+    axes.spines[["top", "right"]].set_visible(False)
+    return _done(figure)
+
+
+def punctuation_timeline(
+    records: Sequence[Any], calls: Iterable[tuple[int, int]], interval: int, label: Label | None = None
+) -> Figure:
+    """Draw records in the order they came, and the punctuations by stream time that happened after them.
+
+    Args:
+        records: each (key, value, timestamp), in the order they came.
+        calls: of each punctuation how many records had come before it, and the time it was given.
+        interval: how often it is due, in milliseconds; from each multiple to the next there is one at most.
+        label: makes the text beside a record of its value; the key stands there if not given.
+    """
+    figure = stream_time(records, label=label)
+    (axes,) = figure.axes
+    times = [_timed(record).timestamp for record in records]
+    multiples = range(min(times) // interval * interval, max(times) + interval + 1, interval)
+    axes.hlines(multiples, 0.5, len(times) + 0.8, colors=FAINT, linestyles=":", zorder=0, label="due from here on")
+    for number, (place, time) in enumerate(calls):
+        axes.plot([place], [time], "*", color=LATE, markersize=17, zorder=4, label="" if number else "punctuation")
+    axes.set_ylim(multiples[0] - interval / 3, multiples[-1])
+    axes.set_yticks(*_ticks(multiples[0], multiples[-1]))
+    _legend(axes)
+    return _done(figure)
+
+
+def table_timeline(updates: Iterable[Any], value: Callable[[Any], float] | None = None) -> Figure:
+    """Draw the rows of a table over time: a step at each update of a key, and a gap where the row was deleted.
+
+    Args:
+        updates: what came out of the table, each (key, value, timestamp).
+        value: makes a number of an update's value.
+    """
+    rows: dict[Any, list[TimedRecord]] = {}
+    for update in map(_timed, updates):
+        rows.setdefault(update.key, []).append(update)
+    times = [update.timestamp for updates_ in rows.values() for update in updates_]
+    first, last = _span(times)
+    figure, axes = _axes(first, last)
+    for number, (key, own) in enumerate(rows.items()):
+        heights = [float("nan") if each.value is None else (value or float)(each.value) for each in own]
+        colour, mark = COLOURS[number % len(COLOURS)], MARKS[number % len(MARKS)]
+        axes.step([*(each.timestamp for each in own), last], [*heights, heights[-1]], where="post", color=colour)
+        axes.plot([each.timestamp for each in own], heights, mark, color=colour, markersize=7, label=str(key))
+    _legend(axes)
+    axes.set_ylim(bottom=0)
+    figure.set_figheight(3)
+    return _done(figure)
+
+
+# ---- parts of pictures -----------------------------------------------------------------------------------------------
+
+
+def _timed(record: Any) -> TimedRecord:
+    if hasattr(record, "timestamp"):
+        return TimedRecord(record.key, record.value, record.timestamp)
+    return TimedRecord(*record[:3])
+
+
+def _text(value: Any, label: Label | None) -> str:
+    if label is not None:
+        return label(value)
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _span(times: Iterable[int]) -> tuple[int, int]:
+    """Return the first and the last of some times; there are at least two milliseconds between them."""
+    known = [*times] or [0]
+    return min(known), max(max(known), min(known) + 2)
+
+
+def _ticks(first: int, last: int) -> tuple[list[int], list[str]]:
+    step = next((step for step in (1, 10, 100, *TIME_STEPS) if (last - first) / step <= 10), 240 * HOUR)
+    places = list(range(-(-first // step) * step, last + 1, step))
+    return places, [clock(place) for place in places]
+
+
+def _axes(first: int, last: int) -> tuple[Figure, Axes]:
+    """Return a wide figure whose one axis is time."""
+    figure, axes = plt.subplots(figsize=(9, 3), layout="constrained")
+    margin = (last - first) * 0.03
+    axes.set_xlim(first - margin, last + margin)
+    axes.set_xticks(*_ticks(first, last))
+    axes.spines[["top", "right", "left"]].set_visible(False)
+    axes.tick_params(axis="y", length=0)
+    return figure, axes
+
+
+def _rows(windows: list[Windowed], gap: float) -> list[int]:
+    """Return for each window, sorted by start, the lowest row in which it overlaps none before it."""
+    ends: list[float] = []
+    rows = []
+    for window in windows:
+        row = next((row for row, end in enumerate(ends) if end <= window.start), len(ends))
+        ends[row : row + 1] = [max(window.end, window.start + gap)]
+        rows.append(row)
+    return rows
+
+
+def _bar(axes: Axes, window: Windowed, row: float, shortest: float, colour: str, text: str) -> None:
+    """Draw one window; a session of one record has no length, and is given one to be seen."""
+    length = max(window.end - window.start, shortest)
+    left = (window.start + window.end - length) / 2
+    axes.barh(row, length, 0.74, left, color=colour, alpha=0.22, edgecolor="none", zorder=2)
+    axes.barh(row, length, 0.74, left, fill=False, edgecolor=colour, linewidth=1.4, zorder=2)
+    if length > 10 * shortest:
+        _write(axes, text, (left + length / 2, row), (0, 0), ha="center", va="center")
+    else:
+        _write(axes, text, (left + length, row), (4, 0), ha="left", va="center")
+
+
+def _write(axes: Axes, text: str, place: tuple[float, float], offset: tuple[int, int], **aligned: Any) -> None:
+    """Write beside a point, so that lines behind the text leave it readable; the offset in points."""
+    written = axes.annotate(text, place, offset, textcoords="offset points", fontsize=9, color=INK, zorder=5, **aligned)
+    written.set_path_effects([withStroke(linewidth=2.5, foreground="white")])
+
+
+def _pair(axes: Axes, places: list[dict[str, int]], one: str | None, two: str | None) -> None:
+    """Draw a line between two joined records, or a stub where one side is null."""
+    if one is not None and two is not None:
+        axes.plot([places[0][one], places[1][two]], [1, 0], color=INK, linewidth=1.3, zorder=2)
+        return
+    place, start, end = (places[0][one], 1.0, 0.7) if one is not None else (places[1][str(two)], 0.0, 0.3)
+    axes.plot([place, place], [start, end], color=LATE, linewidth=1.3, linestyle=":", zorder=2)
+    axes.text(place, end, "null", ha="center", va="top" if one is not None else "bottom", fontsize=9, color=LATE)
+
+
+def _legend(axes: Axes, title: str | None = None) -> None:
+    if axes.get_legend_handles_labels()[0]:
+        axes.legend(title=title, frameon=False, loc="center left", bbox_to_anchor=(1, 0.5))
+
+
+def _done(figure: Figure) -> Figure:
+    """Return a figure that shows once, as the value of its cell: a notebook would draw an open one by itself again."""
+    figure.set_facecolor("white")
+    plt.close(figure)
+    return figure
