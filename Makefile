@@ -42,7 +42,7 @@ class-sharing: $(READY)
 lint: $(READY)
 	$(PYTHON_IN_VENV) -m ruff check .
 	$(PYTHON_IN_VENV) -m ruff format --check .
-	$(VENV)/bin/lint-imports --no-cache --no-timings
+	$(VENV)/bin/lint-imports --no-cache --no-logo
 	$(PYTHON_IN_VENV) -m mypy
 
 notebooks: $(READY)

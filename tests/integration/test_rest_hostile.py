@@ -20,7 +20,7 @@ from schemathesis.checks import not_a_server_error
 from schemathesis.specs.openapi.checks import content_type_conformance, response_schema_conformance
 
 from streamskit.queries.rest import connections, events
-from tests.unit.rest_harness import STORES, TIME, Cluster, cluster, long, session, windowed
+from tests.unit.queries.rest_harness import STORES, TIME, Cluster, cluster, long, session, windowed
 
 KEYS = ["", "a", "a/b", "..", "käse", "\x00", "%2F", "1", "true", "x" * 8192]
 KEPT_OPEN = 25

@@ -1,0 +1,74 @@
+"""The notebooks belong together: same beginnings and ends, links that lead somewhere, small files without traces."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from streamskit.course.labs import catalogue
+
+ROOT = Path(__file__).parents[3]
+LESSONS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+EVERY = [*LESSONS, *sorted((ROOT / "labs").glob("*.ipynb")), *sorted((ROOT / "labs" / "source").glob("*/*.ipynb"))]
+NAMES = [path.stem for path in LESSONS]
+
+
+def cells(path: Path) -> list[dict[str, Any]]:
+    return list(json.loads(path.read_text())["cells"])
+
+
+def text(cell: dict[str, Any]) -> str:
+    return "".join(cell["source"])
+
+
+def markdown(path: Path) -> str:
+    return "\n\n".join(text(cell) for cell in cells(path) if cell["cell_type"] == "markdown")
+
+
+@pytest.mark.parametrize("lesson", LESSONS, ids=NAMES)
+def test_a_lesson_begins_with_its_title_and_goals_and_ends_with_questions(lesson: Path) -> None:
+    first, last = text(cells(lesson)[0]), text(cells(lesson)[-1])
+    assert first.startswith(f"# {int(lesson.stem[:2])} · ")
+    assert "**When you are through, you can**" in first
+    assert "## Questions" in last
+    assert last.count("<details>") >= 2
+
+
+@pytest.mark.parametrize("lesson", LESSONS[1:], ids=NAMES[1:])
+def test_a_lesson_leads_to_the_next_to_its_lab_and_to_what_it_mirrors(lesson: Path) -> None:
+    last = text(cells(lesson)[-1])
+    following = dict(zip(NAMES, [*NAMES[1:], NAMES[0]], strict=True))[lesson.stem]
+    assert f"]({following}.ipynb)" in last
+    assert f"](../labs/{lesson.name})" in last
+    assert "https://kafka.apache.org/41/streams/" in last
+    assert "https://spark.apache.org/docs/" in last
+
+
+@pytest.mark.parametrize("notebook", EVERY, ids=lambda path: f"{path.parent.name}/{path.stem}")
+def test_every_link_inside_the_course_leads_to_a_file(notebook: Path) -> None:
+    links = re.findall(r"\]\((?!https?:)([^)#]+)", markdown(notebook))
+    place = ROOT / "labs" if "source" in notebook.parts else notebook.parent  # where learners have it
+    assert [link for link in links if not (place / link).exists()] == []
+
+
+def test_every_lesson_has_its_lab() -> None:
+    assert list(catalogue.NAMES) == NAMES[1:]
+
+
+def test_the_map_of_the_course_has_every_lesson_and_lab_once() -> None:
+    start = markdown(ROOT / "notebooks" / "00-start-here.ipynb")
+    for name in NAMES[1:]:
+        assert start.count(f"| [lab](../labs/{name}.ipynb) |") == 1
+        assert f"]({name}.ipynb)" in start
+
+
+@pytest.mark.parametrize("notebook", EVERY, ids=lambda path: f"{path.parent.name}/{path.stem}")
+def test_no_notebook_tells_of_the_machine_on_which_it_ran(notebook: Path) -> None:
+    found = re.findall(r"/(?:work|root|home|tmp)/[\w./-]+", notebook.read_text())
+    assert found == []
+
+
+def test_all_notebooks_together_are_small() -> None:
+    assert sum(path.stat().st_size for path in EVERY) < 8_000_000

@@ -1,0 +1,441 @@
+"""The programs of the recorded vectors, wired by hand from task operators."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from streamskit.api.windows import JoinWindows, SessionWindows, SlidingWindows, TimeWindows
+from streamskit.operators import (
+    OUT_OF_ORDER,
+    CountFold,
+    Fold,
+    ForeignKeyAnswer,
+    ForeignKeyRegister,
+    ForeignKeyResolve,
+    LatestValue,
+    Operator,
+    Output,
+    PartitionTime,
+    Record,
+    SessionFold,
+    StreamJoin,
+    Suppress,
+    TableFold,
+    TableJoin,
+    TableLookup,
+    WindowFold,
+)
+from streamskit.operators.partition_time import NO_TIMESTAMP
+from streamskit.serdes import LONG, Serde, SessionWindowedSerde, TimeWindowedSerde
+from tests.unit.operators.operator_harness import JSON, STRING, Harness, Rows, decode, plain, text
+
+Route = Callable[[Harness, str, Record], Rows]
+
+
+@dataclass
+class Program:
+    operators: list[Operator]
+    route: Route
+    options: dict[str, Any] = field(default_factory=dict)
+
+
+def one(
+    operator: Operator, value: Callable[[Output], Any], key: Serde = STRING, to: str = "out", **options: Any
+) -> Program:
+    """One operator from one topic to another."""
+
+    def route(task: Harness, topic: str, record: Record) -> Rows:
+        for output in task.give(0, 0, record):
+            yield to, plain(output, value, key)
+
+    return Program([operator], route, options)
+
+
+def then(first: Operator, second: Operator, value: Callable[[Output], Any], key: Serde = STRING) -> Program:
+    """Two operators after one another."""
+
+    def route(task: Harness, topic: str, record: Record) -> Rows:
+        for update in task.give(0, 0, record):
+            for output in task.give(1, 0, as_record(update)):
+                yield "out", plain(output, value, key)
+
+    return Program([first, second], route)
+
+
+def as_record(output: Output, key: bytes | None = None, extra: bytes | None = None) -> Record:
+    return Record(key or output.key, output.value, output.old, extra, output.timestamp, output.headers)
+
+
+def regrouped(update: Record | Output, select: Callable[[bytes], tuple[bytes | None, bytes | None]]) -> list[Record]:
+    """What `KTable.group_by` makes of an update: one record if the row stays in its group, else two."""
+    none: tuple[None, None] = (None, None)
+    old_key, old = none if update.old is None else select(update.old)
+    new_key, new = none if update.value is None else select(update.value)
+    if old_key is not None and old_key == new_key:
+        return [Record(new_key, new, old, None, update.timestamp, update.headers)]
+    parts = [Record(old_key, None, old, None, update.timestamp, update.headers),
+             Record(new_key, new, None, None, update.timestamp, update.headers)]  # fmt: skip
+    return [part for part in parts if part.key is not None]
+
+
+def grouped_table(fold: TableFold, select: Callable[[bytes], tuple[bytes | None, bytes | None]]) -> Program:
+    def route(task: Harness, topic: str, record: Record) -> Rows:
+        for update in task.give(0, 0, record):
+            for part in regrouped(update, select):
+                for output in task.give(1, 0, part):
+                    yield "out", plain(output, decode(fold.result))
+
+    return Program([LatestValue("rows"), fold], route)
+
+
+def by_region(data: bytes) -> tuple[bytes | None, bytes | None]:
+    region = JSON.deserialize(data).get("region")
+    return (None, None) if region is None else (region.encode(), data)
+
+
+def amount_by_region(data: bytes) -> tuple[bytes | None, bytes | None]:
+    key, _ = by_region(data)
+    return key, None if key is None else LONG.serialize(JSON.deserialize(data)["amount"])
+
+
+def not_used(*_: Any) -> Any:
+    raise AssertionError("A count calls no function.")
+
+
+def table_count(name: str, value: Serde) -> TableFold:
+    # As the DSL says it: a count is a fold over the rows, whatever they hold.
+    add, subtract = (lambda key, row, count: count + 1), (lambda key, row, count: count - 1)
+    return TableFold(name, STRING, value, LONG, lambda: 0, add, subtract)
+
+
+# ---- joins -----------------------------------------------------------------------------------------------------------
+
+
+def plus(output: Output) -> str:
+    return f"{text(output.value)}+{text(output.other)}"
+
+
+def stream_join(windows: JoinWindows, outer: tuple[bool, bool] = (False, False), **options: Any) -> Program:
+    def route(task: Harness, topic: str, record: Record) -> Rows:
+        for output in task.give(0, 0 if topic == "left" else 1, record):
+            yield "out", plain(output, plus)
+
+    return Program([StreamJoin("join", windows, outer)], route, options)
+
+
+def lookup(operator: TableLookup) -> Program:
+    def route(task: Harness, topic: str, record: Record) -> Rows:
+        for output in task.give(0, 0 if topic == "stream" else 1, record):
+            yield "out", plain(output, plus)
+
+    return Program([operator], route)
+
+
+def country(task: Harness, topic: str, record: Record) -> Rows:
+    value = JSON.deserialize(record.value) if topic == "stream" else {}
+    wanted = (value or {}).get("country")
+    record = record._replace(extra=wanted.encode() if wanted else None)
+    for output in task.give(0, 0 if topic == "stream" else 1, record):
+        yield "out", plain(output, lambda made: f"{JSON.deserialize(made.value)['id']}@{text(made.other)}")
+
+
+def rekeyed(task: Harness, topic: str, record: Record) -> Rows:
+    if topic == "orders":
+        customer = JSON.deserialize(record.value).get("customer")
+        if customer is None:
+            return
+        record = record._replace(key=customer.encode())
+    for output in task.give(0, 0 if topic == "orders" else 1, record):
+        yield "out", plain(output, lambda made: f"{JSON.deserialize(made.value)['id']}:{text(made.other)}")
+
+
+def table_join(outer: tuple[bool, bool]) -> Program:
+    def route(task: Harness, topic: str, record: Record) -> Rows:
+        side = 0 if topic == "left" else 1
+        for update in task.give(1 + side, 0, record):
+            for output in task.give(0, side, as_record(update)):
+                is_deletion = output.value is None and output.other is None
+                yield "out", plain(output, lambda made, gone=is_deletion: None if gone else plus(made))  # type: ignore[misc]
+
+    return Program([TableJoin("join", outer), LatestValue("left rows"), LatestValue("right rows")], route)
+
+
+def foreign_key(task: Harness, topic: str, record: Record) -> Rows:
+    if record.key is None:
+        task.dropped += 1
+        return
+    if topic == "orders":
+        customer = None if record.value is None else JSON.deserialize(record.value).get("customer")
+        record = record._replace(extra=None if customer is None else customer.encode())
+        answers = [
+            answer for subscription in task.give(0, 0, record) for answer in task.give(1, 0, as_record(subscription))
+        ]
+    else:
+        answers = task.give(1, 1, record)
+    for answer in answers:
+        for output in task.give(2, 0, as_record(answer)):
+            yield (
+                "out",
+                plain(
+                    output, lambda made: made.value and f"{JSON.deserialize(made.value)['total']}/{text(made.other)}"
+                ),
+            )
+
+
+# ---- tables ----------------------------------------------------------------------------------------------------------
+
+
+def words(task: Harness, topic: str, record: Record) -> Rows:
+    parts = [record._replace(value=word) for word in (record.value or b"").split(b" ")]
+    for output in task.give_all(0, 0, parts):
+        yield "out", plain(output, decode(JSON))
+
+
+def append_or_reset(key: str, word: str, aggregate: list[str]) -> list[str] | None:
+    return None if word == "reset" else [*aggregate, word]
+
+
+WORDS = Fold("words", STRING, (STRING,), JSON, list, (append_or_reset,))
+
+
+def versioned(task: Harness, topic: str, record: Record) -> Rows:
+    for update in task.give(0, 0, record):
+        yield "out", plain(update, decode(STRING))
+        if update.other != OUT_OF_ORDER:
+            for part in regrouped(update, lambda value: (value[:1], value)):
+                for output in task.give(1, 0, part):
+                    yield "counts", plain(output, decode(LONG))
+
+
+def rich(task: Harness, topic: str, record: Record) -> Rows:
+    def only_rich(data: bytes | None) -> bytes | None:
+        return data if data is not None and int.from_bytes(data, "big") > 10 else None
+
+    for update in task.give(0, 0, record):
+        row = update._replace(value=only_rich(update.value), old=only_rich(update.old))
+        for part in regrouped(row, lambda value: (b"rich", value)):
+            for output in task.give(1, 0, part):
+                yield "out", plain(output, decode(LONG))
+
+
+def charts(task: Harness, topic: str, record: Record) -> Rows:
+    if topic == "songs":
+        task.give(0, 1, record)
+        return
+    play = JSON.deserialize(record.value)
+    if play["duration"] < 30_000:
+        return
+    for joined in task.give(0, 0, record._replace(key=play["song_id"].encode())):
+        genre = JSON.deserialize(joined.other)["genre"].lower()
+        song = f"{genre}/{text(joined.key)}".encode()
+        for update in task.give(1, 0, as_record(joined, song)):
+            for operator, key, to in ((2, genre.encode(), "charts-by-genre"), (3, b"all", "charts")):
+
+                def chosen(plays: bytes, key: bytes = key, song: bytes = song) -> tuple[bytes, bytes | None]:
+                    identity = song.decode().split("/")[1]
+                    return key, JSON.serialize({"id": identity, "plays": LONG.deserialize(plays)})
+
+                for part in regrouped(update, chosen):
+                    for output in task.give(operator, 0, part):
+                        yield to, plain(output, decode(JSON))
+
+
+def with_song(key: str, song: dict[str, Any], top: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    others = without_song(key, song, top)
+    return sorted([*others, song], key=lambda each: (-each["plays"], each["id"]))[:5]
+
+
+def without_song(key: str, song: dict[str, Any], top: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [each for each in top if each["id"] != song["id"]]
+
+
+def sums(key: str, value: int, aggregate: int) -> int | None:
+    return aggregate + value or None
+
+
+def statistics(key: str, value: int, aggregate: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "count": aggregate["count"] + 1,
+        "sum": aggregate["sum"] + value,
+        "values": [*aggregate["values"], value],
+    }
+
+
+# ---- windows ---------------------------------------------------------------------------------------------------------
+
+
+def window_count(
+    windows: TimeWindows | SlidingWindows, retention: int | None = None, on_close: bool = False
+) -> WindowFold:
+    retention = retention or windows.retention
+    return WindowFold("counts", STRING, (STRING,), LONG, not_used, (not_used,), windows, retention, on_close, True)
+
+
+def counted(
+    windows: TimeWindows | SlidingWindows, retention: int | None = None, on_close: bool = False, **options: Any
+) -> Program:
+    key = TimeWindowedSerde(STRING, windows.size)
+    return one(window_count(windows, retention, on_close), decode(LONG), key, **options)
+
+
+def session_count(windows: SessionWindows, retention: int | None = None, on_close: bool = False) -> Program:
+    retention = retention or windows.retention
+    fold = SessionFold(
+        "sessions", STRING, (STRING,), LONG, not_used, (not_used,), not_used, windows, retention, on_close, True
+    )
+    return one(fold, decode(LONG), SessionWindowedSerde(STRING))
+
+
+def suppressed(windows: TimeWindows | SlidingWindows) -> Program:
+    return then(
+        window_count(windows), Suppress("final", windows), decode(LONG), TimeWindowedSerde(STRING, windows.size)
+    )
+
+
+def both_counts(task: Harness, topic: str, record: Record) -> Rows:
+    for output in task.give(0, 0, record):
+        yield "counts", plain(output, decode(LONG))
+    for output in task.give(1, 0, record):
+        yield "window-counts", plain(output, decode(LONG), TimeWindowedSerde(STRING, 100))
+
+
+def without_ticks(task: Harness, topic: str, record: Record) -> Rows:
+    if record.value != b"tick":
+        for output in task.give(0, 0, record):
+            yield "out", plain(output, decode(LONG), TimeWindowedSerde(STRING, 100))
+
+
+def by_value(task: Harness, topic: str, record: Record) -> Rows:
+    if record.value is not None:
+        for output in task.give(0, 0, record._replace(key=record.value)):
+            yield "out", plain(output, decode(LONG), TimeWindowedSerde(STRING, 100))
+
+
+def trade_stats(ticker: str, trade: dict[str, Any], stats: dict[str, Any]) -> dict[str, Any]:
+    low = trade["price"] if stats["min"] is None else min(stats["min"], trade["price"])
+    return {"count": stats["count"] + 1, "sum": stats["sum"] + trade["price"], "min": low}
+
+
+def with_average(output: Output) -> dict[str, Any]:
+    stats: dict[str, Any] = JSON.deserialize(output.value)
+    return {**stats, "avg": stats["sum"] / stats["count"]}
+
+
+def largest(key: str, value: int, aggregate: int) -> int | None:
+    return None if value < 0 else max(aggregate, value)
+
+
+TRADES = TimeWindows.of_size_with_no_grace(5000).advance_by(1000)
+TENS = TimeWindows.of_size_and_grace(100, 50)
+SLIDING = SlidingWindows.of_time_difference_and_grace(100, 50)
+VISITS = SessionWindows.of_inactivity_gap_and_grace(100, 1000)
+SHORT = SessionWindows.of_inactivity_gap_and_grace(100, 50)
+
+
+# ---- time ------------------------------------------------------------------------------------------------------------
+
+
+def payload_time(task: Harness, topic: str, record: Record) -> Rows:
+    value = JSON.deserialize(record.value) or {}
+    for output in task.give(0, 0, record._replace(timestamp=value.get("ts", NO_TIMESTAMP), extra=b"0")):
+        yield "out", plain(output, decode(JSON))
+
+
+CLOSE = JoinWindows.of_time_difference_with_no_grace(100)
+PATIENT = JoinWindows.of_time_difference_and_grace(100, 150)
+
+PROGRAMS: dict[str, Program] = {
+    "basic-reduce": one(Fold("sums", STRING, (LONG,), LONG, None, (sums,)), decode(LONG)),
+    "basic-aggregate": one(
+        Fold("stats", STRING, (LONG,), JSON, lambda: {"count": 0, "sum": 0, "values": []}, (statistics,)), decode(JSON)
+    ),
+    "basic-group-by-key-count": one(CountFold("counts"), decode(LONG)),
+    "ktable-cache-off": Program([WORDS], words),
+    "ktable-cache-on": Program([WORDS], words, {"cache": True}),
+    "ktable-source": one(LatestValue("rows"), decode(STRING)),
+    "ktable-to-table": one(LatestValue("rows"), decode(STRING)),
+    "ktable-versioned-source": Program([LatestValue("versions", 100), table_count("n", STRING)], versioned),
+    "ktable-filter-then-count": Program([LatestValue("rows"), table_count("n", LONG)], rich),
+    "ktable-group-by-count": grouped_table(table_count("by-region", JSON), by_region),
+    "ktable-group-by-aggregate": grouped_table(
+        TableFold("ops", STRING, JSON, JSON, list, lambda key, row, operations: [*operations, f"+{row['amount']}"],
+                  lambda key, row, operations: [*operations, f"-{row['amount']}"]),
+        by_region,
+    ),
+    "ktable-group-by-reduce": grouped_table(
+        TableFold("totals", STRING, LONG, LONG, None, lambda key, row, total: total + row,
+                  lambda key, row, total: total - row),
+        amount_by_region,
+    ),
+    "ktable-suppress-time-limit": then(LatestValue("rows"), Suppress("held", None, 100), decode(STRING)),
+    "ktable-suppress-max-records": then(
+        LatestValue("rows"), Suppress("held", None, 1000, 2, None, True), decode(STRING)
+    ),
+    "examples-music-charts": Program(
+        [TableLookup("songs", False), CountFold("play-counts"),
+         TableFold("top5-by-genre", STRING, JSON, JSON, list, with_song, without_song),
+         TableFold("top5", STRING, JSON, JSON, list, with_song, without_song)],
+        charts,
+    ),
+    "joins-stream-global-inner": Program([TableLookup("join", False, by_extra=True)], country),
+    "joins-stream-table-inner": lookup(TableLookup("join", False)),
+    "joins-stream-table-left": lookup(TableLookup("join", True)),
+    "joins-stream-table-rekeyed-inner": Program([TableLookup("join", False)], rekeyed),
+    "joins-stream-table-versioned": lookup(TableLookup("join", True, history=100)),
+    "joins-stream-table-grace": lookup(TableLookup("join", False, history=1000, grace=50)),
+    "joins-stream-stream-inner": stream_join(CLOSE),
+    "joins-stream-stream-inner-grace": stream_join(PATIENT),
+    "joins-stream-stream-inner-retention": stream_join(JoinWindows.of_time_difference_and_grace(100, 50)),
+    "joins-stream-stream-asymmetric": stream_join(CLOSE.before(20)),
+    "joins-stream-stream-left": stream_join(CLOSE, (True, False)),
+    "joins-stream-stream-left-throttled": stream_join(CLOSE, (True, False), emit_interval=1000),
+    "joins-stream-stream-outer-grace": stream_join(PATIENT, (True, True)),
+    "joins-stream-stream-outer-asymmetric": stream_join(CLOSE.before(20), (True, True)),
+    "joins-table-table-inner": table_join((False, False)),
+    "joins-table-table-not-materialized": table_join((False, False)),
+    "joins-table-table-outer": table_join((True, True)),
+    "joins-table-table-foreign-key": Program(
+        [ForeignKeyRegister("register", "orders"), ForeignKeyAnswer("answer", False),
+         ForeignKeyResolve("resolve", "orders", False)],
+        foreign_key,
+    ),
+    "windows-tumbling-count": counted(TimeWindows.of_size_with_no_grace(100)),
+    "windows-group-by-count": Program([window_count(TimeWindows.of_size_with_no_grace(100))], by_value),
+    "windows-hopping-count": counted(TimeWindows.of_size_and_grace(100, 20).advance_by(40), 1000),
+    "windows-hopping-trade-stats": one(
+        WindowFold("trade-stats", STRING, (JSON,), JSON, lambda: {"count": 0, "sum": 0.0, "min": None}, (trade_stats,),
+                   TRADES, 3_600_000),
+        with_average,
+        TimeWindowedSerde(STRING, 5000),
+        "stats",
+    ),
+    "windows-tumbling-reduce": one(
+        WindowFold("max", STRING, (LONG,), LONG, None, (largest,), TimeWindows.of_size_and_grace(100, 1000), 1100),
+        decode(LONG),
+        TimeWindowedSerde(STRING, 100),
+    ),
+    "windows-tumbling-suppress": suppressed(TENS),
+    "windows-tumbling-emit-on-close": counted(TENS, 2000, True),
+    "windows-tumbling-emit-on-close-default-retention": counted(TENS, None, True),
+    "windows-tumbling-emit-on-close-throttled": counted(
+        TimeWindows.of_size_with_no_grace(100), 5000, True, emit_interval=1000
+    ),
+    "windows-sliding-count": counted(SlidingWindows.of_time_difference_with_no_grace(100), 10_000),
+    "windows-sliding-emit-on-close": counted(SLIDING, 5000, True),
+    "windows-sliding-suppress": suppressed(SLIDING),
+    "windows-session-count": session_count(VISITS),
+    "windows-session-aggregate": one(
+        SessionFold("visits", STRING, (STRING,), JSON, list, (lambda key, value, visits: [*visits, value],),
+                    lambda key, first, second: [*first, *second], VISITS, VISITS.retention),
+        decode(JSON),
+        SessionWindowedSerde(STRING),
+    ),
+    "windows-session-emit-on-close": session_count(SHORT, 5000, True),
+    "windows-session-emit-on-close-default-retention": session_count(SHORT, None, True),
+    "time-filter-before-window": Program([window_count(TimeWindows.of_size_with_no_grace(100))], without_ticks),
+    "time-out-of-order-count": Program(
+        [CountFold("all"), window_count(TimeWindows.of_size_and_grace(100, 100), 1000)], both_counts
+    ),
+    "time-payload-extractor": Program([PartitionTime("source", "partition time", "skip")], payload_time),
+    "time-log-and-skip": one(PartitionTime("source", "skip"), decode(STRING)),
+}  # fmt: skip

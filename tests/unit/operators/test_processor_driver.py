@@ -1,0 +1,191 @@
+"""Processors in a TopologyTestDriver: with the DSL and without, beside tables, and when they fail."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from streamskit import (
+    Processor,
+    ProcessorContext,
+    PunctuationType,
+    Record,
+    Serdes,
+    StreamsBuilder,
+    StreamsError,
+    Topology,
+    TopologyTestDriver,
+    ValueAndTimestamp,
+)
+from tests.unit.operators.processor_harness import LONG, STRING, key_value
+from tests.unit.operators.test_processor_routing import Pass, Peek, Refuse, Write
+
+pytestmark = pytest.mark.spark
+
+
+@contextmanager
+def driver_of(topology: Topology) -> Iterator[tuple[TopologyTestDriver, Any]]:
+    """Run a topology, and give a function that pipes a record and returns what comes out of topic "out"."""
+    with TopologyTestDriver(topology) as driver:
+
+        def pipe(topic: str, key: Any, value: Any, timestamp: int) -> list[tuple[Any, Any, int]]:
+            driver.create_input_topic(topic).pipe_input(key, value, timestamp)
+            return [record[:3] for record in driver.create_output_topic("out").read_records_to_list()]
+
+        yield driver, pipe
+
+
+def test_two_processors_share_a_store_and_read_topics_with_different_serdes() -> None:
+    class Add(Processor):
+        def init(self, context: ProcessorContext) -> None:
+            super().init(context)
+            self.store = context.state_store("rows")
+
+        def process(self, record: Record) -> None:
+            self.store.put(record.key, f"{self.store.get(record.key) or ''}{record.value!r} ")
+
+    topology = Topology().add_source("words", "words").add_source("numbers", "numbers", value=LONG)
+    topology.add_processor("add", Add, "words", "numbers")
+    topology.add_source("questions", "questions").add_processor("peek", lambda: Peek("rows"), "questions")
+    topology.add_state_store(key_value(), "add", "peek").add_sink("sink", "out", "peek")
+    with driver_of(topology) as (driver, pipe):
+        assert pipe("words", "k", "seven", 1) == []
+        assert pipe("numbers", "k", 7, 2) == []
+        assert pipe("questions", "k", "?", 3) == [("k", "'seven' 7 ", 3)]
+        assert driver.state_store("rows").all() == [("k", "'seven' 7 ")]
+
+
+def test_a_node_of_the_dsl_feeds_a_processor_wired_by_hand() -> None:
+    builder = StreamsBuilder()
+    builder.stream("in", value=LONG).filter(lambda v: v > 0).map_values(lambda v: v * 2, name="doubled").to("doubled")
+
+    class Spell(Processor):
+        def process(self, record: Record) -> None:
+            self.context.forward(record.with_value(f"it was {record.value}"))
+
+    topology = builder.build().add_processor("spell", Spell, "doubled").add_sink("sink", "out", "spell", value=STRING)
+    with driver_of(topology) as (driver, pipe):
+        assert pipe("in", "k", -1, 1) == []
+        assert pipe("in", "k", 21, 2) == [("k", "it was 42", 2)]
+        assert driver.create_output_topic("doubled").read_record().value == 42
+
+
+def test_a_processor_looks_into_a_table_and_a_global_table() -> None:
+    class Greet(Processor):
+        def init(self, context: ProcessorContext) -> None:
+            super().init(context)
+            self.users, self.towns = context.state_store("users"), context.state_store("towns")
+
+        def process(self, record: Record) -> None:
+            user, town = self.users.get(record.key), self.towns.get(record.value)
+            self.context.forward(record.with_value(f"{user} {town}"))
+
+    builder = StreamsBuilder()
+    builder.table("users", materialized="users")
+    builder.global_table("towns", materialized="towns")
+    builder.stream("in").process(Greet, stores=["users", "towns"]).to("out")
+    with driver_of(builder.build()) as (_, pipe):
+        assert pipe("in", "ann", "B", 1) == [("ann", "None None", 1)]
+        pipe("users", "ann", "Ann", 2)
+        pipe("towns", "B", "Bonn", 3)
+        said = f"{ValueAndTimestamp('Ann', 2)} {ValueAndTimestamp('Bonn', 3)}"
+        assert pipe("in", "ann", "B", 4) == [("ann", said, 4)]
+
+
+def test_a_processor_wired_by_hand_looks_into_a_global_table() -> None:
+    builder = StreamsBuilder()
+    builder.global_table("users", materialized="users")
+    builder.stream("in", name="in")
+    topology = builder.build().add_processor("peek", lambda: Peek("users"), "in").add_sink("sink", "out", "peek")
+    topology.connect_processor_and_state_stores("peek", "users")
+    with driver_of(topology) as (_, pipe):
+        pipe("users", "ann", "Ann", 1)
+        assert pipe("in", "ann", "?", 2) == [("ann", str(ValueAndTimestamp("Ann", 1)), 2)]
+
+
+class Clock(Processor):
+    """Tells where the record in hand comes from, its time, and how far stream time has come."""
+
+    def init(self, context: ProcessorContext) -> None:
+        super().init(context)
+        context.schedule(100, PunctuationType.STREAM_TIME, self.tick)
+
+    def tick(self, time: int) -> None:
+        self.context.forward(Record("tick", self.said(), time))
+
+    def process(self, record: Record) -> None:
+        self.context.forward(record.with_value(f"{record.value}: {self.said()}"))
+
+    def said(self) -> str:
+        topic, _, offset = self.context.record_metadata()
+        return f"{topic} {offset}, at {self.context.timestamp()} of {self.context.current_stream_time_ms()}"
+
+
+def test_after_a_count_a_processor_still_knows_the_source_record_and_the_tasks_stream_time() -> None:
+    builder = StreamsBuilder()
+    counts = builder.stream("in").filter(lambda v: v != "dropped").group_by_key().count("counts")
+    counts.to_stream().process(Clock, value=STRING).to("out")
+    with driver_of(builder.build()) as (_, pipe):
+        assert pipe("in", "k", "v", 110) == [
+            ("k", "1: in 0, at 110 of 110", 110),
+            ("tick", "None -1, at 110 of 110", 110),
+        ]
+        # The filter drops it, and yet it is 230 in this task now.
+        assert pipe("in", "k", "dropped", 230) == [("tick", "None -1, at 230 of 230", 230)]
+        assert pipe("in", "k", "v", 150) == [("k", "2: in 2, at 150 of 230", 150)]
+
+
+def test_headers_go_through_a_processor_and_can_be_added() -> None:
+    class Trace(Processor):
+        def process(self, record: Record) -> None:
+            self.context.forward(record.with_headers((*record.headers, ("seen", b"yes"))))
+
+    builder = StreamsBuilder()
+    builder.stream("in").process(Trace).to("out")
+    with TopologyTestDriver(builder.build()) as driver:
+        driver.create_input_topic("in").pipe_input("k", "v", 1, (("trace", b"1"),))
+        assert driver.create_output_topic("out").read_record().headers == (("trace", b"1"), ("seen", b"yes"))
+
+
+def test_what_a_processor_forwards_goes_on_through_the_dsl_with_its_own_serde() -> None:
+    class Parse(Processor):
+        def process(self, record: Record) -> None:
+            for word in record.value.split():
+                self.context.forward(Record(word, len(word), record.timestamp))
+
+    builder = StreamsBuilder()
+    lengths = builder.stream("in").process(Parse, value=LONG).filter(lambda k, v: v > 1)
+    lengths.group_by_key().reduce(lambda one, other: one + other, "sums").to_stream().to("out")
+    with driver_of(builder.build()) as (driver, pipe):
+        assert pipe("in", "k", "to be or not to be a", 1)[-1] == ("be", 4, 1)
+        assert [tuple(row) for row in driver.state_store("sums").all()] == [("be", 4), ("not", 3), ("or", 2), ("to", 4)]
+
+
+def test_a_failing_process_is_told_with_its_node_its_line_and_what_it_raised() -> None:
+    topology = Topology().add_source("source", "in").add_processor("first", Pass, "source")
+    topology.add_processor("second", Refuse, "first").add_sink("sink", "out", "second")
+    sentence = (
+        r"second \(written at test_processor_driver\.py line \d+\) failed .*routing\.py line \d+.*: ValueError: no"
+    )
+    with driver_of(topology) as (_, pipe), pytest.raises(StreamsError, match=sentence):
+        pipe("in", "k", "v", 1)
+
+
+def test_a_value_that_the_sink_cannot_write_is_told_with_the_serde() -> None:
+    topology = Topology().add_source("source", "in").add_processor("first", Pass, "source")
+    topology.add_sink("sink", "out", "first", value=Serdes.double())
+    with driver_of(topology) as (_, pipe), pytest.raises(StreamsError, match=r"returned 'v', which Serdes\.double"):
+        pipe("in", "k", "v", 1)
+
+
+def test_a_store_is_written_out_beside_what_is_forwarded() -> None:
+    builder = StreamsBuilder()
+    builder.stream("in").process(lambda: Write("rows"), stores=[key_value()]).to("out")
+    with TopologyTestDriver(builder.build(), "app") as driver:
+        driver.create_input_topic("in").pipe_records([("a", "1", 1), ("b", "2", 2), ("a", None, 3)])
+        assert [record[:3] for record in driver.create_output_topic("app-rows-changelog").read_records_to_list()] == [
+            ("a", None, 3),
+            ("b", "2", 2),
+        ]
+        assert driver.state_store("rows").all() == [("b", "2")]

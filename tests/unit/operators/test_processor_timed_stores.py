@@ -1,0 +1,181 @@
+"""The window and session stores of processors, with all state saved and loaded between any two calls."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from streamskit import KeyValue, Stores, StreamsError, TopologyError, ValueAndTimestamp, Windowed
+from tests.unit.operators.processor_harness import LONG, STRING, OneStore
+
+unhurried = settings(deadline=None, max_examples=60)
+"""A busy machine is no failure."""
+
+
+@pytest.fixture
+def windows() -> OneStore:
+    return OneStore(Stores.persistent_window_store("windows", 100, 10, STRING, STRING))
+
+
+def test_a_window_is_known_by_its_key_and_its_start(windows: OneStore) -> None:
+    windows.call(lambda store: store.put("a", "1", 0))
+    windows.call(lambda store: store.put("a", "2", 10))
+    windows.call(lambda store: store.put("b", "3", 10))
+    assert windows.call(lambda store: store.fetch("a", 10)) == "2"
+    assert windows.call(lambda store: store.fetch("a", 5)) is None
+    assert windows.call(lambda store: store.fetch("c", 0)) is None
+
+
+def test_the_windows_of_a_key_between_two_times_come_in_order_or_backward(windows: OneStore) -> None:
+    for start in (20, 0, 30, 10):
+        windows.do("put", "a", str(start), start)
+    assert windows.call(lambda store: store.fetch("a", 10, 20)) == [(10, "10"), (20, "20")]
+    assert windows.call(lambda store: store.backward_fetch("a", 10, 30)) == [(30, "30"), (20, "20"), (10, "10")]
+
+
+def test_the_windows_of_all_keys_come_by_start_and_key(windows: OneStore) -> None:
+    for key, start in (("ä", 0), ("b", 10), ("z", 0), ("a", 10)):
+        windows.do("put", key, "v", start)
+    rows = [
+        KeyValue(Windowed(key, start, start + 10), "v") for key, start in (("z", 0), ("ä", 0), ("a", 10), ("b", 10))
+    ]
+    assert windows.call(lambda store: store.all()) == rows
+    assert windows.call(lambda store: store.fetch_all(10, 19)) == rows[2:]
+
+
+def test_none_deletes_a_window(windows: OneStore) -> None:
+    windows.call(lambda store: store.put("a", "1", 0))
+    windows.call(lambda store: store.put("a", None, 0))
+    windows.call(lambda store: store.put("never there", None, 0))
+    assert windows.call(lambda store: store.all()) == []
+
+
+def test_a_window_is_gone_when_another_key_has_one_a_retention_later(windows: OneStore) -> None:
+    windows.call(lambda store: store.put("a", "1", 0))
+    windows.call(lambda store: store.put("b", "2", 99))
+    assert windows.call(lambda store: store.fetch("a", 0)) == "1"
+    windows.call(lambda store: store.put("b", "3", 100))
+    assert windows.call(lambda store: store.fetch("a", 0)) is None
+    assert [row.key.key for row in windows.call(lambda store: store.all())] == ["b", "b"]
+
+
+def test_a_window_that_comes_too_late_is_not_kept(windows: OneStore) -> None:
+    windows.call(lambda store: store.put("a", "1", 500))
+    windows.call(lambda store: store.put("a", "late", 400))
+    assert windows.call(lambda store: store.fetch("a", 400)) is None
+
+
+def test_old_windows_give_their_memory_back(windows: OneStore) -> None:
+    for start in range(0, 20_000, 10):
+        windows.do("put", "a", "v" * 100, start)
+    assert sum(map(len, windows.pages.values())) < 3_000
+
+
+def test_a_window_store_may_keep_a_time_beside_each_value() -> None:
+    timed = OneStore(Stores.in_memory_window_store("timed", 100, 10, STRING, STRING, timestamped=True))
+    timed.call(lambda store: store.put("a", ValueAndTimestamp("1", 7), 0))
+    assert timed.call(lambda store: store.fetch("a", 0)) == ValueAndTimestamp("1", 7)
+    with pytest.raises(StreamsError, match="keeps a time beside each value"):
+        timed.call(lambda store: store.put("a", "1", 0))
+
+
+def test_a_retention_shorter_than_a_window_is_refused() -> None:
+    with pytest.raises(TopologyError, match="a retention of 5000 ms is shorter than a window of 10000 ms"):
+        Stores.persistent_window_store("windows", "5 seconds", "10 seconds", STRING, STRING)
+
+
+def test_a_window_has_a_key(windows: OneStore) -> None:
+    with pytest.raises(StreamsError, match="'windows': a row cannot have the key None"):
+        windows.call(lambda store: store.put(None, "1", 0))
+
+
+PUTS = st.lists(
+    st.tuples(st.sampled_from("aäb"), st.integers(0, 300), st.none() | st.integers(0, 9)), min_size=1, max_size=40
+)
+
+
+@unhurried
+@given(PUTS, st.integers(10, 120))
+def test_a_window_store_is_a_dict_of_those_that_began_less_than_a_retention_ago(puts: Any, retention: int) -> None:
+    store, model, latest = OneStore(Stores.persistent_window_store("w", retention, 10, STRING, LONG)), {}, -1
+    for key, start, value in puts:
+        store.do("put", key, value, start)
+        latest = max(latest, start)
+        model[start, key.encode()] = value
+    seen = {row: value for row, value in model.items() if value is not None and row[0] > latest - retention}
+    found = store.call(lambda opened: opened.all())
+    assert [(row.key.start, row.key.key.encode(), row.value) for row in found] == [
+        (*row, value) for row, value in sorted(seen.items())
+    ]
+    for key in "aäb":
+        mine = [(start, value) for (start, name), value in sorted(seen.items()) if name == key.encode()]
+        assert store.do("fetch", key, 0, 300) == mine
+
+
+# ---- sessions --------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def sessions() -> OneStore:
+    return OneStore(Stores.persistent_session_store("sessions", 1_000, STRING, LONG))
+
+
+def test_a_session_is_known_by_its_key_start_and_end(sessions: OneStore) -> None:
+    sessions.call(lambda store: store.put(Windowed("a", 0, 10), 1))
+    sessions.call(lambda store: store.put(Windowed("a", 30, 40), 2))
+    assert sessions.call(lambda store: store.fetch_session("a", 30, 40)) == 2
+    assert sessions.call(lambda store: store.fetch_session("a", 30, 41)) is None
+    assert sessions.call(lambda store: store.fetch_session("b", 30, 40)) is None
+
+
+def test_the_sessions_of_a_key_are_found_by_where_they_end_and_begin(sessions: OneStore) -> None:
+    for start, end in ((60, 60), (0, 10), (30, 40)):
+        sessions.do("put", Windowed("a", start, end), end)
+    assert sessions.call(lambda store: store.find_sessions("a", 10, 30)) == [
+        (Windowed("a", 0, 10), 10),
+        (Windowed("a", 30, 40), 40),
+    ]
+    assert [row.value for row in sessions.call(lambda store: store.fetch("a"))] == [10, 40, 60]
+
+
+def test_a_session_is_removed(sessions: OneStore) -> None:
+    sessions.call(lambda store: store.put(Windowed("a", 0, 10), 1))
+    sessions.call(lambda store: store.put(Windowed("a", 20, 30), 2))
+    sessions.call(lambda store: store.remove(Windowed("a", 0, 10)))
+    sessions.call(lambda store: store.put(Windowed("a", 20, 30), None))
+    sessions.call(lambda store: store.remove(Windowed("never there", 0, 10)))
+    assert sessions.call(lambda store: store.fetch("a")) == []
+
+
+def test_a_session_is_gone_when_another_key_has_one_that_ended_a_retention_later(sessions: OneStore) -> None:
+    sessions.call(lambda store: store.put(Windowed("a", 0, 10), 1))
+    sessions.call(lambda store: store.put(Windowed("b", 0, 1_009), 1))
+    assert len(sessions.call(lambda store: store.fetch("a"))) == 1
+    sessions.call(lambda store: store.put(Windowed("b", 0, 1_010), 1))
+    assert sessions.call(lambda store: store.fetch("a")) == []
+    assert sessions.call(lambda store: store.fetch_session("a", 0, 10)) is None
+
+
+SESSIONS = st.lists(
+    st.tuples(st.sampled_from("ab"), st.integers(0, 200), st.integers(0, 30), st.none() | st.integers(0, 9)),
+    min_size=1,
+    max_size=40,
+)
+
+
+@unhurried
+@given(SESSIONS, st.integers(0, 230), st.integers(0, 230))
+def test_a_session_store_is_a_dict_of_sessions(puts: Any, earliest_end: int, latest_start: int) -> None:
+    store, model = OneStore(Stores.in_memory_session_store("s", "1 hour", STRING, LONG)), dict[Any, int]()
+    for key, start, length, value in puts:
+        session = Windowed(key, start, start + length)
+        store.do("put", session, value)
+        model.pop(session, None)
+        model |= {} if value is None else {session: value}
+    for key in "ab":
+        mine = sorted((one.end, one.start, value) for one, value in model.items() if one.key == key)
+        wanted = [each for each in mine if each[0] >= earliest_end and each[1] <= latest_start]
+        found = store.do("find_sessions", key, earliest_end, latest_start)
+        assert [(row.key.end, row.key.start, row.value) for row in found] == wanted
+        assert len(store.do("fetch", key)) == len(mine)

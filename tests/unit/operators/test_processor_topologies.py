@@ -1,0 +1,154 @@
+"""Topologies with processors: how they are wired, described, and refused."""
+
+from typing import Any
+
+import pytest
+
+from streamskit import KafkaStreams, Processor, Serdes, Stores, StreamsBuilder, TimeWindows, Topology, TopologyError
+from streamskit.planning.options import Options
+from streamskit.planning.planner import plan
+from tests.unit.operators.processor_harness import LONG, STRING, key_value
+from tests.unit.operators.test_processor_routing import Pass, Peek, Write
+
+
+def wired(*processors: Any) -> Topology:
+    topology = Topology().add_source("source", "in")
+    for number, processor in enumerate(processors, 1):
+        topology.add_processor(f"processor-{number}", processor, "source" if number == 1 else f"processor-{number - 1}")
+    return topology
+
+
+def test_a_store_binds_two_sources_into_one_sub_topology() -> None:
+    topology = Topology().add_source("one", "a").add_source("two", "b")
+    topology.add_processor("write", lambda: Write("rows"), "one").add_processor("read", lambda: Peek("rows"), "two")
+    assert len(topology.sub_topologies()) == 2
+    topology.add_state_store(key_value(), "write", "read")
+    assert len(topology.sub_topologies()) == 1
+    assert topology.describe().count("(stores: [rows])") == 2
+
+
+def test_a_store_that_is_connected_twice_is_connected() -> None:
+    topology = wired(Pass).add_state_store(key_value(), "processor-1")
+    topology.connect_processor_and_state_stores("processor-1", "rows")
+    assert "(stores: [rows])" in topology.describe()
+
+
+def test_a_store_of_the_builder_can_be_connected_by_hand() -> None:
+    builder = StreamsBuilder().add_state_store(key_value())
+    builder.stream("in", name="in")
+    topology = builder.build().add_processor("peek", lambda: Peek("rows"), "in")
+    topology.connect_processor_and_state_stores("peek", "rows")
+    assert topology.stores == {"rows": key_value()}
+
+
+def test_the_store_of_a_global_table_binds_nothing() -> None:
+    builder = StreamsBuilder()
+    builder.global_table("users", materialized="users")
+    builder.stream("in", name="in")
+    topology = builder.build().add_processor("peek", lambda: Peek("users"), "in")
+    topology.connect_processor_and_state_stores("peek", "users")
+    assert len(topology.sub_topologies()) == 2
+
+
+# ---- what is refused -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("wire", "sentence"),
+    [
+        (lambda t: t.add_source("source", "b"), r"has added a node of this name; choose another one"),
+        (lambda t: t.add_source("other", "in"), r"topic 'in' is already read by source; add to that one"),
+        (lambda t: t.add_source("other"), r"name the topic that it reads: add_source\('other', 'a-topic'\)"),
+        (lambda t: t.add_processor("p", Pass), r"name the node that feeds it"),
+        (lambda t: t.add_processor("p", Pass, "sauce"), r"no node 'sauce' to feed it; there are: source, processor-1"),
+        (lambda t: t.add_processor("p", Pass(), "source"), r"give the Processor class itself, or a function"),
+        (lambda t: t.add_sink("s", "out", "nobody"), r"no node 'nobody' to feed it"),
+        (lambda t: t.add_sink("s", "out", "source").add_sink("s2", "b", "s"), r"no node 's' to feed it; there are: so"),
+        (lambda t: t.add_state_store(key_value()).add_state_store(key_value()), r"another store with this name"),
+        (lambda t: t.add_state_store(key_value(), "source"), r"no processor of this name; there are: processor-1"),
+        (
+            lambda t: t.add_state_store(key_value()).connect_processor_and_state_stores("processor-1", "raws"),
+            r"there is no store 'raws'; there are: rows\. Add it first",
+        ),
+    ],
+)
+def test_a_mistake_in_wiring_is_a_sentence_with_its_line(wire: Any, sentence: str) -> None:
+    with pytest.raises(TopologyError, match=rf"test_processor_topologies\.py line \d+: .*{sentence}"):
+        wire(wired(Pass))
+
+
+def test_a_store_that_was_not_added_is_named_with_those_that_were() -> None:
+    builder = StreamsBuilder().add_state_store(key_value())
+    builder.table("users", materialized="users")
+    with pytest.raises(
+        TopologyError, match=r"there is no store 'raws'; there are: rows, users\. Give the store itself"
+    ):
+        builder.stream("in").process(Pass, stores=["raws"])
+
+
+def test_two_stores_with_one_name_are_refused() -> None:
+    builder = StreamsBuilder().add_state_store(key_value())
+    other = Stores.persistent_key_value_store("rows", STRING, LONG)
+    with pytest.raises(TopologyError, match="another store with the name 'rows'"):
+        builder.stream("in").process(Pass, stores=[other])
+
+
+def test_the_windowed_store_of_a_table_is_refused_in_the_dsl_and_by_hand() -> None:
+    builder = StreamsBuilder()
+    minutes = TimeWindows.of_size_with_no_grace("1 minute")
+    builder.stream("in", name="in").group_by_key().windowed_by(minutes).count("counts")
+    sentence = "'counts' is the window store of a table; a processor can look into tables without windows"
+    with pytest.raises(TopologyError, match=sentence):
+        builder.stream("other").process(Pass, stores=["counts"])
+    topology = builder.build().add_processor("pass", Pass, "in")
+    with pytest.raises(TopologyError, match=sentence):
+        topology.connect_processor_and_state_stores("pass", "counts")
+
+
+def test_a_processor_may_not_get_back_what_has_gone_through_other_steps() -> None:
+    builder = StreamsBuilder()
+    first = builder.stream("in").process(lambda: Write("rows"), stores=[key_value()], name="first")
+    first.map_values(lambda v: v).process(lambda: Peek("rows"), stores=["rows"], name="second").to("out")
+    with pytest.raises(TopologyError, match=r"second \(.*\): it shares stores with first, .* Do in the processor what"):
+        plan(builder.build(), "app", Options())[0].slots  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    ("init", "sentence"),
+    [
+        (lambda context: 1 / 0, r"ZeroDivisionError\('division by zero'\)"),
+        (lambda context: context.state_store("rows"), r"it has no store|has no store 'rows'; it has: none"),
+    ],
+)
+def test_an_init_that_raises_is_told_before_any_record_flows(init: Any, sentence: str) -> None:
+    class Unready(Processor):
+        def init(self, context: Any) -> None:
+            init(context)
+
+        def process(self, record: Any) -> None:
+            return
+
+    topology = wired(Pass, Unready).add_sink("sink", "out", "processor-2", value=Serdes.string())
+    (only,) = KafkaStreams(topology, "app", "localhost:9")._plans
+    with pytest.raises(
+        TopologyError, match=rf"processor-2 \(.*\): the processor could not be initialized: .*{sentence}"
+    ):
+        only.wakes_every  # noqa: B018
+
+
+def test_the_rows_of_a_key_meet_in_one_partition_of_a_changelog_whatever_their_window() -> None:
+    builder = StreamsBuilder()
+    stores = [
+        key_value("rows"),
+        Stores.persistent_window_store("windows", "1 hour", "1 minute", STRING, LONG),
+        Stores.persistent_session_store("sessions", "1 hour", STRING, LONG),
+    ]
+    minutes = TimeWindows.of_size_with_no_grace("1 minute")
+    counts = builder.stream("in").group_by_key().windowed_by(minutes).count("counts")
+    counts.to_stream().process(Pass, stores=stores)
+    (only,) = plan(builder.build(), "app", Options())
+    assert only.windowed_topics() == {
+        "app-counts-changelog": 12,
+        "app-windows-changelog": 12,
+        "app-sessions-changelog": 16,
+    }

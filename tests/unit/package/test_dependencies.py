@@ -1,0 +1,75 @@
+"""pyproject.toml, environment.yml and constraints.txt say the same."""
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.fixture(scope="module")
+def project() -> dict[str, Any]:
+    with (ROOT / "pyproject.toml").open("rb") as file:
+        return dict(tomllib.load(file)["project"])
+
+
+@pytest.fixture(scope="module")
+def conda() -> list[Any]:
+    return list(yaml.safe_load((ROOT / "environment.yml").read_text())["dependencies"])
+
+
+@pytest.fixture(scope="module")
+def pins() -> dict[str, str]:
+    lines = (ROOT / "constraints.txt").read_text().splitlines()
+    pairs = (line.split("==") for line in lines if line and not line.startswith("#"))
+    return {canonicalize_name(name): version for name, version in pairs}
+
+
+def requirements(project: dict[str, Any]) -> list[str]:
+    groups: dict[str, list[str]] = project["optional-dependencies"]
+    return [*project["dependencies"], *(each for group in groups.values() for each in group)]
+
+
+def test_conda_installs_the_same_packages_in_the_same_ranges(project: dict[str, Any], conda: list[Any]) -> None:
+    from_pip = next(entry["pip"] for entry in conda if isinstance(entry, dict))
+    assert [each for each in from_pip if not each.startswith("--")] == requirements(project)
+
+
+def test_conda_installs_the_same_python(project: dict[str, Any], conda: list[Any]) -> None:
+    assert f"python{project['requires-python']}" in conda
+
+
+def test_conda_installs_a_java_that_streamskit_takes(conda: list[Any]) -> None:
+    from streamskit.environment.java import SUPPORTED
+
+    assert any(f"openjdk={version}" in conda for version in SUPPORTED)
+
+
+def test_every_dependency_is_pinned_inside_its_range(project: dict[str, Any], pins: dict[str, str]) -> None:
+    for requirement in map(Requirement, requirements(project)):
+        version = pins[canonicalize_name(requirement.name)]
+        assert requirement.specifier.contains(version), f"{requirement.name} {version} is not {requirement.specifier}"
+
+
+def test_every_dependency_has_a_range(project: dict[str, Any]) -> None:
+    assert [text for text in requirements(project) if not Requirement(text).specifier] == []
+
+
+def test_the_constraints_are_exact_versions_and_name_no_host() -> None:
+    lines = (ROOT / "constraints.txt").read_text().splitlines()
+    wrong = [line for line in lines[1:] if not re.fullmatch(r"[\w.-]+==[\w.+!-]+", line)]
+    assert lines[0].startswith("#")
+    assert wrong == []
+
+
+def test_the_spark_connector_is_of_the_pinned_pyspark(pins: dict[str, str]) -> None:
+    from streamskit.environment.jars import IVY_FILE
+
+    version = pins["pyspark"]
+    assert f'name="spark-sql-kafka-0-10_2.13" rev="{version}"' in IVY_FILE.read_text()

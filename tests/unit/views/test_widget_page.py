@@ -1,0 +1,159 @@
+"""What the live view writes: a page with a table, and charts."""
+
+import re
+import time
+from base64 import b64decode
+from xml.etree import ElementTree
+
+import pytest
+
+from streamskit.views.live import html as parts
+from streamskit.views.live import page
+from streamskit.views.live.chart import bar_chart, line_chart, spelled, ticks
+from streamskit.views.live.snapshot import Snapshot, take
+from tests.unit.views.widget_stores import NINE, count, counts, put, trades
+
+# What is written.
+
+
+def test_a_page_shows_the_store_its_rows_and_its_windows_as_times() -> None:
+    store = trades()
+    put(store, "KO", 3, count=1234, price=60.5, note=None)
+    html = page.render(take(store, clock=lambda: NINE / 1000 + 60))
+    assert "<b>trades</b>" in html
+    assert "▤ saved" in html
+    assert "window store</span> · <span>1 row</span> · <span>1 update</span>" in html
+    assert "as of 2024-01-02 09:01:00 UTC" in html
+    assert "2024-01-02 09:00:03 – 09:00:08" in html
+    for cell in ("KO", "1,234", "60.5", "null"):
+        assert f">{cell}</td>" in html
+
+
+def test_a_window_over_midnight_names_both_days() -> None:
+    store = trades()
+    put(store, "KO", 15 * 3600 - 2, count=1)
+    assert "2024-01-02 23:59:58 – 2024-01-03 00:00:03" in page.render(take(store))
+
+
+def test_keys_values_and_searches_with_signs_of_html_are_text() -> None:
+    store = trades()
+    put(store, "<img src=x onerror=alert(1)>", 0, count=1, note="<script>alert('&')</script>")
+    for html in (
+        page.render(take(store)),
+        page.table(take(store, search="<script>")),
+        parts.notice("<script>", "store"),
+    ):
+        assert "<script" not in html
+        assert "<img src=x" not in html
+    assert "&lt;script&gt;alert(&#x27;&amp;&#x27;)&lt;/script&gt;" in page.render(take(store))
+
+
+def test_a_changed_row_has_a_dot_beside_its_colour() -> None:
+    store = counts(a=1, b=1)
+    first = take(store)
+    count(store, "b", 2)
+    rows = page.table(take(store, previous=first)).split("<tr")
+    assert ["●" in row for row in rows if ">a<" in row or ">b<" in row] == [False, True]
+
+
+def test_a_saved_page_marks_no_changes_and_has_no_controls_or_scripts() -> None:
+    store = counts(a=1)
+    first = take(store)
+    count(store, "a", 2)
+    html = page.render(take(store, previous=first))
+    assert "●" not in html
+    assert not re.search(r"<(script|input|button|select|svg)", html)
+
+
+def test_a_saved_pages_chart_is_an_image_that_says_what_it_shows() -> None:
+    image = re.search(
+        r'<img alt="Chart: value: the largest of 1 key" style="max-width:100%" src="data:image/svg\+xml;base64,(.*?)">',
+        page.render(take(counts(a=1))),
+    )
+    assert image is not None
+    svg = b64decode(image[1]).decode()
+    ElementTree.fromstring(svg)
+    assert "currentColor" not in svg
+
+
+def test_a_table_keeps_its_columns_and_height_whatever_the_values() -> None:
+    one, many = counts(a=1), counts(**{f"k{n}": 10**n for n in range(8)})
+    short, long = (page.table(take(store), height_of=8) for store in (one, many))
+    for pattern in (r"<colgroup>.*</colgroup>", r"min-height:\d+px", r"<table style=\S+>"):
+        assert re.findall(pattern, short) == re.findall(pattern, long) != []
+
+
+def test_the_numbers_of_a_column_have_the_same_decimals() -> None:
+    store = trades()
+    for second, price in enumerate((1.0, 2.25, 3.123456)):
+        put(store, "KO", second, price=price)
+    cells = re.findall(r">([\d.]+)</td>", page.table(take(store)))
+    assert cells == ["3.1235", "2.2500", "1.0000"]
+
+
+def test_an_empty_store_and_a_search_without_rows_say_so() -> None:
+    assert "The store is empty." in page.table(take(counts()))
+    assert "No key begins with zzz." in page.table(take(counts(a=1), search="zzz"))
+
+
+def test_the_line_over_the_table_says_which_rows_these_are() -> None:
+    store = counts(a=1, b=2, ab=3)
+    assert "all 3" in page.table(take(store))
+    assert "the first 2 by key" in page.table(take(store, rows=2))
+    assert "all 2 whose key begins with a" in page.table(take(store, search="a"))
+
+
+def test_a_snapshot_of_a_hundred_thousand_rows_is_drawn_in_a_blink() -> None:
+    store = counts(**{f"key{number}": number for number in range(100_000)})
+    taken: Snapshot = take(store)
+    began = time.perf_counter()
+    html = page.render(taken)
+    assert time.perf_counter() - began < 0.5
+    assert len(html) < 20_000
+
+
+# Charts.
+
+
+def test_axis_marks_are_round_numbers_around_the_values() -> None:
+    assert ticks(95, 178) == [80, 100, 120, 140, 160, 180]
+    assert ticks(0, 1) == pytest.approx([0, 0.2, 0.4, 0.6, 0.8, 1])
+    assert ticks(5, 5)[0] < 5 < ticks(5, 5)[-1]
+
+
+def test_lines_differ_in_more_than_colour() -> None:
+    svg = line_chart("five", {name: [(0, n), (1000, n)] for n, name in enumerate("abcde")})
+    lines = re.findall(r"<polyline[^>]*>", svg)
+    assert len({re.sub(r'stroke="[^"]*"|points="[^"]*"', "", line) for line in lines}) == 5
+    assert len(set(re.findall(r'<path d="(M-?\d[^"]*)" transform', svg))) == 5
+    assert all(f">{name}</text>" in svg for name in "abcde")
+
+
+def test_values_that_are_no_numbers_are_left_out_of_a_chart() -> None:
+    svg = line_chart(
+        "gaps", {"a": [(0, 1.0), (1000, float("nan")), (2000, float("inf")), (3000, 2.0)], "b": [(0, float("nan"))]}
+    )
+    assert re.findall(r'points="([^"]*)"', svg)[0].count(",") == 2
+    assert svg.count("<polyline") == 1
+    assert "No numbers to draw." in line_chart("none", {"b": [(0, float("nan"))]})
+
+
+def test_the_time_axis_has_round_times() -> None:
+    svg = line_chart("minute", {"a": [(NINE + second * 1000, 1.0) for second in range(3, 58)]})
+    assert re.findall(r"09:00:\d\d", svg) == ["09:00:10", "09:00:20", "09:00:30", "09:00:40", "09:00:50"]
+
+
+def test_bars_are_as_long_as_their_values_and_negative_ones_go_left() -> None:
+    svg = bar_chart("balance", [("plus", 100.0), ("half", 50.0), ("minus", -50.0)])
+    bars = [(float(x), float(width)) for x, width in re.findall(r'<rect x="(\S+)" y="\S+" width="(\S+)"', svg)]
+    (plus, plus_width), (half, half_width), (minus, minus_width) = bars
+    assert half_width == minus_width == pytest.approx(plus_width / 2, abs=0.2)
+    assert plus == half == pytest.approx(minus + minus_width, abs=0.2)
+    assert ">-50</text>" in svg
+
+
+def test_huge_and_tiny_numbers_are_written_with_powers_of_ten() -> None:
+    assert spelled(1234567.0, 0) == "1,234,567"
+    assert spelled(1.5e15, 2) == "1.5e+15"
+    assert spelled(0.00000123, 4) == "1.23e-06"
+    assert spelled(0, 2) == "0.00"

@@ -1,0 +1,230 @@
+"""The live view of a store: when it looks, when it stops, and what it leaves in a notebook."""
+
+import re
+import threading
+import time
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any, NoReturn
+
+import pytest
+from IPython.core.interactiveshell import InteractiveShell
+from IPython.utils.capture import capture_output
+
+from streamskit.common.errors import StreamsError
+from streamskit.views.live.timer import Pulse
+from streamskit.widgets import StoreView
+from tests.unit.views.widget_stores import count, counts
+
+WIDGET = "application/vnd.jupyter.widget-view+json"
+
+
+def eventually(condition: Callable[[], Any], seconds: float = 10) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it did not come true in time"
+        time.sleep(0.01)
+
+
+def threads() -> list[threading.Thread]:
+    return [thread for thread in threading.enumerate() if thread.name == "streamskit-view"]
+
+
+def is_looking(view: StoreView) -> bool:
+    return view._pulse.is_beating
+
+
+@pytest.fixture
+def shown() -> Any:
+    """Return a function that shows a view as a page would, and takes it off the page after the test."""
+    views: list[StoreView] = []
+
+    def show(view: StoreView) -> StoreView:
+        view._view_count = 1
+        views.append(view)
+        return view
+
+    yield show
+    for view in views:
+        view._view_count = 0
+    eventually(lambda: not threads())
+
+
+# The view.
+
+
+def test_a_view_follows_its_store_while_a_page_shows_it_and_no_longer(shown: Any) -> None:
+    store = counts(a=1)
+    view = shown(StoreView(store, refresh="50 ms"))
+    count(store, "a", 42)
+    eventually(lambda: ">42</td>" in view._table.value)
+    view._view_count = 0
+    eventually(lambda: not is_looking(view))
+    assert threads() == []
+    view._view_count = 1
+    count(store, "a", 43)
+    eventually(lambda: ">43</td>" in view._table.value)
+
+
+def test_a_view_that_no_page_shows_does_not_look() -> None:
+    view = StoreView(counts(a=1))
+    assert not is_looking(view)
+
+
+def test_a_paused_view_stands_still_and_goes_on_when_resumed(shown: Any) -> None:
+    store = counts(a=1)
+    view = shown(StoreView(store, refresh="50 ms"))
+    view._pause.value = True
+    eventually(lambda: not is_looking(view))
+    assert "❚❚ paused" in view._header.value
+    assert view._pause.description == "Resume"
+    count(store, "a", 42)
+    view._pause.value = False
+    assert "● live" in view._header.value
+    eventually(lambda: is_looking(view) and ">42</td>" in view._table.value)
+
+
+def test_a_search_is_answered_at_once_also_when_paused() -> None:
+    view = StoreView(counts(KO=1, IBM=2))
+    view._pause.value = True
+    view._search.value = "K"
+    assert ">KO</td>" in view._table.value
+    assert ">IBM</td>" not in view._table.value
+
+
+def test_another_refresh_rate_holds_from_then_on(shown: Any) -> None:
+    store = counts(a=1)
+    view = shown(StoreView(store, refresh="1 hour"))
+    eventually(lambda: ">1</td>" in view._table.value)
+    view._every.value = 200
+    count(store, "a", 42)
+    eventually(lambda: ">42</td>" in view._table.value)
+
+
+def test_a_view_of_a_closed_application_says_so_and_looks_no_more(shown: Any) -> None:
+    store = counts(a=1)
+    view = shown(StoreView(store, refresh="50 ms"))
+    store.stopped = "The application 'trades-app' is closed."
+    eventually(lambda: not is_looking(view))
+    assert "■ stopped" in view._header.value
+    assert "The application &#x27;trades-app&#x27; is closed." in view._header.value
+    view._search.value = "zzz"
+    assert "No key begins with zzz." in view._table.value
+
+
+def test_a_store_that_cannot_be_read_is_a_sentence_and_the_view_tries_again(
+    shown: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = counts(a=1)
+    view = shown(StoreView(store, refresh="50 ms"))
+    eventually(lambda: ">1</td>" in view._table.value)
+    with monkeypatch.context() as broken:
+        broken.setattr(store, "_store", None)
+        store.updates += 1
+        eventually(lambda: "▲ failed" in view._header.value)
+        assert "The store could not be read: " in view._header.value
+    eventually(lambda: "● live" in view._header.value)
+
+
+def test_a_view_that_never_could_read_shows_the_sentence_in_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    store = counts(a=1)
+    monkeypatch.setattr(store, "_store", None)
+    view = StoreView(store)
+    view.refresh()
+    assert "The store could not be read" in view._header.value
+
+
+def test_a_failure_that_is_a_sentence_stays_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(before: Any) -> NoReturn:
+        raise StreamsError("Nobody has it.")
+
+    view = StoreView(counts(a=1))
+    monkeypatch.setattr(view, "take", refuse)
+    view.refresh()
+    assert "The store could not be read: Nobody has it. The next refresh tries again." in view._header.value
+
+
+def test_a_page_that_loads_anew_begins_to_count_its_views_at_zero(shown: Any) -> None:
+    view = shown(StoreView(counts(a=1)))
+    assert view.get_state()["_view_count"] == 0
+    assert view.get_state("_view_count")["_view_count"] == 1
+
+
+def test_a_view_is_an_html_page_and_text_beside_the_widget() -> None:
+    view = StoreView(counts(a=1))
+    view.refresh()
+    bundle = view._repr_mimebundle_()
+    assert bundle["text/plain"] == "<StoreView of 'counts'>"
+    assert ">a</td>" in bundle["text/html"]
+    assert "model_id" in bundle[WIDGET]
+
+
+def test_a_displayed_view_leaves_two_outputs_the_live_one_and_the_page_of_it() -> None:
+    InteractiveShell.instance()
+    store = counts(a=1)
+    view = StoreView(store, refresh="50 ms")
+    with capture_output() as captured:
+        view._ipython_display_()
+        count(store, "a", 42)
+        view._pause.value = True
+    live, saved, kept = (output.data for output in captured.outputs)
+    assert set(live) == {WIDGET}
+    assert ">1</td>" in saved["text/html"]
+    assert ">42</td>" in kept["text/html"], "the page is brought up to date when the view is paused"
+    eventually(lambda: not is_looking(view))
+
+
+def test_a_displayed_view_looks_until_the_page_has_counted_its_views() -> None:
+    InteractiveShell.instance()
+    view = StoreView(counts(a=1), refresh="50 ms")
+    with capture_output():
+        view._ipython_display_()
+        assert is_looking(view)
+        view._view_count = 1
+        view._view_count = 0
+    eventually(lambda: not is_looking(view))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ({"refresh": "10 ms"}, "A refresh every 10 ms is too often: choose at least 50 ms."),
+        ({"refresh": "often"}, "is not a duration"),
+        ({"rows": 0}, "rows=0 cannot be shown: choose a number from 1 to 200."),
+        ({"rows": 1000}, "choose a number from 1 to 200"),
+    ],
+)
+def test_a_view_that_makes_no_sense_is_refused_with_a_sentence(arguments: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(sentence)):
+        StoreView(counts(), **arguments)
+
+
+def test_only_a_store_can_be_viewed() -> None:
+    with pytest.raises(TypeError, match=re.escape("StoreView(streams.store('a-name'))")):
+        StoreView("trade-aggregates")  # type: ignore[arg-type]
+
+
+# The pulse.
+
+
+def test_a_slow_beat_makes_the_next_one_wait_longer() -> None:
+    times: list[float] = []
+
+    def beat() -> None:
+        times.append(time.monotonic())
+        threading.Event().wait(0.05)
+
+    pulse = Pulse(beat, lambda: 0.001, lambda: len(times) < 3)
+    pulse.start()
+    eventually(lambda: not pulse.is_beating)
+    assert all(after - before >= 0.25 for before, after in pairwise(times))
+
+
+def test_a_start_while_beating_beats_at_once() -> None:
+    beats: list[int] = []
+    pulse = Pulse(lambda: beats.append(1), lambda: 3600, lambda: len(beats) < 3)
+    for number in (1, 2, 3):
+        pulse.start()
+        eventually(lambda number=number: len(beats) >= number)  # type: ignore[misc]
+    pulse.start()
+    eventually(lambda: not pulse.is_beating)

@@ -1,0 +1,292 @@
+"""The views of windows and joins: what they draw, how one steps through records, and where records come from."""
+
+import re
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from streamskit import (
+    Materialized,
+    Serdes,
+    StreamsBuilder,
+    TimestampExtractor,
+    Topology,
+    TopologyTestDriver,
+)
+from streamskit.api.windows import JoinWindows, TimeWindows
+from streamskit.testing.memory import Raw
+from streamskit.views.live import join_page, window_page
+from streamskit.views.live.join_snapshot import JoinSnapshot, join_snapshot
+from streamskit.views.live.record_source import Arrival, as_arrivals
+from streamskit.views.live.stepper import Stepper
+from streamskit.views.live.upstream import join_sides, origins, windowed_nodes
+from streamskit.views.live.window_snapshot import Seen, WindowSnapshot, window_snapshot
+from streamskit.widgets import JoinView, WindowView
+from tests.unit.views.widget_stores import NINE
+
+FIVE = TimeWindows.of_size_with_no_grace("5 seconds")
+
+
+def seen(*arrivals: Arrival, **more: Any) -> Seen:
+    return Seen(["orders"], 0, [0], arrivals, more.pop("before", 0), more.pop("caveat", ""), more.pop("dropped", {}))
+
+
+def at(second: float, key: str | None = "KO", side: int = 0) -> Arrival:
+    return Arrival(key, "value", NINE + round(second * 1000), (side,))
+
+
+def windows(*arrivals: Arrival, search: str = "", **more: Any) -> WindowSnapshot:
+    return window_snapshot("counts", FIVE, FIVE.retention, seen(*arrivals, **more), search)
+
+
+def joined(*arrivals: Arrival, outer: tuple[bool, bool] = (False, False)) -> JoinSnapshot:
+    two_seconds = JoinWindows.of_time_difference_with_no_grace("2 seconds")
+    return join_snapshot("KSTREAM-JOINTHIS-1", ("orders", "payments"), two_seconds, outer, seen(*arrivals))
+
+
+# Windows.
+
+
+def test_the_picture_has_records_windows_and_stream_time() -> None:
+    svg = window_page.chart(windows(at(1), at(2), at(6)))
+    ElementTree.fromstring(svg)
+    assert "stream time 09:00:06" in svg
+    assert "KO, 09:00:00 – 09:00:05: 2 records, closed" in svg
+    assert "KO, 09:00:05 – 09:00:10: 1 record, open" in svg
+    assert "record 2: KO = value at 09:00:02" in svg
+
+
+def test_after_fewer_records_there_are_fewer_windows_and_an_earlier_stream_time() -> None:
+    whole = windows(at(1), at(2), at(6))
+    svg = window_page.chart(whole.after(2))
+    assert "stream time 09:00:02" in svg
+    assert "KO, 09:00:00 – 09:00:05: 2 records, open" in svg
+    assert "09:00:05 – 09:00:10" not in svg
+    assert "None of 3 records has come yet." in window_page.story(whole.after(0))
+    assert whole.after(99).at == 3
+
+
+def test_the_axis_does_not_move_while_one_steps() -> None:
+    whole = windows(at(1), at(2), at(30))
+    axes = {"".join(re.findall(r">(09:00:\d\d)</text>", window_page.chart(whole.after(count)))) for count in (0, 1, 3)}
+    assert len(axes) == 1
+
+
+def test_a_dropped_record_is_a_cross_and_a_row_with_the_reason() -> None:
+    taken = windows(at(1), at(20), at(2), dropped={"KSTREAM-AGGREGATE-0000000003": 1})
+    assert "M-5-5L5 5M5-5L-5 5" in window_page.chart(taken)
+    story = window_page.story(taken)
+    assert "Dropped: 1 record of 3, by Kafka Streams&#x27; rule" in story
+    assert "what runs has counted 1 at KSTREAM-AGGREGATE-0000000003" in story
+    assert "too late: its last window, 09:00:00 – 09:00:05, had closed at 09:00:05" in story
+    assert "stream time stays at 09:00:20" in story
+
+
+def test_a_search_leaves_the_keys_that_begin_so() -> None:
+    svg = window_page.chart(windows(at(1), at(2, "IBM"), at(3, None), search="I"))
+    assert "record 2: IBM" in svg
+    assert "record 1: KO" not in svg
+    assert "No key that is searched for (zzz) has come." in window_page.chart(windows(at(1), search="zzz"))
+
+
+def test_more_keys_than_can_be_drawn_are_said_to_be_there() -> None:
+    taken = windows(*(at(1, f"key{number}") for number in range(9)))
+    assert "3 more keys are not drawn" in window_page.story(taken)
+
+
+def test_keys_with_signs_of_html_are_text() -> None:
+    taken = windows(at(1, "<script>"), at(20), at(2, "<script>"))
+    assert "<script" not in window_page.render_windows(taken) + window_page.chart(taken)
+
+
+def test_the_header_says_which_windows_and_which_records() -> None:
+    header = window_page.header(windows(at(1), before=12_345), "live")
+    assert "tumbling windows of 5 s, no grace" in header
+    assert "records of orders" in header
+    assert "the last 1; 12,345 came before them" in header
+
+
+def test_a_saved_page_needs_no_script_and_says_what_its_picture_shows() -> None:
+    html = window_page.render_windows(windows(at(1)))
+    assert not re.search(r"<(script|input|button|select|svg)", html)
+    assert 'alt="Chart: Windows of counts in event time (UTC)"' in html
+
+
+# Joins.
+
+
+def test_the_picture_of_a_join_has_a_line_for_each_pair() -> None:
+    svg = join_page.chart(joined(at(1), at(2, side=1), at(9, side=1)))
+    ElementTree.fromstring(svg)
+    assert len(re.findall(r'd="M[\d.]+ 124L[\d.]+ 224"', svg)) == 1
+    assert "at 09:00:01; joined" in svg
+    assert "at 09:00:09; waiting" in svg
+
+
+def test_what_became_of_a_record_changes_with_stream_time() -> None:
+    whole = joined(at(1), at(9, side=1))
+    assert whole.after(1).fates() == {(0, 0): "waiting"}
+    assert whole.fates() == {(0, 0): "unmatched", (1, 1): "waiting"}
+    assert joined(at(1), at(9, side=1), outer=(True, False)).fates()[0, 0] == "alone"
+    assert joined(Arrival(None, "v", NINE, (0,))).fates() == {(0, 0): "dropped"}
+
+
+def test_the_story_of_a_join_counts_pairs_and_fates() -> None:
+    story = join_page.story(joined(at(1), at(2, side=1), at(3, side=1), at(30)))
+    assert "2 pairs met; records: 3 joined, 1 waiting." in story
+    assert "Record 4 of 4: KO of orders at 09:00:30" in story
+    assert "It meets none." in story
+
+
+def test_the_header_of_a_join_says_how_far_apart_records_may_be() -> None:
+    header = join_page.header(joined(at(1)), "live")
+    assert "join of orders and payments, at most 2 s apart, no grace" in header
+
+
+# Where records come from.
+
+
+def counting_topology(extractor: TimestampExtractor | None = None, rekey: bool = False) -> Topology:
+    builder = StreamsBuilder()
+    orders = builder.stream("orders", key=Serdes.string(), value=Serdes.string(), timestamps=extractor)
+    chosen = orders.filter(lambda v: v != "")
+    chosen = chosen.select_key(lambda k, v: v) if rekey else chosen
+    chosen.group_by_key().windowed_by(FIVE).count(Materialized("counts"))
+    return builder.build()
+
+
+def joining_topology() -> Topology:
+    builder = StreamsBuilder()
+    orders, payments = (builder.stream(name, key=Serdes.string(), value=Serdes.string()) for name in "op")
+    two_seconds = JoinWindows.of_time_difference_with_no_grace("2 seconds")
+    orders.join(payments, lambda left, right: left, two_seconds).to("joined")
+    return builder.build()
+
+
+def test_records_come_from_the_topic_that_feeds_the_windows_and_filters_between_are_named() -> None:
+    topology = counting_topology()
+    (node,), found = windowed_nodes(topology, "counts")
+    (origin,) = origins(topology, node, "app")
+    assert (origin.topics, found) == (("orders",), FIVE)
+    assert "lies KSTREAM-FILTER-0000000001: records are shown as they are in the topic" in origin.caveat
+
+
+def test_after_a_repartition_records_come_from_the_topic_between_with_its_real_name() -> None:
+    topology = counting_topology(rekey=True)
+    (node,), _ = windowed_nodes(topology, "counts")
+    (origin,) = origins(topology, node, "app")
+    assert origin.topics == ("app-counts-repartition",)
+    assert origin.caveat == ""
+
+
+def test_the_two_sides_of_a_join_have_their_own_topics() -> None:
+    topology = joining_topology()
+    sides = join_sides(topology, None)
+    assert [origins(topology, node, "app", node.side)[0].topics for node in sides] == [("o",), ("p",)]
+    assert join_sides(topology, sides[1].name) == sides
+
+
+def test_a_store_or_join_that_is_not_there_is_answered_with_those_that_are() -> None:
+    with pytest.raises(ValueError, match=r"There is no store 'count' with windows in this topology.*'counts'"):
+        windowed_nodes(counting_topology(), "count")
+    with pytest.raises(ValueError, match="There is no join of two streams in this topology"):
+        join_sides(counting_topology(), None)
+    with pytest.raises(ValueError, match="'nothing' is no join of two streams: choose by name"):
+        join_sides(joining_topology(), "nothing")
+
+
+def test_a_record_of_a_stream_that_is_joined_with_itself_is_on_both_sides() -> None:
+    topology = joining_topology()
+    sides = join_sides(topology, None)
+    left, right = (origins(topology, node, "app", node.side)[0] for node in sides)
+    both = [left, replace(right, topics=("o",))]
+    assert as_arrivals([Raw("o", b"KO", None, 7)], both) == [Arrival("KO", None, 7, (0, 1))]
+
+
+def test_only_an_application_or_a_driver_can_be_viewed() -> None:
+    with pytest.raises(TypeError, match=re.escape("WindowView(streams, 'a-store')")):
+        WindowView("streams", "counts")  # type: ignore[arg-type]
+
+
+# With a test driver.
+
+
+@pytest.fixture
+def driver() -> Iterator[TopologyTestDriver]:
+    with TopologyTestDriver(counting_topology()) as running:
+        yield running
+
+
+@pytest.mark.spark
+def test_a_view_of_a_driver_shows_what_is_piped_in_and_drops_what_the_driver_drops(driver: TopologyTestDriver) -> None:
+    view = WindowView(driver, "counts")
+    orders = driver.create_input_topic("orders")
+    for second in (1, 7, 2, 8, 30, 9):
+        orders.pipe_input("KO", "x", NINE + second * 1000)
+    view.refresh()
+    taken = view._snapshot
+    assert [step.is_dropped for step in taken.steps] == [False, False, True, False, False, True]
+    assert sum(step.missed for step in taken.steps) == driver.dropped()
+    assert taken.seen.dropped == driver.metrics()
+
+
+@pytest.mark.spark
+def test_stepping_back_pauses_the_view_and_resuming_follows_the_last_record(driver: TopologyTestDriver) -> None:
+    view = WindowView(driver, "counts")
+    orders = driver.create_input_topic("orders")
+    orders.pipe_records([("KO", "x", NINE + second * 1000) for second in (1, 2, 3)])
+    view.refresh()
+    view._stepper._back.click()
+    assert "Record 2 of 3" in view._story.value
+    assert "❚❚ paused" in view._header.value
+    view._stepper._slider.value = 1
+    assert "Record 1 of 3" in view._story.value
+    orders.pipe_input("KO", "x", NINE + 4000)
+    view._pause.value = False
+    assert "Record 4 of 4" in view._story.value
+
+
+def test_a_step_that_comes_while_the_view_looks_is_not_lost() -> None:
+    stepper = Stepper(lambda: None)
+    stepper.show(9)
+    moving = threading.Thread(target=stepper._back.click)
+    moving.start()
+    moving.join()
+    assert (stepper.show(9), stepper._slider.value) == (8, 8)
+    stepper.release()
+    assert (stepper.show(10), stepper._slider.value) == (10, 10)
+
+
+@pytest.mark.spark
+def test_a_view_keeps_the_last_records_and_says_how_many_came_before(driver: TopologyTestDriver) -> None:
+    view = WindowView(driver, "counts", records=2)
+    driver.create_input_topic("orders").pipe_records([("KO", "x", NINE + number) for number in range(5)])
+    view.refresh()
+    assert "the last 2; 3 came before them" in view._header.value
+
+
+@pytest.mark.spark
+def test_a_view_of_a_join_shows_the_pairs_that_come_out() -> None:
+    with TopologyTestDriver(joining_topology()) as driver:
+        view = JoinView(driver)
+        for topic, second in (("o", 1), ("p", 2), ("p", 9), ("o", 8), ("o", 40)):
+            driver.create_input_topic(topic).pipe_input("KO", f"{topic}{second}", NINE + second * 1000)
+        view.refresh()
+        assert len(view._snapshot.pairs) == len(driver.create_output_topic("joined").read_records_to_list()) == 2
+        assert "2 pairs met" in view._story.value
+
+
+@pytest.mark.spark
+def test_times_that_come_from_values_have_to_be_said_in_python() -> None:
+    topology = counting_topology(TimestampExtractor.of(lambda v: v.cast("bigint")))
+    with TopologyTestDriver(topology) as driver:
+        with pytest.raises(ValueError, match="takes the time from each record's value"):
+            WindowView(driver, "counts")
+        view = WindowView(driver, "counts", time=int)
+        driver.create_input_topic("orders").pipe_input("KO", str(NINE + 5000), 0)
+        view.refresh()
+        assert "stream time 09:00:05" in view._chart.value
