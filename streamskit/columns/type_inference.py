@@ -17,7 +17,7 @@ WRITTEN = {"key": "k", "value": "v"}
 """What a learner calls the columns of a row."""
 
 
-def column_type(
+def infer_type(
     function: Callable[..., Any],
     inputs: Mapping[str, T.DataType],
     what: str,
@@ -40,7 +40,7 @@ def column_type(
     return user_functions.result_type(made, dict(inputs), what, aggregate)
 
 
-def pair_types(
+def infer_pair(
     function: Callable[..., Any], inputs: Mapping[str, T.DataType], what: str
 ) -> tuple[T.DataType, T.DataType]:
     """Call a Column function that makes a key and a value, and return their Spark types.
@@ -52,7 +52,7 @@ def pair_types(
     return user_functions.result_type(key, dict(inputs), what), user_functions.result_type(value, dict(inputs), what)
 
 
-def check_python(function: Any, role: str, arguments: Sequence[str], what: str) -> None:
+def check_signature(function: Any, role: str, arguments: Sequence[str], what: str) -> None:
     """Check that a plain Python function can be called with so many arguments; it is not called.
 
     Raises:

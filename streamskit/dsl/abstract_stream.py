@@ -1,4 +1,4 @@
-"""`Handle`: what every step of the DSL returns, and how a step is added."""
+"""`AbstractStream`: what every step of the DSL returns, and how a step is added."""
 
 from collections.abc import Callable
 from typing import Any
@@ -8,7 +8,7 @@ from pyspark.sql import types as T
 from streamskit.columns import type_inference, user_functions
 from streamskit.common.call_site import call_site
 from streamskit.common.errors import TopologyError
-from streamskit.dsl.graph_builder import Draft
+from streamskit.dsl.graph_builder import GraphBuilder
 from streamskit.environment.session import spark_session
 from streamskit.serdes import Serde, Serdes
 from streamskit.topology import Node
@@ -20,10 +20,10 @@ PythonFunction = Callable[..., Any]
 """Takes plain Python values and returns one: `lambda aggregate, value: aggregate + value`."""
 
 
-class Handle:
+class AbstractStream:
     """The node that a step of the DSL added, and the draft to add the next one to."""
 
-    def __init__(self, builder: Draft, node: Node) -> None:
+    def __init__(self, builder: GraphBuilder, node: Node) -> None:
         self._builder = builder
         self._name = node.name
 
@@ -42,7 +42,7 @@ class Handle:
 
     def _result(self, function: ColumnFunction, operator: str, name: str, aggregate: bool = False) -> T.DataType:
         """Try a learner's function on Columns of the right types, and return the type it makes."""
-        return type_inference.column_type(function, self._inputs(), self._what(operator, name), aggregate)
+        return type_inference.infer_type(function, self._inputs(), self._what(operator, name), aggregate)
 
     def _joined(
         self, joiner: ColumnFunction, left: Serde, right: Serde, operator: str, name: str, key: Serde | None = None
@@ -50,7 +50,7 @@ class Handle:
         """Try a joiner on Columns of the two values, or of key and values, and return the serde of what it makes."""
         key = key or self._node.key
         inputs = {"key": key.data_type, "left": left.data_type, "right": right.data_type}
-        return Serdes.for_type(type_inference.column_type(joiner, inputs, self._what(operator, name), at_least=2))
+        return Serdes.for_type(type_inference.infer_type(joiner, inputs, self._what(operator, name), at_least=2))
 
     def _check_predicate(self, predicate: ColumnFunction, operator: str, name: str) -> None:
         made = self._result(predicate, operator, name)
@@ -60,7 +60,7 @@ class Handle:
                 f"{made.simpleString()}. Compare with something: lambda v: v.price > 0."
             )
 
-    def _check_same_key(self, other: "Handle", operator: str, name: str) -> None:
+    def _check_same_key(self, other: "AbstractStream", operator: str, name: str) -> None:
         one, two = self._node.key, other._node.key
         if not type_inference.same_type(one, two):
             raise TopologyError(

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from streamskit.dsl.abstract_stream import ColumnFunction
-from streamskit.topology import BranchChild, PassThrough
+from streamskit.topology import Branch, PassThrough
 
 if TYPE_CHECKING:
     from streamskit.dsl.kstream import KStream
@@ -61,7 +61,7 @@ class BranchedKStream:
 
     def _add(self, index: int, ending: str, chain: Chain | None) -> None:
         name = self._stream._builder._name_for("KSTREAM-BRANCH", self._name + ending)
-        branch = self._root._next(BranchChild, name, predicates=tuple(self._predicates), index=index)
+        branch = self._root._next(Branch, name, predicates=tuple(self._predicates), index=index)
         kept = branch if chain is None else chain(branch)
         if kept is not None:
             self._branches[name] = kept

@@ -9,7 +9,7 @@ from streamskit.columns import type_inference
 from streamskit.common.call_site import call_site
 from streamskit.common.errors import TopologyError
 from streamskit.dsl.abstract_stream import ColumnFunction
-from streamskit.dsl.graph_builder import Draft
+from streamskit.dsl.graph_builder import GraphBuilder
 from streamskit.dsl.kstream import KStream
 from streamskit.dsl.ktable import GlobalKTable, KTable
 from streamskit.dsl.materialized import Materialized
@@ -22,7 +22,7 @@ from streamskit.topology import GlobalTableSource, Source, TableSource, Topology
 Timestamps = TimestampExtractor | ColumnFunction
 
 
-class StreamsBuilder(Draft):
+class StreamsBuilder(GraphBuilder):
     """Collects the steps of a program and builds its topology.
 
     Mirrors `org.apache.kafka.streams.StreamsBuilder`.
@@ -202,7 +202,7 @@ class StreamsBuilder(Draft):
         extractor = timestamps if isinstance(timestamps, TimestampExtractor) else TimestampExtractor.of(timestamps)
         inputs = {"key": (key or Serdes.string()).data_type, "value": (value or Serdes.string()).data_type}
         what = f"timestamps= ({name}) at {call_site()}"
-        made = type_inference.column_type(extractor.extract, inputs, what)  # type: ignore[arg-type]
+        made = type_inference.infer_type(extractor.extract, inputs, what)  # type: ignore[arg-type]
         if not isinstance(made, T.IntegralType):
             raise TopologyError(
                 f"{what}: the function has to make milliseconds since 1970 as a whole number, and makes a "

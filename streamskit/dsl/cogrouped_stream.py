@@ -7,12 +7,12 @@ from streamskit.columns import type_inference, user_functions
 from streamskit.common.errors import TopologyError
 from streamskit.dsl.abstract_stream import PythonFunction
 from streamskit.dsl.folding import check_fold, check_windows, windowed_key
-from streamskit.dsl.graph_builder import Draft
+from streamskit.dsl.graph_builder import GraphBuilder
 from streamskit.dsl.grouped_stream import KGroupedStream
 from streamskit.dsl.materialized import Materialized
 from streamskit.dsl.materializing import key_value_store, windowed_store
 from streamskit.serdes import Serde
-from streamskit.topology import CogroupFold, TableMerge
+from streamskit.topology import CogroupAggregate, TableMerge
 
 if TYPE_CHECKING:
     from streamskit.dsl.ktable import KTable
@@ -26,7 +26,7 @@ class CogroupedKStream:
 
     def __init__(
         self,
-        builder: Draft,
+        builder: GraphBuilder,
         streams: dict[KGroupedStream, PythonFunction],
         windows: AnyWindows | None = None,
     ) -> None:
@@ -51,7 +51,7 @@ class CogroupedKStream:
                 f"cogroup: give a grouped stream, such as sales.group_by_key(), not a {type(grouped).__name__}."
             )
         what = grouped._what("cogroup", grouped._name)
-        type_inference.check_python(aggregator, "aggregator", ("key", "value", "aggregate"), what)
+        type_inference.check_signature(aggregator, "aggregator", ("key", "value", "aggregate"), what)
         for first in list(self._streams)[:1]:
             one, two = first._grouping.key, grouped._grouping.key
             if not type_inference.same_type(one, two):
@@ -110,7 +110,7 @@ class CogroupedKStream:
             side_name = self._builder._name_for("COGROUPKSTREAM-AGGREGATE", name and f"{name}-cogroup-agg-{side}")
             sides.append(side_name)
             self._builder._add(
-                CogroupFold,
+                CogroupAggregate,
                 side_name,
                 (parents[side],),
                 result_key,

@@ -42,8 +42,8 @@ def check_fold(
     Raises:
         TopologyError: a function or the serde is missing, or a function takes other arguments.
     """
-    type_inference.check_python(initializer, "initializer", (), what)
-    type_inference.check_python(aggregator, "aggregator", ("key", "value", "aggregate"), what)
+    type_inference.check_signature(initializer, "initializer", (), what)
+    type_inference.check_signature(aggregator, "aggregator", ("key", "value", "aggregate"), what)
     check_merger(merger, windows, what)
     if value is None:
         raise TopologyError(
@@ -65,6 +65,6 @@ def check_merger(merger: object, windows: AnyWindows | None, what: str) -> None:
                 f"{what}: a record can join two sessions into one, so sessions need a merger= that makes one aggregate "
                 "of two: merger=lambda key, one, other: one + other."
             )
-        type_inference.check_python(merger, "merger", ("key", "one", "other"), what)
+        type_inference.check_signature(merger, "merger", ("key", "one", "other"), what)
     elif merger is not None:
         raise TopologyError(f"{what}: only sessions meet and need a merger=; leave it out.")

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from streamskit.dsl.graph_builder import Draft
+from streamskit.dsl.graph_builder import GraphBuilder
 from streamskit.dsl.materialized import Materialized
 from streamskit.dsl.materializing import key_value_store
 from streamskit.serdes import Serde, Serdes
@@ -12,7 +12,7 @@ PREFIX = "KTABLE-FK-JOIN"
 
 
 def add_foreign_key_join(
-    builder: Draft,
+    builder: GraphBuilder,
     left: Node,
     right: Node,
     join: ForeignKeyJoin,

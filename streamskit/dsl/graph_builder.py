@@ -1,4 +1,4 @@
-"""`Draft`: a program while it is being written: its nodes, their names and order, the stores they come to need."""
+"""`GraphBuilder`: a program while it is written: its nodes, their names and order, and the stores they need."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -13,7 +13,7 @@ from streamskit.topology import GlobalTableSource, Node, Sink, Source, Suppress
 from streamskit.topology.wiring import check_can_be_looked_up
 
 
-class Draft:
+class GraphBuilder:
     """The nodes of a program under way. A `StreamsBuilder` is one; each step of the DSL adds its nodes to it."""
 
     def __init__(self) -> None:

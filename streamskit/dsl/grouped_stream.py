@@ -6,21 +6,21 @@ from typing import TYPE_CHECKING, Any
 from streamskit.api.windows import AnyWindows, SessionWindows, TimeWindows
 from streamskit.columns import type_inference
 from streamskit.common.errors import TopologyError
-from streamskit.dsl.abstract_stream import ColumnFunction, Handle, PythonFunction
+from streamskit.dsl.abstract_stream import AbstractStream, ColumnFunction, PythonFunction
 from streamskit.dsl.folding import check_fold, check_windows, windowed_key
-from streamskit.dsl.graph_builder import Draft
+from streamskit.dsl.graph_builder import GraphBuilder
 from streamskit.dsl.grouping import Grouping
 from streamskit.dsl.materialized import EmitStrategy, Materialized
 from streamskit.dsl.materializing import key_value_store, windowed_store
 from streamskit.serdes import Serde, Serdes
-from streamskit.topology import ColumnAggregate, Count, Fold, Node, Reduce
+from streamskit.topology import Aggregate, ColumnAggregate, Count, Node, Reduce
 
 if TYPE_CHECKING:
     from streamskit.dsl.cogrouped_stream import CogroupedKStream
     from streamskit.dsl.ktable import KTable
 
 
-class Aggregations(Handle):
+class Aggregations(AbstractStream):
     """What can be made of grouped records, with or without windows: `count`, `reduce`, `aggregate`."""
 
     def __init__(self, grouping: Grouping, windows: AnyWindows | None = None, emit: EmitStrategy | None = None) -> None:
@@ -66,7 +66,7 @@ class Aggregations(Handle):
         wanted = Materialized.of(materialized)
         store_name, name = self._names(wanted, "KSTREAM-REDUCE", name)
         what = self._what("reduce", name)
-        type_inference.check_python(reducer, "reducer", ("aggregate", "value"), what)
+        type_inference.check_signature(reducer, "reducer", ("aggregate", "value"), what)
         value = type_inference.check_serde(wanted.value, self._grouping.value, "value", what)
         return self._aggregated(Reduce, name, store_name, wanted, value, "reduce", reducer=reducer)
 
@@ -112,7 +112,7 @@ class Aggregations(Handle):
         what = self._what("aggregate", name)
         made = check_fold(initializer, aggregator, merger, given, self._windows, what)
         functions = {"initializer": initializer, "aggregator": aggregator, "merger": merger}
-        return self._aggregated(Fold, name, store_name, wanted, made, "aggregate", **functions)
+        return self._aggregated(Aggregate, name, store_name, wanted, made, "aggregate", **functions)
 
     def _names(self, wanted: Materialized, prefix: str, name: str | None) -> tuple[str, str]:
         # Kafka Streams numbers the store before the operator when it has to invent the store's name.
@@ -168,7 +168,9 @@ class KGroupedStream(Aggregations):
     Mirrors `org.apache.kafka.streams.kstream.KGroupedStream`.
     """
 
-    def __init__(self, builder: Draft, node: Node, rekeyed: bool, name: str | None, key: Serde, value: Serde) -> None:
+    def __init__(
+        self, builder: GraphBuilder, node: Node, rekeyed: bool, name: str | None, key: Serde, value: Serde
+    ) -> None:
         super().__init__(Grouping(builder, node, rekeyed, name, key, value))
 
     def windowed_by(self, windows: AnyWindows) -> "WindowedKStream":

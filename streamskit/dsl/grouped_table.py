@@ -5,24 +5,24 @@ from typing import TYPE_CHECKING, Any
 
 from streamskit.columns import type_inference
 from streamskit.common.errors import TopologyError
-from streamskit.dsl.abstract_stream import Handle, PythonFunction
-from streamskit.dsl.graph_builder import Draft
+from streamskit.dsl.abstract_stream import AbstractStream, PythonFunction
+from streamskit.dsl.graph_builder import GraphBuilder
 from streamskit.dsl.materialized import Materialized
 from streamskit.dsl.materializing import key_value_store
 from streamskit.serdes import Serde, Serdes
-from streamskit.topology import Node, Sink, Source, TableFold
+from streamskit.topology import Node, Sink, Source, TableAggregate
 
 if TYPE_CHECKING:
     from streamskit.dsl.ktable import KTable
 
 
-class KGroupedTable(Handle):
+class KGroupedTable(AbstractStream):
     """Rows grouped by another key. When a row changes, its old value is taken out of its group and the new put in.
 
     Mirrors `org.apache.kafka.streams.kstream.KGroupedTable`.
     """
 
-    def __init__(self, builder: Draft, node: Node, topic_name: str | None) -> None:
+    def __init__(self, builder: GraphBuilder, node: Node, topic_name: str | None) -> None:
         super().__init__(builder, node)
         self._topic_name = topic_name
         self._shared: tuple[Sink, Source] | None = None
@@ -65,7 +65,7 @@ class KGroupedTable(Handle):
         wanted, store_name = self._wanted(materialized)
         what = self._what("reduce", name or store_name)
         for role, function in (("adder", adder), ("subtractor", subtractor)):
-            type_inference.check_python(function, role, ("aggregate", "value"), what)
+            type_inference.check_signature(function, role, ("aggregate", "value"), what)
         value = type_inference.check_serde(wanted.value, self._node.value, "value", what)
         add, subtract = _without_key(adder), _without_key(subtractor)
         return self._folded("KTABLE-REDUCE", wanted, store_name, value, name, None, add, subtract)
@@ -97,9 +97,9 @@ class KGroupedTable(Handle):
         """
         wanted, store_name = self._wanted(materialized)
         what = self._what("aggregate", name or store_name)
-        type_inference.check_python(initializer, "initializer", (), what)
+        type_inference.check_signature(initializer, "initializer", (), what)
         for role, function in (("adder", adder), ("subtractor", subtractor)):
-            type_inference.check_python(function, role, ("key", "value", "aggregate"), what)
+            type_inference.check_signature(function, role, ("key", "value", "aggregate"), what)
         value = value or wanted.value
         if value is None:
             raise TopologyError(f"{what}: say which serde writes the aggregates: value=Serdes.json('array<string>').")
@@ -127,7 +127,7 @@ class KGroupedTable(Handle):
         name = self._builder._name_for(prefix, name)
         source = self._repartitioned(sink_name, source_name, f"{self._topic_name or store_name}-repartition")
         node = self._builder._add(
-            TableFold,
+            TableAggregate,
             name,
             (source.name,),
             self._node.key,

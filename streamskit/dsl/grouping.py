@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from streamskit.dsl.graph_builder import Draft
+from streamskit.dsl.graph_builder import GraphBuilder
 from streamskit.dsl.repartition import Names, repartition
 from streamskit.serdes import Serde
 from streamskit.topology import Node
@@ -15,7 +15,7 @@ class Grouping:
     `rekeyed` says whether records have to be repartitioned first; `name` is the learner's, for that topic.
     """
 
-    builder: Draft
+    builder: GraphBuilder
     node: Node
     rekeyed: bool
     name: str | None

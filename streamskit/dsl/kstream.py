@@ -9,7 +9,7 @@ from streamskit.api.processor import FixedKeyProcessor, Processor
 from streamskit.columns import type_inference
 from streamskit.common.errors import TopologyError
 from streamskit.common.names import check_name
-from streamskit.dsl.abstract_stream import ColumnFunction, Handle, PythonFunction
+from streamskit.dsl.abstract_stream import AbstractStream, ColumnFunction, PythonFunction
 from streamskit.dsl.branched_stream import BranchedKStream
 from streamskit.dsl.stream_joins import StreamJoins
 from streamskit.serdes import Serde, Serdes
@@ -83,7 +83,7 @@ class KStream(StreamJoins):
         Mirrors `KStream#map`.
         """
         name = self._builder._name_for("KSTREAM-MAP", name)
-        key, value = type_inference.pair_types(mapper, self._inputs(), self._what("map", name))
+        key, value = type_inference.infer_pair(mapper, self._inputs(), self._what("map", name))
         return self._rekeying(Map, name, key=Serdes.for_type(key), value=Serdes.for_type(value), mapper=mapper)
 
     def select_key(self, mapper: ColumnFunction, name: str | None = None) -> "KStream":
@@ -288,7 +288,7 @@ class KStream(StreamJoins):
         self, processor: PythonFunction, stores: Sequence[Store | str], operator: str, name: str
     ) -> dict[str, Any]:
         what = self._what(operator, name)
-        type_inference.check_python(processor, "processor", (), what)
+        type_inference.check_signature(processor, "processor", (), what)
         return {"supplier": processor, **self._builder._stores_for(stores, what)}
 
     def _rekeying(self, kind: Callable[..., Node], name: str, **details: Any) -> "KStream":
@@ -301,7 +301,7 @@ class KStream(StreamJoins):
 
     def _with_effect(self, prefix: str, operator: str, action: PythonFunction, name: str | None) -> "KStream":
         name = self._builder._name_for(prefix, name)
-        type_inference.check_python(action, "action", ("key", "value"), self._what(operator, name))
+        type_inference.check_signature(action, "action", ("key", "value"), self._what(operator, name))
         return self._next(SideEffect, name, action=action)
 
     def _element(self, mapper: ColumnFunction, operator: str, name: str) -> T.DataType:
@@ -315,4 +315,4 @@ class KStream(StreamJoins):
 
 
 def _kind(thing: Any) -> str:
-    return f"a {type(thing).__name__}" if isinstance(thing, Handle) else repr(thing)
+    return f"a {type(thing).__name__}" if isinstance(thing, AbstractStream) else repr(thing)

@@ -3,7 +3,7 @@
 from streamskit.api.windows import AnyWindows
 from streamskit.columns import type_inference
 from streamskit.common.errors import TopologyError
-from streamskit.dsl.abstract_stream import ColumnFunction, Handle
+from streamskit.dsl.abstract_stream import AbstractStream, ColumnFunction
 from streamskit.dsl.grouped_table import KGroupedTable
 from streamskit.dsl.kstream import KStream
 from streamskit.dsl.materialized import Materialized, Suppressed
@@ -16,8 +16,8 @@ from streamskit.topology import (
     Store,
     Suppress,
     TableFilter,
+    TableGroupBy,
     TableMapValues,
-    TableSelect,
     ToStream,
 )
 
@@ -112,13 +112,13 @@ class KTable(TableJoins):
         node_name = self._builder._name_for("KTABLE-SELECT", name)
         what = self._what("group_by", node_name)
         made_key, made_value = (
-            Serdes.for_type(made) for made in type_inference.pair_types(selector, self._inputs(), what)
+            Serdes.for_type(made) for made in type_inference.infer_pair(selector, self._inputs(), what)
         )
         key, value = (
             type_inference.check_serde(key, made_key, "key", what),
             type_inference.check_serde(value, made_value, "value", what),
         )
-        node = self._after(TableSelect, node_name, key=key, value=value, mapper=selector)
+        node = self._after(TableGroupBy, node_name, key=key, value=value, mapper=selector)
         self._builder._rows_of(self._node)  # the old row has to be known, to take it out of its group
         return KGroupedTable(self._builder, node, name)
 
@@ -182,7 +182,7 @@ class KTable(TableJoins):
         return key_value_store(wanted, wanted.name, self._node.key, value) if wanted.name is not None else None
 
 
-class GlobalKTable(Handle):
+class GlobalKTable(AbstractStream):
     """A table that every instance holds whole, for streams to be joined with by any key.
 
     Mirrors `org.apache.kafka.streams.kstream.GlobalKTable`.

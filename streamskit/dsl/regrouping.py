@@ -3,8 +3,8 @@
 from typing import TYPE_CHECKING
 
 from streamskit.columns import type_inference
-from streamskit.dsl.abstract_stream import ColumnFunction, Handle
-from streamskit.dsl.graph_builder import Draft
+from streamskit.dsl.abstract_stream import AbstractStream, ColumnFunction
+from streamskit.dsl.graph_builder import GraphBuilder
 from streamskit.dsl.grouped_stream import KGroupedStream
 from streamskit.dsl.materialized import Materialized
 from streamskit.dsl.materializing import key_value_store
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from streamskit.dsl.ktable import KTable
 
 
-class Regrouping(Handle):
+class Regrouping(AbstractStream):
     """What a `KStream` can do where its records have to meet by key."""
 
-    def __init__(self, builder: Draft, node: Node, rekeyed: bool = False) -> None:
+    def __init__(self, builder: GraphBuilder, node: Node, rekeyed: bool = False) -> None:
         super().__init__(builder, node)
         self._rekeyed = rekeyed
         """Whether the key may have changed since the records were read: equal keys may be in different tasks."""

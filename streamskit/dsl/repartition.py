@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from streamskit.common.names import check_name
-from streamskit.dsl.graph_builder import Draft
+from streamskit.dsl.graph_builder import GraphBuilder
 from streamskit.serdes import Serde
 from streamskit.topology import Node, RepartitionFilter, Sink, Source, StreamJoinSide, StreamTableJoin
 
@@ -20,7 +20,7 @@ class Names:
     source: str
 
     @classmethod
-    def of(cls, builder: Draft, prefix: str) -> "Names":
+    def of(cls, builder: GraphBuilder, prefix: str) -> "Names":
         """Return the names that Kafka Streams gives; only those made from a learner's own name are readable."""
         topic = prefix if prefix.endswith("-repartition") else f"{prefix}-repartition"
         sink = builder._name_for("KSTREAM-SINK")
@@ -33,7 +33,7 @@ class Names:
 
 
 def repartition(
-    builder: Draft,
+    builder: GraphBuilder,
     node: Node,
     names: Names,
     key: Serde | None = None,

@@ -6,7 +6,7 @@ from streamskit.api.windows import JoinWindows
 from streamskit.columns import type_inference, user_functions
 from streamskit.common.durations import Duration, to_milliseconds
 from streamskit.common.errors import TopologyError
-from streamskit.dsl.abstract_stream import ColumnFunction, Handle
+from streamskit.dsl.abstract_stream import AbstractStream, ColumnFunction
 from streamskit.dsl.regrouping import Regrouping
 from streamskit.dsl.windowed_join import OPERATORS, join_in_window
 from streamskit.serdes import Serdes
@@ -21,7 +21,7 @@ class StreamJoins(Regrouping):
 
     def join(
         self,
-        other: Handle,
+        other: AbstractStream,
         joiner: ColumnFunction,
         windows: JoinWindows | None = None,
         *,
@@ -56,7 +56,7 @@ class StreamJoins(Regrouping):
 
     def left_join(
         self,
-        other: Handle,
+        other: AbstractStream,
         joiner: ColumnFunction,
         windows: JoinWindows | None = None,
         *,
@@ -89,7 +89,7 @@ class StreamJoins(Regrouping):
         return self._join(other, joiner, (True, True), name, **details)
 
     def _join(
-        self, other: Handle, joiner: ColumnFunction, outer: tuple[bool, bool], name: str | None, **details: Any
+        self, other: AbstractStream, joiner: ColumnFunction, outer: tuple[bool, bool], name: str | None, **details: Any
     ) -> "KStream":
         from streamskit.dsl.kstream import KStream
         from streamskit.dsl.ktable import GlobalKTable, KTable
@@ -119,7 +119,12 @@ class StreamJoins(Regrouping):
 
 
 def _join_table(
-    stream: StreamJoins, table: Handle, joiner: ColumnFunction, left: bool, name: str | None, grace: Duration | None
+    stream: StreamJoins,
+    table: AbstractStream,
+    joiner: ColumnFunction,
+    left: bool,
+    name: str | None,
+    grace: Duration | None,
 ) -> "KStream":
     """Look each record up in the table's rows."""
     from streamskit.dsl.kstream import KStream
@@ -151,7 +156,7 @@ def _join_table(
 
 def _join_global(
     stream: StreamJoins,
-    table: Handle,
+    table: AbstractStream,
     joiner: ColumnFunction,
     left: bool,
     name: str | None,
@@ -168,7 +173,7 @@ def _join_global(
         raise TopologyError(
             f"{what}: say which key to look up in the global table: key_selector=lambda k, v: v.country."
         )
-    made = Serdes.for_type(type_inference.column_type(selector, stream._inputs(), f"{what}, key_selector"))
+    made = Serdes.for_type(type_inference.infer_type(selector, stream._inputs(), f"{what}, key_selector"))
     if not type_inference.same_type(made, table._node.key):
         raise TopologyError(
             f"{what}: key_selector makes a {user_functions.spell(made.data_type)}, and the keys of the global table "

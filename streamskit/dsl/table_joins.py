@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from streamskit.columns import type_inference, user_functions
 from streamskit.common.errors import TopologyError
-from streamskit.dsl.abstract_stream import ColumnFunction, Handle
+from streamskit.dsl.abstract_stream import AbstractStream, ColumnFunction
 from streamskit.dsl.foreign_key_join import add_foreign_key_join
 from streamskit.dsl.materialized import Materialized
 from streamskit.dsl.materializing import key_value_store
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from streamskit.dsl.ktable import KTable
 
 
-class TableJoins(Handle):
+class TableJoins(AbstractStream):
     """The joins of a `KTable`."""
 
     def join(
         self,
-        other: Handle,
+        other: AbstractStream,
         joiner: ColumnFunction,
         *,
         foreign_key: ColumnFunction | None = None,
@@ -49,7 +49,7 @@ class TableJoins(Handle):
 
     def left_join(
         self,
-        other: Handle,
+        other: AbstractStream,
         joiner: ColumnFunction,
         *,
         foreign_key: ColumnFunction | None = None,
@@ -64,7 +64,7 @@ class TableJoins(Handle):
 
     def outer_join(
         self,
-        other: Handle,
+        other: AbstractStream,
         joiner: ColumnFunction,
         *,
         materialized: str | Materialized | None = None,
@@ -78,7 +78,7 @@ class TableJoins(Handle):
 
     def _join(
         self,
-        other: Handle,
+        other: AbstractStream,
         joiner: ColumnFunction,
         outer: tuple[bool, bool],
         foreign_key: ColumnFunction | None,
@@ -140,7 +140,7 @@ class TableJoins(Handle):
 
         operator = "left_join" if left else "join"
         what = self._what(operator, name or self._name)
-        made = Serdes.for_type(type_inference.column_type(foreign_key, self._inputs(), f"{what}, foreign_key"))
+        made = Serdes.for_type(type_inference.infer_type(foreign_key, self._inputs(), f"{what}, foreign_key"))
         one, two = self._node, other._node
         if not type_inference.same_type(made, two.key):
             raise TopologyError(

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from streamskit.api.windows import JoinWindows
 from streamskit.dsl.abstract_stream import ColumnFunction
-from streamskit.dsl.graph_builder import Draft
+from streamskit.dsl.graph_builder import GraphBuilder
 from streamskit.dsl.regrouping import Regrouping
 from streamskit.serdes import Serde, Serdes
 from streamskit.topology import Merge, PassThrough, Store, StreamJoinSide
@@ -79,7 +79,7 @@ def join_in_window(
     return KStream(builder, builder._add(Merge, names.merge, (names.this, names.other), key, value))
 
 
-def _names(draft: Draft, name: str | None, store_name: str | None, outer: tuple[bool, bool]) -> Names:
+def _names(draft: GraphBuilder, name: str | None, store_name: str | None, outer: tuple[bool, bool]) -> Names:
     left, right = outer
     this_window = draft._name_for("KSTREAM-WINDOWED", name and f"{name}-this-windowed")
     other_window = draft._name_for("KSTREAM-WINDOWED", name and f"{name}-other-windowed")

@@ -10,27 +10,35 @@ from pyspark.sql import functions as F
 from streamskit.api.error_handlers import LogAndContinue, fails
 from streamskit.columns import user_functions
 from streamskit.common.errors import TopologyError
-from streamskit.execution.dead_letters import Origin, counted, diverted
+from streamskit.execution.dead_letters import RecordOrigin, counted, diverted
 from streamskit.execution.native_aggregation import SKIPPED, aggregate
 from streamskit.execution.operator_results import other_input, result
-from streamskit.execution.optimization_barrier import settled_records
-from streamskit.execution.records import Datum, Record, change_to_bytes, changelog_key, finished_row, sure, to_sink
-from streamskit.execution.row_format import BEGIN, CLOCK, FINISHED, RESULTS, TO_OWN_PARTITION, port_of, wire_row
+from streamskit.execution.optimization_barrier import materialize_records_once
+from streamskit.execution.records import (
+    Datum,
+    RecordColumns,
+    change_to_bytes,
+    changelog_key,
+    finished_row,
+    sure,
+    to_sink,
+)
+from streamskit.execution.row_format import BEGIN, CLOCK, FINISHED, RESULTS, TO_OWN_PARTITION, port_of, row_struct
 from streamskit.execution.rows import Rows, either
 from streamskit.execution.sinks import NO_TOPIC, learn_to_ask_for_topics, writable
-from streamskit.execution.sources import Arrival, decode
+from streamskit.execution.sources import DecodedInput, decode
 from streamskit.execution.stages import run_stages, task_numbers, with_order
 from streamskit.execution.stateless import flat_map, one_of_many, transform
 from streamskit.execution.table_group_by import selected
 from streamskit.execution.wall_clock import with_clock
 from streamskit.operators import STORE_ONLY
-from streamskit.planning.old_values import keeps_latest
+from streamskit.planning.old_values import stores_latest
 from streamskit.planning.plan import Plan, has_changelog
 from streamskit.planning.planned_operators import place
 from streamskit.planning.wall_clock import CLOCK_TOPIC
 from streamskit.serdes import Serde
 from streamskit.topology import (
-    BranchChild,
+    Branch,
     ColumnAggregate,
     Count,
     FlatMap,
@@ -41,7 +49,7 @@ from streamskit.topology import (
     Sink,
     Source,
     StreamTableJoin,
-    TableSelect,
+    TableGroupBy,
     TableSource,
 )
 
@@ -51,7 +59,7 @@ Read = Callable[[list[str]], DataFrame]
 """How a plan gets its input: a function from topics to their raw records, as Spark's Kafka source gives them."""
 
 
-def outputs(plan: Plan, read: Read, tasks: int) -> DataFrame:
+def compile_plan(plan: Plan, read: Read, tasks: int) -> DataFrame:
     """Return the streaming DataFrame of a plan: one row (topic, key, value, headers) for each record to write.
 
     Args:
@@ -66,10 +74,10 @@ def outputs(plan: Plan, read: Read, tasks: int) -> DataFrame:
     if not fails(plan.options.handlers.production):
         learn_to_ask_for_topics(raw.sparkSession)
     frame, arrivals = decode(plan, raw if plan.wakes_every is None else with_clock(raw, plan.wakes_every))
-    writer = Writer(plan)
+    writer = PlanCompiler(plan)
     if plan.slots:
         return _with_stages(writer, frame, arrivals, tasks)
-    rows, writer.origin = Rows(), Origin.of(frame)
+    rows, writer.origin = Rows(), RecordOrigin.of(frame)
     for arrival in arrivals:
         node, record = arrival.entry.node, arrival.record
         rows += writer.unread(arrival)
@@ -79,28 +87,28 @@ def outputs(plan: Plan, read: Read, tasks: int) -> DataFrame:
             node = step
         if plan.native is not None:
             made = record.key.to_bytes(node.key), record.value.to_bytes(node.value)
-            writer.origin = Origin.lost(record.timestamp, record.headers, *made)
+            writer.origin = RecordOrigin.lost(record.timestamp, record.headers, *made)
         rows += writer.following(node, record)
     return to_sink(counted(plan, _exploded(writer.counting_dropped(frame), rows).select("row.*")))
 
 
-def _with_stages(writer: "Writer", frame: DataFrame, arrivals: list[Arrival], tasks: int) -> DataFrame:
+def _with_stages(writer: "PlanCompiler", frame: DataFrame, arrivals: list[DecodedInput], tasks: int) -> DataFrame:
     """Return the frame of a plan with task operators: rows go through them level by level, and out when finished."""
     plan = writer.plan
     asks = plan.options.handlers.ask_for_sources
-    writer.origin = Origin.of(frame)
+    writer.origin = RecordOrigin.of(frame)
     each = [writer.arriving(arrival) for arrival in arrivals]
     if plan.hears_clock:
-        clock = wire_row(CLOCK, timestamp=frame["timestamp"])
+        clock = row_struct(CLOCK, timestamp=frame["timestamp"])
         each.append(Rows([F.when(frame["topic"] == CLOCK_TOPIC, clock)]))
 
     def results(frame: DataFrame, numbers: list[int]) -> tuple[DataFrame, dict[int, Rows]]:
         if asks:
-            writer.origin = Origin.carried(frame)
+            writer.origin = RecordOrigin.carried(frame)
         nodes = {number: plan.slots[number].node for number in numbers}
         made = {n: writer.result(node, frame) for n, node in nodes.items() if not isinstance(node, Process)}
         mine = {n: (record, frame["port"] == RESULTS + n) for n, (record, _) in made.items()}
-        frame, records = settled_records(frame, mine)
+        frame, records = materialize_records_once(frame, mine)
         rows = {n: _with(writer.following(nodes[n], record), made[n][1]) for n, record in records.items()}
         left = {n: writer.leaving(node, frame) for n, node in nodes.items() if isinstance(node, Process)}
         return frame, rows | left
@@ -109,10 +117,10 @@ def _with_stages(writer: "Writer", frame: DataFrame, arrivals: list[Arrival], ta
     keeps_time = any(slot.operator.keeps_time for slot in plan.slots)
     if asks:
         itself = {name: frame[name] for name in ("key", "value", "headers", "timestamp")}
-        begin = F.when(~frame["topic"].isin(*plan.everywhere), wire_row(BEGIN, **itself))
+        begin = F.when(~frame["topic"].isin(*plan.everywhere), row_struct(BEGIN, **itself))
         rows = Rows([begin, *rows.single], rows.many)
     elif keeps_time:
-        begin = F.when(~frame["topic"].isin(*plan.everywhere), wire_row(BEGIN, timestamp=frame["timestamp"]))
+        begin = F.when(~frame["topic"].isin(*plan.everywhere), row_struct(BEGIN, timestamp=frame["timestamp"]))
         # A record of which nothing is left still moves the time of its task.
         rows = Rows([F.coalesce(rows.single[0], begin)]) if rows.is_alone else Rows([begin, *rows.single], rows.many)
     frame = with_order(plan, writer.counting_dropped(frame), rows, tasks)
@@ -130,10 +138,10 @@ def _exploded(frame: DataFrame, rows: Rows) -> DataFrame:
     return frame.select(row.alias("row")).where("row is not null")
 
 
-class Writer:
+class PlanCompiler:
     """Follows a record from node to node, as Columns, and notes the rows that it becomes."""
 
-    origin: Origin
+    origin: RecordOrigin
     """Where the records come from that are followed now."""
 
     def __init__(self, plan: Plan) -> None:
@@ -156,7 +164,7 @@ class Writer:
         path: list[Node] = []
         while len(children := self.plan.following(node)) == 1 and not _writes(node):
             node = children[0]
-            if isinstance(node, Sink | SideEffect | TableSelect):
+            if isinstance(node, Sink | SideEffect | TableGroupBy):
                 break
             path.append(node)
         flat = [number for number, step in enumerate(path) if isinstance(step, FlatMap | FlatMapValues)]
@@ -168,12 +176,14 @@ class Writer:
             way.insert(0, self.plan.topology[way[0].parents[0]])
         return way
 
-    def advance(self, frame: DataFrame, node: Node, record: Record, parent: Node) -> tuple[DataFrame, Record]:
+    def advance(
+        self, frame: DataFrame, node: Node, record: RecordColumns, parent: Node
+    ) -> tuple[DataFrame, RecordColumns]:
         """Apply one step to the whole frame, as far as it needs that, and return the record after it."""
         if node is self.plan.native and isinstance(node, Count | ColumnAggregate):
             made = aggregate(node, _as_frame(frame, record), parent)
             key, value = Datum(made["key"]), Datum(made["value"])
-            return made, Record(key, value, made["timestamp"], made["headers"])
+            return made, RecordColumns(key, value, made["timestamp"], made["headers"])
         if not isinstance(node, FlatMap | FlatMapValues):
             return frame, transform(node, record, parent)
         kept = frame if record.kept is None else frame.where(record.kept)
@@ -185,7 +195,7 @@ class Writer:
         flat = replace(record, timestamp=made["timestamp"], headers=made["headers"])
         return made, one_of_many(flat, made["each"])
 
-    def arriving(self, arrival: Arrival) -> Rows:
+    def arriving(self, arrival: DecodedInput) -> Rows:
         """Return the rows of a record that comes from a topic."""
         node, record = arrival.entry.node, arrival.record
         if isinstance(node, Source) and place(node, self.plan) is not None:
@@ -198,14 +208,14 @@ class Writer:
 
     # ---- records that fail -------------------------------------------------------------------------------------------
 
-    def unread(self, arrival: Arrival) -> Rows:
+    def unread(self, arrival: DecodedInput) -> Rows:
         """Return the rows of a record that could not be read, as far as its handler wants any."""
         if arrival.error is None or self._handlers.deserialization == LogAndContinue():
             return Rows()
         topics = self.origin.topic.isin(*arrival.entry.topics)
         return self._diverted("deserialization", arrival.entry.node, topics & arrival.error.isNotNull(), arrival.error)
 
-    def _trying(self, node: Node, record: Record, make: Callable[[], Made]) -> tuple[Made, Column | None, Rows]:
+    def _trying(self, node: Node, record: RecordColumns, make: Callable[[], Made]) -> tuple[Made, Column | None, Rows]:
         """Make something of a record by a learner's function.
 
         Returns:
@@ -224,19 +234,19 @@ class Writer:
     def _diverted(self, kind: str, node: Node, bad: Column, error: Column) -> Rows:
         def finished(topic: Column, key: Column, value: Column, timestamp: Column, headers: Column) -> Column:
             nothing = F.lit(None).cast("binary")
-            return self._finished(Record(Datum(nothing), Datum(nothing), timestamp, headers), topic, key, value)
+            return self._finished(RecordColumns(Datum(nothing), Datum(nothing), timestamp, headers), topic, key, value)
 
         return diverted(self._handlers, kind, node, bad, error, self.origin, finished)
 
     # ---- records that go on ------------------------------------------------------------------------------------------
 
-    def result(self, node: Node, row: DataFrame) -> tuple[Record, Rows]:
+    def result(self, node: Node, row: DataFrame) -> tuple[RecordColumns, Rows]:
         """Return the record that a result of an operator is, and the rows of one that cannot be made."""
-        arrived = Record(Datum(row["key"]), Datum(row["value"]), row["timestamp"], row["headers"])
+        arrived = RecordColumns(Datum(row["key"]), Datum(row["value"]), row["timestamp"], row["headers"])
         record, well, failed = self._trying(node, arrived, lambda: result(node, self.plan, row))
         return record.where_if(well), failed
 
-    def following(self, node: Node, record: Record, arrived: bool = False) -> Rows:
+    def following(self, node: Node, record: RecordColumns, arrived: bool = False) -> Rows:
         """Return the rows that a record passed on by `node` becomes.
 
         Args:
@@ -254,7 +264,7 @@ class Writer:
                 record = record.where(~record.note.eqNullSafe(F.lit(STORE_ONLY)))
             if node.name in self.plan.handovers:
                 rows.single.append(self._written(record, self.plan.handovers[node.name], node))
-        if isinstance(node, TableSelect):
+        if isinstance(node, TableGroupBy):
             table = self.plan.topology[node.parents[0]]
             made, well, failed = self._trying(node, record, lambda: selected(node, record, table))
             for row in made:
@@ -271,15 +281,15 @@ class Writer:
         logged = [store for store in group.stores if has_changelog(node, store)]
         several = len(ways) + len(logged) > 1
 
-        def taking(way: int, key: Serde, value: Serde) -> Record:
-            record = Record(sure(row["key"], key), sure(row["value"], value), row["timestamp"], row["headers"])
+        def taking(way: int, key: Serde, value: Serde) -> RecordColumns:
+            record = RecordColumns(sure(row["key"], key), sure(row["value"], value), row["timestamp"], row["headers"])
             return record.where(row["other"] == F.lit(bytes([way]))) if several else record
 
         found = []
         for way, (member, child, key, value) in enumerate(ways):
             found.append(self._step(child, taking(way, key, value), replace(member, key=key, value=value)))
         for way, store in enumerate(logged, len(ways)):
-            row_of_store = wire_row(
+            row_of_store = row_struct(
                 FINISHED, topic=F.lit(self.plan.changelog(store)), key=row["key"], value=row["value"],
                 other=F.lit(TO_OWN_PARTITION), timestamp=row["timestamp"],
             )  # fmt: skip
@@ -287,7 +297,7 @@ class Writer:
             found.append(Rows([row_of_store if update.kept is None else F.when(update.kept, row_of_store)]))
         return either(found)
 
-    def _step(self, node: Node, record: Record, parent: Node) -> Rows:
+    def _step(self, node: Node, record: RecordColumns, parent: Node) -> Rows:
         """Return the rows that `node` makes of a record of its parent."""
         if isinstance(node, Sink):
             return self._into(node, record, parent)
@@ -299,18 +309,18 @@ class Writer:
         if isinstance(node, FlatMap | FlatMapValues):
             return self._flat(node, record, parent)
         where = place(node, self.plan)
-        if where is not None and not keeps_latest(node, self.plan.topology):
+        if where is not None and not stores_latest(node, self.plan.topology):
             other, well, failed = self._trying(node, record, lambda: other_input(node, record, parent, self.plan))
             return _with(self._sent(node, record.where_if(well), parent, where.side, other), failed)
-        if isinstance(node, TableSelect):
+        if isinstance(node, TableGroupBy):
             return self.following(node, record)
         if isinstance(node, TableSource):
             self._note_dropped(node, record)
         return self._transformed(node, record, parent)
 
-    def _transformed(self, node: Node, record: Record, parent: Node) -> Rows:
+    def _transformed(self, node: Node, record: RecordColumns, parent: Node) -> Rows:
         # Where a stream is split, what fails is the split; its last branch has asked all the predicates.
-        failing = parent if isinstance(node, BranchChild) else node
+        failing = parent if isinstance(node, Branch) else node
         made, well, failed = self._trying(failing, record, lambda: transform(node, record, parent))
         if failing is parent and node is not self.plan.following(parent)[-1]:
             failed = Rows()
@@ -322,7 +332,7 @@ class Writer:
             rows.single.insert(0, self._written(made, self.plan.calls_topic(node), node))
         return _with(rows, failed)
 
-    def _into(self, node: Sink, record: Record, parent: Node) -> Rows:
+    def _into(self, node: Sink, record: RecordColumns, parent: Node) -> Rows:
         """Return the row that a sink writes, and what becomes of a record that it cannot write."""
         topic: str | Column = ""
         failed = Rows()
@@ -347,7 +357,7 @@ class Writer:
             return self.plan.groups[node.name].sides(parent, node, self.plan)
         return [1] if isinstance(node, StreamTableJoin) and node.table == parent.name else None
 
-    def _note_dropped(self, node: Node, record: Record) -> None:
+    def _note_dropped(self, node: Node, record: RecordColumns) -> None:
         """Remember to count the records without a key, of which a table makes no row."""
         if not self._within_array:
             lost = record.key.typed.isNull()
@@ -360,7 +370,7 @@ class Writer:
         self._dropped = {}
         return frame.observe(name, *counts) if counts else frame
 
-    def _flat(self, node: FlatMap | FlatMapValues, record: Record, parent: Node) -> Rows:
+    def _flat(self, node: FlatMap | FlatMapValues, record: RecordColumns, parent: Node) -> Rows:
         before, self._within_array = self._within_array, True
         inner = Rows()
 
@@ -381,11 +391,11 @@ class Writer:
 
     # ---- rows --------------------------------------------------------------------------------------------------------
 
-    def _sent(self, node: Node, record: Record, giver: Node, side: int, other: Column | None = None) -> Rows:
+    def _sent(self, node: Node, record: RecordColumns, giver: Node, side: int, other: Column | None = None) -> Rows:
         """Return the row that takes a record to a side of a task operator; `giver` says its types."""
         where = place(node, self.plan)
         name = where.operator if where is not None else node.name
-        row = wire_row(
+        row = row_struct(
             port_of(self._numbers[name], side),
             key=record.key.to_bytes(giver.key),
             value=record.value.to_bytes(giver.value),
@@ -396,20 +406,20 @@ class Writer:
         )
         return Rows([row if record.kept is None else F.when(record.kept, row)])
 
-    def _changed(self, sink: Node, record: Record) -> Column:
+    def _changed(self, sink: Node, record: RecordColumns) -> Column:
         if not isinstance(sink, Sink) or record.old is None:
             raise TopologyError(f"{sink.name} ({sink.call_site}): a grouped table goes to a repartition topic only.")
         value = change_to_bytes(record.value.to_bytes(sink.value), record.old.to_bytes(sink.value))
         return self._finished(record, self.plan.topic(sink), record.key.to_bytes(sink.key), value)
 
-    def _written(self, record: Record, topic: str | Column, node: Node) -> Column:
+    def _written(self, record: RecordColumns, topic: str | Column, node: Node) -> Column:
         return self._finished(record, topic, record.key.to_bytes(node.key), record.value.to_bytes(node.value))
 
-    def _finished(self, record: Record, topic: str | Column, key: Column, value: Column) -> Column:
+    def _finished(self, record: RecordColumns, topic: str | Column, key: Column, value: Column) -> Column:
         """Return the row of a record to write; where there are stages, it passes through them as it is."""
         if not self.plan.slots:
             return finished_row(record, topic, key, value)
-        row = wire_row(
+        row = row_struct(
             FINISHED,
             topic=F.lit(topic) if isinstance(topic, str) else topic,
             key=key,
@@ -428,7 +438,7 @@ def _with(rows: Rows, *more: Rows) -> Rows:
     return together
 
 
-def _as_frame(frame: DataFrame, record: Record) -> DataFrame:
+def _as_frame(frame: DataFrame, record: RecordColumns) -> DataFrame:
     kept = frame if record.kept is None else frame.where(record.kept)
     return kept.select(
         record.key.typed.alias("key"), record.value.typed.alias("value"), record.timestamp.alias("timestamp")

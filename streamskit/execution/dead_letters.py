@@ -35,7 +35,7 @@ from streamskit.execution.row_format import HEADER_TYPE
 from streamskit.execution.rows import Rows
 from streamskit.execution.sinks import bytes_of
 from streamskit.execution.stages import SOURCE
-from streamskit.operators.failure_attribution import blame
+from streamskit.operators.failure_attribution import attribute_failure
 from streamskit.operators.records import CARRIED
 from streamskit.planning.plan import Plan
 from streamskit.topology import Node
@@ -48,7 +48,7 @@ Finished = Callable[[Column, Column, Column, Column, Column], Column]
 
 
 @dataclass(frozen=True)
-class Origin:
+class RecordOrigin:
     """Where a record came from, as Columns: its place in a topic, and itself in bytes."""
 
     topic: Column
@@ -60,27 +60,27 @@ class Origin:
     value: Column
 
     @classmethod
-    def of(cls, frame: DataFrame) -> "Origin":
+    def of(cls, frame: DataFrame) -> "RecordOrigin":
         """Return the origin of raw records."""
         names = ("topic", "partition", "offset", "timestamp", "headers", "key", "value")
         return cls(*(frame[name] for name in names))
 
     @classmethod
-    def carried(cls, row: DataFrame) -> "Origin":
+    def carried(cls, row: DataFrame) -> "RecordOrigin":
         """Return the origin of a result of a task operator: what its source said in headers, in the order there."""
         topic, partition, offset, timestamp, key, value = (row[SOURCE][number]["value"] for number in range(CARRIED))
         place = topic.cast("string"), partition.cast("string").cast("int"), offset.cast("string").cast("bigint")
         return cls(*place, timestamp.cast("string").cast("bigint"), row["headers"], key, value)
 
     @classmethod
-    def lost(cls, timestamp: Column, headers: Column, key: Column, value: Column) -> "Origin":
+    def lost(cls, timestamp: Column, headers: Column, key: Column, value: Column) -> "RecordOrigin":
         """Return the origin of what Spark's own operators made of many records, as far as it is known: itself."""
         nothing, nowhere = F.lit(None).cast("string"), F.lit(-1)
         return cls(nothing, nowhere, nowhere.cast("bigint"), timestamp, headers, key, value)
 
 
 def diverted(
-    handlers: Handlers, kind: str, node: Node, bad: Column, error: Column, origin: Origin, finished: Finished
+    handlers: Handlers, kind: str, node: Node, bad: Column, error: Column, origin: RecordOrigin, finished: Finished
 ) -> Rows:
     """Return the rows that a failed record becomes.
 
@@ -130,7 +130,7 @@ def counted(plan: Plan, frame: DataFrame) -> DataFrame:
     return frame.select(F.explode(rows).alias("row")).select("row.*")
 
 
-def _with_error(error: Column, origin: Origin) -> Column:
+def _with_error(error: Column, origin: RecordOrigin) -> Column:
     """Return the headers of a dead letter, as `handlers.dead_letter` makes them."""
     # Spark's own errors begin with the name of their class.
     kind = F.regexp_extract(error, KIND, 1)
@@ -147,7 +147,7 @@ def _with_error(error: Column, origin: Origin) -> Column:
 KIND = r"^(\w+(?:Exception|Error)): "
 
 
-def _in_headers(kind: str, origin: Origin) -> Column:
+def _in_headers(kind: str, origin: RecordOrigin) -> Column:
     """Return the record that a note tells of, and which handler is to decide, as headers before its own."""
     place = {"partition": origin.partition.cast("string"), "offset": origin.offset.cast("string")}
     itself = {"kind": F.lit(kind), "topic": origin.topic, **place, "key": origin.key, "value": origin.value}
@@ -175,7 +175,7 @@ def _letters(handlers: Handlers, note: Any) -> list[tuple[Any, ...]]:
         if response.fails:
             raise StreamsError(f"{error} The handler said that the application has to fail.")
     except StreamsError as failure:
-        blame(failure, node)
+        attribute_failure(failure, node)
         raise
     return [_row(fitting(letter, handlers.largest_record), note.timestamp) for letter in response.dead_letters]
 

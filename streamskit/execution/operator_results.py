@@ -6,13 +6,13 @@ from typing import Any
 from pyspark.sql import Column, DataFrame
 
 from streamskit.columns import user_functions
-from streamskit.execution.records import Datum, Record, sure
+from streamskit.execution.records import Datum, RecordColumns, sure
 from streamskit.planning.plan import Plan
 from streamskit.serdes import Serde
 from streamskit.topology import ForeignKeyStep, Node, StreamJoinSide, StreamTableJoin, TableJoinSide
 
 
-def other_input(node: Node, record: Record, parent: Node, plan: Plan) -> Column | None:
+def other_input(node: Node, record: RecordColumns, parent: Node, plan: Plan) -> Column | None:
     """Return the bytes that travel beside a record's value into an operator: a lookup key or a foreign key."""
     if isinstance(node, StreamTableJoin) and node.key_selector is not None:
         selector, key = node.key_selector, plan.topology[node.table].key
@@ -23,10 +23,10 @@ def other_input(node: Node, record: Record, parent: Node, plan: Plan) -> Column 
     return None
 
 
-def result(node: Node, plan: Plan, row: DataFrame) -> Record:
+def result(node: Node, plan: Plan, row: DataFrame) -> RecordColumns:
     """Return the record that an operator's result is: its bytes, and what the joiner makes of two values."""
     key = sure(row["key"], node.key)
-    record = Record(key, sure(row["value"], node.value), row["timestamp"], row["headers"])
+    record = RecordColumns(key, sure(row["value"], node.value), row["timestamp"], row["headers"])
     if isinstance(node, StreamJoinSide):
         left, right = _sides(node, plan)
         return replace(record, value=_joined(node, node.joiner, record, (left, row["value"]), (right, row["other"])))
@@ -51,7 +51,7 @@ def result(node: Node, plan: Plan, row: DataFrame) -> Record:
 def _joined(
     node: Node,
     joiner: Any,
-    record: Record,
+    record: RecordColumns,
     left: tuple[Serde, Column],
     right: tuple[Serde, Column],
     given: Column | None = None,

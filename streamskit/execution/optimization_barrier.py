@@ -5,10 +5,10 @@ from dataclasses import replace
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from streamskit.execution.records import Datum, Record
+from streamskit.execution.records import Datum, RecordColumns
 
 
-def settled(frame: DataFrame, *more: Column) -> DataFrame:
+def materialize_once(frame: DataFrame, *more: Column) -> DataFrame:
     """Return a frame, with more columns, that Spark computes before whatever follows.
 
     Otherwise it would move a later filter below, and write the Columns of which the filter is made twice; of records
@@ -19,7 +19,9 @@ def settled(frame: DataFrame, *more: Column) -> DataFrame:
     return made.where(made["once"] >= 0)
 
 
-def settled_records(frame: DataFrame, records: dict[int, tuple[Record, Column]]) -> tuple[DataFrame, dict[int, Record]]:
+def materialize_records_once(
+    frame: DataFrame, records: dict[int, tuple[RecordColumns, Column]]
+) -> tuple[DataFrame, dict[int, RecordColumns]]:
     """Return a frame with what numbered records are made of as columns, and the records as those columns.
 
     However often a key, a value or a condition is named afterwards, it is computed once. Each record comes with the
@@ -38,9 +40,9 @@ def settled_records(frame: DataFrame, records: dict[int, tuple[Record, Column]])
         if record.kept is not None:
             kept(f"kept_{number}", record.kept, mine)
     if columns:
-        frame = settled(frame, *columns.values())
+        frame = materialize_once(frame, *columns.values())
 
-    def renewed(record: Record, number: int) -> Record:
+    def renewed(record: RecordColumns, number: int) -> RecordColumns:
         old = record.old and _typed(record.old, frame[f"old_{number}"])
         key, value = _typed(record.key, frame[f"key_{number}"]), _typed(record.value, frame[f"value_{number}"])
         kept = None if record.kept is None else frame[f"kept_{number}"]

@@ -39,7 +39,7 @@ def sure(raw: Column, serde: Serde) -> Datum:
 
 
 @dataclass(frozen=True)
-class Record:
+class RecordColumns:
     """One record, as Columns over a row; `timestamp` in milliseconds.
 
     `old` is a table row's value before, where it is known. `kept` is false for a record that a step has dropped. `note`
@@ -75,16 +75,16 @@ class Record:
         given = None if value is None else value.isNotNull()
         return user_functions.call(function, self.dressed(parent, value), f"{node.name} at {node.call_site}", given)
 
-    def where(self, condition: Column) -> "Record":
+    def where(self, condition: Column) -> "RecordColumns":
         """Return the record, dropped unless `condition` is true."""
         return replace(self, kept=condition if self.kept is None else self.kept & condition)
 
-    def where_if(self, condition: Column | None) -> "Record":
+    def where_if(self, condition: Column | None) -> "RecordColumns":
         """Return the record, dropped unless `condition` is true, if there is one."""
         return self if condition is None else self.where(condition)
 
 
-def finished_row(record: Record, topic: str | Column, key: Column, value: Column) -> Column:
+def finished_row(record: RecordColumns, topic: str | Column, key: Column, value: Column) -> Column:
     """Return the row that is a record to write; null if it was dropped."""
     row = F.struct(
         (F.lit(topic) if isinstance(topic, str) else topic).alias("topic"),
@@ -109,7 +109,7 @@ def to_sink(frame: DataFrame) -> DataFrame:
     return frame.select("topic", "key", "value", headers.alias("headers"), *partition)
 
 
-def changelog_key(record: Record, store: Store, key: Serde) -> Column:
+def changelog_key(record: RecordColumns, store: Store, key: Serde) -> Column:
     """Return the key of a store's row in its changelog: for a window store the windowed key and a number.
 
     The number (always 0) is where Kafka's `WindowKeySchema` tells duplicates apart.

@@ -60,7 +60,7 @@ def port_of(operator: int, side: int) -> int:
     return operator * SIDES + side
 
 
-def wire_row(port: int | Column, **values: Column | None) -> Column:
+def row_struct(port: int | Column, **values: Column | None) -> Column:
     """Return a row as a struct; what is not given is null."""
     given = {"port": F.lit(port) if isinstance(port, int) else port} | values
     return F.struct(

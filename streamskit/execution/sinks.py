@@ -4,9 +4,9 @@ from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from streamskit.execution.records import Datum, Record
+from streamskit.execution.records import Datum, RecordColumns
 from streamskit.execution.row_format import HEADER_TYPE
-from streamskit.planning.options import Options
+from streamskit.planning.options import QueryOptions
 from streamskit.serdes import Serde
 from streamskit.topology import Sink
 
@@ -21,7 +21,9 @@ def learn_to_ask_for_topics(spark: SparkSession) -> None:
     spark.udf.registerJavaFunction(MISSING_TOPIC, "streamskit.MissingTopic", T.StringType())
 
 
-def writable(record: Record, node: Sink, topic: str | Column, options: Options) -> tuple[Column, Column, Column]:
+def writable(
+    record: RecordColumns, node: Sink, topic: str | Column, options: QueryOptions
+) -> tuple[Column, Column, Column]:
     """Return the bytes of a record's key and value, and what stands against writing them, null if nothing does."""
     key, key_error = _tried(record.key, node.key)
     value, value_error = _tried(record.value, node.value)

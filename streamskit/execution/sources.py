@@ -7,28 +7,28 @@ from pyspark.sql import functions as F
 
 from streamskit.api.error_handlers import LogAndContinue, fails
 from streamskit.execution.native_aggregation import SAID, SKIPPED
-from streamskit.execution.optimization_barrier import settled
-from streamskit.execution.records import Datum, Record, change_from_bytes
+from streamskit.execution.optimization_barrier import materialize_once
+from streamskit.execution.records import Datum, RecordColumns, change_from_bytes
 from streamskit.operators.partition_time import NO_TIMESTAMP
-from streamskit.planning.plan import Entry, Plan
+from streamskit.planning.plan import Plan, PlanInput
 from streamskit.planning.planned_operators import needs_partition_time
 from streamskit.topology import Source
 
 
 @dataclass(frozen=True)
-class Arrival:
+class DecodedInput:
     """The records of one entry, as Columns of the frame that all share; `partition` names where each is from.
 
     `error` says, where records that cannot be read are no reason to fail, what was wrong with one.
     """
 
-    entry: Entry
-    record: Record
+    entry: PlanInput
+    record: RecordColumns
     partition: Column
     error: Column | None = None
 
 
-def decode(plan: Plan, raw: DataFrame) -> tuple[DataFrame, list[Arrival]]:
+def decode(plan: Plan, raw: DataFrame) -> tuple[DataFrame, list[DecodedInput]]:
     """Read the bytes of the plan's topics with the serdes of its entries.
 
     Returns:
@@ -46,7 +46,7 @@ def decode(plan: Plan, raw: DataFrame) -> tuple[DataFrame, list[Arrival]]:
             value, read[f"old_bytes_{number}"] = change_from_bytes(value)
             read[f"value_bytes_{number}"] = value
         read[f"value_{number}"] = entry.node.value.from_bytes(value)
-    frame = settled(raw.select(
+    frame = materialize_once(raw.select(
         *(column.alias(name) for name, column in read.items()),
         raw["key"], raw["value"], raw["topic"], raw["partition"], raw["offset"], raw["headers"],
         F.unix_millis(raw["timestamp"]).alias("timestamp"),
@@ -58,7 +58,7 @@ def decode(plan: Plan, raw: DataFrame) -> tuple[DataFrame, list[Arrival]]:
     return frame, arrivals
 
 
-def _arrival(plan: Plan, entry: Entry, number: int, frame: DataFrame) -> tuple[DataFrame, Arrival]:
+def _arrival(plan: Plan, entry: PlanInput, number: int, frame: DataFrame) -> tuple[DataFrame, DecodedInput]:
     if _is_forgiving(plan, entry):
         return _forgiving_arrival(plan, entry, number, frame)
     key = Datum(frame[f"key_{number}"], _only(plan, entry, frame, frame["key"]), entry.node.key)
@@ -69,25 +69,25 @@ def _arrival(plan: Plan, entry: Entry, number: int, frame: DataFrame) -> tuple[D
     else:
         value = Datum(frame[f"value_{number}"], _only(plan, entry, frame, frame["value"]), entry.node.value)
         old = None
-    record = Record(key, value, frame["timestamp"], frame["headers"], old=old)
+    record = RecordColumns(key, value, frame["timestamp"], frame["headers"], old=old)
     mine = None if _reads_alone(plan, entry) else frame["topic"].isin(*entry.topics)
     if mine is not None:
         record = record.where(mine)
     frame, record = _timed(entry, frame, record, F.lit(True) if mine is None else mine)
-    return frame, Arrival(entry, record, _partition(frame))
+    return frame, DecodedInput(entry, record, _partition(frame))
 
 
 def _partition(frame: DataFrame) -> Column:
     return F.concat_ws("-", frame["topic"], frame["partition"]).cast("binary")
 
 
-def _is_forgiving(plan: Plan, entry: Entry) -> bool:
+def _is_forgiving(plan: Plan, entry: PlanInput) -> bool:
     """Return whether a record of an entry that cannot be read is left to a handler."""
     from_outside = isinstance(entry.node, Source) and not entry.node.internal and not entry.is_handover
     return from_outside and not fails(plan.options.handlers.deserialization)
 
 
-def _forgiving_arrival(plan: Plan, entry: Entry, number: int, frame: DataFrame) -> tuple[DataFrame, Arrival]:
+def _forgiving_arrival(plan: Plan, entry: PlanInput, number: int, frame: DataFrame) -> tuple[DataFrame, DecodedInput]:
     """Return the records of an entry, of which those that cannot be read are dropped."""
     node = entry.node
     read = {part: frame[f"{part}_{number}"] for part in ("key", "value")}
@@ -103,12 +103,12 @@ def _forgiving_arrival(plan: Plan, entry: Entry, number: int, frame: DataFrame) 
         said = F.concat(place, F.lit("@"), frame["offset"], F.lit(": "), error)
         frame = frame.observe(f"{SKIPPED} {node.name} read", F.count_if(bad).alias(node.name))
         frame = frame.observe(f"{SAID} {node.name}", F.max(F.when(bad, said)).alias(node.name))
-    record = Record(key, value, frame["timestamp"], frame["headers"]).where(mine & error.isNull())
+    record = RecordColumns(key, value, frame["timestamp"], frame["headers"]).where(mine & error.isNull())
     frame, record = _timed(entry, frame, record, mine & error.isNull())
-    return frame, Arrival(entry, record, _partition(frame), error)
+    return frame, DecodedInput(entry, record, _partition(frame), error)
 
 
-def _timed(entry: Entry, frame: DataFrame, record: Record, mine: Column) -> tuple[DataFrame, Record]:
+def _timed(entry: PlanInput, frame: DataFrame, record: RecordColumns, mine: Column) -> tuple[DataFrame, RecordColumns]:
     """Give a record the time that its source's timestamp extractor takes from it."""
     node = entry.node
     if not isinstance(node, Source) or node.timestamps is None or entry.is_handover:
@@ -130,11 +130,11 @@ def _timed(entry: Entry, frame: DataFrame, record: Record, mine: Column) -> tupl
     return frame.observe(f"{SKIPPED} {node.name}", skipped), replace(record, timestamp=time).where(~invalid)
 
 
-def _only(plan: Plan, entry: Entry, frame: DataFrame, column: Column) -> Column:
+def _only(plan: Plan, entry: PlanInput, frame: DataFrame, column: Column) -> Column:
     """Return a column for the records of one entry, and null for those of others, whose bytes mean something else."""
     return column if _reads_alone(plan, entry) else F.when(frame["topic"].isin(*entry.topics), column)
 
 
-def _reads_alone(plan: Plan, entry: Entry) -> bool:
+def _reads_alone(plan: Plan, entry: PlanInput) -> bool:
     # The wall clock comes in among the records.
     return len(plan.entries) == 1 and not plan.hears_clock

@@ -9,10 +9,10 @@ from pyspark.sql import functions as F
 
 from streamskit.execution.arrow_batches import pack
 from streamskit.execution.native_aggregation import SKIPPED
-from streamskit.execution.optimization_barrier import settled
-from streamskit.execution.row_format import DROPPED, FIELDS, ORDER, RESULTS, SCHEMA, SEQUENCE, SIDES, wire_row
+from streamskit.execution.optimization_barrier import materialize_once
+from streamskit.execution.row_format import DROPPED, FIELDS, ORDER, RESULTS, SCHEMA, SEQUENCE, SIDES, row_struct
 from streamskit.execution.rows import Rows
-from streamskit.execution.task_processor import Inputs, TaskProcessor
+from streamskit.execution.task_processor import StageInputs, TaskProcessor
 from streamskit.operators.records import CARRIED
 from streamskit.planning.plan import Plan
 
@@ -71,7 +71,7 @@ def run_stages(
     return frame
 
 
-def _inputs(plan: Plan, numbers: list[int], tasks: tuple[int, ...]) -> Inputs:
+def _inputs(plan: Plan, numbers: list[int], tasks: tuple[int, ...]) -> StageInputs:
     """Return what a stage of the operators with these numbers has to know of the rows that come in."""
     ports = {number * SIDES + side: (place, side) for place, number in enumerate(numbers) for side in range(SIDES)}
     levels = {number: slot.level for number, slot in enumerate(plan.slots)}
@@ -79,9 +79,9 @@ def _inputs(plan: Plan, numbers: list[int], tasks: tuple[int, ...]) -> Inputs:
     timed = [levels[number] for number, slot in enumerate(plan.slots) if every or slot.operator.keeps_time]
     level = levels[numbers[0]]
     if level > min(levels.values()):
-        return Inputs(ports, single=True, is_timed=level in timed, tells=max(timed, default=0) > level)
+        return StageInputs(ports, single=True, is_timed=level in timed, tells=max(timed, default=0) > level)
     first = frozenset(number for number, topic in enumerate(plan.topics, 1) if topic in plan.everywhere)
-    return Inputs(
+    return StageInputs(
         ports, len(plan.topics) == 1, first, tuple(plan.topics), tasks, bool(timed), tells=max(timed, default=0) > level
     )
 
@@ -114,7 +114,7 @@ def _routed(
 ) -> DataFrame:
     """Put what follows from each result in its place; rows that are no results stay as they are."""
     frame, made = results(frame, numbers)
-    as_it_is = wire_row(frame["port"], **{name: frame[name] for name in FIELDS if name != "port"})
+    as_it_is = row_struct(frame["port"], **{name: frame[name] for name in FIELDS if name != "port"})
     # Most operators make one row of a result: then nothing has to be exploded.
     alone = all(rows.is_alone for rows in made.values())
     chosen = as_it_is if alone else F.array(as_it_is)
@@ -128,9 +128,9 @@ def _routed(
 def _placed(frame: DataFrame, rows: Rows, *order: Column) -> DataFrame:
     """Return the rows of a frame, each with its place."""
     if rows.is_alone:
-        placed = settled(frame.select(rows.single[0].alias("row"), F.lit(0).alias("step"), *order))
+        placed = materialize_once(frame.select(rows.single[0].alias("row"), F.lit(0).alias("step"), *order))
     else:
-        arrays = settled(frame.select(rows.as_array().alias("rows"), *order))
+        arrays = materialize_once(frame.select(rows.as_array().alias("rows"), *order))
         placed = arrays.select(F.posexplode("rows").alias("step", "row"), "task", "origin", "position")
     return placed.where("row is not null").select("row.*", *ORDER)
 

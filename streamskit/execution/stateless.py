@@ -8,9 +8,9 @@ from pyspark.sql import functions as F
 
 from streamskit.columns import user_functions
 from streamskit.common.errors import TopologyError
-from streamskit.execution.records import Datum, Record
+from streamskit.execution.records import Datum, RecordColumns
 from streamskit.topology import (
-    BranchChild,
+    Branch,
     Filter,
     FlatMap,
     FlatMapValues,
@@ -25,16 +25,16 @@ from streamskit.topology import (
     SelectKey,
     SideEffect,
     TableFilter,
+    TableGroupBy,
     TableMapValues,
     TableMerge,
-    TableSelect,
     TableSource,
     ToStream,
 )
 
 
 @singledispatch
-def transform(node: Node, record: Record, parent: Node) -> Record:
+def transform(node: Node, record: RecordColumns, parent: Node) -> RecordColumns:
     """Return what `node` makes of one record of its parent.
 
     Raises:
@@ -44,34 +44,34 @@ def transform(node: Node, record: Record, parent: Node) -> Record:
 
 
 @transform.register
-def _(node: Filter, record: Record, parent: Node) -> Record:
+def _(node: Filter, record: RecordColumns, parent: Node) -> RecordColumns:
     return record.where(_holds(record.call(node, node.predicate, parent), node.negated))
 
 
 @transform.register
-def _(node: RepartitionFilter, record: Record, parent: Node) -> Record:
+def _(node: RepartitionFilter, record: RecordColumns, parent: Node) -> RecordColumns:
     return record if node.null_keys else record.where(record.key.typed.isNotNull())
 
 
 @transform.register
-def _(node: BranchChild, record: Record, parent: Node) -> Record:
+def _(node: Branch, record: RecordColumns, parent: Node) -> RecordColumns:
     asked = node.predicates if node.index < 0 else node.predicates[: node.index + 1]
     chosen = user_functions.first_true(asked, record.dressed(parent), f"{node.name} at {node.call_site}")
     return record.where(chosen == node.index)
 
 
 @transform.register
-def _(node: MapValues, record: Record, parent: Node) -> Record:
+def _(node: MapValues, record: RecordColumns, parent: Node) -> RecordColumns:
     return replace(record, value=Datum(record.call(node, node.mapper, parent)))
 
 
 @transform.register
-def _(node: SelectKey, record: Record, parent: Node) -> Record:
+def _(node: SelectKey, record: RecordColumns, parent: Node) -> RecordColumns:
     return replace(record, key=Datum(record.call(node, node.mapper, parent)))
 
 
 @transform.register
-def _(node: Map, record: Record, parent: Node) -> Record:
+def _(node: Map, record: RecordColumns, parent: Node) -> RecordColumns:
     key, value = key_and_value(node, record, parent)
     return replace(record, key=Datum(key), value=Datum(value))
 
@@ -81,23 +81,23 @@ def _(node: Map, record: Record, parent: Node) -> Record:
 @transform.register(PassThrough)
 @transform.register(SideEffect)
 @transform.register(TableMerge)
-def _(node: Node, record: Record, parent: Node) -> Record:
+def _(node: Node, record: RecordColumns, parent: Node) -> RecordColumns:
     return record
 
 
 @transform.register(GlobalTableSource)
 @transform.register(TableSource)
-def _(node: Node, record: Record, parent: Node) -> Record:
+def _(node: Node, record: RecordColumns, parent: Node) -> RecordColumns:
     return record.where(record.key.typed.isNotNull())
 
 
 @transform.register
-def _(node: ToStream, record: Record, parent: Node) -> Record:
+def _(node: ToStream, record: RecordColumns, parent: Node) -> RecordColumns:
     return replace(record, old=None)
 
 
 @transform.register
-def _(node: TableFilter, record: Record, parent: Node) -> Record:
+def _(node: TableFilter, record: RecordColumns, parent: Node) -> RecordColumns:
     def passing(value: Datum) -> Datum:
         holds = _holds(record.call(node, node.predicate, parent, value.typed), node.negated)
         raw = None if value.raw is None else F.when(holds, value.raw)
@@ -112,14 +112,14 @@ def _(node: TableFilter, record: Record, parent: Node) -> Record:
 
 
 @transform.register
-def _(node: TableMapValues, record: Record, parent: Node) -> Record:
+def _(node: TableMapValues, record: RecordColumns, parent: Node) -> RecordColumns:
     def mapped(value: Datum) -> Datum:
         return Datum(record.call(node, node.mapper, parent, value.typed))
 
     return replace(record, value=mapped(record.value), old=mapped(record.old) if record.old else None)
 
 
-def flat_map(node: FlatMap | FlatMapValues, record: Record, parent: Node) -> Column:
+def flat_map(node: FlatMap | FlatMapValues, record: RecordColumns, parent: Node) -> Column:
     """Return the array of structs `key` and `value` that a flat map makes of one record."""
     made = record.call(node, node.mapper, parent)
     if isinstance(node, FlatMapValues):
@@ -128,13 +128,13 @@ def flat_map(node: FlatMap | FlatMapValues, record: Record, parent: Node) -> Col
     return F.transform(made, lambda each: F.struct(each[key].alias("key"), each[value].alias("value")))
 
 
-def one_of_many(record: Record, element: Column) -> Record:
+def one_of_many(record: RecordColumns, element: Column) -> RecordColumns:
     """Return the record for one element of the array that `flat_map` made."""
     return replace(record, key=Datum(element["key"]), value=Datum(element["value"]), kept=None)
 
 
 def key_and_value(
-    node: Map | TableSelect, record: Record, parent: Node, value: Column | None = None
+    node: Map | TableGroupBy, record: RecordColumns, parent: Node, value: Column | None = None
 ) -> tuple[Column, Column]:
     """Return the new key and value that a learner's function makes of a record, or of its key and another value."""
     given = None if value is None else value.isNotNull()

@@ -5,13 +5,13 @@ from dataclasses import replace
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from streamskit.execution.records import Datum, Record
+from streamskit.execution.records import Datum, RecordColumns
 from streamskit.execution.stateless import key_and_value
 from streamskit.operators import OUT_OF_ORDER
-from streamskit.topology import Node, TableSelect
+from streamskit.topology import Node, TableGroupBy
 
 
-def selected(node: TableSelect, record: Record, parent: Node) -> list[Record]:
+def selected(node: TableGroupBy, record: RecordColumns, parent: Node) -> list[RecordColumns]:
     """Return the records that a group_by makes of an update, of which each is dropped where there is nothing to say.
 
     The first takes the old value out of its group; if the row stays in its group, it brings the new one at once. The
@@ -29,7 +29,7 @@ def selected(node: TableSelect, record: Record, parent: Node) -> list[Record]:
     return [leaving.where(has_old), coming.where(has_new & ~F.coalesce(stays, F.lit(False)))]
 
 
-def _selection(node: TableSelect, record: Record, parent: Node, value: Column) -> tuple[Column, Column, Column]:
+def _selection(node: TableGroupBy, record: RecordColumns, parent: Node, value: Column) -> tuple[Column, Column, Column]:
     """Return the new key and value for a row's value, and whether there are any."""
     key, chosen = key_and_value(node, record, parent, value)
     return key, chosen, value.isNotNull() & key.isNotNull() & chosen.isNotNull()

@@ -18,19 +18,19 @@ from streamskit.execution.row_format import (
     VALUE,
     Row,
 )
-from streamskit.operators.records import Source
+from streamskit.operators.records import SourceRecord
 
 if TYPE_CHECKING:
-    from streamskit.execution.task_processor import Inputs, Results
+    from streamskit.execution.task_processor import StageInputs, StageResults
 
 
-class Timing:
+class TaskClock:
     """Looks at each row before a stage does, and tells the stage's processors what time it is.
 
     Mirrors what `org.apache.kafka.streams.processor.internals.StreamThread` does between two records.
     """
 
-    def __init__(self, stage: operators.Stage, made: "Results", inputs: "Inputs", task: int) -> None:
+    def __init__(self, stage: operators.StreamTask, made: "StageResults", inputs: "StageInputs", task: int) -> None:
         self._stage, self._made, self._inputs = stage, made, inputs
         self._partition = inputs.tasks.index(task) if inputs.tasks else -1
         self._place: Any = None
@@ -48,11 +48,11 @@ class Timing:
         elif not self._inputs.topics:
             if port == BEGIN:
                 partition, offset = map(int, row[OTHER].split())
-                self._begin(Source(row[TOPIC], partition, offset, *_itself(row)))
+                self._begin(SourceRecord(row[TOPIC], partition, offset, *_itself(row)))
         elif row[ORIGIN] not in self._inputs.first and (place := (row[ORIGIN], row[POSITION])) != self._place:
             self._place = place
             itself = _itself(row) if port == BEGIN else (row[TIMESTAMP],)
-            self._begin(Source(self._inputs.topics[row[ORIGIN] - 1], self._partition, row[POSITION], *itself))
+            self._begin(SourceRecord(self._inputs.topics[row[ORIGIN] - 1], self._partition, row[POSITION], *itself))
 
     def finish(self) -> None:
         """Do what is due after the last record."""
@@ -60,7 +60,7 @@ class Timing:
         if stream_time >= 0:
             self._stage.punctuate(PunctuationType.STREAM_TIME, stream_time)
 
-    def _begin(self, source: Source) -> None:
+    def _begin(self, source: SourceRecord) -> None:
         self.finish()
         self._stage.begin(source)
         if self._inputs.tells:

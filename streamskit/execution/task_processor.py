@@ -32,9 +32,9 @@ from streamskit.execution.row_format import (
     VALUE,
     Row,
 )
-from streamskit.execution.task_clock import Timing
-from streamskit.operators.records import Source
-from streamskit.planning.options import Options
+from streamskit.execution.task_clock import TaskClock
+from streamskit.operators.records import SourceRecord
+from streamskit.planning.options import QueryOptions
 
 if TYPE_CHECKING:  # half a second, in a process that Spark starts for each query to ask for its state variables
     import pandas as pd
@@ -47,7 +47,7 @@ CHUNK = 10_000
 
 
 @dataclass(frozen=True)
-class Inputs:
+class StageInputs:
     """What a stage knows of the rows that come in.
 
     `ports` says which operator and side each port leads to; `single` that all rows have one origin, and `first` which
@@ -71,7 +71,12 @@ class TaskProcessor(StatefulProcessor):
     """
 
     def __init__(
-        self, operators: Sequence[tasks.Operator], numbers: Sequence[int], inputs: Inputs, options: Options, run: str
+        self,
+        operators: Sequence[tasks.Operator],
+        numbers: Sequence[int],
+        inputs: StageInputs,
+        options: QueryOptions,
+        run: str,
     ) -> None:
         self._operators, self._numbers, self._inputs = operators, numbers, inputs
         self._options, self._run = options, run
@@ -83,15 +88,15 @@ class TaskProcessor(StatefulProcessor):
     def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Iterator["pd.DataFrame"]:  # noqa: N802, N803
         """Process a task's records of this micro-batch in order, and yield what the operators make of them."""
         pages = SparkPages(self._pages)
-        stage, made = self._stage(pages), Results(key[0], self._numbers)
-        timing = Timing(stage, made, self._inputs, key[0]) if self._inputs.is_timed else None
+        stage, made = self._stage(pages), StageResults(key[0], self._numbers)
+        timing = TaskClock(stage, made, self._inputs, key[0]) if self._inputs.is_timed else None
         for row in in_order((_rows(frame) for frame in rows), self._inputs):
             port = row[PORT]
             if timing is not None:
                 timing.see(row)
             if port in self._inputs.ports:
                 operator, side = self._inputs.ports[port]
-                record = tasks.Record(row[KEY], row[VALUE], row[OLD], row[OTHER], row[TIMESTAMP], row[HEADERS])
+                record = tasks.OperatorRecord(row[KEY], row[VALUE], row[OLD], row[OTHER], row[TIMESTAMP], row[HEADERS])
                 stage.process(operator, side, record)
                 if len(stage.outputs) >= CHUNK:
                     made.take(stage.take_outputs())
@@ -116,10 +121,10 @@ class TaskProcessor(StatefulProcessor):
     def close(self) -> None:
         """Nothing to close: pages are saved at the end of each batch."""
 
-    def _stage(self, pages: "SparkPages") -> tasks.Stage:
+    def _stage(self, pages: "SparkPages") -> tasks.StreamTask:
         options = self._options
         wall_clock = int(pages.load("wall clock") or b"0") if options.test else None
-        return tasks.Stage(
+        return tasks.StreamTask(
             self._operators, pages, cache=options.cache, emit_interval=options.emit_interval, wall_clock=wall_clock,
             run=self._run, handlers=options.handlers,
         )  # fmt: skip
@@ -144,7 +149,7 @@ class SparkPages:
             self._pages.updateValue((page,), (data,))
 
 
-class Results:
+class StageResults:
     """The rows that a stage hands over, numbered in order."""
 
     def __init__(self, task: int, numbers: Sequence[int]) -> None:
@@ -168,7 +173,7 @@ class Results:
         self.rows.append((*row[:TASK], self._task, SEQUENCE, self._count, 0))
         self._count += 1
 
-    def begin(self, source: Source) -> None:
+    def begin(self, source: SourceRecord) -> None:
         """Say to later stages where the rows that follow come from."""
         where = f"{source.partition} {source.offset}".encode()
         time, key, value, headers = source[3:]
@@ -190,7 +195,7 @@ class Results:
         return made
 
 
-def in_order(batches: Iterable[list[Row]], inputs: Inputs) -> Iterator[Row]:
+def in_order(batches: Iterable[list[Row]], inputs: StageInputs) -> Iterator[Row]:
     """Yield the rows of a task in the order in which Kafka Streams would take them.
 
     Rows of one topic stay in order of their offsets; between topics the one whose next record is the earliest goes on.

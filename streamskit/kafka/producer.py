@@ -14,7 +14,7 @@ from kafka.serializer import Serializer
 from streamskit.common.errors import BrokerError
 from streamskit.kafka.connection import CONNECT_SECONDS, reachable, reason
 from streamskit.kafka.encoding import SerdeLike, encoder
-from streamskit.kafka.records import Record, Records, read_records
+from streamskit.kafka.records import ProducerRecord, Records, read_records
 from streamskit.kafka.topics import describe_topic
 
 DELIVERY_SECONDS = 30
@@ -80,7 +80,7 @@ class Delivery:
         self._bytes_under_way = 0
         self._partition_of = lru_cache(maxsize=100_000)(lambda key: (murmur2(key) & 0x7FFFFFFF) % partitions)
 
-    def send(self, record: Record) -> None:
+    def send(self, record: ProducerRecord) -> None:
         """Serialize one record and hand it to the client; waits when much is under way."""
         key = self._encoded("key", self._encode_key, record.key)
         value = self._encoded("value", self._encode_value, record.value)

@@ -19,7 +19,7 @@ SHAPES = (
 )
 
 
-class Record(NamedTuple):
+class ProducerRecord(NamedTuple):
     """One record before it is serialized; `timestamp` is in milliseconds since 1970, UTC."""
 
     value: Any
@@ -29,7 +29,7 @@ class Record(NamedTuple):
     partition: int | None = None
 
 
-def read_records(records: Records) -> Iterator[Record]:
+def read_records(records: Records) -> Iterator[ProducerRecord]:
     """Give each record of an iterable or DataFrame in turn; nothing is read ahead.
 
     Raises BrokerError with the index of the first record that is not one.
@@ -71,20 +71,20 @@ def milliseconds(timestamp: Any) -> int | None:
     return moment
 
 
-def _record(row: Any) -> Record:
+def _record(row: Any) -> ProducerRecord:
     if isinstance(row, tuple):
         if len(row) not in (2, 3):
             raise BrokerError(f"a tuple of {len(row)} items is not a record. {SHAPES}.")
-        return Record(row[1], row[0], milliseconds(row[2]) if len(row) == 3 else None)
+        return ProducerRecord(row[1], row[0], milliseconds(row[2]) if len(row) == 3 else None)
     if not isinstance(row, Mapping):
         raise BrokerError(f"{row!r} is a {type(row).__name__}, not a record. {SHAPES}.")
-    if unknown := row.keys() - Record._fields:
+    if unknown := row.keys() - ProducerRecord._fields:
         names = ", ".join(sorted(map(repr, unknown)))
         raise BrokerError(f'{names} is not a field of a record. {SHAPES}; for a dict as value: {{"value": {{...}}}}.')
     if "value" not in row:
         raise BrokerError('there is no "value"; write "value": None for a tombstone.')
     headers = row.get("headers")
-    return Record(
+    return ProducerRecord(
         row["value"],
         row.get("key"),
         milliseconds(row.get("timestamp")),
@@ -116,7 +116,7 @@ def _partition(partition: Any) -> int | None:
 def _rows(frame: pd.DataFrame) -> Iterator[dict[str, Any]]:
     # "offset" is what consume() adds: dropped here, so that what was consumed can be produced again.
     columns = [str(name) for name in frame.columns if name != "offset"]
-    if unknown := sorted(set(columns) - set(Record._fields)):
+    if unknown := sorted(set(columns) - set(ProducerRecord._fields)):
         raise BrokerError(
             f"The DataFrame's column(s) {', '.join(unknown)} are not fields of a record (key, value, "
             "timestamp, "

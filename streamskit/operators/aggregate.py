@@ -4,8 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from streamskit.operators.records import Record
-from streamskit.operators.stream_task import Operator, Process, Task
+from streamskit.operators.records import OperatorRecord
+from streamskit.operators.stream_task import Operator, OperatorContext, Process
 from streamskit.serdes import Serde
 
 Reader = Callable[[bytes | None], Any]
@@ -65,18 +65,18 @@ class Folding(Operator):
 
 
 @dataclass(frozen=True)
-class Fold(Folding):
+class AggregateOperator(Folding):
     """Folds records into one aggregate for each key.
 
     A record without key or value is dropped. Mirrors `KStreamAggregate` and `KStreamReduce`; with several `inputs`
     `KStreamAggregate` in a cogroup. The arguments are those of `Folding`.
     """
 
-    def open(self, task: Task) -> Process:
+    def open(self, task: OperatorContext) -> Process:
         change, forward, drop = task.table(self.name).change, task.forward, task.drop
         readers, step = self.readers(), self.step(task.is_cached)
 
-        def process(side: int, record: Record) -> None:
+        def process(side: int, record: OperatorRecord) -> None:
             key, data, _, _, timestamp, headers = record
             value = None if data is None else readers[side](data)
             if key is None or value is None:
@@ -96,7 +96,7 @@ class Fold(Folding):
 
 
 @dataclass(frozen=True)
-class CountFold(Operator):
+class CountOperator(Operator):
     """Counts the records of each key, without a look at their values; the result is 8 bytes.
 
     Mirrors `KStreamAggregate` as `KGroupedStream#count` sets it up.
@@ -108,11 +108,11 @@ class CountFold(Operator):
     def folds(self) -> bool:
         return True
 
-    def open(self, task: Task) -> Process:
+    def open(self, task: OperatorContext) -> Process:
         change, forward, drop = task.table(self.name).change, task.forward, task.drop
         step = counting(task.is_cached)
 
-        def process(side: int, record: Record) -> None:
+        def process(side: int, record: OperatorRecord) -> None:
             key, value, _, _, timestamp, headers = record
             if key is None or value is None:
                 return drop()

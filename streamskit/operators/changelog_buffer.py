@@ -6,7 +6,7 @@ Emit = Callable[[bytes, bytes | None, int], None]
 """Writes a record to a changelog: key, value, timestamp."""
 
 
-class Journal:
+class ChangelogBuffer:
     """Passes on the updates of a store: each one, or (`folds`) the last of each key when the micro-batch ends.
 
     Mirrors `ChangeLoggingKeyValueBytesStore`, behind a `CachingKeyValueStore` where it folds.

@@ -8,14 +8,19 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from hashlib import blake2b
 
-from streamskit.operators.records import OUT_OF_ORDER, Record
-from streamskit.operators.stores import KeyValueStore
-from streamskit.operators.stream_task import Operator, Process, Task
-from streamskit.operators.subscription_messages import STAYING, Answer, Instruction, Subscription
+from streamskit.operators.records import OUT_OF_ORDER, OperatorRecord
+from streamskit.operators.stores import BytesKeyValueStore
+from streamskit.operators.stream_task import Operator, OperatorContext, Process
+from streamskit.operators.subscription_messages import (
+    STAYING,
+    Instruction,
+    SubscriptionResponseWrapper,
+    SubscriptionWrapper,
+)
 
 
 @dataclass(frozen=True)
-class ForeignKeyRegister(Operator):
+class SubscriptionSendOperator(Operator):
     """Sends a subscription for each update of the left table, to its foreign key, which is in `record.extra`.
 
     A row without a key is dropped. Mirrors `SubscriptionSendProcessorSupplier`.
@@ -28,10 +33,10 @@ class ForeignKeyRegister(Operator):
     name: str
     store: str
 
-    def open(self, task: Task) -> Process:
-        rows, forward, drop = KeyValueStore(task.table(self.store)), task.forward, task.drop
+    def open(self, task: OperatorContext) -> Process:
+        rows, forward, drop = BytesKeyValueStore(task.table(self.store)), task.forward, task.drop
 
-        def process(side: int, record: Record) -> None:
+        def process(side: int, record: OperatorRecord) -> None:
             key, value, _, foreign_key, timestamp, headers = record
             if key is None:
                 return drop()
@@ -44,7 +49,7 @@ class ForeignKeyRegister(Operator):
             digest = fingerprint(value)
 
             def send(to: bytes | None, instruction: Instruction) -> None:
-                forward(to, Subscription(instruction, digest, key).to_bytes(), timestamp, headers)
+                forward(to, SubscriptionWrapper(instruction, digest, key).to_bytes(), timestamp, headers)
 
             if foreign_key is None:
                 return send(old_foreign_key, Instruction.LEAVE)
@@ -58,7 +63,7 @@ class ForeignKeyRegister(Operator):
 
 
 @dataclass(frozen=True)
-class ForeignKeyAnswer(Operator):
+class SubscriptionJoinOperator(Operator):
     """Keeps the subscriptions (side 0) to the right table's rows (side 1) and sends answers to the left rows.
 
     Mirrors `SubscriptionReceiveProcessorSupplier`, `SubscriptionJoinProcessorSupplier` and
@@ -72,21 +77,23 @@ class ForeignKeyAnswer(Operator):
     name: str
     left: bool
 
-    def open(self, task: Task) -> Process:
-        rows = KeyValueStore(task.table(f"{self.name}/rows"))
-        subscribers = KeyValueStore(task.table(f"{self.name}/subscribers"))
+    def open(self, task: OperatorContext) -> Process:
+        rows = BytesKeyValueStore(task.table(f"{self.name}/rows"))
+        subscribers = BytesKeyValueStore(task.table(f"{self.name}/subscribers"))
         subscribe, notify = self._subscribe(task, rows, subscribers), _notify(task, rows, subscribers)
         return lambda side, record: notify(record) if side else subscribe(record)
 
-    def _subscribe(self, task: Task, rows: KeyValueStore, subscribers: KeyValueStore) -> Callable[[Record], None]:
+    def _subscribe(
+        self, task: OperatorContext, rows: BytesKeyValueStore, subscribers: BytesKeyValueStore
+    ) -> Callable[[OperatorRecord], None]:
         forward, drop, left = task.forward, task.drop, self.left
 
-        def subscribe(record: Record) -> None:
+        def subscribe(record: OperatorRecord) -> None:
             foreign_key, _, _, _, timestamp, headers = record
-            instruction, digest, primary_key = Subscription.from_bytes(record.value or b"")
+            instruction, digest, primary_key = SubscriptionWrapper.from_bytes(record.value or b"")
             if foreign_key is None:
                 if left:
-                    forward(primary_key, Answer(digest, None).to_bytes(), timestamp, headers)
+                    forward(primary_key, SubscriptionResponseWrapper(digest, None).to_bytes(), timestamp, headers)
                 elif digest:
                     drop()
                 return
@@ -98,12 +105,12 @@ class ForeignKeyAnswer(Operator):
             if instruction == Instruction.LEAVE:
                 # A left join answers such a row without a look at the right one.
                 row, latest = None, timestamp if left else latest
-            forward(primary_key, Answer(digest, row).to_bytes(), latest, headers)
+            forward(primary_key, SubscriptionResponseWrapper(digest, row).to_bytes(), latest, headers)
 
         return subscribe
 
 
-def _enroll(subscribers: KeyValueStore, foreign_key: bytes, primary_key: bytes, digest: bytes | None) -> None:
+def _enroll(subscribers: BytesKeyValueStore, foreign_key: bytes, primary_key: bytes, digest: bytes | None) -> None:
     """Note that a left row with this fingerprint subscribes to a foreign key; None is one that does so no more."""
     enrolled = dict(subscribers.get(foreign_key) or ())
     if digest is None:
@@ -113,24 +120,26 @@ def _enroll(subscribers: KeyValueStore, foreign_key: bytes, primary_key: bytes, 
     subscribers.put(foreign_key, enrolled or None)
 
 
-def _notify(task: Task, rows: KeyValueStore, subscribers: KeyValueStore) -> Callable[[Record], None]:
+def _notify(
+    task: OperatorContext, rows: BytesKeyValueStore, subscribers: BytesKeyValueStore
+) -> Callable[[OperatorRecord], None]:
     """Return the function that takes a right row's update and tells it to the row's subscribers."""
     forward, drop = task.forward, task.drop
 
-    def notify(record: Record) -> None:
+    def notify(record: OperatorRecord) -> None:
         foreign_key, value, _, extra, timestamp, headers = record
         if foreign_key is None or extra == OUT_OF_ORDER:
             return drop()
         rows.put(foreign_key, None if value is None else (value, timestamp))
         for primary_key, digest in sorted((subscribers.get(foreign_key) or {}).items()):
-            forward(primary_key, Answer(digest, value).to_bytes(), timestamp, headers)
+            forward(primary_key, SubscriptionResponseWrapper(digest, value).to_bytes(), timestamp, headers)
         return None
 
     return notify
 
 
 @dataclass(frozen=True)
-class ForeignKeyResolve(Operator):
+class ResponseJoinOperator(Operator):
     """Turns answers into results, as long as the left row is still the one that asked; others are dropped.
 
     `value` of the output is the left row, `other` the right one; `value` None is a tombstone. Mirrors
@@ -138,7 +147,7 @@ class ForeignKeyResolve(Operator):
 
     Args:
         name: the node's name.
-        store: the table of left rows that `ForeignKeyRegister` keeps, in the same stage.
+        store: the table of left rows that `SubscriptionSendOperator` keeps, in the same stage.
         left: whether left rows without a partner have a result.
     """
 
@@ -146,14 +155,14 @@ class ForeignKeyResolve(Operator):
     store: str
     left: bool
 
-    def open(self, task: Task) -> Process:
-        rows, forward, drop, left = KeyValueStore(task.table(self.store)), task.forward, task.drop, self.left
+    def open(self, task: OperatorContext) -> Process:
+        rows, forward, drop, left = BytesKeyValueStore(task.table(self.store)), task.forward, task.drop, self.left
 
-        def process(side: int, record: Record) -> None:
+        def process(side: int, record: OperatorRecord) -> None:
             key, data, _, _, timestamp, headers = record
             if key is None or data is None:
                 return drop()
-            digest, right = Answer.from_bytes(data)
+            digest, right = SubscriptionResponseWrapper.from_bytes(data)
             value, _ = rows.get(key) or (None, None)
             if digest != fingerprint(value):
                 return drop()

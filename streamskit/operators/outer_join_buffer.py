@@ -3,12 +3,12 @@
 from typing import Any
 
 from streamskit.api.windows import JoinWindows
-from streamskit.operators.stream_task import Task
+from streamskit.operators.stream_task import OperatorContext
 from streamskit.operators.throttle import Throttle
 from streamskit.operators.timeline import Timeline, width_for
 
 
-class Waiting:
+class OuterJoinBuffer:
     """Records without a match so far, in the order of time, side (the right one first) and key.
 
     Mirrors the shared outer-join store of `KStreamKStreamJoin` and its time tracker.
@@ -19,7 +19,7 @@ class Waiting:
         both: whether records of both sides may be here, or left ones only.
     """
 
-    def __init__(self, task: Task, windows: JoinWindows, both: bool) -> None:
+    def __init__(self, task: OperatorContext, windows: JoinWindows, both: bool) -> None:
         self._timeline = Timeline(f"{task.name}/waiting", task.pages, width_for(windows.retention))
         self._memory, self._forward, self._throttle, self._both = task.memory, task.forward, Throttle(task), both
         self._windows = windows

@@ -32,7 +32,7 @@ class NoPages:
         """Keep nothing."""
 
 
-class Table:
+class PagedTable:
     """Rows by key, in pages that are loaded when first needed and saved when changed.
 
     Args:

@@ -3,15 +3,15 @@
 from dataclasses import dataclass
 
 from streamskit.common.errors import StreamsError
-from streamskit.operators.records import Record
-from streamskit.operators.stream_task import Operator, Process, Task
+from streamskit.operators.records import OperatorRecord
+from streamskit.operators.stream_task import Operator, OperatorContext, Process
 
 NO_TIMESTAMP = -(2**63)
 """Stands for null, which no field of eight bytes can hold: an extractor may well take -1 from a value."""
 
 
 @dataclass(frozen=True)
-class PartitionTime(Operator):
+class PartitionTimeOperator(Operator):
     """Says what becomes of records whose timestamp is negative, and remembers the latest time of each partition.
 
     `record.timestamp` is what the extractor gave, `NO_TIMESTAMP` for null; `record.extra` is the partition's id.
@@ -28,10 +28,10 @@ class PartitionTime(Operator):
     invalid: str
     unknown: str = "fail"
 
-    def open(self, task: Task) -> Process:
+    def open(self, task: OperatorContext) -> Process:
         latest, forward, drop = task.memory, task.forward, task.drop
 
-        def process(side: int, record: Record) -> None:
+        def process(side: int, record: OperatorRecord) -> None:
             key, value, _, partition, timestamp, headers = record
             known = f"partition {(partition or b'').hex()}"
             if timestamp < 0:

@@ -7,20 +7,20 @@ from typing import TYPE_CHECKING, Any
 from pyspark.cloudpickle import Pickler
 
 from streamskit.common.errors import StreamsError
-from streamskit.operators.failure_attribution import blame
+from streamskit.operators.failure_attribution import attribute_failure
 
 if TYPE_CHECKING:
-    from streamskit.operators.processors import Group
+    from streamskit.operators.processors import RunningProcessorGroup
 
 
-class Lifetime:
+class ProcessorState:
     """Keeps the fields of a group's processors until the application stops.
 
     Spark hands the records of a task to whichever Python process is free, so that no object lives on by itself. After a
     new start (another `run`) processors begin anew, as they do in Kafka Streams.
     """
 
-    def __init__(self, group: "Group", run: str) -> None:
+    def __init__(self, group: "RunningProcessorGroup", run: str) -> None:
         self._group, self._run = group, run
         self._page = f"{group.operator.name}/fields"
         self._saved: bytes | None = group.task.pages.load(self._page)
@@ -56,7 +56,7 @@ class Lifetime:
         except Exception as failure:
             processor, trouble = self._trouble(fields, names)
             error = StreamsError(f"{processor}: {trouble}")
-            blame(error, processor)
+            attribute_failure(error, processor)
             raise error from failure
 
     def _trouble(self, fields: dict[str, dict[str, Any]], names: dict[int, tuple[str, str]]) -> tuple[str, str]:

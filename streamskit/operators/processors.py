@@ -17,20 +17,20 @@ from streamskit.api.processor import (
     RecordMetadata,
 )
 from streamskit.common.errors import StreamsError
-from streamskit.operators.changelog_buffer import Journal
-from streamskit.operators.failure_attribution import blame
-from streamskit.operators.processor_state import Lifetime
+from streamskit.operators.changelog_buffer import ChangelogBuffer
+from streamskit.operators.failure_attribution import attribute_failure
+from streamskit.operators.processor_state import ProcessorState
 from streamskit.operators.punctuation import Schedule, Schedules
 from streamskit.operators.records import NOWHERE, listed
-from streamskit.operators.records import Record as Row
-from streamskit.operators.state_stores import KeyValueStore, StateStore, open_store
-from streamskit.operators.stream_task import Operator, Process, Task
+from streamskit.operators.records import OperatorRecord as Row
+from streamskit.operators.state_stores import ProcessorKeyValueStore, StateStore, open_store
+from streamskit.operators.stream_task import Operator, OperatorContext, Process
 from streamskit.serdes import Serde
 from streamskit.state.stores import Store
 
 
 @dataclass(frozen=True)
-class Member:
+class ProcessorSpec:
     """One processor of a group: `children` are the members and the ways out that get what it forwards, in order.
 
     A child is given by its name and, if it is outside, the number of the way that leads there.
@@ -43,7 +43,7 @@ class Member:
 
 
 @dataclass(frozen=True)
-class Way:
+class OutputPort:
     """A way out of a group, with the serdes of what goes there, and the name of the sink if it leads to one."""
 
     key: Serde
@@ -52,7 +52,7 @@ class Way:
 
 
 @dataclass(frozen=True)
-class Entrance:
+class InputPort:
     """A side of a group: its records are for a member, or (`store`) are rows of a table that members look up."""
 
     key: Serde
@@ -62,7 +62,7 @@ class Entrance:
 
 
 @dataclass(frozen=True)
-class RunProcessors(Operator):
+class ProcessorsOperator(Operator):
     """Gives records to processors as plain Python values, and passes on what they forward.
 
     A result's `other` is the number of the way it takes, in one byte, counted on by the stores' changelogs; there is
@@ -80,9 +80,9 @@ class RunProcessors(Operator):
 
     name: str
     application_id: str
-    members: tuple[Member, ...]
-    entrances: tuple[Entrance, ...]
-    ways: tuple[Way, ...]
+    members: tuple[ProcessorSpec, ...]
+    entrances: tuple[InputPort, ...]
+    ways: tuple[OutputPort, ...]
     stores: tuple[Store, ...] = ()
     tables: tuple[Store, ...] = ()
 
@@ -95,26 +95,26 @@ class RunProcessors(Operator):
         """The stores whose updates go to a changelog."""
         return tuple(store for store in self.stores if store.logged)
 
-    def open(self, task: Task) -> Process:
-        return Group(self, task).process
+    def open(self, task: OperatorContext) -> Process:
+        return RunningProcessorGroup(self, task).process
 
     def blamed(self, side: int) -> str:
         """Return the name of the member that a side leads to."""
         return self.entrances[side].member or self.name
 
 
-class Group:
+class RunningProcessorGroup:
     """The processors of one task, alive for one micro-batch."""
 
-    def __init__(self, operator: RunProcessors, task: Task) -> None:
+    def __init__(self, operator: ProcessorsOperator, task: OperatorContext) -> None:
         self.task, self.operator = task, operator
         self.now_at = max(task.stream_time, 0)  # what init() puts into a store has a time, too
         single = len(operator.ways) + len(operator.logged) == 1
         self._marks = [None if single else bytes([way]) for way in range(len(operator.ways) + len(operator.logged))]
         self.schedules = Schedules([])
-        lifetime = Lifetime(self, task.run)
+        lifetime = ProcessorState(self, task.run)
         self.stores = self._open_stores()
-        self.running = {member.name: Running(self, member) for member in operator.members}
+        self.running = {member.name: RunningProcessor(self, member) for member in operator.members}
         lifetime.begin()
         task.keep_time(self.punctuate)
         self._sides = [self._side(entrance) for entrance in operator.entrances]
@@ -143,13 +143,13 @@ class Group:
         headers = [{"key": name, "value": header} for name, header in headers] if headers else None
         return self.task.forward(*data, timestamp, headers, None, self._marks[way])
 
-    def _side(self, entrance: Entrance) -> Any:
+    def _side(self, entrance: InputPort) -> Any:
         if entrance.store:
             table: Any = self.stores[entrance.store]
             return lambda row: table.apply(row.key, None if row.value is None else (row.value, row.timestamp))
         return partial(self._arrive, self.running[entrance.member], entrance)
 
-    def _arrive(self, running: "Running", entrance: Entrance, row: Row) -> None:
+    def _arrive(self, running: "RunningProcessor", entrance: InputPort, row: Row) -> None:
         key, value = entrance.key.deserialize(row.key), entrance.value.deserialize(row.value)
         self.now_at = row.timestamp
         headers = tuple((header["key"], header["value"]) for header in listed(row.headers))
@@ -162,21 +162,21 @@ class Group:
             journal = None
             if store.logged:
                 mark = self._marks[len(operator.ways) + operator.logged.index(store)]
-                journal = Journal(partial(self._log, mark), store.cached, lambda: self.now_at)
+                journal = ChangelogBuffer(partial(self._log, mark), store.cached, lambda: self.now_at)
                 task.keep(journal)
             stores[store.name] = open_store(task, store, journal)
         for table in operator.tables:
-            stores[table.name] = KeyValueStore(task, table, None, read_only=True)
+            stores[table.name] = ProcessorKeyValueStore(task, table, None, read_only=True)
         return stores
 
     def _log(self, mark: bytes | None, key: bytes, value: bytes | None, timestamp: int) -> None:
         self.task.forward(key, value, timestamp, None, None, mark)
 
 
-class Running:
+class RunningProcessor:
     """One processor of a group, with what its context offers it."""
 
-    def __init__(self, group: Group, member: Member) -> None:
+    def __init__(self, group: RunningProcessorGroup, member: ProcessorSpec) -> None:
         self.application_id = group.operator.application_id
         self.member, self.processor = member, member.supplier()
         self.context = ProcessorContext(self)
@@ -196,7 +196,7 @@ class Running:
         try:
             self.processor.init(self.context)
         except Exception as failure:
-            blame(failure, self.member.name)
+            attribute_failure(failure, self.member.name)
             raise
 
     def receive(self, key: Any, value: Any, timestamp: int, headers: Any) -> None:
@@ -224,7 +224,7 @@ class Running:
         try:
             self.processor.close()
         except Exception as failure:
-            blame(failure, self.member.name)
+            attribute_failure(failure, self.member.name)
             raise
 
     # ---- what the context offers -------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ from typing import Any
 
 from streamskit.api.processor import PunctuationType, Punctuator
 from streamskit.common.errors import StreamsError
-from streamskit.operators.failure_attribution import blame
+from streamskit.operators.failure_attribution import attribute_failure
 
 MOST_ADDED = 1_000
 """How many punctuations one call of those that are due may add that are due, too."""
@@ -77,7 +77,7 @@ class Schedules:
             f"{schedule.member}: its punctuation schedules another one whenever it is called, and by stream time each "
             "of them is due at once. Schedule it once, in init()."
         )
-        blame(error, schedule.member)
+        attribute_failure(error, schedule.member)
         return error
 
     def _earliest(self, kind: PunctuationType) -> Any:

@@ -3,7 +3,7 @@
 from typing import Any, NamedTuple
 
 
-class Record(NamedTuple):
+class OperatorRecord(NamedTuple):
     """One record, or one update of a table's row, on its way into an operator.
 
     Mirrors `org.apache.kafka.streams.processor.api.Record`, and for tables `Change`.
@@ -24,7 +24,7 @@ class Record(NamedTuple):
     """Passed on as they are: a result carries the headers of the record that made it."""
 
 
-class Source(NamedTuple):
+class SourceRecord(NamedTuple):
     """A record of the task's topics: where it came from, its time, and, if a handler may ask for it, itself."""
 
     topic: str | None
@@ -38,7 +38,7 @@ class Source(NamedTuple):
     def before(self, headers: Any) -> list[dict[str, Any]]:
         """Return the headers of a result behind `CARRIED` others that say which record it was made of."""
         itself = self.topic, self.partition, self.offset, self.timestamp, self.key, self.value
-        named = zip(Source._fields, itself, strict=False)
+        named = zip(SourceRecord._fields, itself, strict=False)
         carried = [{"key": name, "value": _as_bytes(value)} for name, value in named]
         return carried + [{"key": header["key"], "value": header["value"]} for header in listed(headers)]
 
@@ -56,7 +56,7 @@ def listed(headers: Any) -> Any:
     return () if headers is None else headers
 
 
-NOWHERE = Source(None, -1, -1, -1)
+NOWHERE = SourceRecord(None, -1, -1, -1)
 """The source of what no record made."""
 
 NOTE = -1

@@ -6,9 +6,9 @@ from typing import Any
 
 from streamskit.api.windows import SessionWindows
 from streamskit.operators.aggregate import Aggregator, Folding
-from streamskit.operators.records import Record
-from streamskit.operators.session_store import Session, SessionStore
-from streamskit.operators.stream_task import Process, Task
+from streamskit.operators.records import OperatorRecord
+from streamskit.operators.session_store import BytesSessionStore, Session
+from streamskit.operators.stream_task import OperatorContext, Process
 from streamskit.operators.throttle import Throttle
 from streamskit.operators.window_aggregate import forwarding
 
@@ -17,7 +17,7 @@ Merge = Callable[[int, bytes, bytes | None, list[Session]], bytes | None]
 
 
 @dataclass(frozen=True)
-class SessionFold(Folding):
+class SessionAggregateOperator(Folding):
     """Folds records into one aggregate for each key and session.
 
     A result's key is the key, then the session's end and its start. A session that grows or merges with another sends a
@@ -45,8 +45,8 @@ class SessionFold(Folding):
     def folds(self) -> bool:
         return not self.on_close
 
-    def open(self, task: Task) -> Process:
-        store = SessionStore(task, self.name, self.retention, by_time=self.on_close)
+    def open(self, task: OperatorContext) -> Process:
+        store = BytesSessionStore(task, self.name, self.retention, by_time=self.on_close)
         gap, grace, on_close = self.windows.gap, self.windows.grace, self.on_close
         memory, drop = task.memory, task.drop
         forward = forwarding(task, on_close, self.logged)
@@ -54,7 +54,7 @@ class SessionFold(Folding):
         emit_closed = _final_results(task, store)
         memory.setdefault("stream time", -1)
 
-        def process(side: int, record: Record) -> None:
+        def process(side: int, record: OperatorRecord) -> None:
             key, data, _, _, timestamp, headers = record
             if key is None:
                 return drop()
@@ -107,7 +107,7 @@ def _count(side: int, key: bytes, data: bytes | None, sessions: list[Session]) -
     return (1 + sum(int.from_bytes(session[2], "big") for session in sessions)).to_bytes(8, "big")
 
 
-def _final_results(task: Task, store: SessionStore) -> Callable[[int, Any], None]:
+def _final_results(task: OperatorContext, store: BytesSessionStore) -> Callable[[int, Any], None]:
     """Return the function that passes on, once, the results of sessions that end no later than a time."""
     forward, throttle = task.forward, Throttle(task)
 

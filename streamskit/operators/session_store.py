@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from streamskit.operators.pages import Rows
-from streamskit.operators.stream_task import Task
+from streamskit.operators.stream_task import OperatorContext
 from streamskit.operators.timeline import Timeline, width_for
 
 SEGMENT = 60_000
@@ -16,7 +16,7 @@ Session = tuple[int, int, Any]
 """End, start and value of one session of a key; both times are included, and sessions are in order of their ends."""
 
 
-class SessionStore:
+class BytesSessionStore:
     """A table of keys, sessions and values. Mirrors `org.apache.kafka.streams.state.SessionStore`.
 
     Args:
@@ -26,7 +26,7 @@ class SessionStore:
         by_time: also keeps the sessions in the order of their ends, to give them out when they close.
     """
 
-    def __init__(self, task: Task, name: str, retention: int, by_time: bool = False) -> None:
+    def __init__(self, task: OperatorContext, name: str, retention: int, by_time: bool = False) -> None:
         self._table = task.table(name, self._clean)
         self._memory = task.memory_of(name)
         self._memory.setdefault("latest end", -1)

@@ -5,9 +5,9 @@ from typing import Any
 
 from streamskit.api.windows import SlidingWindows
 from streamskit.operators.aggregate import Reader, Step
-from streamskit.operators.records import Record
-from streamskit.operators.stream_task import Forward, Task
-from streamskit.operators.window_store import WindowStore
+from streamskit.operators.records import OperatorRecord
+from streamskit.operators.stream_task import Forward, OperatorContext
+from streamskit.operators.window_store import BytesWindowStore
 
 Row = tuple[bytes | None, int]
 """A window's aggregate and the largest timestamp in it."""
@@ -23,7 +23,7 @@ class SlidingProcess:
     """
 
     def __init__(
-        self, windows: SlidingWindows, task: Task, store: WindowStore, readers: list[Reader],
+        self, windows: SlidingWindows, task: OperatorContext, store: BytesWindowStore, readers: list[Reader],
         step: Step, forward: Forward, emit_closed: Callable[[int, Any], None] | None,
     ) -> None:  # fmt: skip
         self._difference, self._grace = windows.time_difference, windows.grace
@@ -32,7 +32,7 @@ class SlidingProcess:
         self._memory, self._is_cached = task.memory, task.is_cached
         self._memory.setdefault("stream time", -1)
 
-    def __call__(self, side: int, record: Record) -> None:
+    def __call__(self, side: int, record: OperatorRecord) -> None:
         """Process one record."""
         key, data, _, _, timestamp, headers = record
         value = None if data is None else self._readers[side](data)

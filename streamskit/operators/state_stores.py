@@ -8,10 +8,10 @@ from typing import Any
 
 from streamskit.api.windows import TimeWindows, Windowed
 from streamskit.common.errors import StreamsError
-from streamskit.operators.changelog_buffer import Journal
-from streamskit.operators.session_store import SessionStore as Sessions
-from streamskit.operators.stream_task import Task
-from streamskit.operators.window_store import WindowStore as Windows
+from streamskit.operators.changelog_buffer import ChangelogBuffer
+from streamskit.operators.session_store import BytesSessionStore as Sessions
+from streamskit.operators.stream_task import OperatorContext
+from streamskit.operators.window_store import BytesWindowStore as Windows
 from streamskit.serdes import Serde
 from streamskit.state.stores import KeyValue, Store, ValueAndTimestamp
 
@@ -21,7 +21,7 @@ FOREVER = 2**63 - 1
 class StateStore:
     """What all stores of a processor share: a name, and the serdes of its keys and values."""
 
-    def __init__(self, store: Store, journal: Journal | None, read_only: bool = False) -> None:
+    def __init__(self, store: Store, journal: ChangelogBuffer | None, read_only: bool = False) -> None:
         self.name = store.name
         self._store, self._journal, self._read_only = store, journal, read_only
         self._write_value, self._read_value = _value_codec(store)
@@ -49,7 +49,7 @@ class StateStore:
             self._journal.note(key, value)
 
 
-class KeyValueStore(StateStore):
+class ProcessorKeyValueStore(StateStore):
     """A table of keys and values, in the order of the keys' bytes.
 
     Mirrors `org.apache.kafka.streams.state.KeyValueStore`, and `TimestampedKeyValueStore`, whose values are
@@ -59,7 +59,9 @@ class KeyValueStore(StateStore):
     >>> totals.put("KO", (totals.get("KO") or 0) + 1)
     """
 
-    def __init__(self, task: Task, store: Store, journal: Journal | None, read_only: bool = False) -> None:
+    def __init__(
+        self, task: OperatorContext, store: Store, journal: ChangelogBuffer | None, read_only: bool = False
+    ) -> None:
         super().__init__(store, journal, read_only)
         self._table = task.table(f"store {store.name}")
 
@@ -143,13 +145,13 @@ class KeyValueStore(StateStore):
         return (KeyValue(self._decode_key(key), self._read_value(value)) for key, value in found())
 
 
-class LeastRecentlyUsed(KeyValueStore):
+class LeastRecentlyUsed(ProcessorKeyValueStore):
     """A table of a few keys, which forgets the one that was read or written longest ago.
 
     Mirrors `org.apache.kafka.streams.state.internals.MemoryLRUCache`.
     """
 
-    def __init__(self, task: Task, store: Store, journal: Journal | None) -> None:
+    def __init__(self, task: OperatorContext, store: Store, journal: ChangelogBuffer | None) -> None:
         StateStore.__init__(self, store, journal)
         self._pages, self._page, self._most = task.pages, f"store {store.name}", store.max_entries or 1
         self._saved = self._pages.load(self._page)
@@ -195,13 +197,13 @@ class LeastRecentlyUsed(KeyValueStore):
         return self._rows(lambda: [row for row in sorted(self._kept.items()) if row[0].startswith(start)])
 
 
-class WindowStore(StateStore):
+class ProcessorWindowStore(StateStore):
     """A table of keys, windows and values; a window is known by its start in milliseconds.
 
     Mirrors `org.apache.kafka.streams.state.WindowStore`, and `TimestampedWindowStore`.
     """
 
-    def __init__(self, task: Task, store: Store, journal: Journal | None) -> None:
+    def __init__(self, task: OperatorContext, store: Store, journal: ChangelogBuffer | None) -> None:
         super().__init__(store, journal)
         if store.retention is None or not isinstance(store.windows, TimeWindows):
             raise StreamsError(f"Store '{self.name}' has no windows: make it with Stores.persistent_window_store().")
@@ -242,10 +244,10 @@ class WindowStore(StateStore):
         return self.fetch_all(-1, FOREVER)
 
 
-class SessionStore(StateStore):
+class ProcessorSessionStore(StateStore):
     """A table of keys, sessions and values. Mirrors `org.apache.kafka.streams.state.SessionStore`."""
 
-    def __init__(self, task: Task, store: Store, journal: Journal | None) -> None:
+    def __init__(self, task: OperatorContext, store: Store, journal: ChangelogBuffer | None) -> None:
         super().__init__(store, journal)
         if store.retention is None:
             raise StreamsError(f"Store '{self.name}' has no retention: make it with Stores.persistent_session_store().")
@@ -276,7 +278,7 @@ class SessionStore(StateStore):
         return (KeyValue(Windowed(key, start, end), self._read_value(value)) for end, start, value in found)
 
 
-def open_store(task: Task, store: Store, journal: Journal | None) -> StateStore:
+def open_store(task: OperatorContext, store: Store, journal: ChangelogBuffer | None) -> StateStore:
     """Return a store of the right kind.
 
     Args:
@@ -285,12 +287,12 @@ def open_store(task: Task, store: Store, journal: Journal | None) -> StateStore:
         journal: takes its updates; None if nobody wants them.
     """
     if store.kind == "window":
-        return WindowStore(task, store, journal)
+        return ProcessorWindowStore(task, store, journal)
     if store.kind == "session":
-        return SessionStore(task, store, journal)
+        return ProcessorSessionStore(task, store, journal)
     if store.max_entries is not None:
         return LeastRecentlyUsed(task, store, journal)
-    return KeyValueStore(task, store, journal)
+    return ProcessorKeyValueStore(task, store, journal)
 
 
 def _value_codec(store: Store) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:

@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from typing import Any
 
-from streamskit.operators.pages import Table
+from streamskit.operators.pages import PagedTable
 
 
-class KeyValueStore:
+class BytesKeyValueStore:
     """A table of keys and values. Mirrors `org.apache.kafka.streams.state.KeyValueStore`.
 
     >>> store.put(b"KO", b"75.2")
@@ -14,7 +14,7 @@ class KeyValueStore:
     b'75.2'
     """
 
-    def __init__(self, table: Table) -> None:
+    def __init__(self, table: PagedTable) -> None:
         self._table = table
 
     def get(self, key: bytes) -> Any:

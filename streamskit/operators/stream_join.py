@@ -6,15 +6,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from streamskit.api.windows import JoinWindows
-from streamskit.operators.outer_join_buffer import Waiting
+from streamskit.operators.outer_join_buffer import OuterJoinBuffer
 from streamskit.operators.pages import Rows
-from streamskit.operators.records import Record
+from streamskit.operators.records import OperatorRecord
 from streamskit.operators.session_store import SEGMENT
-from streamskit.operators.stream_task import Forward, Operator, Process, Task
+from streamskit.operators.stream_task import Forward, Operator, OperatorContext, Process
 
 
 @dataclass(frozen=True)
-class StreamJoin(Operator):
+class StreamJoinOperator(Operator):
     """Joins each record with those of the other stream that have its key and are within the window.
 
     `value` of the output is the left record's, `other` the right one's; its time is the later of the two. In an outer
@@ -32,15 +32,15 @@ class StreamJoin(Operator):
     windows: JoinWindows
     outer: tuple[bool, bool]
 
-    def open(self, task: Task) -> Process:
+    def open(self, task: OperatorContext) -> Process:
         windows, outer, memory, drop = self.windows, self.outer, task.memory, task.drop
-        waiting = Waiting(task, windows, both=outer[1]) if any(outer) else None
+        waiting = OuterJoinBuffer(task, windows, both=outer[1]) if any(outer) else None
         stores = (_Side(task, f"{self.name}/left", windows), _Side(task, f"{self.name}/right", windows))
         reach = ((windows.before_ms, windows.after_ms), (windows.after_ms, windows.before_ms))
         send = _sender(task.forward)
         memory.setdefault("stream time", -1)
 
-        def process(side: int, record: Record) -> None:
+        def process(side: int, record: OperatorRecord) -> None:
             key, value, _, _, timestamp, headers = record
             if timestamp > memory["stream time"]:
                 memory["stream time"] = timestamp
@@ -85,7 +85,7 @@ def _sender(forward: Forward) -> Send:
 class _Side:
     """The records of one stream that may still find a match: for each key timestamps and values, in order of time."""
 
-    def __init__(self, task: Task, name: str, windows: JoinWindows) -> None:
+    def __init__(self, task: OperatorContext, name: str, windows: JoinWindows) -> None:
         self._table, self._memory = task.table(name, self._clean), task.memory_of(name)
         self._retention = windows.retention
         self._segment = max(windows.retention // 2, SEGMENT)

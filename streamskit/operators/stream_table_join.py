@@ -3,14 +3,14 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from streamskit.operators.records import Record
-from streamskit.operators.stream_task import Operator, Process, Task
+from streamskit.operators.records import OperatorRecord
+from streamskit.operators.stream_task import Operator, OperatorContext, Process
 from streamskit.operators.timeline import Timeline, width_for
-from streamskit.operators.versioned_store import VersionedStore
+from streamskit.operators.versioned_store import BytesVersionedStore
 
 
 @dataclass(frozen=True)
-class TableLookup(Operator):
+class StreamTableJoinOperator(Operator):
     """Joins each record of a stream (side 0) with the row that a table (side 1) has for its key.
 
     A stream's record without a value is dropped, and so is one without a key to look up, but a left join keeps a record
@@ -31,19 +31,19 @@ class TableLookup(Operator):
     grace: int | None = None
     by_extra: bool = False
 
-    def open(self, task: Task) -> Process:
+    def open(self, task: OperatorContext) -> Process:
         forward, drop, left, by_extra = task.forward, task.drop, self.left, self.by_extra
         put, get = _latest_rows(task) if self.history is None else _versions(task, self.history)
         buffer = None if self.grace is None else _Buffer(task, self.grace)
 
-        def join(record: Record) -> None:
+        def join(record: OperatorRecord) -> None:
             key, value, _, extra, timestamp, headers = record
             wanted = extra if by_extra else key
             row = None if wanted is None else get(wanted, timestamp)
             if row is not None or left:
                 forward(key, value, timestamp, headers, None, row)
 
-        def process(side: int, record: Record) -> None:
+        def process(side: int, record: OperatorRecord) -> None:
             key, value, _, extra, timestamp, _ = record
             if side == 1:
                 return drop() if key is None or not put(key, value, timestamp) else None
@@ -63,7 +63,7 @@ Put = Callable[[bytes, bytes | None, int], bool]
 Get = Callable[[bytes, int], bytes | None]
 
 
-def _latest_rows(task: Task) -> tuple[Put, Get]:
+def _latest_rows(task: OperatorContext) -> tuple[Put, Get]:
     """Return how to put and get rows of which only the latest value is kept."""
     table = task.table(task.name)
 
@@ -81,9 +81,9 @@ def _latest_rows(task: Task) -> tuple[Put, Get]:
     return put, get
 
 
-def _versions(task: Task, history: int) -> tuple[Put, Get]:
+def _versions(task: OperatorContext, history: int) -> tuple[Put, Get]:
     """Return how to put and get rows by time."""
-    store = VersionedStore(task, task.name, history)
+    store = BytesVersionedStore(task, task.name, history)
 
     def put(key: bytes, value: bytes | None, timestamp: int) -> bool:
         return store.put(key, value, timestamp).is_kept
@@ -97,14 +97,14 @@ class _Buffer:
     Mirrors `org.apache.kafka.streams.state.internals.RocksDBTimeOrderedKeyValueBuffer`.
     """
 
-    def __init__(self, task: Task, grace: int) -> None:
+    def __init__(self, task: OperatorContext, grace: int) -> None:
         self._timeline = Timeline(f"{task.name}/buffer", task.pages, width_for(grace))
         self._memory, self._grace = task.memory, grace
         self._memory.setdefault("stream time", -1)
         self._memory.setdefault("arrivals", 0)
         task.keep(self._timeline)
 
-    def add(self, record: Record) -> bool:
+    def add(self, record: OperatorRecord) -> bool:
         """Let a record wait; return False if its time to wait is over already."""
         memory = self._memory
         if record.timestamp < memory["stream time"] - self._grace:
@@ -114,7 +114,7 @@ class _Buffer:
         self._timeline.put((record.timestamp, record.key, memory["arrivals"]), tuple(record))
         return True
 
-    def take_due(self) -> list[Record]:
+    def take_due(self) -> list[OperatorRecord]:
         """Return the records that have waited long enough; they wait no more."""
         due = self._memory["stream time"] - self._grace
-        return [Record(*waiting) for _, waiting in self._timeline.take_until(due)]
+        return [OperatorRecord(*waiting) for _, waiting in self._timeline.take_until(due)]

@@ -9,11 +9,11 @@ from streamskit.api.error_handlers import LONGEST_MESSAGE, ErrorHandlerContext, 
 from streamskit.api.processor import PunctuationType
 from streamskit.common.errors import StreamsError
 from streamskit.operators.cache import RecordCache
-from streamskit.operators.failure_attribution import blame
-from streamskit.operators.pages import Memory, PageStore, Rows, Table
-from streamskit.operators.records import NOTE, NOWHERE, Output, Record, Source, listed
+from streamskit.operators.failure_attribution import attribute_failure
+from streamskit.operators.pages import Memory, PagedTable, PageStore, Rows
+from streamskit.operators.records import NOTE, NOWHERE, OperatorRecord, Output, SourceRecord, listed
 
-Process = Callable[[int, Record], None]
+Process = Callable[[int, OperatorRecord], None]
 """What an operator does with one record of one of its sides."""
 
 
@@ -60,18 +60,18 @@ class Operator(ABC):
         return False
 
     @abstractmethod
-    def open(self, task: "Task") -> Process:
+    def open(self, task: "OperatorContext") -> Process:
         """Return the function that processes a record: `process(side, record)`."""
 
 
-class Task:
+class OperatorContext:
     """What a stage gives to one operator: its state, the wall clock, and the ways out.
 
     `forward(key, value, timestamp, headers, old=, other=, other_old=)` passes a result on. `is_cached` says that a
     record cache folds the results.
     """
 
-    def __init__(self, stage: "Stage", index: int, name: str, forward: Forward, is_cached: bool) -> None:
+    def __init__(self, stage: "StreamTask", index: int, name: str, forward: Forward, is_cached: bool) -> None:
         self.name = name
         self.forward = forward
         self.is_cached = is_cached
@@ -100,17 +100,17 @@ class Task:
         return self._stage.stream_time
 
     @property
-    def source(self) -> Source:
+    def source(self) -> SourceRecord:
         """The record of the task's topics that is in hand."""
         return self._stage.source
 
     @source.setter
-    def source(self, source: Source) -> None:
+    def source(self, source: SourceRecord) -> None:
         self._stage.source = source
 
     @property
     def fail(self) -> Callable[..., None]:
-        """Lets the handler decide about a record that failed, as `Stage.fail`."""
+        """Lets the handler decide about a record that failed, as `StreamTask.fail`."""
         return self._stage.fail
 
     def keep_time(self, punctuate: Punctuate) -> None:
@@ -121,7 +121,7 @@ class Task:
         """Return the wall clock's time in milliseconds."""
         return self._stage.now()
 
-    def table(self, name: str, clean: Callable[[Rows], None] | None = None) -> Table:
+    def table(self, name: str, clean: Callable[[Rows], None] | None = None) -> PagedTable:
         """Return the table with this name, which all operators of the stage share.
 
         Args:
@@ -130,7 +130,7 @@ class Task:
         """
         tables = self._stage.tables
         if name not in tables:
-            tables[name] = Table(name, self._stage.pages, clean)
+            tables[name] = PagedTable(name, self._stage.pages, clean)
         return tables[name]
 
     def keep(self, thing: Saved) -> None:
@@ -143,7 +143,7 @@ class Task:
         return self._stage.pages
 
 
-class Stage:
+class StreamTask:
     """The operators of one task in one micro-batch: takes records in, gives outputs, and saves the state at the end.
 
     Args:
@@ -173,7 +173,7 @@ class Stage:
         self.run = run
         self.outputs: list[Output] = []
         self.dropped: dict[int, int] = {}
-        self.tables: dict[str, Table] = {}
+        self.tables: dict[str, PagedTable] = {}
         self.kept: list[Saved] = []
         self.timekeepers: list[Punctuate] = []
         self.source = NOWHERE
@@ -190,7 +190,7 @@ class Stage:
             self._memory = Memory(self.pages)
         return self._memory
 
-    def process(self, operator: int, side: int, record: Record) -> None:
+    def process(self, operator: int, side: int, record: OperatorRecord) -> None:
         """Give one record to one side of the operator with this index."""
         process = self._processes[operator] or self._open(operator)
         try:
@@ -200,7 +200,7 @@ class Stage:
             self.fail(self.operators[operator].blamed(side), failure, raw, self.source, side=side)
 
     def fail(
-        self, node: str, failure: Exception, record: Any, source: Source, *, side: int = 0, writing: bool = False
+        self, node: str, failure: Exception, record: Any, source: SourceRecord, *, side: int = 0, writing: bool = False
     ) -> None:
         """Let the handler decide about a record that a node failed on; raises the failure if that is what it decides.
 
@@ -213,7 +213,7 @@ class Stage:
             writing: whether the record could not be written, rather than processed.
         """
         handler = self.handlers.production if writing else self.handlers.processing
-        is_blamed = blame(failure, node, side)
+        is_blamed = attribute_failure(failure, node, side)
         if fails(handler) or not is_blamed:
             raise failure
         headers = tuple((header["key"], header["value"]) for header in listed(source.headers))
@@ -221,7 +221,7 @@ class Stage:
         try:
             response = ask(handler, ErrorHandlerContext(node, *source[:4], *raw), record, failure)
         except StreamsError as refusal:
-            blame(refusal, node, side)
+            attribute_failure(refusal, node, side)
             raise
         if response.fails:
             raise failure
@@ -249,7 +249,7 @@ class Stage:
             if operator.keeps_time and self._processes[index] is None:
                 self._open(index)
 
-    def begin(self, source: Source) -> None:
+    def begin(self, source: SourceRecord) -> None:
         """Say that what follows is made of another record of the task's topics."""
         self.source = source
         clock = self.memory.of("task")
@@ -288,11 +288,11 @@ class Stage:
         forward = _forward(index, pass_on)
         if self.handlers.ask_for_sources:
             forward = self._telling_source(forward)
-        task = Task(self, index, operator.name, forward, is_cached)
+        task = OperatorContext(self, index, operator.name, forward, is_cached)
         try:
             process = self._processes[index] = operator.open(task)
         except Exception as failure:
-            blame(failure, operator.name)
+            attribute_failure(failure, operator.name)
             raise
         return process
 

@@ -22,7 +22,7 @@ STAYING = (Instruction.STAY, Instruction.ENTER)
 """The instructions after which a left row is subscribed."""
 
 
-class Subscription(NamedTuple):
+class SubscriptionWrapper(NamedTuple):
     """From a left row to its foreign key."""
 
     instruction: Instruction
@@ -36,13 +36,13 @@ class Subscription(NamedTuple):
         return struct.pack("BB", self.instruction, len(self.digest)) + self.digest + self.primary_key
 
     @classmethod
-    def from_bytes(cls, data: bytes) -> "Subscription":
+    def from_bytes(cls, data: bytes) -> "SubscriptionWrapper":
         """Return what a message says."""
         end = 2 + data[1]
         return cls(Instruction(data[0]), data[2:end], data[end:])
 
 
-class Answer(NamedTuple):
+class SubscriptionResponseWrapper(NamedTuple):
     """From a foreign key to a left row."""
 
     digest: bytes
@@ -55,7 +55,7 @@ class Answer(NamedTuple):
         return struct.pack("B?", len(self.digest), self.right is not None) + self.digest + (self.right or b"")
 
     @classmethod
-    def from_bytes(cls, data: bytes) -> "Answer":
+    def from_bytes(cls, data: bytes) -> "SubscriptionResponseWrapper":
         """Return what a message says."""
         end = 2 + data[0]
         return cls(data[2:end], data[end:] if data[1] else None)

@@ -5,9 +5,9 @@ from typing import Any
 
 from streamskit.api.windows import AnyWindows, SessionWindows
 from streamskit.common.errors import StreamsError
-from streamskit.operators.records import Record
-from streamskit.operators.stores import KeyValueStore
-from streamskit.operators.stream_task import Operator, Process, Task
+from streamskit.operators.records import OperatorRecord
+from streamskit.operators.stores import BytesKeyValueStore
+from streamskit.operators.stream_task import Operator, OperatorContext, Process
 from streamskit.operators.timeline import Entry, Timeline, width_for
 
 CONTEXT_BYTES = 20
@@ -15,7 +15,7 @@ CONTEXT_BYTES = 20
 
 
 @dataclass(frozen=True)
-class Suppress(Operator):
+class SuppressOperator(Operator):
     """Holds back the updates of a table, so that of a key's updates only the last one goes out.
 
     Mirrors `KTableSuppressProcessorSupplier`.
@@ -37,7 +37,7 @@ class Suppress(Operator):
     max_bytes: int | None = None
     emit_early: bool = False
 
-    def open(self, task: Task) -> Process:
+    def open(self, task: OperatorContext) -> Process:
         buffer = _Buffer(task, self._wait(), keeps_place=self.time_limit is not None)
         memory, drop, forward, emit_early = task.memory, task.drop, task.forward, self.emit_early
         wait, until_close = self._wait(), self.time_limit is None
@@ -54,7 +54,7 @@ class Suppress(Operator):
             if value is not None or not until_close:
                 forward(key, value, timestamp, headers, old)
 
-        def process(side: int, record: Record) -> None:
+        def process(side: int, record: OperatorRecord) -> None:
             key, timestamp = record.key, record.timestamp
             if key is None:
                 return drop()
@@ -110,16 +110,16 @@ class _Buffer:
         keeps_place: whether a key's time differs from update to update, so that the first one has to be remembered.
     """
 
-    def __init__(self, task: Task, wait: int, keeps_place: bool) -> None:
+    def __init__(self, task: OperatorContext, wait: int, keeps_place: bool) -> None:
         self._timeline = Timeline(f"{task.name}/buffer", task.pages, width_for(wait))
-        self._times = KeyValueStore(task.table(task.name)) if keeps_place else None
+        self._times = BytesKeyValueStore(task.table(task.name)) if keeps_place else None
         self._memory = task.memory
         self._memory.setdefault("records", 0)
         self._memory.setdefault("bytes", 0)
         self.first_time = self._timeline.first_time
         task.keep(self._timeline)
 
-    def put(self, time: int, record: Record) -> None:
+    def put(self, time: int, record: OperatorRecord) -> None:
         """Let an update wait, in the place of an earlier one of its key if there is one."""
         key, value, old, _, timestamp, headers = record
         if key is None:

@@ -2,15 +2,15 @@
 
 from dataclasses import dataclass
 
-from streamskit.operators.records import OUT_OF_ORDER, Record
-from streamskit.operators.stream_task import Operator, Process, Task
+from streamskit.operators.records import OUT_OF_ORDER, OperatorRecord
+from streamskit.operators.stream_task import Operator, OperatorContext, Process
 
 Side = tuple[bytes, int] | None
 """A row with its timestamp."""
 
 
 @dataclass(frozen=True)
-class TableJoin(Operator):
+class TableJoinOperator(Operator):
     """Brings the rows of two tables together that have the same key.
 
     Takes the updates of both (sides 0 and 1) and keeps both rows. `value` and `other` of the output are the new pair,
@@ -30,7 +30,7 @@ class TableJoin(Operator):
     def folds(self) -> bool:
         return True
 
-    def open(self, task: Task) -> Process:
+    def open(self, task: OperatorContext) -> Process:
         table, forward, drop = task.table(self.name), task.forward, task.drop
         left_outer, right_outer = self.outer
 
@@ -39,7 +39,7 @@ class TableJoin(Operator):
                 return None, None
             return left, right
 
-        def process(side: int, record: Record) -> None:
+        def process(side: int, record: OperatorRecord) -> None:
             key, value, old, extra, timestamp, headers = record
             if key is None or extra == OUT_OF_ORDER:
                 return drop()

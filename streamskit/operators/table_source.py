@@ -6,15 +6,15 @@ from typing import Any
 
 from streamskit.common.errors import StreamsError
 from streamskit.operators.aggregate import Aggregator
-from streamskit.operators.records import OUT_OF_ORDER, Record
-from streamskit.operators.stores import KeyValueStore
-from streamskit.operators.stream_task import Operator, Process, Task
-from streamskit.operators.versioned_store import VersionedStore
+from streamskit.operators.records import OUT_OF_ORDER, OperatorRecord
+from streamskit.operators.stores import BytesKeyValueStore
+from streamskit.operators.stream_task import Operator, OperatorContext, Process
+from streamskit.operators.versioned_store import BytesVersionedStore
 from streamskit.serdes import Serde
 
 
 @dataclass(frozen=True)
-class LatestValue(Operator):
+class LatestValueOperator(Operator):
     """Takes each record for the new value of its key's row, and passes on the value before with it.
 
     A record without a key is dropped. With a history a late record does not replace the latest value, but is passed on
@@ -32,13 +32,13 @@ class LatestValue(Operator):
     def folds(self) -> bool:
         return self.history is None
 
-    def open(self, task: Task) -> Process:
+    def open(self, task: OperatorContext) -> Process:
         return self._open_latest(task) if self.history is None else self._open_versioned(task, self.history)
 
-    def _open_latest(self, task: Task) -> Process:
+    def _open_latest(self, task: OperatorContext) -> Process:
         table, forward, drop = task.table(self.name), task.forward, task.drop
 
-        def process(side: int, record: Record) -> None:
+        def process(side: int, record: OperatorRecord) -> None:
             key, value, _, _, timestamp, headers = record
             if key is None:
                 return drop()
@@ -50,10 +50,10 @@ class LatestValue(Operator):
 
         return process
 
-    def _open_versioned(self, task: Task, history: int) -> Process:
-        store, forward, drop = VersionedStore(task, self.name, history), task.forward, task.drop
+    def _open_versioned(self, task: OperatorContext, history: int) -> Process:
+        store, forward, drop = BytesVersionedStore(task, self.name, history), task.forward, task.drop
 
-        def process(side: int, record: Record) -> None:
+        def process(side: int, record: OperatorRecord) -> None:
             key, value, _, _, timestamp, headers = record
             if key is None:
                 return drop()
@@ -67,7 +67,7 @@ class LatestValue(Operator):
 
 
 @dataclass(frozen=True)
-class TableFold(Operator):
+class TableAggregateOperator(Operator):
     """Folds the rows of a grouped table: takes a row's old value out of the aggregate and its new one in.
 
     `record.value` is the row to add, `record.old` the row to take out; either may be None. Mirrors `KTableAggregate`
@@ -97,11 +97,11 @@ class TableFold(Operator):
     def folds(self) -> bool:
         return True
 
-    def open(self, task: Task) -> Process:
-        store, forward = KeyValueStore(task.table(self.name)), task.forward
+    def open(self, task: OperatorContext) -> Process:
+        store, forward = BytesKeyValueStore(task.table(self.name)), task.forward
         change = _count if self.counting else self._change
 
-        def process(side: int, record: Record) -> None:
+        def process(side: int, record: OperatorRecord) -> None:
             key, added, removed, _, timestamp, headers = record
             if key is None:
                 raise StreamsError(

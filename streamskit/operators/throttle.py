@@ -1,6 +1,6 @@
 """How often results that have become due are looked for."""
 
-from streamskit.operators.stream_task import Task
+from streamskit.operators.stream_task import OperatorContext
 
 
 class Throttle:
@@ -9,7 +9,7 @@ class Throttle:
     Mirrors `TimeTracker` of `KStreamKStreamJoin` and of the windowed aggregations.
     """
 
-    def __init__(self, task: Task) -> None:
+    def __init__(self, task: OperatorContext) -> None:
         self._memory, self._interval, self._now = task.memory, task.emit_interval, task.now
 
     def lets_pass(self) -> bool:

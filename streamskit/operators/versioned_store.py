@@ -4,7 +4,7 @@ from bisect import bisect_right
 from typing import NamedTuple
 
 from streamskit.operators.pages import Rows
-from streamskit.operators.stream_task import Task
+from streamskit.operators.stream_task import OperatorContext
 
 Versions = list[tuple[int, bytes | None]]
 """Times from which on a row had a value, in order; None is a row that was deleted."""
@@ -17,7 +17,7 @@ class Put(NamedTuple):
     is_latest: bool
 
 
-class VersionedStore:
+class BytesVersionedStore:
     """A table of keys, times and values. Mirrors `org.apache.kafka.streams.state.VersionedKeyValueStore`.
 
     Args:
@@ -26,7 +26,7 @@ class VersionedStore:
         history: how far back versions are kept, in milliseconds, from the latest time the store has seen.
     """
 
-    def __init__(self, task: Task, name: str, history: int) -> None:
+    def __init__(self, task: OperatorContext, name: str, history: int) -> None:
         self._table, self._memory, self._history = task.table(name, self._clean), task.memory_of(name), history
         self._memory.setdefault("latest", -1)
 

@@ -6,15 +6,15 @@ from typing import Any
 
 from streamskit.api.windows import SlidingWindows, TimeWindows
 from streamskit.operators.aggregate import Folding, Reader, Step, counting
-from streamskit.operators.records import STORE_ONLY, Record
+from streamskit.operators.records import STORE_ONLY, OperatorRecord
 from streamskit.operators.sliding_window_aggregate import SlidingProcess
-from streamskit.operators.stream_task import Forward, Process, Task
+from streamskit.operators.stream_task import Forward, OperatorContext, Process
 from streamskit.operators.throttle import Throttle
-from streamskit.operators.window_store import WindowStore
+from streamskit.operators.window_store import BytesWindowStore
 
 
 @dataclass(frozen=True)
-class WindowFold(Folding):
+class WindowAggregateOperator(Folding):
     """Folds records into one aggregate for each key and window; a result's key is the key and the window's start.
 
     A record without a key is dropped, and so is one for a window that has closed, once for each such window. Mirrors
@@ -38,8 +38,8 @@ class WindowFold(Folding):
     def folds(self) -> bool:
         return not self.on_close
 
-    def open(self, task: Task) -> Process:
-        store = WindowStore(task, self.name, self.retention, by_time=self.on_close)
+    def open(self, task: OperatorContext) -> Process:
+        store = BytesWindowStore(task, self.name, self.retention, by_time=self.on_close)
         step = counting(task.is_cached) if self.counting else self.step(task.is_cached)
         readers: list[Reader] = [_as_it_is] * len(self.inputs) if self.counting else self.readers()
         emit_closed = final_results(task, store) if self.on_close else None
@@ -50,7 +50,7 @@ class WindowFold(Folding):
 
 
 def _time_windows(
-    windows: TimeWindows, task: Task, store: WindowStore, readers: list[Reader], step: Step,
+    windows: TimeWindows, task: OperatorContext, store: BytesWindowStore, readers: list[Reader], step: Step,
     forward: Forward, emit_closed: "EmitClosed | None",
 ) -> Process:  # fmt: skip
     memory, drop, windows_of, begin = task.memory, task.drop, store.windows_of, store.begin
@@ -58,7 +58,7 @@ def _time_windows(
     is_tumbling = windows.advance == size
     memory.setdefault("stream time", -1)
 
-    def process(side: int, record: Record) -> None:
+    def process(side: int, record: OperatorRecord) -> None:
         key, data, _, _, timestamp, headers = record
         if key is None:
             return drop()
@@ -96,7 +96,7 @@ EmitClosed = Callable[[int, Any], None]
 """Passes on the windows that start no later than a time, with the headers of the record that closed them."""
 
 
-def final_results(task: Task, store: WindowStore) -> EmitClosed:
+def final_results(task: OperatorContext, store: BytesWindowStore) -> EmitClosed:
     """Return the function that passes on, once, the results of windows that have closed."""
     forward, throttle = task.forward, Throttle(task)
 
@@ -108,7 +108,7 @@ def final_results(task: Task, store: WindowStore) -> EmitClosed:
     return emit_closed
 
 
-def forwarding(task: Task, on_close: bool, logged: bool) -> Forward:
+def forwarding(task: OperatorContext, on_close: bool, logged: bool) -> Forward:
     """Return how updates go on: to all; but of what speaks only when it closes to the changelog, or nowhere."""
     if not on_close:
         return task.forward

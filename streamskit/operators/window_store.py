@@ -4,11 +4,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from streamskit.operators.pages import Rows
-from streamskit.operators.stream_task import Task
+from streamskit.operators.stream_task import OperatorContext
 from streamskit.operators.timeline import Timeline, width_for
 
 
-class WindowStore:
+class BytesWindowStore:
     """A table of keys, window starts and values. Mirrors `org.apache.kafka.streams.state.WindowStore`.
 
     A window is out of sight once the store has seen one that starts a retention later, and its memory is given back
@@ -22,7 +22,7 @@ class WindowStore:
             shows windows for one millisecond longer.
     """
 
-    def __init__(self, task: Task, name: str, retention: int, by_time: bool = False) -> None:
+    def __init__(self, task: OperatorContext, name: str, retention: int, by_time: bool = False) -> None:
         self._table = task.table(name, self._clean)
         self._memory = task.memory_of(name)
         self._memory.setdefault("latest start", -1)

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from streamskit.planning.planned_operators import Slot, place, slot_for
+from streamskit.planning.planned_operators import PlannedOperator, place, slot_for
 from streamskit.planning.processor_groups import comes_back
 from streamskit.topology import Node, Process, StreamTableJoin
 
@@ -10,13 +10,13 @@ if TYPE_CHECKING:
     from streamskit.planning.plan import Plan
 
 
-def slots_by_level(plan: "Plan") -> tuple[Slot, ...]:
+def slots_by_level(plan: "Plan") -> tuple[PlannedOperator, ...]:
     """Return the task operators of a plan, those of the lowest level first.
 
     Raises:
         TopologyError: a node cannot run on Spark.
     """
-    found: dict[str, Slot] = {}
+    found: dict[str, PlannedOperator] = {}
     # The second time round, operators that share a table know the highest level among them.
     for _ in range(2):
         for entry in plan.entries:
@@ -29,7 +29,7 @@ def slots_by_level(plan: "Plan") -> tuple[Slot, ...]:
 
 
 def _follow(
-    plan: "Plan", found: dict[str, Slot], node: Node, giver: Node | None, level: int, before: frozenset[str]
+    plan: "Plan", found: dict[str, PlannedOperator], node: Node, giver: Node | None, level: int, before: frozenset[str]
 ) -> None:
     """Follow a record that `giver` passes on to `node`; `before` are the operators that it went through."""
     where = place(node, plan)

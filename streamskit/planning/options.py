@@ -6,7 +6,7 @@ from streamskit.api.error_handlers import Handlers
 
 
 @dataclass(frozen=True)
-class Options:
+class QueryOptions:
     """How an application wants its queries to run.
 
     With `cache` the updates of a key are folded within a micro-batch. `emit_interval` (milliseconds) is how often

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from streamskit.planning.levels import slots_by_level
-from streamskit.planning.options import Options
-from streamskit.planning.planned_operators import Slot
+from streamskit.planning.options import QueryOptions
+from streamskit.planning.planned_operators import PlannedOperator
 from streamskit.planning.processor_groups import ProcessorGroup, processor_groups
 from streamskit.planning.wall_clock import CLOCK_TOPIC, wakes_every
 from streamskit.serdes import SessionWindowedSerde, TimeWindowedSerde
@@ -27,7 +27,7 @@ WINDOW_BYTES: dict[type, int] = {TimeWindowedSerde: 8, SessionWindowedSerde: 16}
 
 
 @dataclass(frozen=True)
-class Entry:
+class PlanInput:
     """Topics that a query reads, and the node whose records they hold.
 
     `is_handover` says that an earlier query of the same sub-topology has written them, and done the node's own part.
@@ -49,10 +49,10 @@ class Plan:
 
     topology: Topology
     application_id: str
-    options: Options
+    options: QueryOptions
     number: int
     part: int
-    entries: tuple[Entry, ...]
+    entries: tuple[PlanInput, ...]
     within: frozenset[str]
     native: Node | None = None
     handovers: Mapping[str, str] = field(default_factory=dict)
@@ -137,7 +137,7 @@ class Plan:
         return list(dict.fromkeys(kept))  # processors share stores
 
     @cached_property
-    def slots(self) -> tuple[Slot, ...]:
+    def slots(self) -> tuple[PlannedOperator, ...]:
         """The task operators of this query, by level: those of a level need nothing but the levels before it."""
         return slots_by_level(self)
 

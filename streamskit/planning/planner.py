@@ -4,9 +4,9 @@ from dataclasses import replace
 
 from streamskit.api.windows import TimeWindows
 from streamskit.common.errors import TopologyError
-from streamskit.planning.old_values import asks_for_old
-from streamskit.planning.options import Options
-from streamskit.planning.plan import Entry, Plan, has_changelog
+from streamskit.planning.old_values import needs_old_values
+from streamskit.planning.options import QueryOptions
+from streamskit.planning.plan import Plan, PlanInput, has_changelog
 from streamskit.planning.planned_operators import needs_partition_time
 from streamskit.topology import (
     Aggregation,
@@ -24,14 +24,14 @@ from streamskit.topology import (
     StreamJoinSide,
     StreamTableJoin,
     Suppress,
-    TableFold,
+    TableAggregate,
     TableJoinSide,
     Topology,
 )
 from streamskit.topology.description import is_global
 
 
-def plan(topology: Topology, application_id: str, options: Options | None = None) -> list[Plan]:
+def plan(topology: Topology, application_id: str, options: QueryOptions | None = None) -> list[Plan]:
     """Return the plans of a topology: the queries that run it, each after those that feed it where that can be.
 
     Args:
@@ -45,14 +45,14 @@ def plan(topology: Topology, application_id: str, options: Options | None = None
     made: list[Plan] = []
     for number, nodes in enumerate(topology.sub_topologies()):
         if not is_global(nodes):  # the topic of a global table is its store
-            made += _Cut(topology, application_id, options or Options(), number, nodes).plans()
+            made += SubtopologyPlanner(topology, application_id, options or QueryOptions(), number, nodes).plans()
     return made
 
 
-class _Cut:
+class SubtopologyPlanner:
     """Cuts one sub-topology."""
 
-    def __init__(self, topology: Topology, application_id: str, options: Options, number: int, nodes: list[Node]):
+    def __init__(self, topology: Topology, application_id: str, options: QueryOptions, number: int, nodes: list[Node]):
         self.topology, self.application_id, self.options = topology, application_id, options
         self.number, self.nodes = number, nodes
         self.names = frozenset(node.name for node in nodes)
@@ -62,7 +62,7 @@ class _Cut:
         """Return the queries: the native aggregations, each with its own way from a source, and the rest as one."""
         made: list[Plan] = []
         handed_in: dict[str, str] = {}
-        taken_up: list[Entry] = []
+        taken_up: list[PlanInput] = []
         for node in self.natives:
             way, entry = self._way_to(node), None
             # Records that come on several ways, or may leave dead letters behind, meet in a topic first.
@@ -70,11 +70,11 @@ class _Cut:
                 entry = self._entry(way[0])
             else:
                 topic = handed_in[way[0].name] = self._handover(way[0])
-                entry = Entry(way[0], (topic,), is_handover=True)
+                entry = PlanInput(way[0], (topic,), is_handover=True)
             handovers = {}
             if self._state_follows(node):
                 handovers[node.name] = self._handover(node)
-                taken_up.append(Entry(node, (self._handover(node),), is_handover=True))
+                taken_up.append(PlanInput(node, (self._handover(node),), is_handover=True))
             mine = {each.name for each in (*way, node)} | (self._after(node) if not handovers else set())
             made.append(self._plan((entry,), frozenset(mine), len(made) + 1, node, handovers))
         names = self.names - {node.name for node in self.natives}
@@ -94,7 +94,7 @@ class _Cut:
 
     def _plan(
         self,
-        entries: tuple[Entry, ...],
+        entries: tuple[PlanInput, ...],
         within: frozenset[str],
         part: int,
         native: Node | None,
@@ -104,10 +104,10 @@ class _Cut:
             self.topology, self.application_id, self.options, self.number, part, entries, within, native, handovers
         )
 
-    def _entry(self, source: Source) -> Entry:
+    def _entry(self, source: Source) -> PlanInput:
         topics = tuple(f"{self.application_id}-{topic}" if source.internal else topic for topic in source.topics)
         changes = any(sink.changes and sink.topic in source.topics for sink in self.topology.sinks if source.internal)
-        return Entry(source, topics, changes)
+        return PlanInput(source, topics, changes)
 
     def _handover(self, node: Node) -> str:
         return f"{self.application_id}-{node.name}-handover"
@@ -115,7 +115,7 @@ class _Cut:
     def _sources(self) -> list[Source]:
         return [node for node in self.nodes if isinstance(node, Source)]
 
-    def _global_tables(self) -> list[tuple[Entry, set[str]]]:
+    def _global_tables(self) -> list[tuple[PlanInput, set[str]]]:
         """Return the global tables that joins of this sub-topology look into, and the names of their nodes."""
         tables = {node.table: self.topology[node.table] for node in self.nodes if isinstance(node, StreamTableJoin)}
         read = {store for node in self.nodes if isinstance(node, Process) for store in node.global_stores}
@@ -127,7 +127,7 @@ class _Cut:
             if isinstance(table, GlobalTableSource):
                 source = self.topology[table.parents[0]]
                 if isinstance(source, Source):
-                    entry = Entry(source, source.topics, everywhere=True)
+                    entry = PlanInput(source, source.topics, everywhere=True)
                     found.append((entry, {source.name, table.name}))
         return found
 
@@ -166,7 +166,7 @@ class _Cut:
 
     def _state_follows(self, node: Node) -> bool:
         after = [self.topology[name] for name in self._after(node)]
-        return any(isinstance(each, STATEFUL) for each in after) or asks_for_old(node, self.topology)
+        return any(isinstance(each, STATEFUL) for each in after) or needs_old_values(node, self.topology)
 
     def _following(self, node: Node) -> list[Node]:
         def looks_into(other: Node) -> bool:
@@ -188,7 +188,7 @@ class _Cut:
 
 STATEFUL = (
     Aggregation,
-    TableFold,
+    TableAggregate,
     StreamJoinSide,
     TableJoinSide,
     StreamTableJoin,

@@ -25,7 +25,7 @@ class ProcessorGroup:
         """The name of the operator that runs them."""
         return self.members[0].name
 
-    def entrances(self, plan: "Plan") -> list[tuple[str, operators.Entrance]]:
+    def entrances(self, plan: "Plan") -> list[tuple[str, operators.InputPort]]:
         """Return the sides of the operator, each with the name of the node that its records come from."""
         names = {member.name for member in self.members}
         found = []
@@ -33,10 +33,10 @@ class ProcessorGroup:
             for parent in member.parents:
                 if parent not in names:
                     giver = plan.topology[parent]
-                    found.append((parent, operators.Entrance(giver.key, giver.value, member=member.name)))
+                    found.append((parent, operators.InputPort(giver.key, giver.value, member=member.name)))
         for store in self._looked_up():
             table = self._table(store, plan)
-            found.append((table.name, operators.Entrance(table.key, table.value, store=store)))
+            found.append((table.name, operators.InputPort(table.key, table.value, store=store)))
         return found
 
     def sides(self, giver: Node, node: Process, plan: "Plan") -> list[int]:
@@ -53,7 +53,7 @@ class ProcessorGroup:
             if child not in self.members and child.name in plan.within
         ]
 
-    def operator(self, plan: "Plan") -> operators.RunProcessors:
+    def operator(self, plan: "Plan") -> operators.ProcessorsOperator:
         """Return the operator that runs them."""
         ways = self.ways(plan)
         numbers = {(member.name, child.name): number for number, (member, child, *_) in enumerate(ways)}
@@ -62,13 +62,13 @@ class ProcessorGroup:
             following = [child.name for child in plan.topology.children(member)]
             children = tuple((child, numbers.get((member.name, child))) for child in following)
             stores = (*(store.name for store in member.kept), *member.tables)
-            members.append(operators.Member(member.name, member.supplier, stores, children))
-        return operators.RunProcessors(
+            members.append(operators.ProcessorSpec(member.name, member.supplier, stores, children))
+        return operators.ProcessorsOperator(
             self.name,
             plan.application_id,
             tuple(members),
             tuple(entrance for _, entrance in self.entrances(plan)),
-            tuple(operators.Way(key, value, _sink(child)) for _, child, key, value in ways),
+            tuple(operators.OutputPort(key, value, _sink(child)) for _, child, key, value in ways),
             self.stores,
             tuple(replace(plan.topology.store(store), timestamped=True) for store in self._looked_up()),
         )

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Any
 from streamskit import operators
 from streamskit.api.processor import PunctuationType
 from streamskit.common.errors import StreamsError, TopologyError
-from streamskit.operators.failure_attribution import read_blame
+from streamskit.operators.failure_attribution import read_attribution
 from streamskit.operators.pages import NoPages
-from streamskit.operators.processors import Group
+from streamskit.operators.processors import RunningProcessorGroup
 
 if TYPE_CHECKING:
     from streamskit.planning.plan import Plan
@@ -24,13 +24,15 @@ def wakes_every(plan: "Plan") -> int | None:
     """
     intervals = []
     for slot in plan.slots:
-        if isinstance(slot.operator, operators.RunProcessors):
+        if isinstance(slot.operator, operators.ProcessorsOperator):
             # A try, on empty stores: what init() does is known here, before any record flows.
             try:
-                stage = operators.Stage([slot.operator], NoPages())
-                group = Group(slot.operator, operators.Task(stage, 0, slot.operator.name, _forget, is_cached=False))
+                stage = operators.StreamTask([slot.operator], NoPages())
+                group = RunningProcessorGroup(
+                    slot.operator, operators.OperatorContext(stage, 0, slot.operator.name, _forget, is_cached=False)
+                )
             except Exception as failure:
-                found = read_blame("\n".join(getattr(failure, "__notes__", ())))
+                found = read_attribution("\n".join(getattr(failure, "__notes__", ())))
                 node = plan.topology[found.operator] if found else slot.node
                 is_ours = isinstance(failure, StreamsError)
                 said = str(failure).removeprefix(f"{node.name}: ") if is_ours else repr(failure)

@@ -4,23 +4,23 @@ from streamskit.queries.group.catalogue import Catalogue, CatalogueEntry
 from streamskit.queries.instance import Instance
 from streamskit.queries.replica import Replica
 from streamskit.state.kinds import local_store
-from streamskit.state.local import KeyValueStore, LocalStore
+from streamskit.state.local import LocalKeyValueStore, LocalStore
 from streamskit.state.stores import KeyValue
-from streamskit.state.timed import SessionStore, TimedStore, WindowStore
-from streamskit.state.versioned import VersionedRecord, VersionedStore
+from streamskit.state.timed import LocalSessionStore, LocalWindowStore, TimedStore
+from streamskit.state.versioned import LocalVersionedStore, VersionedRecord
 
 __all__ = [
     "Catalogue",
     "CatalogueEntry",
     "Instance",
     "KeyValue",
-    "KeyValueStore",
+    "LocalKeyValueStore",
+    "LocalSessionStore",
     "LocalStore",
+    "LocalVersionedStore",
+    "LocalWindowStore",
     "Replica",
-    "SessionStore",
     "TimedStore",
     "VersionedRecord",
-    "VersionedStore",
-    "WindowStore",
     "local_store",
 ]

@@ -20,7 +20,7 @@ from streamskit.common.errors import (
 )
 from streamskit.kafka.changelog_reader import ChangelogReader, Offsets, Record
 from streamskit.kafka.topic_partition import TopicPartition
-from streamskit.queries.group.assignment import Agreement, Report
+from streamskit.queries.group.assignment import Assignment, SubscriptionInfo
 from streamskit.queries.group.assignor import Member
 from streamskit.queries.group.catalogue import Catalogue, CatalogueEntry
 from streamskit.queries.group.discovery import placement_of
@@ -243,14 +243,14 @@ class Instance:
 
     # ---- its place among the others ----------------------------------------------------------------------------------
 
-    def _report(self) -> Report:
+    def _report(self) -> SubscriptionInfo:
         ready = frozenset(task for task in self._roles if self._is_ready(task))
         active = frozenset(task for task in ready if self._roles[task] == "active")
         positions = {task: self._position(task) for task in tasks_of(self._catalogue, self._counts)}
         known = {task: position for task, position in positions.items() if position}
-        return Report(Member(self._id, str(self.here), ready, active, known, self._standbys), self._since)
+        return SubscriptionInfo(Member(self._id, str(self.here), ready, active, known, self._standbys), self._since)
 
-    def _learn(self, agreement: Agreement) -> None:
+    def _learn(self, agreement: Assignment) -> None:
         """Take up the share that was agreed; called in the membership's thread."""
         self._placement = placement_of(agreement, self._catalogue)
         self._agreed += 1

@@ -11,13 +11,13 @@ from streamskit.kafka.consumer import Isolation
 from streamskit.kafka.follower import Offsets
 from streamskit.queries import Replica
 from streamskit.runtime.query import RunningQuery
-from streamskit.runtime.query_server import Answering
-from streamskit.runtime.side_effects import Calls
+from streamskit.runtime.query_server import QueryServer
+from streamskit.runtime.side_effects import SideEffects
 from streamskit.runtime.states import State, StateMachine
 from streamskit.runtime.supervisor import Supervisor
 
 
-class CatchingUp:
+class AwaitProcessed:
     """What `await_processed` waits for: queries, then stores, then calls; a broker that is away only takes time.
 
     Args:
@@ -53,7 +53,7 @@ class CatchingUp:
                 waited |= not self._has_caught_up(query)
 
     def followers(
-        self, copies: Replica | Answering, changelogs: Iterable[str], calls: Calls, call_topics: Iterable[str]
+        self, copies: Replica | QueryServer, changelogs: Iterable[str], calls: SideEffects, call_topics: Iterable[str]
     ) -> None:
         """Wait until the stores hold the updates that were written, and the functions were called.
 

@@ -12,7 +12,7 @@ from pyspark.errors import PySparkException
 from streamskit.api.error_handlers import fails
 from streamskit.common.call_site import file_label
 from streamskit.common.errors import StreamsError
-from streamskit.operators.failure_attribution import Blame
+from streamskit.operators.failure_attribution import FailedOperator
 from streamskit.planning.plan import Plan
 from streamskit.runtime.recovery import checkpoint_errors
 from streamskit.runtime.tracebacks import Line, PythonError, python_error
@@ -96,7 +96,7 @@ def _python_failure(error: PythonError, plan: Plan) -> StreamsError:
     return StreamsError(f"{place} failed on a record{_at(error.lines)}: {error}")
 
 
-def _node_of(blame: Blame, plan: Plan) -> Node:
+def _node_of(blame: FailedOperator, plan: Plan) -> Node:
     """Return the node that an operator runs; of several that one operator runs, the one on the side that failed."""
     for node in plan.nodes:
         if getattr(node, "group", "") == blame.operator and getattr(node, "side", -1) == blame.side:

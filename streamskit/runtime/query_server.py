@@ -11,7 +11,7 @@ from streamskit.queries import Catalogue, Instance
 from streamskit.queries.metadata import HostInfo
 
 
-class Answering:
+class QueryServer:
     """An `Instance` with its REST layer, within a `KafkaStreams`.
 
     Args:

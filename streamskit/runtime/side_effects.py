@@ -15,7 +15,7 @@ from streamskit.kafka.follower import Offsets, TopicFollower
 from streamskit.topology import SideEffect
 
 
-class Calls:
+class SideEffects:
     """Calls functions for the records of their topics, in a thread of its own, from now on.
 
     Args:

@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
 from streamskit.environment.session import CHECKPOINTS, settings
-from streamskit.execution.compiler import outputs
+from streamskit.execution.compiler import compile_plan
 from streamskit.planning.plan import Plan
 from streamskit.runtime.recovery.exactly_once import SINK, Transactions
 
@@ -90,7 +90,7 @@ class KafkaTopics:
             most, mode, trigger = None, "update", {"realTime": f"{self.real_time} milliseconds"}
         with _starting, settings(self.spark, SETTINGS | {"spark.sql.shuffle.partitions": str(tasks)}):
             return (
-                outputs(plan, lambda topics: self.read(topics, most), tasks)
+                compile_plan(plan, lambda topics: self.read(topics, most), tasks)
                 .writeStream.format(sink)
                 .queryName(f"{plan.application_id}: sub-topology {plan.name}")
                 .outputMode(mode)

@@ -11,12 +11,12 @@ from streamskit.runtime.recovery.checkpoint import Checkpoint
 from streamskit.runtime.recovery.data_loss import DataLoss
 from streamskit.runtime.recovery.evolution import check
 from streamskit.runtime.recovery.fingerprint import Fingerprint, QueryPrint
-from streamskit.runtime.topics import Topics
+from streamskit.runtime.topics import ApplicationTopics
 
 logger = logging.getLogger("streamskit")
 
 
-class Beginning:
+class StartupChecks:
     """What happens between `start()` and the first query.
 
     Args:
@@ -26,7 +26,7 @@ class Beginning:
         losses: decides about records that are gone.
     """
 
-    def __init__(self, folder: Path, topics: Topics, brokers: ExternalBroker, losses: DataLoss) -> None:
+    def __init__(self, folder: Path, topics: ApplicationTopics, brokers: ExternalBroker, losses: DataLoss) -> None:
         self._folder, self._topics, self._brokers, self._losses = folder, topics, brokers, losses
         self._application_id, self._plans = topics.application_id, topics.plans
         self._noted, self._ids = Fingerprint(), dict[str, str]()

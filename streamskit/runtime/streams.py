@@ -20,30 +20,30 @@ from streamskit.common.errors import StreamsError, StreamsNotStartedError, Unkno
 from streamskit.common.paths import state_dir as project_state_dir
 from streamskit.environment.session import spark_session
 from streamskit.kafka.consumer import Isolation
-from streamskit.planning.options import Options
+from streamskit.planning.options import QueryOptions
 from streamskit.planning.plan import Plan, is_readable
 from streamskit.planning.planner import plan
 from streamskit.queries import Replica, local_store
 from streamskit.queries.group.discovery import ask_group, metadata_for_key, metadata_of
 from streamskit.queries.metadata import KeyQueryMetadata, StreamsMetadata
 from streamskit.runtime import topic_roles
-from streamskit.runtime.await_processed import CatchingUp
+from streamskit.runtime.await_processed import AwaitProcessed
 from streamskit.runtime.explanation import in_words, spark_plan
 from streamskit.runtime.failures import explain
 from streamskit.runtime.lock import ApplicationLock
 from streamskit.runtime.query import RunningQuery
-from streamskit.runtime.query_server import Answering
+from streamskit.runtime.query_server import QueryServer
 from streamskit.runtime.real_time import check_slots, real_time_batch
 from streamskit.runtime.recovery.checkpoint_errors import telling_of_a_full_disk
 from streamskit.runtime.recovery.data_loss import DataLoss
 from streamskit.runtime.recovery.exactly_once import is_exactly_once
-from streamskit.runtime.side_effects import Calls
+from streamskit.runtime.side_effects import SideEffects
 from streamskit.runtime.sole_runner import SoleRunner
 from streamskit.runtime.spark_io import KafkaTopics
-from streamskit.runtime.startup_checks import Beginning
+from streamskit.runtime.startup_checks import StartupChecks
 from streamskit.runtime.states import ENDING, Listener, State, StateMachine
 from streamskit.runtime.supervisor import STARTING, Supervisor
-from streamskit.runtime.topics import Topics
+from streamskit.runtime.topics import ApplicationTopics
 from streamskit.runtime.uncaught_exceptions import Handler, check_handler
 from streamskit.topology import Topology
 
@@ -136,7 +136,7 @@ class KafkaStreams:
         self._real_time = real_time_batch(real_time)
         self._max_records = max_records_per_batch
         self._exactly_once = is_exactly_once(processing_guarantee, self._real_time)
-        options = Options(
+        options = QueryOptions(
             statestore_cache_max_bytes > 0,
             to_milliseconds(emit_interval, "emit_interval"),
             handlers=error_handlers.Handlers.of(
@@ -145,7 +145,7 @@ class KafkaStreams:
             bootstrap_servers=bootstrap_servers,
         )
         self._plans = plan(topology, application_id, options)
-        self._topics = Topics(application_id, self._plans, self._exactly_once)
+        self._topics = ApplicationTopics(application_id, self._plans, self._exactly_once)
         self._states = StateMachine()
         patience = to_milliseconds(task_timeout, "task_timeout")
         self._stores = {store.name: local_store(store) for store in topology.stores.values() if is_readable(store)}
@@ -154,10 +154,10 @@ class KafkaStreams:
             for topic, stores in topic_roles.filled_stores(topology, self._plans).items()
         }
         self._catalogue = topic_roles.catalogue(application_id, topology, self._plans)
-        self._copies: Replica | Answering = (
+        self._copies: Replica | QueryServer = (
             Replica(bootstrap_servers, self._changelogs)
             if application_server is None
-            else Answering(
+            else QueryServer(
                 self._catalogue,
                 bootstrap_servers,
                 application_server,
@@ -171,12 +171,12 @@ class KafkaStreams:
         self._supervisor = Supervisor(
             application_id, self._states, bootstrap_servers, patience, self._copies.say_stopped, self._losses
         )
-        self._calls = Calls(
+        self._calls = SideEffects(
             bootstrap_servers, topic_roles.calls(self._plans), self._supervisor.call_failed, self._supervisor.fail
         )
         self._lock = ApplicationLock(application_id, self._folder)
         self._runner = SoleRunner(application_id, bootstrap_servers, self._folder, self._supervisor.fail)
-        self._beginning = Beginning(self._folder, self._topics, self._brokers, self._losses)
+        self._beginning = StartupChecks(self._folder, self._topics, self._brokers, self._losses)
         if uncaught_exception_handler is not None:
             self.set_uncaught_exception_handler(uncaught_exception_handler)
 
@@ -331,12 +331,12 @@ class KafkaStreams:
         self._known(name)
         if self.state is State.CREATED or self._states.is_held(STARTING):
             raise StreamsNotStartedError(f"Store '{name}' is empty until the application runs: call start() first.")
-        return self._copies.store(name) if isinstance(self._copies, Answering) else self._stores[name]
+        return self._copies.store(name) if isinstance(self._copies, QueryServer) else self._stores[name]
 
     @property
     def application_server(self) -> str | None:
         """Where this instance answers over REST, as "host:port"; None if it does not."""
-        return str(self._copies.here) if isinstance(self._copies, Answering) else None
+        return str(self._copies.here) if isinstance(self._copies, QueryServer) else None
 
     def metadata_for_all_streams_clients(self) -> list[StreamsMetadata]:
         """Return the instances that share the stores, each with what it has.
@@ -450,9 +450,9 @@ class KafkaStreams:
     def _starter(self, topics: KafkaTopics, plan_: Plan) -> Callable[[], StreamingQuery]:
         return lambda: topics.start(plan_, self._folder / plan_.name, self._commit_interval)
 
-    def _catching_up(self, deadline: float) -> CatchingUp:
+    def _catching_up(self, deadline: float) -> AwaitProcessed:
         isolation: Isolation = "read_committed" if self._exactly_once else "read_uncommitted"
-        return CatchingUp(self._supervisor, self._states, self._brokers, deadline, isolation)
+        return AwaitProcessed(self._supervisor, self._states, self._brokers, deadline, isolation)
 
     def _forget(self) -> None:
         shutil.rmtree(self._folder, ignore_errors=True)

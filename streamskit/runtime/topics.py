@@ -16,7 +16,7 @@ CALLS = {"cleanup.policy": "delete", "retention.ms": str(60 * 60 * 1000)}
 
 
 @dataclass(frozen=True)
-class Topics:
+class ApplicationTopics:
     """The topics of an application with the given plans."""
 
     application_id: str

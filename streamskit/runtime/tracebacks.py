@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from streamskit.common.call_site import file_label
-from streamskit.operators.failure_attribution import Blame, read_blame
+from streamskit.operators.failure_attribution import FailedOperator, read_attribution
 
 HEAD = "Traceback (most recent call last):"
 LIBRARIES = (sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib"))
@@ -40,7 +40,7 @@ class PythonError:
     kind: str
     message: str
     lines: tuple[Line, ...]
-    blame: Blame | None
+    blame: FailedOperator | None
 
     def __str__(self) -> str:
         return f"{self.kind}: {self.message}" if self.message else self.kind
@@ -56,4 +56,4 @@ def python_error(text: str) -> PythonError | None:
     places = re.findall(r'^ +File "(.+)", line (\d+), in ', traceback, re.M)
     lines = [Line(name, int(number)) for name, number in places]
     mine = tuple(line for line in lines if line.is_learners)
-    return PythonError(kind.rpartition(".")[2], message.strip(), mine, read_blame(traceback))
+    return PythonError(kind.rpartition(".")[2], message.strip(), mine, read_attribution(traceback))

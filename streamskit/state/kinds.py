@@ -2,13 +2,13 @@
 
 from collections.abc import Callable
 
-from streamskit.state.local import KeyValueStore, LocalStore
+from streamskit.state.local import LocalKeyValueStore, LocalStore
 from streamskit.state.storage import Storage
 from streamskit.state.stores import Store
-from streamskit.state.timed import SessionStore, WindowStore
-from streamskit.state.versioned import VersionedStore
+from streamskit.state.timed import LocalSessionStore, LocalWindowStore
+from streamskit.state.versioned import LocalVersionedStore
 
-KINDS = {"window": WindowStore, "session": SessionStore, "versioned": VersionedStore}
+KINDS = {"window": LocalWindowStore, "session": LocalSessionStore, "versioned": LocalVersionedStore}
 
 
 def local_store(store: Store, make: Callable[[int], Storage] | None = None) -> LocalStore:
@@ -18,4 +18,4 @@ def local_store(store: Store, make: Callable[[int], Storage] | None = None) -> L
         store: what it is to hold.
         make: makes the storage of a partition; in memory when not given.
     """
-    return KINDS.get(store.kind, KeyValueStore)(store, make)
+    return KINDS.get(store.kind, LocalKeyValueStore)(store, make)

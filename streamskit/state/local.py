@@ -252,7 +252,7 @@ def merged(sorted_rows: Sequence[Iterator[Row]], reverse: bool) -> Iterator[Row]
     return sorted_rows[0] if len(sorted_rows) == 1 else merge(*sorted_rows, key=itemgetter(0), reverse=reverse)
 
 
-class KeyValueStore(LocalStore):
+class LocalKeyValueStore(LocalStore):
     """A table of keys and values. Mirrors `org.apache.kafka.streams.state.ReadOnlyKeyValueStore`."""
 
     def get(self, key: Any) -> Any:

@@ -95,7 +95,7 @@ class TimedStore(LocalStore):
         return None
 
 
-class WindowStore(TimedStore):
+class LocalWindowStore(TimedStore):
     """A table of keys, windows and values; a window's time is its start.
 
     Mirrors `org.apache.kafka.streams.state.ReadOnlyWindowStore`.
@@ -176,7 +176,7 @@ class WindowStore(TimedStore):
         return Windowed(self._store.key.deserialize(unkeyed(row, 1)), start, start + self._size)
 
 
-class SessionStore(TimedStore):
+class LocalSessionStore(TimedStore):
     """A table of keys, sessions and values; a session's time is its end.
 
     Mirrors `org.apache.kafka.streams.state.ReadOnlySessionStore`.

@@ -5,7 +5,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from streamskit.serdes import Serde
-from streamskit.state.local import Found, KeyValueStore, LocalStore, Partition, Record
+from streamskit.state.local import Found, LocalKeyValueStore, LocalStore, Partition, Record
 from streamskit.state.rows import Entry, Span, keyed, pack, time_at, time_bytes, timestamp_of, unkeyed
 from streamskit.state.storage import Change, Storage
 from streamskit.state.stores import Store, ValueAndTimestamp
@@ -21,7 +21,7 @@ class VersionedRecord(NamedTuple):
     timestamp: int
 
 
-class VersionedStore(KeyValueStore):
+class LocalVersionedStore(LocalKeyValueStore):
     """A table of keys, times and values; which of two updates is the later one does not depend on their order.
 
     A row's bytes here are a key and the time of a version. Lists have the latest version of each row.

@@ -7,7 +7,7 @@ from streamskit.api.error_handlers import Handler, Handlers
 from streamskit.common.durations import Duration, to_milliseconds
 from streamskit.common.errors import StreamsError, TopologyError
 from streamskit.environment.session import spark_session
-from streamskit.planning.options import Options
+from streamskit.planning.options import QueryOptions
 from streamskit.planning.plan import Plan, is_readable
 from streamskit.planning.planner import plan
 from streamskit.planning.wall_clock import CLOCK_TOPIC
@@ -65,7 +65,7 @@ class TopologyTestDriver:
         self.topology = topology
         interval = to_milliseconds(emit_interval, "emit_interval")
         handlers = Handlers.of(deserialization_handler, processing_handler, production_handler)
-        self._plans = plan(topology, application_id, Options(cache, interval, test=True, handlers=handlers))
+        self._plans = plan(topology, application_id, QueryOptions(cache, interval, test=True, handlers=handlers))
         self._topics = TopicRoles(topology, self._plans)
         self._stores = {store.name: local_store(store) for store in topology.stores.values() if is_readable(store)}
         self._outputs: dict[str, deque[Raw]] = defaultdict(deque)

@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from streamskit.environment.session import CHECKPOINTS, settings
-from streamskit.execution.compiler import outputs
+from streamskit.execution.compiler import compile_plan
 from streamskit.execution.records import TIMESTAMP_HEADER
 from streamskit.execution.row_format import HEADER_TYPE
 from streamskit.planning.plan import Plan
@@ -63,7 +63,7 @@ class MemoryQuery:
         # A chain of task operators needs Spark's own way with several states, and keeps its own clock.
         with settings(spark, SETTINGS | (EXACT_LATENESS if plan.native is not None else {})):
             self.query = (
-                outputs(plan, self._frame, tasks=1)
+                compile_plan(plan, self._frame, tasks=1)
                 .writeStream.format("memory")
                 .queryName(self._name)
                 .outputMode(plan.output_mode)

@@ -129,7 +129,7 @@ class PassThrough(Node):
 
 
 @dataclass(frozen=True)
-class BranchChild(Node):
+class Branch(Node):
     """Passes on the records for which predicate number `index` says true and no earlier one does; -1 takes the rest."""
 
     predicates: tuple[Function, ...] = ()
@@ -232,7 +232,7 @@ class TableMapValues(Node):
 
 
 @dataclass(frozen=True)
-class TableSelect(Node):
+class TableGroupBy(Node):
     """Gives each row a new key and value (`KTable.group_by`), for the new and for the old value of the row."""
 
     is_table: ClassVar[bool] = True
@@ -275,7 +275,7 @@ class Reduce(Aggregation):
 
 
 @dataclass(frozen=True)
-class Fold(Aggregation):
+class Aggregate(Aggregation):
     """Folds values with plain Python functions: `initializer()`, `aggregator(key, value, aggregate)`.
 
     `merger(key, one, other)` joins the aggregates of two sessions.
@@ -287,7 +287,7 @@ class Fold(Aggregation):
 
 
 @dataclass(frozen=True)
-class CogroupFold(Aggregation):
+class CogroupAggregate(Aggregation):
     """One of several streams that are folded into one store: side number `side` of the cogroup named `group`.
 
     Each has its own `aggregator`; `initializer` and `merger` are the same in all.
@@ -313,7 +313,7 @@ class TableMerge(Node):
 
 
 @dataclass(frozen=True)
-class TableFold(Node):
+class TableAggregate(Node):
     """Folds the rows of a grouped table: `adder` takes a row in, `subtractor` takes its old value out.
 
     `initializer` is None for a reduce, whose first value starts. The functions take key, value and aggregate.

@@ -15,7 +15,7 @@ VERSION = 1
 
 
 @dataclass(frozen=True)
-class Report:
+class SubscriptionInfo:
     """What an instance says when it joins: `since` is when it started, in seconds since 1970."""
 
     member: Member
@@ -28,18 +28,18 @@ class Report:
         return json.dumps({"version": VERSION, "since": self.since, "member": said}).encode()
 
     @staticmethod
-    def from_bytes(data: bytes) -> "Report | None":
+    def from_bytes(data: bytes) -> "SubscriptionInfo | None":
         """Return what came; None if that is no report, but what some other consumer says in the group."""
         said = _said(data)
         if said is None or "member" not in said:
             return None
         member = said["member"]
         tasks = {name: frozenset(member[name]) for name in ("ready", "active")}
-        return Report(Member(**{**member, **tasks}), said["since"])
+        return SubscriptionInfo(Member(**{**member, **tasks}), said["since"])
 
 
 @dataclass(frozen=True)
-class Agreement:
+class Assignment:
     """Who has what: the members' ids with their addresses, and their shares of the tasks."""
 
     servers: Mapping[str, str] = field(default_factory=dict)
@@ -50,7 +50,7 @@ class Agreement:
         return json.dumps({"version": VERSION, "servers": dict(self.servers), "shares": asdict(self.shares)}).encode()
 
     @staticmethod
-    def from_bytes(data: bytes) -> "Agreement | None":
+    def from_bytes(data: bytes) -> "Assignment | None":
         """Return what came; None if that is no agreement."""
         said = _said(data)
         if said is None or "shares" not in said:
@@ -59,15 +59,15 @@ class Agreement:
         replicas = {
             name: {task: tuple(members) for task, members in shares[name].items()} for name in ("standby", "warming")
         }
-        return Agreement(said["servers"], Shares(shares["active"], **replicas))
+        return Assignment(said["servers"], Shares(shares["active"], **replicas))
 
 
-def latest_of_each_server(reports: Iterable[Report]) -> list[Report]:
+def latest_of_each_server(reports: Iterable[SubscriptionInfo]) -> list[SubscriptionInfo]:
     """Return the reports without those of instances that another one has replaced at the same address.
 
     One that was killed stays in the group until its session is over; it is not to get a share meanwhile.
     """
-    latest: dict[str, Report] = {}
+    latest: dict[str, SubscriptionInfo] = {}
     for report in sorted(reports, key=lambda each: (each.since, each.member.id)):
         latest[report.member.server] = report
     return list(latest.values())

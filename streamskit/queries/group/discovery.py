@@ -6,7 +6,7 @@ from typing import Any
 from streamskit.common.errors import StreamsError
 from streamskit.kafka.connection import admin_client
 from streamskit.kafka.topic_partition import TopicPartition
-from streamskit.queries.group.assignment import Agreement
+from streamskit.queries.group.assignment import Assignment
 from streamskit.queries.group.catalogue import Catalogue
 from streamskit.queries.group.membership import split
 from streamskit.queries.group.partitions import partition_for
@@ -28,10 +28,10 @@ def ask_group(bootstrap_servers: str, catalogue: Catalogue) -> Placement:
     name = catalogue.application_id
     with admin_client(bootstrap_servers) as client:
         group = client.describe_groups([name])[name]
-    return placement_of(next(filter(None, map(_agreed, group["members"])), Agreement()), catalogue)
+    return placement_of(next(filter(None, map(_agreed, group["members"])), Assignment()), catalogue)
 
 
-def placement_of(agreement: Agreement, catalogue: Catalogue) -> Placement:
+def placement_of(agreement: Assignment, catalogue: Catalogue) -> Placement:
     """Return who hosts which partition of which changelog."""
     hosts = {}
     shares = agreement.shares
@@ -92,13 +92,13 @@ def _stores(partitions: Iterable[TopicPartition], catalogue: Catalogue) -> froze
     return frozenset(entry.store.name for entry in catalogue.shared if entry.changelog in topics)
 
 
-def _hosts(members: Iterable[str], agreement: Agreement) -> tuple[HostInfo, ...]:
+def _hosts(members: Iterable[str], agreement: Assignment) -> tuple[HostInfo, ...]:
     return tuple(HostInfo.of(agreement.servers[member]) for member in members if member in agreement.servers)
 
 
-def _agreed(member: dict[str, object]) -> Agreement | None:
+def _agreed(member: dict[str, object]) -> Assignment | None:
     assignment = member.get("member_assignment")
     data = assignment.get("user_data") if isinstance(assignment, dict) else getattr(assignment, "user_data", None)
     if isinstance(data, str):
         data = data.encode()
-    return Agreement.from_bytes(data) if isinstance(data, bytes) else None
+    return Assignment.from_bytes(data) if isinstance(data, bytes) else None

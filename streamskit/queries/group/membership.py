@@ -10,7 +10,7 @@ from kafka.errors import KafkaError
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 
 from streamskit.kafka.group_member import GroupMember
-from streamskit.queries.group.assignment import Agreement, Report, latest_of_each_server
+from streamskit.queries.group.assignment import Assignment, SubscriptionInfo, latest_of_each_server
 from streamskit.queries.group.assignor import share
 from streamskit.queries.group.catalogue import Catalogue
 
@@ -38,8 +38,8 @@ class ShareAssignor(AbstractPartitionAssignor):
         self,
         catalogue: Catalogue,
         counts: Mapping[str, int],
-        report: Callable[[], Report],
-        learn: Callable[[Agreement], None],
+        report: Callable[[], SubscriptionInfo],
+        learn: Callable[[Assignment], None],
     ) -> None:
         self._catalogue, self._counts, self._report, self._learn = catalogue, counts, report, learn
 
@@ -49,10 +49,10 @@ class ShareAssignor(AbstractPartitionAssignor):
 
     def assign(self, cluster: Any, members: Sequence[Any]) -> dict[str, ConsumerProtocolAssignment]:
         """Return each member's share: its active partitions, and what was agreed for all."""
-        reports = {each.member_id: Report.from_bytes(each.metadata.user_data or b"") for each in members}
+        reports = {each.member_id: SubscriptionInfo.from_bytes(each.metadata.user_data or b"") for each in members}
         chosen = latest_of_each_server(report for report in reports.values() if report is not None)
         shares = share(tasks_of(self._catalogue, self._counts), [report.member for report in chosen])
-        agreement = Agreement({report.member.id: report.member.server for report in chosen}, shares)
+        agreement = Assignment({report.member.id: report.member.server for report in chosen}, shares)
         return {
             name: ConsumerProtocolAssignment(self.version, self._partitions(report, agreement), agreement.to_bytes())
             for name, report in reports.items()
@@ -60,10 +60,10 @@ class ShareAssignor(AbstractPartitionAssignor):
 
     def on_assignment(self, assignment: ConsumerProtocolAssignment, generation: int) -> None:
         """Hear what was agreed."""
-        if (agreement := Agreement.from_bytes(assignment.user_data or b"")) is not None:
+        if (agreement := Assignment.from_bytes(assignment.user_data or b"")) is not None:
             self._learn(agreement)
 
-    def _partitions(self, report: Report | None, agreement: Agreement) -> list[tuple[str, list[int]]]:
+    def _partitions(self, report: SubscriptionInfo | None, agreement: Assignment) -> list[tuple[str, list[int]]]:
         """Return a member's active partitions, for those who look at the group with Kafka's own tools."""
         found: dict[str, list[int]] = {}
         for task, owner in agreement.shares.active.items():
@@ -105,12 +105,12 @@ class Membership:
         bootstrap_servers: str,
         catalogue: Catalogue,
         counts: Mapping[str, int],
-        report: Callable[[], Report],
-        learn: Callable[[Agreement], None],
+        report: Callable[[], SubscriptionInfo],
+        learn: Callable[[Assignment], None],
         session_timeout: int,
     ) -> None:
         self._bootstrap_servers, self._catalogue, self._session_timeout = bootstrap_servers, catalogue, session_timeout
-        self._learned: list[Agreement] = []
+        self._learned: list[Assignment] = []
         self._learn = learn
         self._assignor = ShareAssignor(catalogue, counts, report, self._learned.append)
         self._stopping = threading.Event()

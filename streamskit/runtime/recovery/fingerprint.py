@@ -13,7 +13,7 @@ from typing import Any
 
 from streamskit.common.errors import StreamsError
 from streamskit.planning.plan import Plan
-from streamskit.planning.planned_operators import Slot, place
+from streamskit.planning.planned_operators import PlannedOperator, place
 from streamskit.topology import ForeignKeyStep, Node, Process, StreamJoinSide, StreamTableJoin, TableJoinSide
 
 FILE = "topology.json"
@@ -108,7 +108,7 @@ def _of_spark(plan: Plan, node: Node) -> OperatorPrint:
     return OperatorPrint(node.name, kind, _serdes([node]), _windows(node), in_python=False)
 
 
-def _of_slot(plan: Plan, slot: Slot) -> OperatorPrint:
+def _of_slot(plan: Plan, slot: PlannedOperator) -> OperatorPrint:
     name = slot.operator.name
     nodes = [node for node in plan.nodes if (where := place(node, plan)) is not None and where.operator == name]
     keeps = list(dict.fromkeys(said for node in nodes for said in _kept(node, plan)))

@@ -5,11 +5,11 @@ from collections.abc import Mapping, Sequence
 
 from streamskit.state.stores import Store
 from streamskit.topology.nodes import (
-    BranchChild,
-    CogroupFold,
+    Aggregate,
+    Branch,
+    CogroupAggregate,
     ColumnAggregate,
     Filter,
-    Fold,
     ForeignKeyStep,
     GlobalTableSource,
     Node,
@@ -19,25 +19,25 @@ from streamskit.topology.nodes import (
     Source,
     StreamJoinSide,
     StreamTableJoin,
+    TableAggregate,
     TableFilter,
-    TableFold,
+    TableGroupBy,
     TableJoinSide,
     TableMapValues,
     TableMerge,
-    TableSelect,
     TableSource,
 )
 
 WORDS: Mapping[type[Node], str] = {
     ColumnAggregate: "aggregate",
-    Fold: "aggregate",
-    CogroupFold: "aggregate",
-    TableFold: "aggregate",
+    Aggregate: "aggregate",
+    CogroupAggregate: "aggregate",
+    TableAggregate: "aggregate",
     TableSource: "table",
     GlobalTableSource: "global table",
     TableFilter: "filter",
     TableMapValues: "map values",
-    TableSelect: "group by",
+    TableGroupBy: "group by",
     TableMerge: "merge",
 }
 """What a learner calls the nodes whose own names say something else."""
@@ -86,7 +86,7 @@ def _small_word(node: Node) -> str | None:
     """Return the word for a node that is there for the sake of others, or that does its work the other way round."""
     if isinstance(node, PassThrough):
         return "keep for join" if node.stores else "split"
-    if isinstance(node, BranchChild):
+    if isinstance(node, Branch):
         return "default branch" if node.index < 0 else "branch"
     if isinstance(node, RepartitionFilter):
         return "keep null keys" if node.null_keys else "drop null keys"

@@ -4,7 +4,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from streamskit.api.windows import AnyWindows, JoinWindows, SessionWindows, SlidingWindows, TimeWindows
-from streamskit.operators import Operator, Output, Record, SessionFold, Stage, StreamJoin, WindowFold
+from streamskit.operators import (
+    Operator,
+    OperatorRecord,
+    Output,
+    SessionAggregateOperator,
+    StreamJoinOperator,
+    StreamTask,
+    WindowAggregateOperator,
+)
 from streamskit.operators.pages import NoPages
 from streamskit.serdes import Serdes
 from streamskit.views.live.html import time_of_day
@@ -71,7 +79,7 @@ def replay_join(windows: JoinWindows, outer: tuple[bool, bool], arrivals: Iterab
         outer: for the left and for the right stream whether its records go out without a match.
         arrivals: the records of one task, in the order they came; their sides say whether they are left or right.
     """
-    task = _Task(StreamJoin("join", windows, outer))
+    task = _Task(StreamJoinOperator("join", windows, outer))
     steps = []
     for number, arrival in enumerate(arrivals):
         step = task.step(arrival, number)
@@ -112,7 +120,7 @@ class _Task:
     """One operator with its state, as a task of the application has it."""
 
     def __init__(self, operator: Operator) -> None:
-        self._stage = Stage([operator], NoPages(), wall_clock=0)
+        self._stage = StreamTask([operator], NoPages(), wall_clock=0)
         self._memory = self._stage.memory.of(operator.name)
         self.made: list[Output] = []
 
@@ -122,7 +130,7 @@ class _Task:
         key = None if arrival.key is None else arrival.key.encode()
         value = None if arrival.value is None else str(number).encode()
         for side in arrival.sides:
-            self._stage.process(0, side, Record(key, value, None, None, arrival.timestamp, None))
+            self._stage.process(0, side, OperatorRecord(key, value, None, None, arrival.timestamp, None))
         self.made = self._stage.take_outputs()
         return Step(arrival, before, self._stream_time(), missed=self._lost() - lost)
 
@@ -138,8 +146,8 @@ def _counting(windows: AnyWindows, retention: int) -> Operator:
     text = Serdes.string()
     folding = ("windows", text, (text,), Serdes.long(), None, ())
     if isinstance(windows, SessionWindows):
-        return SessionFold(*folding, None, windows, retention, counting=True)
-    return WindowFold(*folding, windows, retention, counting=True)
+        return SessionAggregateOperator(*folding, None, windows, retention, counting=True)
+    return WindowAggregateOperator(*folding, windows, retention, counting=True)
 
 
 def _window(made: Output, windows: AnyWindows) -> Window:

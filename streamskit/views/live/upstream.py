@@ -6,7 +6,7 @@ from streamskit.api.windows import AnyWindows
 from streamskit.topology import Node, Source, StreamJoinSide, Topology
 from streamskit.topology.nodes import (
     Aggregation,
-    BranchChild,
+    Branch,
     Filter,
     FlatMap,
     FlatMapValues,
@@ -17,7 +17,7 @@ from streamskit.topology.nodes import (
 )
 from streamskit.views.live.streams_source import topics_of
 
-CHANGING = (Filter, BranchChild, FlatMap, FlatMapValues, Map, SelectKey, Process, RepartitionFilter)
+CHANGING = (Filter, Branch, FlatMap, FlatMapValues, Map, SelectKey, Process, RepartitionFilter)
 """Steps after which there may be other records than before, or the same with other keys."""
 
 

@@ -8,15 +8,15 @@ from pyspark.sql import functions as F
 from streamskit import JoinWindows, Materialized, Serdes, SessionWindows, SlidingWindows, StreamsBuilder, TimeWindows
 from streamskit.serdes import SessionWindowedSerde, TimeWindowedSerde
 from streamskit.topology import (
-    BranchChild,
-    CogroupFold,
+    Branch,
+    CogroupAggregate,
     FlatMap,
     ForeignKeyStep,
     Node,
     RepartitionFilter,
     Sink,
     Source,
-    TableFold,
+    TableAggregate,
     Topology,
 )
 from streamskit.topology.description import is_global
@@ -131,7 +131,7 @@ def test_the_sides_of_a_cogroup_share_a_store(builder: StreamsBuilder) -> None:
     both = one.cogroup(lambda k, v, n: n + 1).cogroup(two, lambda k, v, n: n + v)
     both.aggregate(lambda: 0, "n", value=Serdes.long())
     topology = builder.build()
-    first, second = nodes(topology, CogroupFold)
+    first, second = nodes(topology, CogroupAggregate)
     assert first.store is second.store
     assert (first.side, second.side, first.group) == (0, 1, second.group)
     assert len(topology.sub_topologies()) == 1
@@ -176,7 +176,7 @@ def test_a_grouped_table_sends_old_and_new_values(builder: StreamsBuilder) -> No
     grouped = builder.table("t", value=ORDER).group_by(lambda k, v: (v.customer, v.total))
     grouped.reduce(lambda total, v: total + v, lambda total, v: total - v, "totals")
     topology = builder.build()
-    [sink], [fold] = nodes(topology, Sink), nodes(topology, TableFold)
+    [sink], [fold] = nodes(topology, Sink), nodes(topology, TableAggregate)
     assert (sink.topic, sink.changes, sink.internal) == ("totals-repartition", True, True)
     assert fold.initializer is None
     assert (fold.adder("key", 5, 10), fold.subtractor("key", 5, 10)) == (15, 5)
@@ -203,7 +203,7 @@ def test_a_branch_knows_the_predicates_up_to_its_own(builder: StreamsBuilder) ->
     numbers = builder.stream("in", value=Serdes.long()).split("b-")
     branches = numbers.branch(lambda v: v > 10).branch(lambda v: v > 5, name="mid").default_branch()
     assert list(branches) == ["b-1", "b-mid", "b-0"]
-    asked = [(node.index, len(node.predicates)) for node in nodes(builder.build(), BranchChild)]
+    asked = [(node.index, len(node.predicates)) for node in nodes(builder.build(), Branch)]
     assert asked == [(0, 1), (1, 2), (-1, 2)]
 
 

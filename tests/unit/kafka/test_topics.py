@@ -7,7 +7,7 @@ from pyspark.sql import functions as F
 
 from streamskit import KTable, Serdes, StreamsBuilder, StreamsError
 from streamskit.planning.planner import plan
-from streamskit.runtime.topics import Topics
+from streamskit.runtime.topics import ApplicationTopics
 
 pytestmark = pytest.mark.spark
 
@@ -18,10 +18,10 @@ def summed(builder: StreamsBuilder, topic: str, rekeyed: bool = False) -> KTable
     return keyed.aggregate(lambda v: F.struct(F.sum(v.n).alias("n")), materialized=f"sum-of-{topic}")
 
 
-def joined(builder: StreamsBuilder, rekeyed: bool = False) -> Topics:
+def joined(builder: StreamsBuilder, rekeyed: bool = False) -> ApplicationTopics:
     one, two = summed(builder, "deals", rekeyed), summed(builder, "quotes")
     one.join(two, lambda a, b: F.struct((a.n + b.n).alias("n")), materialized="both")
-    return Topics("app", plan(builder.build(), "app"))
+    return ApplicationTopics("app", plan(builder.build(), "app"))
 
 
 def test_two_of_sparks_own_aggregations_can_be_joined(spark: Any) -> None:

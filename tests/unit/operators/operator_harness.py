@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from streamskit.operators import Operator, Output, Record, Stage
+from streamskit.operators import Operator, OperatorRecord, Output, StreamTask
 from streamskit.serdes import LONG, Serde, Serdes, SessionWindowedSerde, StringSerde, TimeWindowedSerde
 
 STRING = StringSerde()
@@ -40,11 +40,11 @@ class Harness:
         self.pages, self.wall_clock, self.dropped = Pages(), 0, 0
         self.stage = self._stage()
 
-    def give(self, operator: int, side: int, record: Record) -> list[Output]:
+    def give(self, operator: int, side: int, record: OperatorRecord) -> list[Output]:
         """Give one record to an operator and return what it makes of it."""
         return self.give_all(operator, side, [record])
 
-    def give_all(self, operator: int, side: int, records: Iterable[Record]) -> list[Output]:
+    def give_all(self, operator: int, side: int, records: Iterable[OperatorRecord]) -> list[Output]:
         """Give the records of one micro-batch to an operator."""
         before = sum(self.stage.dropped.values())
         for record in records:
@@ -62,16 +62,16 @@ class Harness:
         self.wall_clock += milliseconds
         self.stage.advance_wall_clock(self.wall_clock)
 
-    def _stage(self) -> Stage:
-        return Stage(
+    def _stage(self) -> StreamTask:
+        return StreamTask(
             self.operators, self.pages, cache=self.cache, emit_interval=self.emit_interval, wall_clock=self.wall_clock
         )
 
 
 def record(
     key: bytes | None, value: bytes | None, timestamp: int, old: bytes | None = None, extra: bytes | None = None
-) -> Record:
-    return Record(key, value, old, extra, timestamp, None)
+) -> OperatorRecord:
+    return OperatorRecord(key, value, old, extra, timestamp, None)
 
 
 def text(data: bytes | None) -> str:

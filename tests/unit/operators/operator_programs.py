@@ -7,29 +7,29 @@ from typing import Any
 from streamskit.api.windows import JoinWindows, SessionWindows, SlidingWindows, TimeWindows
 from streamskit.operators import (
     OUT_OF_ORDER,
-    CountFold,
-    Fold,
-    ForeignKeyAnswer,
-    ForeignKeyRegister,
-    ForeignKeyResolve,
-    LatestValue,
+    AggregateOperator,
+    CountOperator,
+    LatestValueOperator,
     Operator,
+    OperatorRecord,
     Output,
-    PartitionTime,
-    Record,
-    SessionFold,
-    StreamJoin,
-    Suppress,
-    TableFold,
-    TableJoin,
-    TableLookup,
-    WindowFold,
+    PartitionTimeOperator,
+    ResponseJoinOperator,
+    SessionAggregateOperator,
+    StreamJoinOperator,
+    StreamTableJoinOperator,
+    SubscriptionJoinOperator,
+    SubscriptionSendOperator,
+    SuppressOperator,
+    TableAggregateOperator,
+    TableJoinOperator,
+    WindowAggregateOperator,
 )
 from streamskit.operators.partition_time import NO_TIMESTAMP
 from streamskit.serdes import LONG, Serde, SessionWindowedSerde, TimeWindowedSerde
 from tests.unit.operators.operator_harness import JSON, STRING, Harness, Rows, decode, plain, text
 
-Route = Callable[[Harness, str, Record], Rows]
+Route = Callable[[Harness, str, OperatorRecord], Rows]
 
 
 @dataclass
@@ -44,7 +44,7 @@ def one(
 ) -> Program:
     """One operator from one topic to another."""
 
-    def route(task: Harness, topic: str, record: Record) -> Rows:
+    def route(task: Harness, topic: str, record: OperatorRecord) -> Rows:
         for output in task.give(0, 0, record):
             yield to, plain(output, value, key)
 
@@ -54,7 +54,7 @@ def one(
 def then(first: Operator, second: Operator, value: Callable[[Output], Any], key: Serde = STRING) -> Program:
     """Two operators after one another."""
 
-    def route(task: Harness, topic: str, record: Record) -> Rows:
+    def route(task: Harness, topic: str, record: OperatorRecord) -> Rows:
         for update in task.give(0, 0, record):
             for output in task.give(1, 0, as_record(update)):
                 yield "out", plain(output, value, key)
@@ -62,30 +62,34 @@ def then(first: Operator, second: Operator, value: Callable[[Output], Any], key:
     return Program([first, second], route)
 
 
-def as_record(output: Output, key: bytes | None = None, extra: bytes | None = None) -> Record:
-    return Record(key or output.key, output.value, output.old, extra, output.timestamp, output.headers)
+def as_record(output: Output, key: bytes | None = None, extra: bytes | None = None) -> OperatorRecord:
+    return OperatorRecord(key or output.key, output.value, output.old, extra, output.timestamp, output.headers)
 
 
-def regrouped(update: Record | Output, select: Callable[[bytes], tuple[bytes | None, bytes | None]]) -> list[Record]:
+def regrouped(
+    update: OperatorRecord | Output, select: Callable[[bytes], tuple[bytes | None, bytes | None]]
+) -> list[OperatorRecord]:
     """What `KTable.group_by` makes of an update: one record if the row stays in its group, else two."""
     none: tuple[None, None] = (None, None)
     old_key, old = none if update.old is None else select(update.old)
     new_key, new = none if update.value is None else select(update.value)
     if old_key is not None and old_key == new_key:
-        return [Record(new_key, new, old, None, update.timestamp, update.headers)]
-    parts = [Record(old_key, None, old, None, update.timestamp, update.headers),
-             Record(new_key, new, None, None, update.timestamp, update.headers)]  # fmt: skip
+        return [OperatorRecord(new_key, new, old, None, update.timestamp, update.headers)]
+    parts = [OperatorRecord(old_key, None, old, None, update.timestamp, update.headers),
+             OperatorRecord(new_key, new, None, None, update.timestamp, update.headers)]  # fmt: skip
     return [part for part in parts if part.key is not None]
 
 
-def grouped_table(fold: TableFold, select: Callable[[bytes], tuple[bytes | None, bytes | None]]) -> Program:
-    def route(task: Harness, topic: str, record: Record) -> Rows:
+def grouped_table(
+    fold: TableAggregateOperator, select: Callable[[bytes], tuple[bytes | None, bytes | None]]
+) -> Program:
+    def route(task: Harness, topic: str, record: OperatorRecord) -> Rows:
         for update in task.give(0, 0, record):
             for part in regrouped(update, select):
                 for output in task.give(1, 0, part):
                     yield "out", plain(output, decode(fold.result))
 
-    return Program([LatestValue("rows"), fold], route)
+    return Program([LatestValueOperator("rows"), fold], route)
 
 
 def by_region(data: bytes) -> tuple[bytes | None, bytes | None]:
@@ -102,10 +106,10 @@ def not_used(*_: Any) -> Any:
     raise AssertionError("A count calls no function.")
 
 
-def table_count(name: str, value: Serde) -> TableFold:
+def table_count(name: str, value: Serde) -> TableAggregateOperator:
     # As the DSL says it: a count is a fold over the rows, whatever they hold.
     add, subtract = (lambda key, row, count: count + 1), (lambda key, row, count: count - 1)
-    return TableFold(name, STRING, value, LONG, lambda: 0, add, subtract)
+    return TableAggregateOperator(name, STRING, value, LONG, lambda: 0, add, subtract)
 
 
 # ---- joins -----------------------------------------------------------------------------------------------------------
@@ -116,22 +120,22 @@ def plus(output: Output) -> str:
 
 
 def stream_join(windows: JoinWindows, outer: tuple[bool, bool] = (False, False), **options: Any) -> Program:
-    def route(task: Harness, topic: str, record: Record) -> Rows:
+    def route(task: Harness, topic: str, record: OperatorRecord) -> Rows:
         for output in task.give(0, 0 if topic == "left" else 1, record):
             yield "out", plain(output, plus)
 
-    return Program([StreamJoin("join", windows, outer)], route, options)
+    return Program([StreamJoinOperator("join", windows, outer)], route, options)
 
 
-def lookup(operator: TableLookup) -> Program:
-    def route(task: Harness, topic: str, record: Record) -> Rows:
+def lookup(operator: StreamTableJoinOperator) -> Program:
+    def route(task: Harness, topic: str, record: OperatorRecord) -> Rows:
         for output in task.give(0, 0 if topic == "stream" else 1, record):
             yield "out", plain(output, plus)
 
     return Program([operator], route)
 
 
-def country(task: Harness, topic: str, record: Record) -> Rows:
+def country(task: Harness, topic: str, record: OperatorRecord) -> Rows:
     value = JSON.deserialize(record.value) if topic == "stream" else {}
     wanted = (value or {}).get("country")
     record = record._replace(extra=wanted.encode() if wanted else None)
@@ -139,7 +143,7 @@ def country(task: Harness, topic: str, record: Record) -> Rows:
         yield "out", plain(output, lambda made: f"{JSON.deserialize(made.value)['id']}@{text(made.other)}")
 
 
-def rekeyed(task: Harness, topic: str, record: Record) -> Rows:
+def rekeyed(task: Harness, topic: str, record: OperatorRecord) -> Rows:
     if topic == "orders":
         customer = JSON.deserialize(record.value).get("customer")
         if customer is None:
@@ -150,17 +154,19 @@ def rekeyed(task: Harness, topic: str, record: Record) -> Rows:
 
 
 def table_join(outer: tuple[bool, bool]) -> Program:
-    def route(task: Harness, topic: str, record: Record) -> Rows:
+    def route(task: Harness, topic: str, record: OperatorRecord) -> Rows:
         side = 0 if topic == "left" else 1
         for update in task.give(1 + side, 0, record):
             for output in task.give(0, side, as_record(update)):
                 is_deletion = output.value is None and output.other is None
                 yield "out", plain(output, lambda made, gone=is_deletion: None if gone else plus(made))  # type: ignore[misc]
 
-    return Program([TableJoin("join", outer), LatestValue("left rows"), LatestValue("right rows")], route)
+    return Program(
+        [TableJoinOperator("join", outer), LatestValueOperator("left rows"), LatestValueOperator("right rows")], route
+    )
 
 
-def foreign_key(task: Harness, topic: str, record: Record) -> Rows:
+def foreign_key(task: Harness, topic: str, record: OperatorRecord) -> Rows:
     if record.key is None:
         task.dropped += 1
         return
@@ -185,7 +191,7 @@ def foreign_key(task: Harness, topic: str, record: Record) -> Rows:
 # ---- tables ----------------------------------------------------------------------------------------------------------
 
 
-def words(task: Harness, topic: str, record: Record) -> Rows:
+def words(task: Harness, topic: str, record: OperatorRecord) -> Rows:
     parts = [record._replace(value=word) for word in (record.value or b"").split(b" ")]
     for output in task.give_all(0, 0, parts):
         yield "out", plain(output, decode(JSON))
@@ -195,10 +201,10 @@ def append_or_reset(key: str, word: str, aggregate: list[str]) -> list[str] | No
     return None if word == "reset" else [*aggregate, word]
 
 
-WORDS = Fold("words", STRING, (STRING,), JSON, list, (append_or_reset,))
+WORDS = AggregateOperator("words", STRING, (STRING,), JSON, list, (append_or_reset,))
 
 
-def versioned(task: Harness, topic: str, record: Record) -> Rows:
+def versioned(task: Harness, topic: str, record: OperatorRecord) -> Rows:
     for update in task.give(0, 0, record):
         yield "out", plain(update, decode(STRING))
         if update.other != OUT_OF_ORDER:
@@ -207,7 +213,7 @@ def versioned(task: Harness, topic: str, record: Record) -> Rows:
                     yield "counts", plain(output, decode(LONG))
 
 
-def rich(task: Harness, topic: str, record: Record) -> Rows:
+def rich(task: Harness, topic: str, record: OperatorRecord) -> Rows:
     def only_rich(data: bytes | None) -> bytes | None:
         return data if data is not None and int.from_bytes(data, "big") > 10 else None
 
@@ -218,7 +224,7 @@ def rich(task: Harness, topic: str, record: Record) -> Rows:
                 yield "out", plain(output, decode(LONG))
 
 
-def charts(task: Harness, topic: str, record: Record) -> Rows:
+def charts(task: Harness, topic: str, record: OperatorRecord) -> Rows:
     if topic == "songs":
         task.give(0, 1, record)
         return
@@ -266,9 +272,11 @@ def statistics(key: str, value: int, aggregate: dict[str, Any]) -> dict[str, Any
 
 def window_count(
     windows: TimeWindows | SlidingWindows, retention: int | None = None, on_close: bool = False
-) -> WindowFold:
+) -> WindowAggregateOperator:
     retention = retention or windows.retention
-    return WindowFold("counts", STRING, (STRING,), LONG, not_used, (not_used,), windows, retention, on_close, True)
+    return WindowAggregateOperator(
+        "counts", STRING, (STRING,), LONG, not_used, (not_used,), windows, retention, on_close, True
+    )
 
 
 def counted(
@@ -280,7 +288,7 @@ def counted(
 
 def session_count(windows: SessionWindows, retention: int | None = None, on_close: bool = False) -> Program:
     retention = retention or windows.retention
-    fold = SessionFold(
+    fold = SessionAggregateOperator(
         "sessions", STRING, (STRING,), LONG, not_used, (not_used,), not_used, windows, retention, on_close, True
     )
     return one(fold, decode(LONG), SessionWindowedSerde(STRING))
@@ -288,24 +296,24 @@ def session_count(windows: SessionWindows, retention: int | None = None, on_clos
 
 def suppressed(windows: TimeWindows | SlidingWindows) -> Program:
     return then(
-        window_count(windows), Suppress("final", windows), decode(LONG), TimeWindowedSerde(STRING, windows.size)
+        window_count(windows), SuppressOperator("final", windows), decode(LONG), TimeWindowedSerde(STRING, windows.size)
     )
 
 
-def both_counts(task: Harness, topic: str, record: Record) -> Rows:
+def both_counts(task: Harness, topic: str, record: OperatorRecord) -> Rows:
     for output in task.give(0, 0, record):
         yield "counts", plain(output, decode(LONG))
     for output in task.give(1, 0, record):
         yield "window-counts", plain(output, decode(LONG), TimeWindowedSerde(STRING, 100))
 
 
-def without_ticks(task: Harness, topic: str, record: Record) -> Rows:
+def without_ticks(task: Harness, topic: str, record: OperatorRecord) -> Rows:
     if record.value != b"tick":
         for output in task.give(0, 0, record):
             yield "out", plain(output, decode(LONG), TimeWindowedSerde(STRING, 100))
 
 
-def by_value(task: Harness, topic: str, record: Record) -> Rows:
+def by_value(task: Harness, topic: str, record: OperatorRecord) -> Rows:
     if record.value is not None:
         for output in task.give(0, 0, record._replace(key=record.value)):
             yield "out", plain(output, decode(LONG), TimeWindowedSerde(STRING, 100))
@@ -335,7 +343,7 @@ SHORT = SessionWindows.of_inactivity_gap_and_grace(100, 50)
 # ---- time ------------------------------------------------------------------------------------------------------------
 
 
-def payload_time(task: Harness, topic: str, record: Record) -> Rows:
+def payload_time(task: Harness, topic: str, record: OperatorRecord) -> Rows:
     value = JSON.deserialize(record.value) or {}
     for output in task.give(0, 0, record._replace(timestamp=value.get("ts", NO_TIMESTAMP), extra=b"0")):
         yield "out", plain(output, decode(JSON))
@@ -345,44 +353,58 @@ CLOSE = JoinWindows.of_time_difference_with_no_grace(100)
 PATIENT = JoinWindows.of_time_difference_and_grace(100, 150)
 
 PROGRAMS: dict[str, Program] = {
-    "basic-reduce": one(Fold("sums", STRING, (LONG,), LONG, None, (sums,)), decode(LONG)),
+    "basic-reduce": one(AggregateOperator("sums", STRING, (LONG,), LONG, None, (sums,)), decode(LONG)),
     "basic-aggregate": one(
-        Fold("stats", STRING, (LONG,), JSON, lambda: {"count": 0, "sum": 0, "values": []}, (statistics,)), decode(JSON)
+        AggregateOperator("stats", STRING, (LONG,), JSON, lambda: {"count": 0, "sum": 0, "values": []}, (statistics,)),
+        decode(JSON),
     ),
-    "basic-group-by-key-count": one(CountFold("counts"), decode(LONG)),
+    "basic-group-by-key-count": one(CountOperator("counts"), decode(LONG)),
     "ktable-cache-off": Program([WORDS], words),
     "ktable-cache-on": Program([WORDS], words, {"cache": True}),
-    "ktable-source": one(LatestValue("rows"), decode(STRING)),
-    "ktable-to-table": one(LatestValue("rows"), decode(STRING)),
-    "ktable-versioned-source": Program([LatestValue("versions", 100), table_count("n", STRING)], versioned),
-    "ktable-filter-then-count": Program([LatestValue("rows"), table_count("n", LONG)], rich),
+    "ktable-source": one(LatestValueOperator("rows"), decode(STRING)),
+    "ktable-to-table": one(LatestValueOperator("rows"), decode(STRING)),
+    "ktable-versioned-source": Program([LatestValueOperator("versions", 100), table_count("n", STRING)], versioned),
+    "ktable-filter-then-count": Program([LatestValueOperator("rows"), table_count("n", LONG)], rich),
     "ktable-group-by-count": grouped_table(table_count("by-region", JSON), by_region),
     "ktable-group-by-aggregate": grouped_table(
-        TableFold("ops", STRING, JSON, JSON, list, lambda key, row, operations: [*operations, f"+{row['amount']}"],
-                  lambda key, row, operations: [*operations, f"-{row['amount']}"]),
+        TableAggregateOperator(
+            "ops",
+            STRING,
+            JSON,
+            JSON,
+            list,
+            lambda key, row, operations: [*operations, f"+{row['amount']}"],
+            lambda key, row, operations: [*operations, f"-{row['amount']}"],
+        ),
         by_region,
     ),
     "ktable-group-by-reduce": grouped_table(
-        TableFold("totals", STRING, LONG, LONG, None, lambda key, row, total: total + row,
-                  lambda key, row, total: total - row),
+        TableAggregateOperator(
+            "totals", STRING, LONG, LONG, None, lambda key, row, total: total + row, lambda key, row, total: total - row
+        ),
         amount_by_region,
     ),
-    "ktable-suppress-time-limit": then(LatestValue("rows"), Suppress("held", None, 100), decode(STRING)),
+    "ktable-suppress-time-limit": then(
+        LatestValueOperator("rows"), SuppressOperator("held", None, 100), decode(STRING)
+    ),
     "ktable-suppress-max-records": then(
-        LatestValue("rows"), Suppress("held", None, 1000, 2, None, True), decode(STRING)
+        LatestValueOperator("rows"), SuppressOperator("held", None, 1000, 2, None, True), decode(STRING)
     ),
     "examples-music-charts": Program(
-        [TableLookup("songs", False), CountFold("play-counts"),
-         TableFold("top5-by-genre", STRING, JSON, JSON, list, with_song, without_song),
-         TableFold("top5", STRING, JSON, JSON, list, with_song, without_song)],
+        [
+            StreamTableJoinOperator("songs", False),
+            CountOperator("play-counts"),
+            TableAggregateOperator("top5-by-genre", STRING, JSON, JSON, list, with_song, without_song),
+            TableAggregateOperator("top5", STRING, JSON, JSON, list, with_song, without_song),
+        ],
         charts,
     ),
-    "joins-stream-global-inner": Program([TableLookup("join", False, by_extra=True)], country),
-    "joins-stream-table-inner": lookup(TableLookup("join", False)),
-    "joins-stream-table-left": lookup(TableLookup("join", True)),
-    "joins-stream-table-rekeyed-inner": Program([TableLookup("join", False)], rekeyed),
-    "joins-stream-table-versioned": lookup(TableLookup("join", True, history=100)),
-    "joins-stream-table-grace": lookup(TableLookup("join", False, history=1000, grace=50)),
+    "joins-stream-global-inner": Program([StreamTableJoinOperator("join", False, by_extra=True)], country),
+    "joins-stream-table-inner": lookup(StreamTableJoinOperator("join", False)),
+    "joins-stream-table-left": lookup(StreamTableJoinOperator("join", True)),
+    "joins-stream-table-rekeyed-inner": Program([StreamTableJoinOperator("join", False)], rekeyed),
+    "joins-stream-table-versioned": lookup(StreamTableJoinOperator("join", True, history=100)),
+    "joins-stream-table-grace": lookup(StreamTableJoinOperator("join", False, history=1000, grace=50)),
     "joins-stream-stream-inner": stream_join(CLOSE),
     "joins-stream-stream-inner-grace": stream_join(PATIENT),
     "joins-stream-stream-inner-retention": stream_join(JoinWindows.of_time_difference_and_grace(100, 50)),
@@ -395,22 +417,35 @@ PROGRAMS: dict[str, Program] = {
     "joins-table-table-not-materialized": table_join((False, False)),
     "joins-table-table-outer": table_join((True, True)),
     "joins-table-table-foreign-key": Program(
-        [ForeignKeyRegister("register", "orders"), ForeignKeyAnswer("answer", False),
-         ForeignKeyResolve("resolve", "orders", False)],
+        [
+            SubscriptionSendOperator("register", "orders"),
+            SubscriptionJoinOperator("answer", False),
+            ResponseJoinOperator("resolve", "orders", False),
+        ],
         foreign_key,
     ),
     "windows-tumbling-count": counted(TimeWindows.of_size_with_no_grace(100)),
     "windows-group-by-count": Program([window_count(TimeWindows.of_size_with_no_grace(100))], by_value),
     "windows-hopping-count": counted(TimeWindows.of_size_and_grace(100, 20).advance_by(40), 1000),
     "windows-hopping-trade-stats": one(
-        WindowFold("trade-stats", STRING, (JSON,), JSON, lambda: {"count": 0, "sum": 0.0, "min": None}, (trade_stats,),
-                   TRADES, 3_600_000),
+        WindowAggregateOperator(
+            "trade-stats",
+            STRING,
+            (JSON,),
+            JSON,
+            lambda: {"count": 0, "sum": 0.0, "min": None},
+            (trade_stats,),
+            TRADES,
+            3_600_000,
+        ),
         with_average,
         TimeWindowedSerde(STRING, 5000),
         "stats",
     ),
     "windows-tumbling-reduce": one(
-        WindowFold("max", STRING, (LONG,), LONG, None, (largest,), TimeWindows.of_size_and_grace(100, 1000), 1100),
+        WindowAggregateOperator(
+            "max", STRING, (LONG,), LONG, None, (largest,), TimeWindows.of_size_and_grace(100, 1000), 1100
+        ),
         decode(LONG),
         TimeWindowedSerde(STRING, 100),
     ),
@@ -425,8 +460,17 @@ PROGRAMS: dict[str, Program] = {
     "windows-sliding-suppress": suppressed(SLIDING),
     "windows-session-count": session_count(VISITS),
     "windows-session-aggregate": one(
-        SessionFold("visits", STRING, (STRING,), JSON, list, (lambda key, value, visits: [*visits, value],),
-                    lambda key, first, second: [*first, *second], VISITS, VISITS.retention),
+        SessionAggregateOperator(
+            "visits",
+            STRING,
+            (STRING,),
+            JSON,
+            list,
+            (lambda key, value, visits: [*visits, value],),
+            lambda key, first, second: [*first, *second],
+            VISITS,
+            VISITS.retention,
+        ),
         decode(JSON),
         SessionWindowedSerde(STRING),
     ),
@@ -434,8 +478,8 @@ PROGRAMS: dict[str, Program] = {
     "windows-session-emit-on-close-default-retention": session_count(SHORT, None, True),
     "time-filter-before-window": Program([window_count(TimeWindows.of_size_with_no_grace(100))], without_ticks),
     "time-out-of-order-count": Program(
-        [CountFold("all"), window_count(TimeWindows.of_size_and_grace(100, 100), 1000)], both_counts
+        [CountOperator("all"), window_count(TimeWindows.of_size_and_grace(100, 100), 1000)], both_counts
     ),
-    "time-payload-extractor": Program([PartitionTime("source", "partition time", "skip")], payload_time),
-    "time-log-and-skip": one(PartitionTime("source", "skip"), decode(STRING)),
-}  # fmt: skip
+    "time-payload-extractor": Program([PartitionTimeOperator("source", "partition time", "skip")], payload_time),
+    "time-log-and-skip": one(PartitionTimeOperator("source", "skip"), decode(STRING)),
+}

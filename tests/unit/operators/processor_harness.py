@@ -4,11 +4,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from streamskit import FixedKeyProcessor, Processor, PunctuationType, Serde, Serdes, Stores, operators
-from streamskit.operators import Record as Row
-from streamskit.operators import Stage
-from streamskit.operators.changelog_buffer import Journal
-from streamskit.operators.processors import Entrance, Member, RunProcessors, Way
-from streamskit.operators.records import Source
+from streamskit.operators import OperatorRecord as Row
+from streamskit.operators import StreamTask
+from streamskit.operators.changelog_buffer import ChangelogBuffer
+from streamskit.operators.processors import InputPort, OutputPort, ProcessorsOperator, ProcessorSpec
+from streamskit.operators.records import SourceRecord
 from streamskit.operators.state_stores import open_store
 from streamskit.state.stores import Store
 from tests.unit.operators.operator_harness import Pages
@@ -37,13 +37,15 @@ class Task:
         kept = tuple(store.name for store in (*stores, *tables))
         following: list[tuple[tuple[str, int | None], ...]] = [((name, None),) for name in names[1:]]
         following.append(tuple((way, number) for number, way in enumerate(ways)))
-        members = map(Member, names, processors, [kept] * len(names), following)
+        members = map(ProcessorSpec, names, processors, [kept] * len(names), following)
         entrances = (
-            Entrance(STRING, value, member=names[0]),
-            *(Entrance(table.key, table.value, store=table.name) for table in tables),
+            InputPort(STRING, value, member=names[0]),
+            *(InputPort(table.key, table.value, store=table.name) for table in tables),
         )
-        outside = tuple(Way(STRING, value) for _ in ways)
-        self.operator = RunProcessors("group", "app", tuple(members), entrances, outside, tuple(stores), tuple(tables))
+        outside = tuple(OutputPort(STRING, value) for _ in ways)
+        self.operator = ProcessorsOperator(
+            "group", "app", tuple(members), entrances, outside, tuple(stores), tuple(tables)
+        )
         self.pages, self.clock, self.start, self._offset = Pages(), 0, "first start", -1
         self._value = value
 
@@ -52,14 +54,14 @@ class Task:
 
         `tick` says that the wall clock is looked at before, as it is when no records come.
         """
-        stage = Stage([self.operator], self.pages, wall_clock=self.clock, run=self.start)
+        stage = StreamTask([self.operator], self.pages, wall_clock=self.clock, run=self.start)
         stage.open_timekeepers()
         if tick:
             stage.punctuate(PunctuationType.WALL_CLOCK_TIME, self.clock)
         for key, value, timestamp in records:
             self._punctuate_by_stream_time(stage)
             self._offset += 1
-            stage.begin(Source("in", 0, self._offset, timestamp))
+            stage.begin(SourceRecord("in", 0, self._offset, timestamp))
             row = Row(STRING.serialize(key), self._value.serialize(value), None, None, timestamp, None)
             stage.process(0, 0, row)
         self._punctuate_by_stream_time(stage)
@@ -68,7 +70,7 @@ class Task:
 
     def put_into_table(self, side: int, row: Row) -> None:
         """Let an update of a table that the processors look into arrive."""
-        stage = Stage([self.operator], self.pages, wall_clock=self.clock, run=self.start)
+        stage = StreamTask([self.operator], self.pages, wall_clock=self.clock, run=self.start)
         stage.process(0, side, row)
         stage.finish()
 
@@ -80,7 +82,7 @@ class Task:
         """Begin anew on the state that there is, as an application does that is started again."""
         self.start += " again"
 
-    def _punctuate_by_stream_time(self, stage: Stage) -> None:
+    def _punctuate_by_stream_time(self, stage: StreamTask) -> None:
         if stage.stream_time >= 0:
             stage.punctuate(PunctuationType.STREAM_TIME, stage.stream_time)
 
@@ -107,9 +109,9 @@ class OneStore:
 
     def call(self, act: Callable[[Any], Any], timestamp: int = 0) -> Any:
         """Do something with the store while a record of a time is in hand, and return what it answers, as a list."""
-        stage = Stage([], self.pages)
-        task = operators.Task(stage, 0, "test", lambda *_, **__: None, False)
-        journal = Journal(lambda *update: self.log.append(update), self.store.cached, lambda: timestamp)
+        stage = StreamTask([], self.pages)
+        task = operators.OperatorContext(stage, 0, "test", lambda *_, **__: None, False)
+        journal = ChangelogBuffer(lambda *update: self.log.append(update), self.store.cached, lambda: timestamp)
         task.keep(journal)
         found = act(open_store(task, self.store, journal if self.store.logged else None))
         found = list(found) if hasattr(found, "__next__") else found

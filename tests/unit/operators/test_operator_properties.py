@@ -8,7 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streamskit.api.windows import JoinWindows, SessionWindows, SlidingWindows, TimeWindows
-from streamskit.operators import Output, SessionFold, StreamJoin, Suppress, Task, VersionedStore
+from streamskit.operators import (
+    BytesVersionedStore,
+    OperatorContext,
+    Output,
+    SessionAggregateOperator,
+    StreamJoinOperator,
+    SuppressOperator,
+)
 from streamskit.operators.timeline import Timeline
 from streamskit.serdes import LONG, SessionWindowedSerde, TimeWindowedSerde
 from tests.unit.operators.operator_harness import STRING, Harness, Pages, record
@@ -78,7 +85,7 @@ def test_sessions_are_the_runs_of_records_without_a_longer_gap(
     events: list[tuple[bytes, int]], sizes: list[int], gap: int
 ) -> None:
     windows = SessionWindows(gap, NEVER_LATE)
-    fold = SessionFold(
+    fold = SessionAggregateOperator(
         "sessions", STRING, (LONG,), LONG, lambda: 0, (lambda key, value, count: count + 1,),
         lambda key, one, other: one + other, windows, NEVER_LATE,
     )  # fmt: skip
@@ -137,7 +144,7 @@ def test_a_stream_join_makes_each_pair_once_and_each_unmatched_record_once(
     before, after = max(before, disorder), max(after, disorder)
     windows = JoinWindows(before, after, disorder + before + after)
     outer = (kind != "inner", kind == "outer")
-    task, made = Harness([StreamJoin("join", windows, outer)]), Counter[Any]()
+    task, made = Harness([StreamJoinOperator("join", windows, outer)]), Counter[Any]()
     numbered = [(side, record(key, b"%d" % number, time)) for number, (side, key, time) in enumerate(events)]
     end = [(0, record(b"end", b"", FAR)), (1, record(b"end", b"", FAR)), (0, record(b"end", b"", FAR))]
     for batch in in_batches([*numbered, *end], sizes):
@@ -178,7 +185,7 @@ def test_suppress_passes_each_closed_window_on_exactly_once(
     events: list[tuple[bytes, int]], sizes: list[int], size: int, grace: int
 ) -> None:
     windows = TimeWindows(size, size, grace)
-    task, made = Harness([window_count(windows), Suppress("final", windows)]), list[Output]()
+    task, made = Harness([window_count(windows), SuppressOperator("final", windows)]), list[Output]()
     for update in run(task, events, sizes):
         made += task.give(1, 0, as_record(update))
     assert len({output.key for output in made}) == len(made)
@@ -203,8 +210,8 @@ def test_each_session_speaks_on_close_exactly_once(
 ) -> None:
     windows = SessionWindows(gap, grace)
 
-    def fold(on_close: bool) -> SessionFold:
-        return SessionFold(
+    def fold(on_close: bool) -> SessionAggregateOperator:
+        return SessionAggregateOperator(
             "sessions", STRING, (LONG,), LONG, None, (), None, windows, NEVER_LATE, on_close, counting=True
         )  # fmt: skip
 
@@ -253,7 +260,7 @@ def test_a_timeline_gives_entries_in_order_whatever_is_saved_in_between(
 @given(st.lists(st.tuples(KEYS, st.integers(0, 300), st.none() | st.binary(min_size=1, max_size=2)), max_size=40))
 def test_a_versioned_store_knows_what_a_row_was_at_a_time(changes: list[tuple[bytes, int, bytes | None]]) -> None:
     history, task = 100, a_task()
-    store, kept, latest = VersionedStore(task, "versions", history), dict[Any, bytes | None](), -1
+    store, kept, latest = BytesVersionedStore(task, "versions", history), dict[Any, bytes | None](), -1
     for key, time, value in changes:
         is_in_time = time >= latest - history
         latest = max(latest, time)
@@ -270,6 +277,6 @@ def test_a_versioned_store_knows_what_a_row_was_at_a_time(changes: list[tuple[by
             assert store.get(key, as_of) == (valid[-1] if valid else None)
 
 
-def a_task() -> Task:
+def a_task() -> OperatorContext:
     harness = Harness([])
-    return Task(harness.stage, 0, "test", lambda *_, **__: None, False)
+    return OperatorContext(harness.stage, 0, "test", lambda *_, **__: None, False)

@@ -2,17 +2,23 @@
 
 import pytest
 
-from streamskit.operators import KeyValueStore, SessionStore, Task, VersionedStore, WindowStore
+from streamskit.operators import (
+    BytesKeyValueStore,
+    BytesSessionStore,
+    BytesVersionedStore,
+    BytesWindowStore,
+    OperatorContext,
+)
 from tests.unit.operators.operator_harness import Harness
 
 
 @pytest.fixture
-def task() -> Task:
-    return Task(Harness([]).stage, 0, "test", lambda *_, **__: None, False)
+def task() -> OperatorContext:
+    return OperatorContext(Harness([]).stage, 0, "test", lambda *_, **__: None, False)
 
 
-def test_a_key_value_store_puts_gets_and_deletes(task: Task) -> None:
-    store = KeyValueStore(task.table("rows"))
+def test_a_key_value_store_puts_gets_and_deletes(task: OperatorContext) -> None:
+    store = BytesKeyValueStore(task.table("rows"))
     store.put(b"a", b"1")
     store.put(b"c", b"3")
     assert store.put_if_absent(b"a", b"9") == b"1"
@@ -23,8 +29,8 @@ def test_a_key_value_store_puts_gets_and_deletes(task: Task) -> None:
     assert list(store.all()) == [(b"a", b"1")]
 
 
-def test_a_range_has_both_ends_and_is_in_order_of_bytes(task: Task) -> None:
-    store = KeyValueStore(task.table("rows"))
+def test_a_range_has_both_ends_and_is_in_order_of_bytes(task: OperatorContext) -> None:
+    store = BytesKeyValueStore(task.table("rows"))
     for key in (b"d", b"b", b"a", b"c"):
         store.put(key, key)
     assert [key for key, _ in store.range(b"b", b"c")] == [b"b", b"c"]
@@ -32,8 +38,8 @@ def test_a_range_has_both_ends_and_is_in_order_of_bytes(task: Task) -> None:
     assert [key for key, _ in store.range(b"c", None)] == [b"c", b"d"]
 
 
-def test_a_window_store_shows_a_window_until_one_starts_a_retention_later(task: Task) -> None:
-    store = WindowStore(task, "windows", 100)
+def test_a_window_store_shows_a_window_until_one_starts_a_retention_later(task: OperatorContext) -> None:
+    store = BytesWindowStore(task, "windows", 100)
     store.put(b"a", b"1", 0)
     store.put(b"b", b"2", 99)
     assert store.fetch(b"a", 0) == b"1"
@@ -43,13 +49,13 @@ def test_a_window_store_shows_a_window_until_one_starts_a_retention_later(task: 
     assert store.fetch_range(b"b", 0, 200) == [(99, b"2"), (100, b"3")]
 
 
-def test_only_a_window_store_by_time_knows_what_has_closed(task: Task) -> None:
+def test_only_a_window_store_by_time_knows_what_has_closed(task: OperatorContext) -> None:
     with pytest.raises(ValueError, match="by_time=True"):
-        list(WindowStore(task, "windows", 100).take_closed(5))
+        list(BytesWindowStore(task, "windows", 100).take_closed(5))
 
 
-def test_sessions_are_found_by_where_they_end_and_begin(task: Task) -> None:
-    store = SessionStore(task, "sessions", 1000)
+def test_sessions_are_found_by_where_they_end_and_begin(task: OperatorContext) -> None:
+    store = BytesSessionStore(task, "sessions", 1000)
     for start, end in ((0, 10), (30, 40), (60, 60)):
         store.put(b"a", start, end, b"x")
     assert [session[:2] for session in store.find_sessions(b"a", 10, 30)] == [(10, 0), (40, 30)]
@@ -59,8 +65,8 @@ def test_sessions_are_found_by_where_they_end_and_begin(task: Task) -> None:
     assert [session[:2] for session in store.find_sessions(b"a", 0, 100)] == [(60, 60)]
 
 
-def test_the_latest_version_never_goes_away(task: Task) -> None:
-    store = VersionedStore(task, "versions", 100)
+def test_the_latest_version_never_goes_away(task: OperatorContext) -> None:
+    store = BytesVersionedStore(task, "versions", 100)
     store.put(b"a", b"old", 0)
     store.put(b"b", b"tick", 1000)
     assert store.get(b"a") == b"old"

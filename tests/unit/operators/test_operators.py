@@ -9,24 +9,24 @@ from streamskit.api.windows import JoinWindows, SessionWindows, TimeWindows
 from streamskit.common.errors import StreamsError
 from streamskit.operators import (
     STORE_ONLY,
-    CountFold,
-    Fold,
-    ForeignKeyAnswer,
-    ForeignKeyRegister,
-    ForeignKeyResolve,
-    LatestValue,
+    AggregateOperator,
+    CountOperator,
+    LatestValueOperator,
     Operator,
+    OperatorRecord,
     Output,
-    PartitionTime,
-    Record,
-    SessionFold,
-    Stage,
-    StreamJoin,
-    Suppress,
-    TableFold,
-    TableJoin,
-    TableLookup,
-    WindowFold,
+    PartitionTimeOperator,
+    ResponseJoinOperator,
+    SessionAggregateOperator,
+    StreamJoinOperator,
+    StreamTableJoinOperator,
+    StreamTask,
+    SubscriptionJoinOperator,
+    SubscriptionSendOperator,
+    SuppressOperator,
+    TableAggregateOperator,
+    TableJoinOperator,
+    WindowAggregateOperator,
 )
 from streamskit.operators.pages import PAGES
 from streamskit.operators.partition_time import NO_TIMESTAMP
@@ -51,7 +51,7 @@ def counts(outputs: list[Output]) -> list[Any]:
 
 
 def test_each_side_of_a_cogroup_has_its_own_serde_and_function() -> None:
-    fold = Fold(
+    fold = AggregateOperator(
         "both", STRING, (STRING, LONG), JSON, list,
         (lambda key, value, seen: [*seen, value], lambda key, value, seen: [*seen, -value]),
     )  # fmt: skip
@@ -63,19 +63,19 @@ def test_each_side_of_a_cogroup_has_its_own_serde_and_function() -> None:
 
 def test_the_row_before_the_first_one_is_the_initial_aggregate_but_none_with_a_cache() -> None:
     for cache, before in ((False, long(0)), (True, None)):
-        assert [made.old for made in Harness([CountFold("n")], cache=cache).give(0, 0, record(b"a", b"x", 1))] == [
+        assert [made.old for made in Harness([CountOperator("n")], cache=cache).give(0, 0, record(b"a", b"x", 1))] == [
             before
         ]
 
 
 def test_a_result_carries_the_headers_of_the_record_that_made_it() -> None:
-    task = Harness([LatestValue("rows")])
-    made = task.give(0, 0, Record(b"a", b"x", None, None, 1, [("source", b"test")]))
+    task = Harness([LatestValueOperator("rows")])
+    made = task.give(0, 0, OperatorRecord(b"a", b"x", None, None, 1, [("source", b"test")]))
     assert made[0].headers == [("source", b"test")]
 
 
 def test_a_json_null_is_no_value() -> None:
-    task = Harness([Fold("n", STRING, (JSON,), LONG, lambda: 0, (lambda key, value, n: n + 1,))])
+    task = Harness([AggregateOperator("n", STRING, (JSON,), LONG, lambda: 0, (lambda key, value, n: n + 1,))])
     assert not task.give(0, 0, record(b"a", b"null", 1))
     assert task.dropped == 1
 
@@ -84,7 +84,7 @@ def test_a_json_null_is_no_value() -> None:
 
 
 def test_the_cache_makes_one_update_of_those_of_a_key_and_keeps_the_value_from_before_them() -> None:
-    task = Harness([CountFold("n")], cache=True)
+    task = Harness([CountOperator("n")], cache=True)
     task.give_all(0, 0, [record(b"a", b"x", 1)])
     made = task.give_all(0, 0, [record(key, b"x", time) for key, time in ((b"a", 5), (b"b", 6), (b"a", 3), (b"b", 7))])
     assert [(each.key, LONG.deserialize(each.value), each.timestamp) for each in made] == [(b"a", 3, 5), (b"b", 2, 7)]
@@ -92,20 +92,22 @@ def test_the_cache_makes_one_update_of_those_of_a_key_and_keeps_the_value_from_b
 
 
 def test_a_row_that_comes_and_goes_within_a_flush_leaves_no_trace() -> None:
-    task = Harness([LatestValue("rows")], cache=True)
+    task = Harness([LatestValueOperator("rows")], cache=True)
     assert not task.give_all(0, 0, [record(b"a", b"x", 1), record(b"a", None, 2)])
     task.give_all(0, 0, [record(b"a", b"x", 3)])
     assert values(task.give_all(0, 0, [record(b"a", b"y", 4), record(b"a", None, 5)])) == [None]
 
 
 def test_a_session_that_grows_within_a_flush_takes_nothing_back() -> None:
-    fold = SessionFold("s", STRING, (STRING,), LONG, None, (), None, SessionWindows(10, 0), 10, counting=True)
+    fold = SessionAggregateOperator(
+        "s", STRING, (STRING,), LONG, None, (), None, SessionWindows(10, 0), 10, counting=True
+    )
     made = Harness([fold], cache=True).give_all(0, 0, [record(b"a", b"x", 1), record(b"a", b"x", 5)])
     assert [SessionWindowedSerde(STRING).deserialize(each.key) for each in made] == [("a", 1, 5)]
 
 
 def test_records_of_a_stream_pass_a_cache_one_by_one() -> None:
-    task = Harness([TableLookup("join", True)], cache=True)
+    task = Harness([StreamTableJoinOperator("join", True)], cache=True)
     assert len(task.give_all(0, 0, [record(b"a", b"x", 1), record(b"a", b"y", 2)])) == 2
 
 
@@ -113,7 +115,7 @@ def test_records_of_a_stream_pass_a_cache_one_by_one() -> None:
 
 
 def test_a_reduce_of_sessions_starts_with_the_first_value_and_merges_with_the_reducer() -> None:
-    fold = SessionFold(
+    fold = SessionAggregateOperator(
         "s", STRING, (STRING,), STRING, None, (lambda key, value, aggregate: aggregate + value,),
         lambda key, one, other: one + other, SessionWindows(10, 100), 110,
     )  # fmt: skip
@@ -139,7 +141,7 @@ def test_hopping_windows_speak_on_close_in_order_of_start_and_key() -> None:
 
 def test_updates_that_wait_for_their_window_to_close_come_out_for_the_changelog_where_there_is_one() -> None:
     windows = TimeWindows.of_size_with_no_grace(10)
-    fold = WindowFold(
+    fold = WindowAggregateOperator(
         "w", STRING, (STRING,), LONG, None, (max,), windows, 100, on_close=True, counting=True, logged=True
     )
     task = Harness([fold])
@@ -150,8 +152,8 @@ def test_updates_that_wait_for_their_window_to_close_come_out_for_the_changelog_
 
 def test_suppress_holds_a_session_back_until_its_gap_and_grace_have_passed() -> None:
     windows = SessionWindows(100, 50)
-    fold = SessionFold("s", STRING, (STRING,), LONG, None, (), None, windows, 150, counting=True)
-    task, made = Harness([fold, Suppress("final", windows)]), []
+    fold = SessionAggregateOperator("s", STRING, (STRING,), LONG, None, (), None, windows, 150, counting=True)
+    task, made = Harness([fold, SuppressOperator("final", windows)]), []
     for key, time in ((b"a", 1000), (b"a", 1080), (b"b", 1229), (b"b", 1230)):
         for update in task.give(0, 0, record(key, b"x", time)):
             made.append((time, task.give(1, 0, as_record(update))))
@@ -161,14 +163,14 @@ def test_suppress_holds_a_session_back_until_its_gap_and_grace_have_passed() -> 
 
 
 def test_a_full_suppress_buffer_says_how_to_go_on() -> None:
-    task = Harness([Suppress("final", None, 1000, max_records=1)])
+    task = Harness([SuppressOperator("final", None, 1000, max_records=1)])
     task.give(0, 0, record(b"a", b"x", 1))
     with pytest.raises(StreamsError, match=r"final: the buffer .* with 2 records where 1 may be.*emit_early_when_full"):
         task.give(0, 0, record(b"b", b"x", 2))
 
 
 def test_a_suppress_buffer_counts_bytes_as_kafka_streams_does() -> None:
-    task = Harness([Suppress("held", None, 1000, max_bytes=2 * (8 + 1 + 3 + 20), emit_early=True)])
+    task = Harness([SuppressOperator("held", None, 1000, max_bytes=2 * (8 + 1 + 3 + 20), emit_early=True)])
     assert not task.give(0, 0, record(b"a", b"abc", 1))
     assert not task.give(0, 0, record(b"b", b"abc", 2))
     assert [each.key for each in task.give(0, 0, record(b"b", b"abcd", 3))] == [b"a"]
@@ -178,7 +180,7 @@ def test_a_suppress_buffer_counts_bytes_as_kafka_streams_does() -> None:
 
 
 def test_a_left_table_join_shows_a_row_without_a_partner_and_not_the_partner_alone() -> None:
-    task = Harness([TableJoin("join", (True, False))])
+    task = Harness([TableJoinOperator("join", (True, False))])
     assert not task.give(0, 1, record(b"a", b"r", 1))
     steps = [(0, b"l", 2), (1, None, 3), (0, None, 4), (0, None, 5)]
     made = [[each[1:7] for each in task.give(0, side, record(b"a", value, time))] for side, value, time in steps]
@@ -191,14 +193,16 @@ def test_a_left_table_join_shows_a_row_without_a_partner_and_not_the_partner_alo
 
 
 def test_a_grouped_tables_row_needs_a_key() -> None:
-    fold = TableFold("n", STRING, LONG, LONG, None, max, min)
+    fold = TableAggregateOperator("n", STRING, LONG, LONG, None, max, min)
     with pytest.raises(StreamsError, match="n: a row of the grouped table has no key"):
         Harness([fold]).give(0, 0, record(None, long(1), 1))
 
 
 def test_a_row_that_moves_to_another_group_is_taken_out_of_the_first() -> None:
     add, subtract = (lambda key, row, total: total + row), (lambda key, row, total: total - row)
-    task = Harness([LatestValue("rows"), TableFold("sum", STRING, LONG, LONG, lambda: 0, add, subtract)])
+    task = Harness(
+        [LatestValueOperator("rows"), TableAggregateOperator("sum", STRING, LONG, LONG, lambda: 0, add, subtract)]
+    )
     made = []
     for key, value, time in ((b"a", 5, 1), (b"b", 6, 2), (b"a", 8, 3)):
         for update in task.give(0, 0, record(key, long(value), time)):
@@ -210,26 +214,26 @@ def test_a_row_that_moves_to_another_group_is_taken_out_of_the_first() -> None:
 
 
 def test_a_left_join_with_grace_lets_a_record_without_a_key_pass_at_once() -> None:
-    task = Harness([TableLookup("join", True, history=1000, grace=50)])
+    task = Harness([StreamTableJoinOperator("join", True, history=1000, grace=50)])
     assert values(task.give(0, 0, record(None, b"s", 100))) == ["s"]
 
 
 def test_waiting_records_of_one_time_go_out_in_order_of_key_and_arrival() -> None:
-    task = Harness([TableLookup("join", True, history=1000, grace=50)])
+    task = Harness([StreamTableJoinOperator("join", True, history=1000, grace=50)])
     for key, value in ((b"b", b"1"), (b"a", b"2"), (b"b", b"3")):
         task.give(0, 0, record(key, value, 100))
     assert values(task.give(0, 0, record(b"z", b"4", 150))) == ["2", "1", "3"]
 
 
 def test_a_stream_joined_with_itself_pairs_a_record_with_itself_once() -> None:
-    task = Harness([StreamJoin("join", JoinWindows.of_time_difference_with_no_grace(10), (False, False))])
+    task = Harness([StreamJoinOperator("join", JoinWindows.of_time_difference_with_no_grace(10), (False, False))])
     made = [each for side in (0, 1) for each in task.give(0, side, record(b"a", b"x", 1))]
     assert [(each.value, each.other) for each in made] == [(b"x", b"x")]
 
 
 def foreign_key_join(left: bool) -> Any:
-    operators = [ForeignKeyRegister("register", "orders"), ForeignKeyAnswer("answer", left),
-                 ForeignKeyResolve("resolve", "orders", left)]  # fmt: skip
+    operators = [SubscriptionSendOperator("register", "orders"), SubscriptionJoinOperator("answer", left),
+                 ResponseJoinOperator("resolve", "orders", left)]  # fmt: skip
     task = Harness(operators)
 
     def order(key: bytes, value: bytes | None, customer: bytes | None, time: int) -> list[Any]:
@@ -283,16 +287,16 @@ def test_an_answer_to_a_row_that_has_changed_since_is_dropped() -> None:
 
 def test_a_negative_timestamp_fails_with_a_way_out() -> None:
     with pytest.raises(StreamsError, match=r"source: a record has the timestamp -1\. .*log_and_skip_on_invalid"):
-        Harness([PartitionTime("source", "fail")]).give(0, 0, record(b"a", b"x", -1))
+        Harness([PartitionTimeOperator("source", "fail")]).give(0, 0, record(b"a", b"x", -1))
 
 
 def test_without_an_earlier_record_a_partition_has_no_time() -> None:
     with pytest.raises(StreamsError, match="its partition has no earlier record"):
-        Harness([PartitionTime("source", "partition time")]).give(0, 0, record(b"a", b"x", -1))
+        Harness([PartitionTimeOperator("source", "partition time")]).give(0, 0, record(b"a", b"x", -1))
 
 
 def test_a_missing_time_is_replaced_and_one_of_minus_one_is_skipped() -> None:
-    task = Harness([PartitionTime("source", "partition time", "skip")])
+    task = Harness([PartitionTimeOperator("source", "partition time", "skip")])
     times = (100, NO_TIMESTAMP, -1)
     given = [task.give(0, 0, record(b"a", b"x", time, extra=b"0")) for time in times]
     assert [[output.timestamp for output in each] for each in given] == [[100], [100], []]
@@ -300,7 +304,7 @@ def test_a_missing_time_is_replaced_and_one_of_minus_one_is_skipped() -> None:
 
 
 def test_each_partition_has_its_own_time() -> None:
-    task = Harness([PartitionTime("source", "partition time")])
+    task = Harness([PartitionTimeOperator("source", "partition time")])
     task.give(0, 0, record(b"a", b"x", 100, extra=b"0"))
     task.give(0, 0, record(b"a", b"x", 7, extra=b"1"))
     made = [each for part in (b"0", b"1") for each in task.give(0, 0, record(b"a", b"x", -5, extra=part))]
@@ -310,18 +314,27 @@ def test_each_partition_has_its_own_time() -> None:
 # ---- state -----------------------------------------------------------------------------------------------------------
 
 EVERY_OPERATOR: list[Operator] = [
-    LatestValue("a"), LatestValue("b", 100), CountFold("c"), Fold("d", STRING, (LONG,), LONG, None, (max,)),
-    window_count(TimeWindows.of_size_with_no_grace(10)), TableFold("e", STRING, LONG, LONG, None, max, min),
-    SessionFold("f", STRING, (LONG,), LONG, None, (max,), max, SessionWindows(1, 1), 2),
-    StreamJoin("g", JoinWindows.of_time_difference_with_no_grace(1), (True, True)), TableLookup("h", True),
-    TableJoin("i", (True, True)), Suppress("j", None, 5), ForeignKeyRegister("k", "rows"), ForeignKeyAnswer("l", True),
-    ForeignKeyResolve("m", "rows", True), PartitionTime("n", "skip"),
-]  # fmt: skip
+    LatestValueOperator("a"),
+    LatestValueOperator("b", 100),
+    CountOperator("c"),
+    AggregateOperator("d", STRING, (LONG,), LONG, None, (max,)),
+    window_count(TimeWindows.of_size_with_no_grace(10)),
+    TableAggregateOperator("e", STRING, LONG, LONG, None, max, min),
+    SessionAggregateOperator("f", STRING, (LONG,), LONG, None, (max,), max, SessionWindows(1, 1), 2),
+    StreamJoinOperator("g", JoinWindows.of_time_difference_with_no_grace(1), (True, True)),
+    StreamTableJoinOperator("h", True),
+    TableJoinOperator("i", (True, True)),
+    SuppressOperator("j", None, 5),
+    SubscriptionSendOperator("k", "rows"),
+    SubscriptionJoinOperator("l", True),
+    ResponseJoinOperator("m", "rows", True),
+    PartitionTimeOperator("n", "skip"),
+]
 
 
 def test_a_stage_whose_operators_get_no_record_touches_no_state() -> None:
     pages = Pages()
-    stage = Stage(EVERY_OPERATOR, pages, cache=True)
+    stage = StreamTask(EVERY_OPERATOR, pages, cache=True)
     stage.finish()
     assert (pages.loads, pages.saves) == (0, 0)
 
@@ -333,7 +346,7 @@ def test_operators_can_be_sent_to_workers(operator: Operator) -> None:
 
 
 def test_a_batch_loads_and_saves_the_pages_of_its_keys_only() -> None:
-    task = Harness([LatestValue("rows")])
+    task = Harness([LatestValueOperator("rows")])
     task.give_all(0, 0, [record(b"%d" % number, b"x", number) for number in range(5000)])
     assert len(task.pages) == PAGES
     task.pages.loads = task.pages.saves = 0
@@ -346,10 +359,10 @@ def test_a_batch_loads_and_saves_the_pages_of_its_keys_only() -> None:
     [
         window_count(TimeWindows.of_size_with_no_grace(100).advance_by(20)),
         window_count(TimeWindows.of_size_with_no_grace(100), 200, on_close=True),
-        SessionFold("s", STRING, (STRING,), LONG, None, (), None, SessionWindows(50, 10), 60, True, True),
-        StreamJoin("j", JoinWindows.of_time_difference_with_no_grace(50), (True, True)),
-        LatestValue("v", 100),
-        Suppress("h", None, 100),
+        SessionAggregateOperator("s", STRING, (STRING,), LONG, None, (), None, SessionWindows(50, 10), 60, True, True),
+        StreamJoinOperator("j", JoinWindows.of_time_difference_with_no_grace(50), (True, True)),
+        LatestValueOperator("v", 100),
+        SuppressOperator("h", None, 100),
     ],
     ids=lambda each: type(each).__name__,
 )
@@ -373,20 +386,20 @@ def test_windows_of_keys_that_are_never_seen_again_go_away_too() -> None:
 
 
 def test_pages_are_told_apart_by_a_hash_that_is_the_same_everywhere() -> None:
-    task = Harness([LatestValue("rows")])
+    task = Harness([LatestValueOperator("rows")])
     task.give(0, 0, record(b"KO", b"x", 0))
     assert list(task.pages) == ["rows/30"]
 
 
 def test_a_count_needs_no_program_at_all() -> None:
-    program = one(CountFold("n"), decode(LONG))
+    program = one(CountOperator("n"), decode(LONG))
     rows = list(program.route(Harness(program.operators), "in", record(b"a", b"not a number", 3)))
     assert rows == [("out", {"key": "a", "value": 1, "timestamp": 3})]
 
 
 def test_a_window_fold_of_none_deletes_the_window() -> None:
     windows = TimeWindows.of_size_with_no_grace(10)
-    fold = WindowFold("w", STRING, (LONG,), LONG, None, (lambda key, value, total: None,), windows, 10)
+    fold = WindowAggregateOperator("w", STRING, (LONG,), LONG, None, (lambda key, value, total: None,), windows, 10)
     task = Harness([fold])
     made = [each for time in (1, 2, 3) for each in task.give(0, 0, record(b"a", long(time), time))]
     assert counts(made) == [1, None, 3]

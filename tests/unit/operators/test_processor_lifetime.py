@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from streamskit import Processor, ProcessorContext, PunctuationType, Record, StreamsError
-from streamskit.operators.failure_attribution import read_blame
+from streamskit.operators.failure_attribution import read_attribution
 from tests.unit.operators.processor_harness import Task, key_value
 from tests.unit.operators.test_processor_routing import Pass, Peek, Write
 
@@ -167,7 +167,7 @@ class Locked(Pass):
 def test_a_field_that_cannot_be_kept_is_named_with_its_processor() -> None:
     with pytest.raises(StreamsError, match="processor-2: its field 'lock' is a lock, which cannot be kept") as raised:
         Task(Pass, lambda: Locked(threading.Lock())).run(V)
-    found = read_blame("\n".join(raised.value.__notes__))
+    found = read_attribution("\n".join(raised.value.__notes__))
     assert found is not None
     assert found.operator == "processor-2"
 

@@ -14,7 +14,7 @@ from streamskit import (
     StreamsError,
     ValueAndTimestamp,
 )
-from streamskit.operators.failure_attribution import read_blame
+from streamskit.operators.failure_attribution import read_attribution
 from tests.unit.operators.processor_harness import LONG, Task, key_value
 
 
@@ -213,7 +213,7 @@ class Refuse(Processor):
 
 
 def blamed(failure: BaseException) -> Any:
-    return read_blame("\n".join(failure.__notes__))
+    return read_attribution("\n".join(failure.__notes__))
 
 
 def test_the_processor_that_failed_is_blamed_and_not_the_one_that_fed_it() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from streamskit import KafkaStreams, Processor, Serdes, Stores, StreamsBuilder, TimeWindows, Topology, TopologyError
-from streamskit.planning.options import Options
+from streamskit.planning.options import QueryOptions
 from streamskit.planning.planner import plan
 from tests.unit.operators.processor_harness import LONG, STRING, key_value
 from tests.unit.operators.test_processor_routing import Pass, Peek, Write
@@ -110,7 +110,7 @@ def test_a_processor_may_not_get_back_what_has_gone_through_other_steps() -> Non
     first = builder.stream("in").process(lambda: Write("rows"), stores=[key_value()], name="first")
     first.map_values(lambda v: v).process(lambda: Peek("rows"), stores=["rows"], name="second").to("out")
     with pytest.raises(TopologyError, match=r"second \(.*\): it shares stores with first, .* Do in the processor what"):
-        plan(builder.build(), "app", Options())[0].slots  # noqa: B018
+        plan(builder.build(), "app", QueryOptions())[0].slots  # noqa: B018
 
 
 @pytest.mark.parametrize(
@@ -146,7 +146,7 @@ def test_the_rows_of_a_key_meet_in_one_partition_of_a_changelog_whatever_their_w
     minutes = TimeWindows.of_size_with_no_grace("1 minute")
     counts = builder.stream("in").group_by_key().windowed_by(minutes).count("counts")
     counts.to_stream().process(Pass, stores=stores)
-    (only,) = plan(builder.build(), "app", Options())
+    (only,) = plan(builder.build(), "app", QueryOptions())
     assert only.windowed_topics() == {
         "app-counts-changelog": 12,
         "app-windows-changelog": 12,

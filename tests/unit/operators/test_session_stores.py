@@ -6,27 +6,27 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streamskit import Serdes, SessionWindows, Windowed
-from streamskit.queries import SessionStore, VersionedStore
+from streamskit.queries import LocalSessionStore, LocalVersionedStore
 from streamskit.topology import Store
 
 TEXT, LONG = Serdes.string(), Serdes.long()
 
 
-def session_store(retention: int = 10_000) -> SessionStore:
+def session_store(retention: int = 10_000) -> LocalSessionStore:
     windows = SessionWindows.of_inactivity_gap_with_no_grace("1 second")
-    return SessionStore(Store("visits", "session", TEXT, LONG, windows, retention))
+    return LocalSessionStore(Store("visits", "session", TEXT, LONG, windows, retention))
 
 
-def put(store: SessionStore, key: str, start: int, end: int, value: int | None, partition: int = 0) -> None:
+def put(store: LocalSessionStore, key: str, start: int, end: int, value: int | None, partition: int = 0) -> None:
     data = None if value is None else struct.pack(">q", value)
     store.apply(key.encode() + struct.pack(">qq", end, start), data, end, partition)
 
 
-def prices() -> VersionedStore:
-    return VersionedStore(Store("prices", "versioned", TEXT, LONG, retention=60_000))
+def prices() -> LocalVersionedStore:
+    return LocalVersionedStore(Store("prices", "versioned", TEXT, LONG, retention=60_000))
 
 
-def update(store: VersionedStore, key: str, value: int | None, timestamp: int, partition: int = 0) -> None:
+def update(store: LocalVersionedStore, key: str, value: int | None, timestamp: int, partition: int = 0) -> None:
     store.apply(key.encode(), None if value is None else struct.pack(">q", value), timestamp, partition)
 
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streamskit import KeyValue, Serdes, Stores, StreamsError, TopologyError, ValueAndTimestamp
-from streamskit.operators import Record as Row
+from streamskit.operators import OperatorRecord as Row
 from tests.unit.operators.processor_harness import LONG, STRING, OneStore, Task, key_value
 from tests.unit.operators.test_processor_routing import Peek
 

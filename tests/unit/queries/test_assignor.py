@@ -5,7 +5,7 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streamskit.queries.group.assignment import Agreement, Report, latest_of_each_server
+from streamskit.queries.group.assignment import Assignment, SubscriptionInfo, latest_of_each_server
 from streamskit.queries.group.assignor import Member, Shares, share
 
 TASKS = [f"{group}_{partition}" for group in range(2) for partition in range(4)]
@@ -117,19 +117,19 @@ def test_whoever_comes_or_goes_the_shares_settle_evenly_and_move_no_more_than_th
 
 
 def test_reports_and_agreements_travel_as_they_are() -> None:
-    report = Report(member("a", ["0_1"], ["0_1"], 1, t0_1=7), 12.5)
-    assert Report.from_bytes(report.to_bytes()) == report
-    agreement = Agreement({"a": "127.0.0.1:1"}, Shares({"0_1": "a"}, {"0_1": ("b",)}, {"0_0": ("a",)}))
-    assert Agreement.from_bytes(agreement.to_bytes()) == agreement
+    report = SubscriptionInfo(member("a", ["0_1"], ["0_1"], 1, t0_1=7), 12.5)
+    assert SubscriptionInfo.from_bytes(report.to_bytes()) == report
+    agreement = Assignment({"a": "127.0.0.1:1"}, Shares({"0_1": "a"}, {"0_1": ("b",)}, {"0_0": ("a",)}))
+    assert Assignment.from_bytes(agreement.to_bytes()) == agreement
 
 
 @given(st.binary())
 def test_what_others_say_in_the_group_is_no_report(data: bytes) -> None:
-    assert Report.from_bytes(data) is None
-    assert Agreement.from_bytes(data) is None
+    assert SubscriptionInfo.from_bytes(data) is None
+    assert Assignment.from_bytes(data) is None
 
 
 def test_an_instance_that_another_has_replaced_at_its_address_counts_no_more() -> None:
-    old, new = Report(Member("old", "here"), 1.0), Report(Member("new", "here"), 2.0)
-    other = Report(Member("other", "there"), 1.5)
+    old, new = SubscriptionInfo(Member("old", "here"), 1.0), SubscriptionInfo(Member("new", "here"), 2.0)
+    other = SubscriptionInfo(Member("other", "there"), 1.5)
     assert {each.member.id for each in latest_of_each_server([new, old, other])} == {"new", "other"}

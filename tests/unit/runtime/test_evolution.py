@@ -10,7 +10,7 @@ import pytest
 
 from streamskit import Processor, Record, Serdes, SessionWindows, Stores, StreamsBuilder, StreamsError, TimeWindows
 from streamskit.dsl.kstream import KStream
-from streamskit.planning.options import Options
+from streamskit.planning.options import QueryOptions
 from streamskit.planning.planner import plan
 from streamskit.runtime.recovery.evolution import check
 from streamskit.runtime.recovery.fingerprint import FILE, Fingerprint, QueryPrint
@@ -23,7 +23,7 @@ Write = Callable[[StreamsBuilder], Any]
 def prints(write: Write, tasks: int = 2, cache: bool = True) -> dict[str, QueryPrint]:
     builder = StreamsBuilder()
     write(builder)
-    plans = plan(builder.build(), "app", Options(cache))
+    plans = plan(builder.build(), "app", QueryOptions(cache))
     return {each.name: QueryPrint.of(each, each.tasks(defaultdict(lambda: tasks))) for each in plans}
 
 

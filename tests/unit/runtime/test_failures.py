@@ -17,10 +17,10 @@ from streamskit import (
     TopologyTestDriver,
 )
 from streamskit.dsl.grouped_stream import KGroupedStream
-from streamskit.operators import PageStore, Record, Stage
-from streamskit.operators.aggregate import Fold
-from streamskit.operators.failure_attribution import blame, read_blame
-from streamskit.planning.options import Options
+from streamskit.operators import OperatorRecord, PageStore, StreamTask
+from streamskit.operators.aggregate import AggregateOperator
+from streamskit.operators.failure_attribution import attribute_failure, read_attribution
+from streamskit.planning.options import QueryOptions
 from streamskit.planning.planner import plan
 from streamskit.runtime.failures import explain
 from streamskit.runtime.tracebacks import python_error
@@ -157,10 +157,10 @@ def test_a_result_that_its_serde_cannot_write_is_shown_with_the_serde() -> None:
 def test_each_serde_that_cannot_write_a_result_is_noted_with_it(
     result: Any, serde: Serde, shown: tuple[str, str]
 ) -> None:
-    fold = Fold("sums", TEXT, (LONG,), serde, lambda: None, (lambda key, value, total: result,))
+    fold = AggregateOperator("sums", TEXT, (LONG,), serde, lambda: None, (lambda key, value, total: result,))
     with pytest.raises((AttributeError, TypeError, ValueError)) as failed:
-        Stage([fold], Pages()).process(0, 0, Record(b"a", LONG.serialize(1), None, None, 0, None))
-    found = read_blame("\n".join(failed.value.__notes__))
+        StreamTask([fold], Pages()).process(0, 0, OperatorRecord(b"a", LONG.serialize(1), None, None, 0, None))
+    found = read_attribution("\n".join(failed.value.__notes__))
     assert found is not None
     assert (found.value, found.serde, found.verb) == (*shown, "write")
 
@@ -170,14 +170,14 @@ def test_an_aggregate_from_before_that_the_serde_cannot_read_is_shown_with_the_s
     builder = StreamsBuilder()
     grouped(builder, value=Serdes.string()).reduce(lambda one, other: other)
     topology = builder.build()
-    written, read = (Fold("KSTREAM-REDUCE-0000000002", TEXT, (TEXT,), serde, None, (plus,))
+    written, read = (AggregateOperator("KSTREAM-REDUCE-0000000002", TEXT, (TEXT,), serde, None, (plus,))
                      for serde in (TEXT, Serdes.json("n int")))  # fmt: skip
-    stage = Stage([written, read], Pages())
-    stage.process(0, 0, Record(b"a", b"{n:", None, None, 0, None))
+    stage = StreamTask([written, read], Pages())
+    stage.process(0, 0, OperatorRecord(b"a", b"{n:", None, None, 0, None))
     try:
-        stage.process(1, 0, Record(b"a", b"x", None, None, 0, None))
+        stage.process(1, 0, OperatorRecord(b"a", b"x", None, None, 0, None))
     except ValueError:
-        said = str(explain(RuntimeError(format_exc()), plan(topology, "test", Options(test=True))[0]))
+        said = str(explain(RuntimeError(format_exc()), plan(topology, "test", QueryOptions(test=True))[0]))
     assert said.startswith(f"KSTREAM-REDUCE-0000000002 (written at {HERE} line ")
     assert "a record or the state from before holds b'{n:', which Serdes.json('n int') cannot read." in said
     assert "Serdes.json('n int') cannot read 3 bytes (7b 6e 3a): it is not JSON" in said
@@ -248,12 +248,12 @@ class Pages(PageStore):
 
 
 def test_an_operator_that_fails_is_noted_on_the_exception_itself() -> None:
-    fold = Fold("both", TEXT, (LONG, LONG), LONG, None, (plus, lambda key, value, total: total["x"]))
-    stage = Stage([fold], Pages())
-    stage.process(0, 0, Record(b"a", LONG.serialize(1), None, None, 0, None))
+    fold = AggregateOperator("both", TEXT, (LONG, LONG), LONG, None, (plus, lambda key, value, total: total["x"]))
+    stage = StreamTask([fold], Pages())
+    stage.process(0, 0, OperatorRecord(b"a", LONG.serialize(1), None, None, 0, None))
     with pytest.raises(TypeError) as failed:
-        stage.process(0, 1, Record(b"a", LONG.serialize(1), None, None, 0, None))
-    found = read_blame("\n".join(failed.value.__notes__))
+        stage.process(0, 1, OperatorRecord(b"a", LONG.serialize(1), None, None, 0, None))
+    found = read_attribution("\n".join(failed.value.__notes__))
     assert found is not None
     assert (found.operator, found.side, found.verb) == ("both", 1, "")
 
@@ -261,8 +261,8 @@ def test_an_operator_that_fails_is_noted_on_the_exception_itself() -> None:
 def test_a_value_too_long_to_show_is_cut() -> None:
     with pytest.raises(ValueError, match="is not a long") as failed:
         LONG.serialize("x" * 500)
-    blame(failed.value, "counts", 0)
-    found = read_blame("\n".join(failed.value.__notes__))
+    attribute_failure(failed.value, "counts", 0)
+    found = read_attribution("\n".join(failed.value.__notes__))
     assert found is not None
     assert found.value == "'" + "x" * 79 + "…"
     assert (found.serde, found.verb) == ("Serdes.long()", "write")

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from streamskit import Serdes, StreamsError, TimeWindows
-from streamskit.queries import KeyValueStore, VersionedRecord, VersionedStore, WindowStore
+from streamskit.queries import LocalKeyValueStore, LocalVersionedStore, LocalWindowStore, VersionedRecord
 from streamskit.state.rocksdb import RocksStorage
 from streamskit.state.rows import after_prefix, keyed, time_at, time_bytes, unkeyed
 from streamskit.state.state_folder import StateFolder
@@ -116,8 +116,8 @@ def test_what_comes_after_a_prefix_is_after_all_that_begin_with_it(prefix: bytes
 # Stores on them.
 
 
-def key_value() -> KeyValueStore:
-    store = KeyValueStore(Store("counts", "key-value", Serdes.string(), Serdes.long()))
+def key_value() -> LocalKeyValueStore:
+    store = LocalKeyValueStore(Store("counts", "key-value", Serdes.string(), Serdes.long()))
     for number, key in enumerate(["b", "a", "ä", "B", "a/1", "a/2"]):
         store.apply(key.encode(), struct.pack(">q", number), 10 * number, partition=number % 3)
     return store
@@ -153,11 +153,11 @@ def test_a_view_has_some_partitions_and_one_with_timestamps_tells_when_a_value_w
     assert store.get("a") == 1
 
 
-def versions(history: int = 1000) -> VersionedStore:
-    return VersionedStore(Store("prices", "versioned", Serdes.string(), Serdes.long(), retention=history))
+def versions(history: int = 1000) -> LocalVersionedStore:
+    return LocalVersionedStore(Store("prices", "versioned", Serdes.string(), Serdes.long(), retention=history))
 
 
-def put(store: VersionedStore, key: str, value: int | None, timestamp: int) -> None:
+def put(store: LocalVersionedStore, key: str, value: int | None, timestamp: int) -> None:
     store.apply(key.encode(), None if value is None else struct.pack(">q", value), timestamp)
 
 
@@ -188,7 +188,7 @@ def test_versions_that_were_over_before_the_history_are_forgotten() -> None:
 
 def test_windows_are_found_by_ranges_of_keys_and_backwards() -> None:
     windows = TimeWindows.of_size_with_no_grace(10)
-    store = WindowStore(Store("counts", "window", Serdes.string(), Serdes.long(), windows, 1_000_000))
+    store = LocalWindowStore(Store("counts", "window", Serdes.string(), Serdes.long(), windows, 1_000_000))
     for number, (key, start) in enumerate([("a", 0), ("a", 200_000), ("b", 100_000), ("c", 0), ("a", 700_000)]):
         store.apply(key.encode() + struct.pack(">qi", start, 0), struct.pack(">q", number), start, number % 2)
     found = [(row.key.key, row.key.start) for row in store.fetch_range("a", "b", 0, 300_000)]

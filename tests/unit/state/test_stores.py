@@ -6,21 +6,21 @@ from datetime import UTC, datetime
 import pytest
 
 from streamskit import Serdes, SlidingWindows, TimeWindows, Windowed
-from streamskit.queries import KeyValueStore, SessionStore, VersionedStore, WindowStore, local_store
+from streamskit.queries import LocalKeyValueStore, LocalSessionStore, LocalVersionedStore, LocalWindowStore, local_store
 from streamskit.topology import Store
 
 
-def window_store(retention: int = 10_000) -> WindowStore:
+def window_store(retention: int = 10_000) -> LocalWindowStore:
     windows = TimeWindows.of_size_with_no_grace(5000).advance_by(1000)
-    return WindowStore(Store("trades", "window", Serdes.string(), Serdes.long(), windows, retention))
+    return LocalWindowStore(Store("trades", "window", Serdes.string(), Serdes.long(), windows, retention))
 
 
-def put(store: WindowStore, key: str, start: int, value: int, partition: int = 0) -> None:
+def put(store: LocalWindowStore, key: str, start: int, value: int, partition: int = 0) -> None:
     store.apply(key.encode() + struct.pack(">qi", start, 0), struct.pack(">q", value), start, partition)
 
 
 def test_a_key_value_store_keeps_the_latest_value_and_forgets_a_deleted_key() -> None:
-    store = KeyValueStore(Store("counts", "key-value", Serdes.string(), Serdes.long()))
+    store = LocalKeyValueStore(Store("counts", "key-value", Serdes.string(), Serdes.long()))
     for key, value in ((b"b", 1), (b"a", 2), (b"b", 3), (b"c", 4)):
         store.apply(key, struct.pack(">q", value), 0)
     store.apply(b"c", None, 0)
@@ -64,7 +64,7 @@ def test_old_windows_do_not_stay_in_memory() -> None:
 
 
 def test_a_store_becomes_a_data_frame_with_a_column_for_each_field() -> None:
-    store = KeyValueStore(Store("people", "key-value", Serdes.string(), Serdes.json("age int, town string")))
+    store = LocalKeyValueStore(Store("people", "key-value", Serdes.string(), Serdes.json("age int, town string")))
     store.apply(b"ann", b'{"age":7,"town":"Ulm"}', 42)
     assert store.to_pandas().to_dict("records") == [{"key": "ann", "age": 7, "town": "Ulm", "timestamp": 42}]
 
@@ -75,7 +75,7 @@ def test_a_key_that_is_none_is_refused() -> None:
 
 
 def test_a_peek_at_a_key_value_store_returns_the_first_keys_of_all_partitions() -> None:
-    store = KeyValueStore(Store("counts", "key-value", Serdes.string(), Serdes.long()))
+    store = LocalKeyValueStore(Store("counts", "key-value", Serdes.string(), Serdes.long()))
     for number, key in enumerate((b"d", b"a", b"c", b"b")):
         store.apply(key, struct.pack(">q", number), 0, partition=number % 2)
     assert store.peek(3) == [("a", 1), ("b", 3), ("c", 2)]
@@ -99,7 +99,7 @@ def test_a_peek_sees_no_window_that_is_gone() -> None:
 
 
 def test_a_peek_decodes_only_what_it_returns() -> None:
-    store = KeyValueStore(Store("counts", "key-value", Serdes.string(), Serdes.long()))
+    store = LocalKeyValueStore(Store("counts", "key-value", Serdes.string(), Serdes.long()))
     store.apply(b"a", struct.pack(">q", 1), 0)
     store.apply(b"b", b"not a long", 0)
     assert store.peek(1) == [("a", 1)]
@@ -107,7 +107,7 @@ def test_a_peek_decodes_only_what_it_returns() -> None:
 
 def test_a_peek_at_windows_without_length_comes_to_an_end() -> None:
     windows = SlidingWindows.of_time_difference_with_no_grace(0)
-    store = WindowStore(Store("trades", "window", Serdes.string(), Serdes.long(), windows, 10_000))
+    store = LocalWindowStore(Store("trades", "window", Serdes.string(), Serdes.long(), windows, 10_000))
     put(store, "KO", 0, 1)
     assert [row.key for row in store.peek(9)] == [Windowed("KO", 0, 0)]
 
@@ -115,10 +115,10 @@ def test_a_peek_at_windows_without_length_comes_to_an_end() -> None:
 @pytest.mark.parametrize(
     ("kind", "made"),
     [
-        ("key-value", KeyValueStore),
-        ("window", WindowStore),
-        ("session", SessionStore),
-        ("versioned", VersionedStore),
+        ("key-value", LocalKeyValueStore),
+        ("window", LocalWindowStore),
+        ("session", LocalSessionStore),
+        ("versioned", LocalVersionedStore),
     ],
 )
 def test_each_kind_of_store_has_its_local_copy(kind: str, made: type) -> None:

@@ -2,7 +2,7 @@
 
 import struct
 
-from streamskit.queries import KeyValueStore
+from streamskit.queries import LocalKeyValueStore
 from streamskit.serdes import Serdes
 from streamskit.topology import Store
 from streamskit.views.live.snapshot import take
@@ -41,7 +41,7 @@ def test_a_search_finds_the_keys_that_begin_so_and_in_quotes_the_very_key() -> N
 
 
 def test_numbers_as_keys_are_searched_as_they_are_written() -> None:
-    store = KeyValueStore(Store("by-id", "key-value", Serdes.long(), Serdes.string()))
+    store = LocalKeyValueStore(Store("by-id", "key-value", Serdes.long(), Serdes.string()))
     for key in (7, 70, 8):
         store.apply(struct.pack(">q", key), b"x", 0)
     assert [row.key for row in take(store, search="7").rows] == ["7", "70"]

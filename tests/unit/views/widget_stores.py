@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from streamskit.api.windows import TimeWindows
-from streamskit.queries import KeyValue, KeyValueStore, WindowStore
+from streamskit.queries import KeyValue, LocalKeyValueStore, LocalWindowStore
 from streamskit.serdes import Serdes
 from streamskit.topology import Store
 
@@ -14,7 +14,7 @@ NINE = 1_704_186_000_000
 """2024-01-02 09:00:00 UTC."""
 
 
-class CountingStore(KeyValueStore):
+class CountingStore(LocalKeyValueStore):
     """Counts how often its rows are read."""
 
     reads = 0
@@ -24,13 +24,13 @@ class CountingStore(KeyValueStore):
         return super().peek(rows, wanted)
 
 
-def trades() -> WindowStore:
+def trades() -> LocalWindowStore:
     windows = TimeWindows.of_size_with_no_grace("5 seconds").advance_by("1 second")
     value = Serdes.json("count bigint, price double, note string")
-    return WindowStore(Store("trades", "window", Serdes.string(), value, windows, 86_400_000))
+    return LocalWindowStore(Store("trades", "window", Serdes.string(), value, windows, 86_400_000))
 
 
-def put(store: WindowStore, key: str, second: int, **fields: Any) -> None:
+def put(store: LocalWindowStore, key: str, second: int, **fields: Any) -> None:
     start = NINE + second * 1000
     store.apply(key.encode() + struct.pack(">qi", start, 0), json.dumps(fields).encode(), start)
 
@@ -42,5 +42,5 @@ def counts(**values: int) -> CountingStore:
     return store
 
 
-def count(store: KeyValueStore, key: str, value: int) -> None:
+def count(store: LocalKeyValueStore, key: str, value: int) -> None:
     store.apply(key.encode(), struct.pack(">q", value), 0)
