@@ -1,4 +1,4 @@
-"""A learner's functions tried before any record flows: what type they make, and whether they can be called at all."""
+"""Users' functions tried before any record flows: what type they make, and whether they can be called at all."""
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
@@ -13,14 +13,14 @@ from streamskit.common.errors import TopologyError
 from streamskit.environment.session import spark_session
 from streamskit.serdes import Serde
 
-WRITTEN = {"key": "k", "value": "v"}
-"""What a learner calls the columns of a row."""
+ARGUMENT_NAMES = {"key": "k", "value": "v"}
+"""What users call the columns of a row in their functions."""
 
 
 def infer_type(
     function: Callable[..., Any],
     inputs: Mapping[str, T.DataType],
-    what: str,
+    step: str,
     aggregate: bool = False,
     at_least: int = 1,
 ) -> T.DataType:
@@ -29,30 +29,30 @@ def infer_type(
     Args:
         function: takes all the inputs or the last ones, at least `at_least` of them.
         inputs: the name and Spark type of each argument.
-        what: the operator and where it stands, for the error.
+        step: the operator and where it stands, for the error.
         aggregate: whether the function makes an aggregate Column.
         at_least: how many arguments it takes at the least.
 
     Raises:
         TopologyError: the function cannot be called so, or makes no Column.
     """
-    made = user_functions.call(function, _arguments(function, inputs, what, at_least), what)
-    return user_functions.result_type(made, dict(inputs), what, aggregate)
+    column = user_functions.apply(function, _arguments(function, inputs, step, at_least), step)
+    return user_functions.result_type(column, inputs, step, aggregate)
 
 
 def infer_pair(
-    function: Callable[..., Any], inputs: Mapping[str, T.DataType], what: str
+    function: Callable[..., Any], inputs: Mapping[str, T.DataType], step: str
 ) -> tuple[T.DataType, T.DataType]:
     """Call a Column function that makes a key and a value, and return their Spark types.
 
     Raises:
         TopologyError: the function cannot be called so, or makes no pair of Columns.
     """
-    key, value = user_functions.pair(function, _arguments(function, inputs, what, 1), what)
-    return user_functions.result_type(key, dict(inputs), what), user_functions.result_type(value, dict(inputs), what)
+    key, value = user_functions.apply_pair(function, _arguments(function, inputs, step, 1), step)
+    return user_functions.result_type(key, inputs, step), user_functions.result_type(value, inputs, step)
 
 
-def check_signature(function: Any, role: str, arguments: Sequence[str], what: str) -> None:
+def check_signature(function: Any, role: str, arguments: Sequence[str], step: str) -> None:
     """Check that a plain Python function can be called with so many arguments; it is not called.
 
     Raises:
@@ -60,30 +60,30 @@ def check_signature(function: Any, role: str, arguments: Sequence[str], what: st
     """
     example = f"lambda {', '.join(arguments)}: ...".replace("lambda :", "lambda:")
     if isinstance(function, Column) or not callable(function):
-        raise TopologyError(f"{what}: the {role} has to be a Python function, {example}, and is {_kind(function)}.")
+        raise TopologyError(f"{step}: the {role} has to be a Python function, {example}, and is {_kind(function)}.")
     try:
         inspect.signature(function).bind(*arguments)
     except TypeError:
         raise TopologyError(
-            f"{what}: the {role} is called with {_count(len(arguments))}, as plain Python values, not Columns: "
+            f"{step}: the {role} is called with {_count(len(arguments))}, as plain Python values, not Columns: "
             f"{example}. The one given takes {inspect.signature(function)}."
         ) from None
     except ValueError:
         return  # a function of C that does not say what it takes
 
 
-def check_serde(given: Serde | None, have: Serde, part: str, what: str) -> Serde:
-    """Return the serde that was given, or the one there is.
+def check_serde(serde: Serde | None, default: Serde, part: str, step: str) -> Serde:
+    """Return the user's serde, or by default the one that fits the type of the records.
 
     Raises:
-        TopologyError: the one given is for another type.
+        TopologyError: the user's serde is for another type.
     """
-    if given is not None and not same_type(given, have):
+    if serde is not None and not same_type(serde, default):
         raise TopologyError(
-            f"{what}: the {part} is {user_functions.spell(have.data_type)}, and the serde given "
-            f"writes {user_functions.spell(given.data_type)}. Cast it before, or give the serde that fits."
+            f"{step}: the {part} is {user_functions.type_text(default.data_type)}, and the serde given "
+            f"writes {user_functions.type_text(serde.data_type)}. Cast it before, or give the serde that fits."
         )
-    return given or have
+    return serde or default
 
 
 def same_type(one: Serde, other: Serde) -> bool:
@@ -93,19 +93,20 @@ def same_type(one: Serde, other: Serde) -> bool:
 
 
 def _arguments(
-    function: Callable[..., Any], inputs: Mapping[str, T.DataType], what: str, at_least: int
+    function: Callable[..., Any], inputs: Mapping[str, T.DataType], step: str, at_least: int
 ) -> list[Column]:
+    names = {name: ARGUMENT_NAMES.get(name, name) for name in inputs}
     if isinstance(function, Column) or not callable(function):
         raise TopologyError(
-            f"{what}: give a function that makes the Column, not {_kind(function)}: "
-            f"lambda {', '.join(WRITTEN.get(name, name) for name in inputs)}: ..."
+            f"{step}: give a function that makes the Column, not {_kind(function)}: "
+            f"lambda {', '.join(names.values())}: ..."
         )
-    _check_count(function, [WRITTEN.get(name, name) for name in inputs], what, at_least)
+    _check_count(function, list(names.values()), step, at_least)
     spark_session()  # no Column can be made without one
-    return [user_functions.typed(F.col(name), data_type, WRITTEN.get(name, name)) for name, data_type in inputs.items()]
+    return [user_functions.typed_column(F.col(name), inputs[name], names[name]) for name in inputs]
 
 
-def _check_count(function: Callable[..., Any], names: list[str], what: str, at_least: int) -> None:
+def _check_count(function: Callable[..., Any], names: list[str], step: str, at_least: int) -> None:
     try:
         parameters = list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):
@@ -115,7 +116,7 @@ def _check_count(function: Callable[..., Any], names: list[str], what: str, at_l
     enough = len(positional) >= at_least or any(p.kind == p.VAR_POSITIONAL for p in parameters)
     if required > len(names) or not enough:
         ways = " or ".join(f"lambda {', '.join(names[-n:])}: ..." for n in range(at_least, len(names) + 1))
-        raise TopologyError(f"{what}: the function takes {_count(required)}; write {ways}")
+        raise TopologyError(f"{step}: the function takes {_count(required)}; write {ways}")
 
 
 def _count(arguments: int) -> str:

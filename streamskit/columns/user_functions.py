@@ -1,15 +1,15 @@
-"""A learner's function on Columns: called, typed, and explained when it is wrong.
+"""A user's function on Columns: called, typed, and explained when it is wrong.
 
-`map_values(lambda v: v.price * v.size)` sees Spark Columns. A value with fields is a `Fields` Column, whose attributes
-are the fields whatever their names; what a beginner does wrong becomes a sentence with the operator's name.
+`map_values(lambda v: v.price * v.size)` sees Spark Columns. A value with fields is a `StructColumn`, whose
+attributes are the fields whatever their names; what a beginner does wrong becomes a sentence with the operator's name.
 """
 
 import difflib
 import inspect
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, NoReturn
 
 from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import Column
@@ -18,6 +18,7 @@ from pyspark.sql import types as T
 from pyspark.sql.classic.column import Column as ClassicColumn
 
 from streamskit.common.errors import TopologyError
+from streamskit.environment.session import spark_session
 from streamskit.jvm.functions import attempt
 
 STRING_METHODS = {
@@ -31,35 +32,33 @@ STRING_METHODS = {
 
 
 class _MistakeError(Exception):
-    """A mistake found while a learner's function runs; its text has the way to write it right."""
+    """A mistake found while a user's function runs; its text has the way to write it right."""
 
 
-class _Typed(ClassicColumn):
-    """A Column that knows its Spark type and how the learner wrote it."""
+def _mistake(sentence: str) -> Callable[..., Any]:
+    """Return a method that only says how to write something right; {0} stands for the Column."""
+
+    def refuse(column: "TypedColumn", *_: object) -> NoReturn:
+        raise _MistakeError(sentence.format(column._written))
+
+    return refuse
+
+
+class TypedColumn(ClassicColumn):
+    """A Column that knows its Spark type and how the user wrote it."""
 
     def __init__(self, column: Column, data_type: T.DataType, written: str) -> None:
         super().__init__(column._jc)
         self.__dict__.update(_data_type=data_type, _written=written)
 
-    def __format__(self, spec: str) -> str:
-        raise _MistakeError(
-            f"an f-string cannot hold the Column {self._written}: it has a value only when records flow. "
-            f"Write F.concat(F.lit('text '), {self._written}) or F.format_string('text %s', {self._written})."
-        )
-
-    __str__ = lambda self: format(self)  # noqa: E731
+    __format__ = __str__ = _mistake(
+        "an f-string cannot hold the Column {0}: it has a value only when records flow. "
+        "Write F.concat(F.lit('text '), {0}) or F.format_string('text %s', {0})."
+    )
+    __len__ = _mistake("len({0}) is Python's: write F.length({0}) or F.size({0}).")
+    __int__ = _mistake("int({0}) is Python's: write {0}.cast('int').")
+    __float__ = _mistake("float({0}) is Python's: write {0}.cast('double').")
     __hash__ = ClassicColumn.__hash__
-
-    def __len__(self) -> int:
-        raise _MistakeError(
-            f"len({self._written}) is Python's: write F.length({self._written}) or F.size({self._written})."
-        )
-
-    def __int__(self) -> int:
-        raise _MistakeError(f"int({self._written}) is Python's: write {self._written}.cast('int').")
-
-    def __float__(self) -> float:
-        raise _MistakeError(f"float({self._written}) is Python's: write {self._written}.cast('double').")
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
@@ -72,7 +71,7 @@ class _Typed(ClassicColumn):
         )
 
 
-class Fields(_Typed):
+class StructColumn(TypedColumn):
     """A Column with fields. `v.name` and `v["name"]` are the field, also where Column has a method of that name."""
 
     def __getattribute__(self, name: str) -> Any:
@@ -95,45 +94,47 @@ class Fields(_Typed):
             near = difflib.get_close_matches(name, self._data_type.fieldNames(), 1, 0.5)
             hint = f" Did you mean '{near[0]}'?" if near else ""
             raise _MistakeError(
-                f"there is no field '{name}' in {self._written}; it has: {spell(self._data_type)}.{hint}"
+                f"there is no field '{name}' in {self._written}; it has: {type_text(self._data_type)}.{hint}"
             )
-        return typed(ClassicColumn.__getitem__(self, name), self._data_type[name].dataType, f"{self._written}.{name}")
+        return typed_column(
+            ClassicColumn.__getitem__(self, name), self._data_type[name].dataType, f"{self._written}.{name}"
+        )
 
 
-def typed(column: Column, data_type: T.DataType, written: str) -> Column:
-    """Return `column` dressed for a learner's function: with fields if it is a struct, always with helpful errors."""
-    return (Fields if isinstance(data_type, T.StructType) else _Typed)(column, data_type, written)
+def typed_column(column: Column, data_type: T.DataType, written: str) -> Column:
+    """Return `column` as a user's function sees it: with fields if it is a struct, always with helpful errors."""
+    return (StructColumn if isinstance(data_type, T.StructType) else TypedColumn)(column, data_type, written)
 
 
-def plain(result: Any) -> Any:
-    """Return a Column without its dress, and anything else as it is."""
-    return ClassicColumn(result._jc) if isinstance(result, _Typed) else result
+def untyped(result: Any) -> Any:
+    """Return an ordinary Spark Column for a typed one, and anything else as it is."""
+    return ClassicColumn(result._jc) if isinstance(result, TypedColumn) else result
 
 
-def call(function: Callable[..., Any], arguments: list[Column], what: str, given: Column | None = None) -> Column:
-    """Call a learner's function on Columns and return the Column it makes; a constant becomes a literal.
+def apply(function: Callable[..., Any], arguments: list[Column], step: str, condition: Column | None = None) -> Column:
+    """Call a user's function on Columns and return the Column it makes; a constant becomes a literal.
 
     Args:
         function: takes all the arguments (key and value), or only the last (the value).
-        arguments: the Columns, dressed by `typed`.
-        what: the operator and where it stands, for the error.
-        given: for which records it is asked; it makes null of others, and cannot fail on them.
+        arguments: the Columns, dressed by `typed_column`.
+        step: the operator and where it stands, for the error.
+        condition: for which records it is called; it makes null of the others, and cannot fail on them.
 
     Raises:
         TopologyError: the function made a mistake that can be seen before any record flows.
     """
-    return _caught(_as_column(_run(function, arguments, what), what), given)
+    return _caught(_as_column(_run(function, arguments, step), step), condition)
 
 
-def first_true(functions: Sequence[Callable[..., Any]], arguments: list[Column], what: str) -> Column:
+def first_true(functions: Sequence[Callable[..., Any]], arguments: list[Column], step: str) -> Column:
     """Return a Column with the number of the first predicate that is true, -1 if none is; no later one is asked.
 
     Args:
-        functions: each as in `call`.
-        arguments: the Columns, dressed by `typed`.
-        what: the operator and where it stands, for the error.
+        functions: each as in `apply`.
+        arguments: the Columns, dressed by `typed_column`.
+        step: the operator and where it stands, for the error.
     """
-    answers = [_as_column(_run(function, arguments, what), what) for function in functions]
+    answers = [_as_column(_run(function, arguments, step), step) for function in functions]
     return _caught(F.coalesce(*(F.when(answer, number) for number, answer in enumerate(answers)), F.lit(-1)))
 
 
@@ -144,7 +145,7 @@ def catching() -> Iterator[list[Column]]:
     Where a function fails its Column is null. What a Python function within a Column raises is not caught.
 
     >>> with catching() as errors:
-    ...     price = call(lambda v: v.cast("double"), [text], "map_values")
+    ...     price = apply(lambda v: v.cast("double"), [text], "map_values")
     """
     errors: list[Column] = []
     before = _catching.set(errors)
@@ -157,10 +158,10 @@ def catching() -> Iterator[list[Column]]:
 _catching: ContextVar[list[Column] | None] = ContextVar("catching", default=None)
 
 
-def _caught(column: Column, given: Column | None = None) -> Column:
+def _caught(column: Column, condition: Column | None = None) -> Column:
     errors = _catching.get()
-    if given is not None:
-        column = F.when(given, column)
+    if condition is not None:
+        column = F.when(condition, column)
     if errors is None:
         return column
     tried = attempt(column)
@@ -168,57 +169,56 @@ def _caught(column: Column, given: Column | None = None) -> Column:
     return tried["value"]
 
 
-def pair(
-    function: Callable[..., Any], arguments: list[Column], what: str, given: Column | None = None
+def apply_pair(
+    function: Callable[..., Any], arguments: list[Column], step: str, condition: Column | None = None
 ) -> tuple[Column, Column]:
-    """Call a learner's function that makes a key and a value, and return the two Columns; `given` as in `call`.
+    """Call a user's function that makes a key and a value, and return the two Columns; `condition` as in `apply`.
 
     Raises:
         TopologyError: the function made a mistake, or returned something else than a pair.
     """
-    result = _run(function, arguments, what)
+    result = _run(function, arguments, step)
     if not isinstance(result, tuple | list) or len(result) != 2:
         raise TopologyError(
-            f"{what}: the function returned {_kind(result)}, and must return two Columns, the new key and the new "
+            f"{step}: the function returned {_kind(result)}, and must return two Columns, the new key and the new "
             "value: lambda k, v: (v.user, v.amount)."
         )
-    return _caught(_as_column(result[0], what), given), _caught(_as_column(result[1], what), given)
+    key, value = (_caught(_as_column(each, step), condition) for each in result)
+    return key, value
 
 
-def _run(function: Callable[..., Any], arguments: list[Column], what: str) -> Any:
+def _run(function: Callable[..., Any], arguments: list[Column], step: str) -> Any:
     try:
         return function(*_accepted(function, arguments))
     except TopologyError:
         raise
     except Exception as mistake:
-        raise TopologyError(f"{what}: {_explain(mistake)}") from mistake
+        raise TopologyError(f"{step}: {_explain(mistake)}") from mistake
 
 
-def result_type(column: Column, inputs: dict[str, T.DataType], what: str, aggregate: bool = False) -> T.DataType:
+def result_type(column: Column, inputs: Mapping[str, T.DataType], step: str, aggregate: bool = False) -> T.DataType:
     """Return the Spark type of `column` over a row with the named inputs.
 
     Args:
-        column: made by `call` from Columns of those names.
+        column: made by `apply` from Columns of those names.
         inputs: the name and Spark type of each column of the row.
-        what: the operator and where it stands, for the error.
+        step: the operator and where it stands, for the error.
         aggregate: whether `column` has to be an aggregate such as `F.count("*")`.
 
     Raises:
         TopologyError: Spark cannot make sense of the column.
     """
-    from streamskit.environment.session import spark_session
-
     schema = T.StructType([T.StructField(name, data_type) for name, data_type in inputs.items()])
     rows = spark_session().createDataFrame([], schema)
     try:
-        made = rows.groupBy().agg(column.alias("made")) if aggregate else rows.select(column.alias("made"))
-        return made.schema["made"].dataType
+        column = column.alias("result")
+        return (rows.groupBy().agg(column) if aggregate else rows.select(column)).schema["result"].dataType
     except AnalysisException as mistake:
-        raise TopologyError(f"{what}: {_explain(mistake)}") from mistake
+        raise TopologyError(f"{step}: {_explain(mistake)}") from mistake
 
 
-def spell(data_type: T.DataType) -> str:
-    """Return a type as a learner writes it: the fields of a struct, or the type's name."""
+def type_text(data_type: T.DataType) -> str:
+    """Return a type as a user writes it: the fields of a struct, or the type's name."""
     if isinstance(data_type, T.StructType):
         return ", ".join(f"{field.name} {field.dataType.simpleString()}" for field in data_type)
     return data_type.simpleString()
@@ -238,13 +238,13 @@ def _accepted(function: Callable[..., Any], arguments: list[Column]) -> list[Col
     return arguments[-max(1, len(required)) :]
 
 
-def _as_column(result: Any, what: str) -> Column:
+def _as_column(result: Any, step: str) -> Column:
     if isinstance(result, Column):
-        return plain(result)
+        return untyped(result)
     if isinstance(result, str | int | float | bool | bytes):
         return F.lit(result)
     raise TopologyError(
-        f"{what}: the function returned {_kind(result)}, and must return a Column. "
+        f"{step}: the function returned {_kind(result)}, and must return a Column. "
         "For several fields write F.struct(a.alias('a'), b.alias('b')); for nothing at all F.lit(None).cast('string')."
     )
 

@@ -5,7 +5,8 @@ from typing import Any
 
 from pyspark.sql import types as T
 
-from streamskit.columns import type_inference, user_functions
+from streamskit.columns import type_inference
+from streamskit.columns.user_functions import type_text
 from streamskit.common.call_site import call_site
 from streamskit.common.errors import TopologyError
 from streamskit.dsl.graph_builder import GraphBuilder
@@ -28,7 +29,7 @@ class AbstractStream:
         self._name = node.name
 
     def __repr__(self) -> str:
-        key, value = (user_functions.spell(data_type) for data_type in self._inputs().values())
+        key, value = (type_text(data_type) for data_type in self._inputs().values())
         return f"<{type(self).__name__} {self._name}: key {key}; value {value}>"
 
     @property
@@ -64,8 +65,8 @@ class AbstractStream:
         one, two = self._node.key, other._node.key
         if not type_inference.same_type(one, two):
             raise TopologyError(
-                f"{self._what(operator, name)}: the keys are {user_functions.spell(one.data_type)} here and "
-                f"{user_functions.spell(two.data_type)} in {other._name}; records only meet where both sides have the "
+                f"{self._what(operator, name)}: the keys are {type_text(one.data_type)} here and "
+                f"{type_text(two.data_type)} in {other._name}; records only meet where both sides have the "
                 "same key type. Give one side another key with select_key."
             )
 

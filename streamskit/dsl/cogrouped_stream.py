@@ -3,7 +3,8 @@
 from typing import TYPE_CHECKING
 
 from streamskit.api.windows import AnyWindows
-from streamskit.columns import type_inference, user_functions
+from streamskit.columns import type_inference
+from streamskit.columns.user_functions import type_text
 from streamskit.common.errors import TopologyError
 from streamskit.dsl.abstract_stream import PythonFunction
 from streamskit.dsl.folding import check_fold, check_windows, windowed_key
@@ -57,8 +58,8 @@ class CogroupedKStream:
             if not type_inference.same_type(one, two):
                 raise TopologyError(
                     f"{what}: the keys of cogrouped streams need the same type, and are "
-                    f"{user_functions.spell(one.data_type)} in {first._name} and "
-                    f"{user_functions.spell(two.data_type)} in {grouped._name}."
+                    f"{type_text(one.data_type)} in {first._name} and "
+                    f"{type_text(two.data_type)} in {grouped._name}."
                 )
         return CogroupedKStream(self._builder, {**self._streams, grouped: aggregator}, self._windows)
 

@@ -3,7 +3,8 @@
 from typing import TYPE_CHECKING, Any
 
 from streamskit.api.windows import JoinWindows
-from streamskit.columns import type_inference, user_functions
+from streamskit.columns import type_inference
+from streamskit.columns.user_functions import type_text
 from streamskit.common.durations import Duration, to_milliseconds
 from streamskit.common.errors import TopologyError
 from streamskit.dsl.abstract_stream import AbstractStream, ColumnFunction
@@ -176,8 +177,8 @@ def _join_global(
     made = Serdes.for_type(type_inference.infer_type(selector, stream._inputs(), f"{what}, key_selector"))
     if not type_inference.same_type(made, table._node.key):
         raise TopologyError(
-            f"{what}: key_selector makes a {user_functions.spell(made.data_type)}, and the keys of the global table "
-            f"are {user_functions.spell(table._node.key.data_type)}."
+            f"{what}: key_selector makes a {type_text(made.data_type)}, and the keys of the global table "
+            f"are {type_text(table._node.key.data_type)}."
         )
     value = stream._joined(joiner, stream._node.value, table._node.value, operator, name)
     node = stream._after(

@@ -2,7 +2,8 @@
 
 from typing import TYPE_CHECKING
 
-from streamskit.columns import type_inference, user_functions
+from streamskit.columns import type_inference
+from streamskit.columns.user_functions import type_text
 from streamskit.common.errors import TopologyError
 from streamskit.dsl.abstract_stream import AbstractStream, ColumnFunction
 from streamskit.dsl.foreign_key_join import add_foreign_key_join
@@ -144,8 +145,8 @@ class TableJoins(AbstractStream):
         one, two = self._node, other._node
         if not type_inference.same_type(made, two.key):
             raise TopologyError(
-                f"{what}: foreign_key makes a {user_functions.spell(made.data_type)}, and the keys of {other._name} "
-                f"are {user_functions.spell(two.key.data_type)}."
+                f"{what}: foreign_key makes a {type_text(made.data_type)}, and the keys of {other._name} "
+                f"are {type_text(two.key.data_type)}."
             )
         value = self._joined(joiner, one.value, two.value, operator, name or self._name)
         wanted = Materialized.of(materialized)

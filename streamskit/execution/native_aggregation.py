@@ -28,8 +28,8 @@ def aggregate(node: Count | ColumnAggregate, frame: DataFrame, parent: Node) -> 
         parent: the node that passes them on.
     """
     if isinstance(node, ColumnAggregate):
-        value = user_functions.typed(frame["value"], parent.value.data_type, "v")
-        made = user_functions.call(node.aggregator, [value], f"{node.name} at {node.call_site}")
+        value = user_functions.typed_column(frame["value"], parent.value.data_type, "v")
+        made = user_functions.apply(node.aggregator, [value], f"{node.name} at {node.call_site}")
     else:
         made = F.count("*")
     # As in Kafka Streams: no key, no part in an aggregation; and a null value takes part in windows only.

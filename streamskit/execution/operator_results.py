@@ -58,11 +58,11 @@ def _joined(
 ) -> Datum:
     """Return what a joiner makes of the bytes of two sides, each with its serde, where it is `given` any."""
     sides = [
-        user_functions.typed(serde.from_bytes(data), serde.data_type, letter)
+        user_functions.typed_column(serde.from_bytes(data), serde.data_type, letter)
         for letter, (serde, data) in zip("lr", (left, right), strict=True)
     ]
-    key = user_functions.typed(record.key.typed, node.key.data_type, "k")
-    return Datum(user_functions.call(joiner, [key, *sides], f"{node.name} at {node.call_site}", given))
+    key = user_functions.typed_column(record.key.typed, node.key.data_type, "k")
+    return Datum(user_functions.apply(joiner, [key, *sides], f"{node.name} at {node.call_site}", given))
 
 
 def _sides(node: StreamJoinSide | TableJoinSide, plan: Plan) -> tuple[Serde, Serde]:

@@ -63,8 +63,8 @@ class RecordColumns:
         """
         value = self.value.typed if value is None else value
         return [
-            user_functions.typed(self.key.typed, parent.key.data_type, "k"),
-            user_functions.typed(value, parent.value.data_type, "v"),
+            user_functions.typed_column(self.key.typed, parent.key.data_type, "k"),
+            user_functions.typed_column(value, parent.value.data_type, "v"),
         ]
 
     def call(self, node: Node, function: Callable[..., object], parent: Node, value: Column | None = None) -> Column:
@@ -73,7 +73,7 @@ class RecordColumns:
         Of another value than the record's it is asked only where there is one.
         """
         given = None if value is None else value.isNotNull()
-        return user_functions.call(function, self.dressed(parent, value), f"{node.name} at {node.call_site}", given)
+        return user_functions.apply(function, self.dressed(parent, value), f"{node.name} at {node.call_site}", given)
 
     def where(self, condition: Column) -> "RecordColumns":
         """Return the record, dropped unless `condition` is true."""

@@ -138,7 +138,9 @@ def key_and_value(
 ) -> tuple[Column, Column]:
     """Return the new key and value that a learner's function makes of a record, or of its key and another value."""
     given = None if value is None else value.isNotNull()
-    return user_functions.pair(node.mapper, record.dressed(parent, value), f"{node.name} at {node.call_site}", given)
+    return user_functions.apply_pair(
+        node.mapper, record.dressed(parent, value), f"{node.name} at {node.call_site}", given
+    )
 
 
 def _holds(answer: Column, negated: bool) -> Column:
