@@ -1,6 +1,6 @@
 """Live views and pictures for notebooks. Importing this imports ipywidgets and matplotlib; the rest does without."""
 
-from streamskit.queries.instance_states import InstanceState, TaskState
+from streamskit.queries.metadata import InstanceState, TaskState
 from streamskit.views.live.cluster_snapshot import Instances
 from streamskit.views.live.cluster_view import ClusterView
 from streamskit.views.live.fault_panel import FaultPanel

@@ -7,7 +7,7 @@ import weakref
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from streamskit.broker import ports
+from streamskit.broker import settings
 from streamskit.broker.base import Broker
 from streamskit.broker.settings import HOST, TEACHING_SETTINGS
 from streamskit.common.errors import BrokerError, SetupError
@@ -120,7 +120,7 @@ class ContainerBroker(Broker):
             client.client.ping()
         _use_ryuk_if_it_can_be_had(client.client)
         _ensure_image(client.client, self.image)
-        port = ports.free_port()
+        port = settings.free_port()
         # a fixed port, so that a restart keeps the address; only on loopback if the engine is on this machine
         kafka.ports[str(KAFKA_PORT)] = (HOST, port) if client.host() in ("localhost", HOST) else port
         for name, value in {"log.dirs": LOG_DIRS, **self._settings}.items():

@@ -11,10 +11,9 @@ from pathlib import Path
 
 import psutil
 
-from streamskit.broker import java_process, ports
+from streamskit.broker import java_process, settings
 from streamskit.broker.base import Broker
-from streamskit.broker.java_process import DataFolder
-from streamskit.broker.lock import BrokerLock, read_lock
+from streamskit.broker.java_process import BrokerLock, DataFolder, read_lock
 from streamskit.broker.settings import HOST
 from streamskit.common.errors import BrokerError, SetupError
 from streamskit.environment.processes import alive, freeze
@@ -99,7 +98,7 @@ class EmbeddedBroker(Broker):
                 self._launch(port)
             except SetupError:
                 # A free port can be taken before Java gets to it; one that was asked for must stay.
-                if self._port is not None or ports.is_free(port) or attempt == PORT_ATTEMPTS:
+                if self._port is not None or settings.is_free(port) or attempt == PORT_ATTEMPTS:
                     raise
             else:
                 self._port = port
@@ -159,20 +158,20 @@ class EmbeddedBroker(Broker):
 
     def _choose_port(self) -> int:
         if self._port is not None:
-            if not ports.is_free(self._port):
+            if not settings.is_free(self._port):
                 raise java_process.explain(self.data_dir, "Address already in use", self._port)
             return self._port
         last = self._folder.last_port
-        if last and ports.is_free(last):
+        if last and settings.is_free(last):
             return last
-        port = ports.free_port()
+        port = settings.free_port()
         if last:
             log.warning("Port %s, which this broker had before, is taken; it moves to %s.", last, port)
         return port
 
     def _launch(self, port: int) -> None:
         try:
-            self._folder.write_settings(port, ports.free_port(), self._settings)
+            self._folder.write_settings(port, settings.free_port(), self._settings)
             if not self._folder.is_formatted:
                 self._folder.format()
             process = self._folder.launch(self._heap)

@@ -13,7 +13,7 @@ from streamskit.broker import java_process
 from streamskit.broker.base import Broker
 from streamskit.broker.embedded import EmbeddedBroker
 from streamskit.broker.external import ExternalBroker
-from streamskit.broker.lock import BrokerLock, read_lock
+from streamskit.broker.java_process import BrokerLock, read_lock
 from streamskit.common.errors import BrokerError
 from streamskit.common.paths import state_dir
 from streamskit.kafka.connection import answers

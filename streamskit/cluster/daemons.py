@@ -8,7 +8,7 @@ from pathlib import Path
 
 import psutil
 
-from streamskit.broker import ports
+from streamskit.broker import settings
 from streamskit.broker.settings import HOST
 from streamskit.common.errors import SetupError
 from streamskit.environment.executors import python_path
@@ -90,7 +90,7 @@ def sweep(home: Path) -> None:
 def _start(name: str, runs: str, arguments: Sequence[str], folder: Path) -> Daemon:
     log = folder / f"{name}.log"
     for _ in range(ATTEMPTS):  # a free port can be taken before Java gets to it
-        port, page = ports.free_port(), ports.free_port()
+        port, page = settings.free_port(), settings.free_port()
         where = ["--host", HOST, "--port", str(port), "--webui-port", str(page)]
         command = [str(find_java().executable), f"-Xmx{HEAP}", *OPTIONS, "-cp", f"{pyspark_jars()}/*", runs]
         daemon = Daemon(name, Dependent([*command, *where, *arguments], folder, log, _environment(folder)), port, page)

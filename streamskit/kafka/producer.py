@@ -8,13 +8,13 @@ from typing import Any
 
 from kafka import KafkaProducer
 from kafka.errors import KafkaError
-from kafka.partitioner import murmur2
 from kafka.serializer import Serializer
 
 from streamskit.common.errors import BrokerError
 from streamskit.kafka.connection import CONNECT_SECONDS, reachable, reason
 from streamskit.kafka.encoding import SerdeLike, encoder
 from streamskit.kafka.records import ProducerRecord, Records, read_records
+from streamskit.kafka.topic_partition import partition_for
 from streamskit.kafka.topics import describe_topic
 
 DELIVERY_SECONDS = 30
@@ -78,7 +78,7 @@ class Delivery:
         self._encode_value = encode_value
         self._under_way: list[Any] = []
         self._bytes_under_way = 0
-        self._partition_of = lru_cache(maxsize=100_000)(lambda key: (murmur2(key) & 0x7FFFFFFF) % partitions)
+        self._partition_of = lru_cache(maxsize=100_000)(lambda key: partition_for(key, partitions))
 
     def send(self, record: ProducerRecord) -> None:
         """Serialize one record and hand it to the client; waits when much is under way."""

@@ -1,6 +1,8 @@
-"""`TopicPartition`: one partition of a topic."""
+"""`TopicPartition`: one partition of a topic, and which of them a key belongs to."""
 
 from typing import NamedTuple
+
+from kafka.partitioner.default import murmur2
 
 
 class TopicPartition(NamedTuple):
@@ -8,3 +10,8 @@ class TopicPartition(NamedTuple):
 
     topic: str
     partition: int
+
+
+def partition_for(key: bytes, partitions: int) -> int:
+    """Return the partition of a key. Mirrors `org.apache.kafka.clients.producer.internals.BuiltInPartitioner`."""
+    return (murmur2(key) & 0x7FFFFFFF) % partitions

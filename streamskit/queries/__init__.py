@@ -1,17 +1,21 @@
 """Interactive queries: the stores of a running application, read from Python."""
 
-from streamskit.queries.group.catalogue import Catalogue, CatalogueEntry
+from streamskit.queries.group.catalogue import Catalogue, QueryableStore
 from streamskit.queries.instance import Instance
 from streamskit.queries.replica import Replica
-from streamskit.state.kinds import local_store
 from streamskit.state.local import LocalKeyValueStore, LocalStore
 from streamskit.state.stores import KeyValue
-from streamskit.state.timed import LocalSessionStore, LocalWindowStore, TimedStore
-from streamskit.state.versioned import LocalVersionedStore, VersionedRecord
+from streamskit.state.timed import (
+    LocalSessionStore,
+    LocalVersionedStore,
+    LocalWindowStore,
+    TimedStore,
+    VersionedRecord,
+    local_store,
+)
 
 __all__ = [
     "Catalogue",
-    "CatalogueEntry",
     "Instance",
     "KeyValue",
     "LocalKeyValueStore",
@@ -19,6 +23,7 @@ __all__ = [
     "LocalStore",
     "LocalVersionedStore",
     "LocalWindowStore",
+    "QueryableStore",
     "Replica",
     "TimedStore",
     "VersionedRecord",

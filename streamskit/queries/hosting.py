@@ -4,29 +4,9 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from streamskit.queries.group.catalogue import QueryableStore
 from streamskit.queries.metadata import HostInfo, Hosts, Placement
-from streamskit.serdes import Serde
 from streamskit.state.local import LocalStore
-
-
-@dataclass(frozen=True)
-class HostedStore:
-    """One queryable store of the application, as every instance knows it.
-
-    `kind` is "key-value", "window", "session" or "versioned"; `changelog` is the topic that fills it and `partitions`
-    how many that has. `routed` says whether the partition of a row follows from its key, as it does for the stores of
-    the DSL; a processor may put any key into the store of its task. A `everywhere` store (a global table's) is whole on
-    each instance.
-    """
-
-    name: str
-    kind: str
-    key: Serde
-    value: Serde
-    changelog: str
-    partitions: int
-    routed: bool = True
-    everywhere: bool = False
 
 
 @dataclass(frozen=True)
@@ -67,7 +47,7 @@ class Hosting(Protocol):
     here: HostInfo
 
     @property
-    def stores(self) -> Mapping[str, HostedStore]:
+    def stores(self) -> Mapping[str, QueryableStore]:
         """All stores of the application by name."""
 
     def placement(self) -> Placement:

@@ -19,19 +19,18 @@ from streamskit.common.errors import (
     UnknownStateStoreError,
 )
 from streamskit.kafka.changelog_reader import ChangelogReader, Offsets, Record
-from streamskit.kafka.topic_partition import TopicPartition
+from streamskit.kafka.topic_partition import TopicPartition, partition_for
 from streamskit.queries.group.assignment import Assignment, SubscriptionInfo
 from streamskit.queries.group.assignor import Member
-from streamskit.queries.group.catalogue import Catalogue, CatalogueEntry
+from streamskit.queries.group.catalogue import Catalogue, QueryableStore
 from streamskit.queries.group.discovery import placement_of
-from streamskit.queries.group.membership import Membership, split, tasks_of
-from streamskit.queries.group.partitions import partition_for
-from streamskit.queries.hosting import HostedStore, PartitionState, Update
+from streamskit.queries.group.membership import Membership
+from streamskit.queries.hosting import PartitionState, Update
 from streamskit.queries.metadata import HostInfo, Hosts, Placement
-from streamskit.state.kinds import local_store
 from streamskit.state.local import LocalStore
 from streamskit.state.state_folder import StateFolder
 from streamskit.state.storage import Storage
+from streamskit.state.timed import local_store
 
 logger = logging.getLogger("streamskit")
 
@@ -68,16 +67,15 @@ class Instance:
         session_timeout: Duration = "6 seconds",
     ) -> None:
         self.application_id, self.here = catalogue.application_id, here
-        self._catalogue, self._bootstrap_servers = catalogue, bootstrap_servers
+        self._bootstrap_servers = bootstrap_servers
         self._id, self._since, self._standbys = str(uuid.uuid4()), time.time(), num_standby_replicas
         self._folder = StateFolder(state_dir) if state_dir else None
-        self._entries = {entry.store.name: entry for entry in catalogue}
+        self._catalogue, self.stores = catalogue, {entry.name: entry for entry in catalogue}
         self._filled = {
-            topic: [entry.store.name for entry in catalogue if entry.changelog == topic]
+            topic: [entry.name for entry in catalogue if entry.changelog == topic]
             for topic in dict.fromkeys(entry.changelog for entry in catalogue)
         }
-        self._local = {entry.store.name: local_store(entry.store, self._maker(entry)) for entry in catalogue}
-        self._counts: dict[str, int] = {}
+        self._local = {entry.name: local_store(entry.store, self._maker(entry)) for entry in catalogue}
         self._on_disk: dict[TopicPartition, int] = {}
         self._roles: Mapping[str, str] = {}
         self._partition_roles: Mapping[TopicPartition, str] = {}
@@ -92,7 +90,6 @@ class Instance:
         self._membership = Membership(
             bootstrap_servers,
             catalogue,
-            self._counts,
             self._report,
             self._learn,
             to_milliseconds(session_timeout, "session_timeout"),
@@ -110,14 +107,17 @@ class Instance:
         """
         ids = self._describe()
         if self._folder is not None:
-            self._folder.open({name: ids[entry.changelog] for name, entry in self._entries.items()})
-            persistent = {name: entry.changelog for name, entry in self._entries.items() if entry.store.persistent}
+            self._folder.open({name: ids[entry.changelog] for name, entry in self.stores.items()})
+            persistent = {name: entry.changelog for name, entry in self.stores.items() if entry.store.persistent}
             self._on_disk = self._folder.positions(persistent)
         self._reader.start()
-        everywhere = {entry.changelog for entry in self._catalogue if entry.everywhere}
-        places = {TopicPartition(topic, number): "global" for topic in everywhere for number in self._numbers(topic)}
-        self._reader.do(lambda: self._host(places)).result()
-        self._membership.start()
+        everywhere = {
+            TopicPartition(entry.changelog, number): "global"
+            for entry in self._catalogue
+            for number in range(entry.partitions if entry.everywhere else 0)
+        }
+        self._reader.do(lambda: self._host(everywhere)).result()
+        self._membership.start(self._catalogue)
 
     def stop(self) -> None:
         """Leave, so that the others take over at once; the stores on the disk stay for the next time."""
@@ -149,11 +149,6 @@ class Instance:
 
     # ---- what the REST layer asks ------------------------------------------------------------------------------------
 
-    @property
-    def stores(self) -> Mapping[str, HostedStore]:
-        """All stores of the application by name."""
-        return {name: self._described(entry) for name, entry in self._entries.items()}
-
     def placement(self) -> Placement:
         """Return who hosts what, as the group last agreed."""
         return self._placement
@@ -166,7 +161,7 @@ class Instance:
     def partition_of(self, store: str, key: bytes) -> int | None:
         """Return the partition where the row of a key is; None where that does not follow from the key."""
         entry = self._entry(store)
-        return partition_for(key, self._counts[entry.changelog]) if entry.routed else None
+        return partition_for(key, entry.partitions) if entry.routed else None
 
     def states(self, store: str) -> list[PartitionState]:
         """Return the partitions of a store that this instance has, with how far they are."""
@@ -205,9 +200,9 @@ class Instance:
 
         return end
 
-    def _check(self, entry: CatalogueEntry, partition: int) -> None:
+    def _check(self, entry: QueryableStore, partition: int) -> None:
         where = TopicPartition(entry.changelog, partition)
-        name = f"partition {partition} of store '{entry.store.name}'"
+        name = f"partition {partition} of store '{entry.name}'"
         if self.stopped:
             raise StreamsRebalancingError(f"The instance at {self.here} does not answer any more: {self.stopped}")
         if not self._membership.in_touch:
@@ -226,49 +221,36 @@ class Instance:
                 f"{all_:,} of its changelog. Ask again in a moment."
             )
 
-    def _entry(self, store: str) -> CatalogueEntry:
-        if store not in self._entries:
-            known = ", ".join(sorted(self._entries)) or "none"
+    def _entry(self, store: str) -> QueryableStore:
+        if store not in self.stores:
+            known = ", ".join(sorted(self.stores)) or "none"
             raise UnknownStateStoreError(
                 f"'{self.application_id}' has no store '{store}' to query; its stores are: {known}."
             )
-        return self._entries[store]
-
-    def _described(self, entry: CatalogueEntry) -> HostedStore:
-        store = entry.store
-        return HostedStore(
-            store.name, store.kind, store.key, store.value, entry.changelog,
-            self._counts.get(entry.changelog, 1), entry.routed, entry.everywhere,
-        )  # fmt: skip
+        return self.stores[store]
 
     # ---- its place among the others ----------------------------------------------------------------------------------
 
     def _report(self) -> SubscriptionInfo:
         ready = frozenset(task for task in self._roles if self._is_ready(task))
         active = frozenset(task for task in ready if self._roles[task] == "active")
-        positions = {task: self._position(task) for task in tasks_of(self._catalogue, self._counts)}
+        positions = {task: self._position(task) for task in self._catalogue.tasks()}
         known = {task: position for task, position in positions.items() if position}
         return SubscriptionInfo(Member(self._id, str(self.here), ready, active, known, self._standbys), self._since)
 
-    def _learn(self, agreement: Assignment) -> None:
+    def _learn(self, assignment: Assignment) -> None:
         """Take up the share that was agreed; called in the membership's thread."""
-        self._placement = placement_of(agreement, self._catalogue)
+        self._placement = placement_of(assignment, self._catalogue)
         self._agreed += 1
         number = self._agreed
-        roles = agreement.shares.roles(self._id)
-        places = {
-            TopicPartition(topic, partition): role
-            for task, role in roles.items()
-            for group, partition in [split(task)]
-            for topic in self._catalogue.changelogs(group)
-            if partition < self._counts[topic]
-        }
+        roles = assignment.shares.roles(self._id)
+        places = {where: role for task, role in roles.items() for where in self._catalogue.changelog_partitions(task)}
         everywhere = {where: role for where, role in self._partition_roles.items() if role == "global"}
 
         def adopt() -> None:
             self._host(places | everywhere)
             self._roles, self._taken_up = roles, number
-            self._announced &= {task for task, role in roles.items() if role == "warming"}
+            self._announced &= {task for task, role in roles.items() if role == "warmup"}
             self._announce()
 
         self._try(adopt)
@@ -290,20 +272,18 @@ class Instance:
         return not self._catalogue.shared or (bool(self._placement.members) and self._taken_up == self._agreed)
 
     def _is_ready(self, task: str) -> bool:
-        return all(self._reader.is_ready(where) for where in self._places(task))
+        return all(self._reader.is_ready(where) for where in self._catalogue.changelog_partitions(task))
 
     def _position(self, task: str) -> int:
-        return sum(self._reader.positions.get(where) or self._on_disk.get(where, 0) for where in self._places(task))
-
-    def _places(self, task: str) -> list[TopicPartition]:
-        group, partition = split(task)
-        topics = self._catalogue.changelogs(group)
-        return [TopicPartition(topic, partition) for topic in topics if partition < self._counts[topic]]
+        return sum(
+            self._reader.positions.get(where) or self._on_disk.get(where, 0)
+            for where in self._catalogue.changelog_partitions(task)
+        )
 
     def _announce(self) -> None:
         """Tell the group when a task that is to be taken over has been caught up with."""
         for task, role in self._roles.items():
-            if role == "warming" and task not in self._announced and self._is_ready(task):
+            if role == "warmup" and task not in self._announced and self._is_ready(task):
                 self._announced.add(task)
                 self._membership.rejoin()
 
@@ -329,7 +309,7 @@ class Instance:
     def _give_up(self, where: TopicPartition) -> None:
         for name in self._filled[where.topic]:
             storage = self._local[name].drop(where.partition)
-            if storage is not None and self._folder is not None and self._entries[name].store.persistent:
+            if storage is not None and self._folder is not None and self.stores[name].store.persistent:
                 self._on_disk[where] = storage.mark().position
                 self._folder.release(name, where.partition)
 
@@ -369,8 +349,8 @@ class Instance:
 
     # ---- how it begins -----------------------------------------------------------------------------------------------
 
-    def _maker(self, entry: CatalogueEntry) -> Callable[[int], Storage] | None:
-        folder, name = self._folder, entry.store.name
+    def _maker(self, entry: QueryableStore) -> Callable[[int], Storage] | None:
+        folder, name = self._folder, entry.name
         return (lambda number: folder.storage(name, number)) if folder is not None and entry.store.persistent else None
 
     def _describe(self) -> dict[str, str]:
@@ -379,10 +359,9 @@ class Instance:
             {"bootstrap.servers": self._bootstrap_servers}, logger=logging.getLogger("streamskit.librdkafka")
         )
         topics = list(self._filled)
-        found = {}
-        for topic, future in (
-            admin.describe_topics(TopicCollection(topics), request_timeout=10) if topics else {}
-        ).items():
+        counts, ids = dict[str, int](), dict[str, str]()
+        futures = admin.describe_topics(TopicCollection(topics), request_timeout=10) if topics else {}
+        for topic, future in futures.items():
             try:
                 described = future.result()
             except KafkaException as failure:
@@ -390,9 +369,7 @@ class Instance:
                     f"The instance at {self.here} could not look at the changelog '{topic}': {failure.args[0].str()}. "
                     f"Is the broker at {self._bootstrap_servers} running, and was '{self.application_id}' started?"
                 ) from failure
-            self._counts[topic] = len(described.partitions)
-            found[topic] = str(described.topic_id)
-        return found
-
-    def _numbers(self, topic: str) -> range:
-        return range(self._counts[topic])
+            counts[topic], ids[topic] = len(described.partitions), str(described.topic_id)
+        self._catalogue = self._catalogue.with_partitions(counts)
+        self.stores = {entry.name: entry for entry in self._catalogue}
+        return ids

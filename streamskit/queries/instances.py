@@ -14,8 +14,7 @@ from typing import Any, Self
 
 from streamskit.common.errors import StreamsError
 from streamskit.queries.client import QueryClient
-from streamskit.queries.instance_states import InstanceState, TaskState
-from streamskit.queries.metadata import HostInfo
+from streamskit.queries.metadata import HostInfo, InstanceState, TaskState
 
 READY_SECONDS = 60.0
 

@@ -1,8 +1,8 @@
-"""Who hosts what: the instances of an application, and the partitions of its stores that each of them has."""
+"""Who hosts what: the instances of an application, the partitions of its stores that each has, and how far they are."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from streamskit.common.errors import StreamsError
 from streamskit.kafka.topic_partition import TopicPartition
@@ -82,3 +82,31 @@ class Placement:
     def of(self, topic: str, partition: int) -> Hosts:
         """Return who has a partition of a changelog."""
         return self.hosts.get(TopicPartition(topic, partition), Hosts())
+
+
+Role = Literal["active", "standby"]
+
+
+@dataclass(frozen=True)
+class TaskState:
+    """One partition of a store, or of its changelog topic, on an instance: `restored` of `total` records are there."""
+
+    store: str
+    partition: int
+    role: Role
+    restored: int
+    total: int
+
+    @property
+    def is_restoring(self) -> bool:
+        """Whether it still fills its store from the changelog."""
+        return self.restored < self.total
+
+
+@dataclass(frozen=True)
+class InstanceState:
+    """An instance: where it answers, as "host:port", whether it is alive, and what it hosts."""
+
+    server: str
+    alive: bool
+    tasks: Sequence[TaskState]

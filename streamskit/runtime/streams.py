@@ -374,8 +374,7 @@ class KafkaStreams:
         """
         self._known(name)
         placement = ask_group(self._brokers.bootstrap_servers, self._catalogue)
-        counts = dict(self._brokers.topics())
-        return metadata_for_key(placement, self._catalogue, counts, name, key)
+        return metadata_for_key(placement, self._catalogue.with_partitions(self._brokers.topics()), name, key)
 
     def queries(self) -> list[StreamingQuery]:
         """Return Spark's streaming queries, one for each sub-topology."""

@@ -1,7 +1,7 @@
 """What the topics of an application are for, beside carrying records: which fill stores, and which call functions."""
 
 from streamskit.planning.plan import Plan, is_readable
-from streamskit.queries import Catalogue, CatalogueEntry
+from streamskit.queries import Catalogue, QueryableStore
 from streamskit.topology import GlobalTableSource, Process, SideEffect, Source, Store, Topology
 
 
@@ -44,7 +44,7 @@ def catalogue(application_id: str, topology: Topology, plans: list[Plan]) -> Cat
             topic = plan.changelog(store)
             # A row of windows in a plain table lies where the key without its window does.
             routed = store.name not in by_task and (topic not in beyond or store.kind in ("window", "session"))
-            entries.append(CatalogueEntry(store, topic, group, routed))
+            entries.append(QueryableStore(store, topic, group, routed))
     for topic, nodes in global_tables(topology).items():
-        entries += [CatalogueEntry(node.store, topic, -1, everywhere=True) for node in nodes if node.store is not None]
+        entries += [QueryableStore(node.store, topic, -1, everywhere=True) for node in nodes if node.store is not None]
     return Catalogue(application_id, tuple(entries))

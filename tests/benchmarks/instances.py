@@ -8,7 +8,7 @@ from pathlib import Path
 
 from streamskit import KafkaStreams, QueryClient, Serdes, StreamsBuilder
 from streamskit.broker.base import Broker
-from streamskit.queries import Catalogue, CatalogueEntry, Instance
+from streamskit.queries import Catalogue, Instance, QueryableStore
 from streamskit.queries.metadata import HostInfo
 from streamskit.state.stores import Store
 from tests.benchmarks.changelogs import PARTITIONS, fill
@@ -33,7 +33,7 @@ def rows(broker: Broker, folder: Path, sizes: Sequence[int], probes: int) -> Ite
 
 def _restored(broker: Broker, keys: int, folder: Path) -> Iterator[Row]:
     name = f"app-{keys}"
-    catalogue = Catalogue(name, (CatalogueEntry(STORE, f"{name}-counts-changelog", 0),))
+    catalogue = Catalogue(name, (QueryableStore(STORE, f"{name}-counts-changelog", 0),))
     fill(broker, catalogue.entries[0].changelog, keys)
     memory, get_memory = _started(broker, catalogue, keys, None)
     disk, get_disk = _started(broker, catalogue, keys, folder)

@@ -15,7 +15,7 @@ from fastapi import FastAPI
 
 from streamskit import Serdes
 from streamskit.broker.base import Broker
-from streamskit.queries import Catalogue, CatalogueEntry
+from streamskit.queries import Catalogue, QueryableStore
 from streamskit.queries.rest.server import bind
 from streamskit.state.stores import Store
 from tests.benchmarks.changelogs import fill, producer_to, update
@@ -37,7 +37,7 @@ def rows(broker: Broker, folder: Path, seconds: float, updates: int) -> Iterator
         seconds: for how long each.
         updates: how many a second.
     """
-    Catalogue(NAME, (CatalogueEntry(STORE, CHANGELOG, 0),)).save(folder / NAME)
+    Catalogue(NAME, (QueryableStore(STORE, CHANGELOG, 0),)).save(folder / NAME)
     fill(broker, CHANGELOG, KEYS)
     with _process(["-m", "tests.benchmarks.rest_lookups"]) as port:
         constant = _load(port, seconds)

@@ -216,7 +216,7 @@ def test_a_port_that_is_taken_while_java_starts_is_told_too(tmp_path: Path, monk
         other.bind(("127.0.0.1", 0))
         other.listen()
         port = other.getsockname()[1]
-        monkeypatch.setattr("streamskit.broker.ports.is_free", lambda port: True)
+        monkeypatch.setattr("streamskit.broker.settings.is_free", lambda port: True)
         with pytest.raises(SetupError, match=f"Port {port} of 127.0.0.1 is taken"):
             EmbeddedBroker(tmp_path, port).start()
 

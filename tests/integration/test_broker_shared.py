@@ -19,7 +19,7 @@ from streamskit.broker import (
     stop_shared_broker,
 )
 from streamskit.broker.base import Broker
-from streamskit.broker.lock import BrokerLock
+from streamskit.broker.java_process import BrokerLock
 from streamskit.broker.shared import clean_shared_broker
 from streamskit.common.errors import BrokerError
 

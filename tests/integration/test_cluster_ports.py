@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from streamskit.broker import ports
+from streamskit.broker import settings
 from streamskit.cluster.daemons import start_master
 
 
@@ -16,9 +16,9 @@ def test_a_port_that_another_program_has_taken_meanwhile_is_not_used(
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
         other.listen()
-        taken, free = other.getsockname()[1], [ports.free_port() for _ in range(3)]
+        taken, free = other.getsockname()[1], [settings.free_port() for _ in range(3)]
         offered = iter([taken, *free] if which == "of the master" else [free[0], taken, *free[1:]])
-        monkeypatch.setattr(ports, "free_port", lambda: next(offered))
+        monkeypatch.setattr(settings, "free_port", lambda: next(offered))
         master = start_master(tmp_path)
         assert master.is_alive
         assert taken not in (master.port, master.page)

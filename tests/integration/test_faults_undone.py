@@ -11,7 +11,7 @@ from streamskit.broker import Broker, EmbeddedBroker
 from streamskit.common.errors import BrokerError
 from streamskit.environment.processes import wait_until
 from streamskit.kafka.topics import offsets
-from streamskit.queries import Catalogue, CatalogueEntry
+from streamskit.queries import Catalogue, QueryableStore
 from streamskit.queries.instances import Instances
 from streamskit.serdes import Serdes
 from streamskit.state.stores import Store
@@ -85,7 +85,7 @@ def test_a_killed_instance_comes_back_at_its_port_with_its_stores(broker: Broker
     broker.create_topics(changelog, config={"cleanup.policy": "compact"})
     broker.produce(changelog, [{"key": b"KO", "value": struct.pack(">q", 7), "timestamp": 1}])
     store = Store("counts", "key-value", Serdes.string(), Serdes.long())
-    Catalogue(name, (CatalogueEntry(store, changelog, 0),)).save(tmp_path / name)
+    Catalogue(name, (QueryableStore(store, changelog, 0),)).save(tmp_path / name)
     with Instances(name, broker.bootstrap_servers, applications=tmp_path) as instances:
         server = instances.start()
         with faults.kill_instance(instances) as fault:

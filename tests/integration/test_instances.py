@@ -11,9 +11,9 @@ from kafka.net.connection import KafkaConnection
 from streamskit import Serdes, StreamsError, TimeWindows
 from streamskit.broker import Broker
 from streamskit.common.errors import StateStoreMigratedError, StreamsRebalancingError, UnknownStateStoreError
-from streamskit.queries import Catalogue, CatalogueEntry, Instance
+from streamskit.kafka.topic_partition import partition_for
+from streamskit.queries import Catalogue, Instance, QueryableStore
 from streamskit.queries.group.discovery import ask_group, metadata_for_key, metadata_of
-from streamskit.queries.group.partitions import partition_for
 from streamskit.queries.metadata import HostInfo
 from streamskit.state.stores import Store
 
@@ -40,9 +40,9 @@ Start = Callable[..., Instance]
 def catalogue(broker: Broker, request: pytest.FixtureRequest) -> Iterator[Catalogue]:
     name = f"app{abs(hash(request.node.name))}"
     entries = (
-        CatalogueEntry(COUNTS, f"{name}-counts-changelog", 0),
-        CatalogueEntry(WINDOWS, f"{name}-windows-changelog", 0),
-        CatalogueEntry(COUNTRIES, f"{name}-countries", -1, everywhere=True),
+        QueryableStore(COUNTS, f"{name}-counts-changelog", 0),
+        QueryableStore(WINDOWS, f"{name}-windows-changelog", 0),
+        QueryableStore(COUNTRIES, f"{name}-countries", -1, everywhere=True),
     )
     for entry in entries:
         broker.create_topics(entry.changelog, partitions=PARTITIONS, config={"cleanup.policy": "compact"})
@@ -251,8 +251,8 @@ def test_who_hosts_what_is_read_from_the_group(broker: Broker, catalogue: Catalo
     assert mine.state_store_names == {"counts", "windows", "countries"}
     assert {where.partition for where in mine.topic_partitions} == active(first)
     assert {where.partition for where in mine.standby_topic_partitions} == active(second)
-    counts = dict(broker.topics())
-    found = metadata_for_key(first.placement(), catalogue, counts, "counts", KEYS[0])
+    counted = catalogue.with_partitions(broker.topics())
+    found = metadata_for_key(first.placement(), counted, "counts", KEYS[0])
     assert found.partition == partition_for(KEYS[0].encode(), PARTITIONS)
     assert {found.active_host, *found.standby_hosts} == {first.here, second.here}
 
@@ -280,6 +280,6 @@ def test_a_store_that_is_not_there_and_an_application_that_never_ran_are_told(
     instance = start(1)
     with pytest.raises(UnknownStateStoreError, match="its stores are: countries, counts, windows"):
         instance.local("sums", [0])
-    stranger = Catalogue("never-ran", (CatalogueEntry(COUNTS, "never-ran-counts-changelog", 0),))
+    stranger = Catalogue("never-ran", (QueryableStore(COUNTS, "never-ran-counts-changelog", 0),))
     with pytest.raises(StreamsError, match="was 'never-ran' started"):
         Instance(stranger, broker.bootstrap_servers, HostInfo("127.0.0.1", 9)).start()

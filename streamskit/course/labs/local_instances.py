@@ -8,10 +8,10 @@ from typing import Any, Self
 from urllib.request import ProxyHandler, build_opener
 
 from streamskit.common.errors import InvalidStateStorePartitionError
-from streamskit.kafka.topic_partition import TopicPartition
+from streamskit.kafka.topic_partition import TopicPartition, partition_for
 from streamskit.queries import LocalStore, local_store
-from streamskit.queries.group.partitions import partition_for
-from streamskit.queries.hosting import HostedStore, PartitionState
+from streamskit.queries.group.catalogue import QueryableStore
+from streamskit.queries.hosting import PartitionState
 from streamskit.queries.metadata import HostInfo, Hosts, Placement
 from streamskit.serdes import Serdes
 from streamskit.state.stores import Store
@@ -129,8 +129,7 @@ class _Instance:
         kept = Store(store, "key-value", Serdes.string(), Serdes.long())
         self.held: LocalStore = local_store(kept, _on_disk(folder) if folder else None)
         changelog = f"{APPLICATION}-{store}-changelog"
-        hosted = HostedStore(store, kept.kind, kept.key, kept.value, changelog, len(owners))
-        self.stores = {store: hosted}
+        self.stores = {store: QueryableStore(kept, changelog, partitions=len(owners))}
 
     def placement(self) -> Placement:
         changelog = self.stores[self.name].changelog

@@ -15,9 +15,8 @@ from streamskit.queries.client.stores import (
 )
 from streamskit.queries.client.timed_stores import RemoteSessionStore, RemoteWindowStore
 from streamskit.queries.metadata import HostInfo, KeyQueryMetadata
-from streamskit.queries.rest.addresses import path
 from streamskit.queries.rest.json_codec import from_json, to_text
-from streamskit.queries.rest.server_sent import EventReader
+from streamskit.queries.rest.protocol import EventReader, path
 
 KINDS: dict[str, type[RemoteStore]] = {
     "key-value": RemoteKeyValueStore,

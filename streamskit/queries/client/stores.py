@@ -8,12 +8,11 @@ from typing import Any, NamedTuple, Self
 
 from streamskit.api.windows import Windowed
 from streamskit.queries.client.calls import Calls, RowMissingError
-from streamskit.queries.rest.addresses import path
 from streamskit.queries.rest.json_codec import from_json, to_base64, to_text
+from streamskit.queries.rest.protocol import path
 from streamskit.serdes import Serde
 from streamskit.state.stores import KeyValue, ValueAndTimestamp
-from streamskit.state.timed import Time, milliseconds
-from streamskit.state.versioned import VersionedRecord
+from streamskit.state.timed import Time, VersionedRecord, milliseconds
 
 PAGE = 1000
 """How many rows are asked for at a time."""

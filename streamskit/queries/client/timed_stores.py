@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from streamskit.queries.client.stores import RemoteStore
-from streamskit.queries.rest.addresses import path
+from streamskit.queries.rest.protocol import path
 from streamskit.state.stores import KeyValue
 from streamskit.state.timed import Time, milliseconds
 

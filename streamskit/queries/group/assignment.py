@@ -57,7 +57,7 @@ class Assignment:
             return None
         shares = said["shares"]
         replicas = {
-            name: {task: tuple(members) for task, members in shares[name].items()} for name in ("standby", "warming")
+            name: {task: tuple(members) for task, members in shares[name].items()} for name in ("standby", "warmup")
         }
         return Assignment(said["servers"], Shares(shares["active"], **replicas))
 

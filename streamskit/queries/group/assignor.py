@@ -10,6 +10,8 @@ Mirrors `HighAvailabilityTaskAssignor`.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from streamskit.queries.group.catalogue import split
+
 
 @dataclass(frozen=True)
 class Member:
@@ -33,11 +35,11 @@ class Shares:
 
     active: Mapping[str, str] = field(default_factory=dict)
     standby: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    warming: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    warmup: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def roles(self, member: str) -> dict[str, str]:
-        """Return what a member is to each of its tasks: "active", "standby" or "warming"."""
-        mine = {task: "warming" for task, members in self.warming.items() if member in members}
+        """Return what a member is to each of its tasks: "active", "standby" or "warmup"."""
+        mine = {task: "warmup" for task, members in self.warmup.items() if member in members}
         mine |= {task: "standby" for task, members in self.standby.items() if member in members}
         return mine | {task: "active" for task, owner in self.active.items() if owner == member}
 
@@ -50,18 +52,18 @@ def share(tasks: Iterable[str], members: Sequence[Member]) -> Shares:
     """
     if not members:
         return Shares()
-    ordered = sorted(tasks, key=_in_order)
+    ordered = sorted(tasks, key=split)
     targets = _balanced(ordered, members)
     active: dict[str, str] = {}
-    warming: dict[str, tuple[str, ...]] = {}
+    warmup: dict[str, tuple[str, ...]] = {}
     for task, target in targets.items():
         able = [member for member in members if task in member.ready]
         if target in able or not able:
             active[task] = target.id
         else:
             active[task] = min(able, key=lambda member: (task not in member.active, member.id)).id
-            warming[task] = (target.id,)
-    return Shares(active, _standbys(ordered, members, active, warming), warming)
+            warmup[task] = (target.id,)
+    return Shares(active, _standbys(ordered, members, active, warmup), warmup)
 
 
 def _balanced(tasks: Sequence[str], members: Sequence[Member]) -> dict[str, Member]:
@@ -105,7 +107,7 @@ def _standbys(
     tasks: Sequence[str],
     members: Sequence[Member],
     active: Mapping[str, str],
-    warming: Mapping[str, tuple[str, ...]],
+    warmup: Mapping[str, tuple[str, ...]],
 ) -> dict[str, tuple[str, ...]]:
     """Return who keeps replicas: those who have one already, unless they have more than their part of all copies."""
     wanted = min(max(member.standbys for member in members), len(members) - 1)
@@ -113,15 +115,10 @@ def _standbys(
     most = -(-len(tasks) * (1 + wanted) // len(members))
     found: dict[str, tuple[str, ...]] = {}
     for task in tasks if wanted else ():
-        taken = {active[task], *warming.get(task, ())}
+        taken = {active[task], *warmup.get(task, ())}
         free = [member for member in members if member.id not in taken]
         near = sorted(free, key=lambda member: (loads[member.id] >= most, _distance(task, member), loads[member.id]))
         found[task] = tuple(member.id for member in near[:wanted])
         for member in found[task]:
             loads[member] += 1
     return found
-
-
-def _in_order(task: str) -> tuple[int, int]:
-    group, _, partition = task.partition("_")
-    return int(group), int(partition)

@@ -1,48 +1,78 @@
 """What an instance has to know of an application: its stores, and the changelogs that fill them."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pyspark import cloudpickle
 
 from streamskit.common.errors import StreamsError
+from streamskit.kafka.topic_partition import TopicPartition
 from streamskit.state.stores import Store
 
 
 @dataclass(frozen=True)
-class CatalogueEntry:
-    """A store, the topic that fills it, and the sub-topology it belongs to.
+class QueryableStore:
+    """A store that can be queried, as every instance of the application knows it.
 
-    `routed` says whether the partition of a row follows from its key; `everywhere` marks a global table's store, which
-    every instance has whole.
+    `changelog` is the topic that fills it, `group` the sub-topology it belongs to, and `partitions` how many partitions
+    the changelog has. `routed` says whether the partition of a row follows from its key, as it does for the stores of
+    the DSL; a processor may put any key into the store of its task. An `everywhere` store (a global table's) is whole
+    on each instance.
     """
 
     store: Store
     changelog: str
-    group: int
+    group: int = -1
     routed: bool = True
     everywhere: bool = False
+    partitions: int = 1
+
+    @property
+    def name(self) -> str:
+        """The name of the store."""
+        return self.store.name
 
 
 @dataclass(frozen=True)
 class Catalogue:
-    """The stores of an application that can be queried."""
+    """The stores of an application that can be queried.
+
+    Its tasks are named as in Kafka Streams: "0_2" is partition 2 of sub-topology 0.
+    """
 
     application_id: str
-    entries: tuple[CatalogueEntry, ...]
+    entries: tuple[QueryableStore, ...]
 
-    def __iter__(self) -> Iterator[CatalogueEntry]:
+    def __iter__(self) -> Iterator[QueryableStore]:
         return iter(self.entries)
 
     @property
-    def shared(self) -> list[CatalogueEntry]:
+    def shared(self) -> list[QueryableStore]:
         """Those whose partitions the instances share."""
         return [entry for entry in self.entries if not entry.everywhere]
+
+    def with_partitions(self, counts: Mapping[str, int]) -> "Catalogue":
+        """Return the same catalogue, given how many partitions each changelog has."""
+        entries = tuple(replace(entry, partitions=counts[entry.changelog]) for entry in self.entries)
+        return Catalogue(self.application_id, entries)
+
+    def tasks(self) -> list[str]:
+        """Return the tasks that the instances share."""
+        widths: dict[int, int] = {}
+        for entry in self.shared:
+            widths[entry.group] = max(widths.get(entry.group, 0), entry.partitions)
+        return [f"{group}_{partition}" for group in sorted(widths) for partition in range(widths[group])]
 
     def changelogs(self, group: int) -> list[str]:
         """Return the changelogs of a sub-topology."""
         return list(dict.fromkeys(entry.changelog for entry in self.shared if entry.group == group))
+
+    def changelog_partitions(self, task: str) -> list[TopicPartition]:
+        """Return the partitions of changelogs that fill the stores of a task."""
+        group, partition = split(task)
+        topics = {entry.changelog: entry.partitions for entry in self.shared if entry.group == group}
+        return [TopicPartition(topic, partition) for topic, count in topics.items() if partition < count]
 
     def save(self, folder: Path) -> None:
         """Write it into an application's folder, where `python -m streamskit serve` finds it."""
@@ -74,3 +104,9 @@ class Catalogue:
         if not isinstance(loaded, Catalogue):
             raise StreamsError(f"{folder / 'stores.pickle'} holds no list of stores: start the application again.")
         return loaded
+
+
+def split(task: str) -> tuple[int, int]:
+    """Return the sub-topology and the partition of a task."""
+    group, _, partition = task.partition("_")
+    return int(group), int(partition)

@@ -1,15 +1,13 @@
 """Who hosts what, read from the consumer group of an application by anybody who can reach the broker."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 from streamskit.common.errors import StreamsError
 from streamskit.kafka.connection import admin_client
-from streamskit.kafka.topic_partition import TopicPartition
+from streamskit.kafka.topic_partition import TopicPartition, partition_for
 from streamskit.queries.group.assignment import Assignment
-from streamskit.queries.group.catalogue import Catalogue
-from streamskit.queries.group.membership import split
-from streamskit.queries.group.partitions import partition_for
+from streamskit.queries.group.catalogue import Catalogue, split
 from streamskit.queries.metadata import (
     HostInfo,
     Hosts,
@@ -31,24 +29,24 @@ def ask_group(bootstrap_servers: str, catalogue: Catalogue) -> Placement:
     return placement_of(next(filter(None, map(_agreed, group["members"])), Assignment()), catalogue)
 
 
-def placement_of(agreement: Assignment, catalogue: Catalogue) -> Placement:
+def placement_of(assignment: Assignment, catalogue: Catalogue) -> Placement:
     """Return who hosts which partition of which changelog."""
     hosts = {}
-    shares = agreement.shares
+    shares = assignment.shares
     for task, owner in shares.active.items():
+        active = _hosts([owner], assignment)
         group, partition = split(task)
-        active = _hosts([owner], agreement)
         # One that warms up is asked as a standby is: it answers when it has caught up.
-        standbys = _hosts([*shares.standby.get(task, ()), *shares.warming.get(task, ())], agreement)
+        standbys = _hosts([*shares.standby.get(task, ()), *shares.warmup.get(task, ())], assignment)
         for topic in catalogue.changelogs(group):
             hosts[TopicPartition(topic, partition)] = Hosts(active[0] if active else None, standbys)
-    members = tuple(sorted(HostInfo.of(server) for server in agreement.servers.values()))
+    members = tuple(sorted(HostInfo.of(server) for server in assignment.servers.values()))
     return Placement(hosts, members)
 
 
 def metadata_of(placement: Placement, catalogue: Catalogue) -> list[StreamsMetadata]:
     """Return what each instance has."""
-    everywhere = frozenset(entry.store.name for entry in catalogue if entry.everywhere)
+    everywhere = frozenset(entry.name for entry in catalogue if entry.everywhere)
     found = []
     for host in placement.members:
         active = frozenset(where for where, hosts in placement.hosts.items() if hosts.active == host)
@@ -59,22 +57,19 @@ def metadata_of(placement: Placement, catalogue: Catalogue) -> list[StreamsMetad
     return found
 
 
-def metadata_for_key(
-    placement: Placement, catalogue: Catalogue, counts: Mapping[str, int], name: str, key: Any
-) -> KeyQueryMetadata:
+def metadata_for_key(placement: Placement, catalogue: Catalogue, name: str, key: Any) -> KeyQueryMetadata:
     """Return which instances have a key.
 
     Args:
         placement: who hosts what.
-        catalogue: the application's stores.
-        counts: how many partitions each changelog has.
+        catalogue: the application's stores, with the numbers of their partitions.
         name: the store.
         key: the key.
 
     Raises:
         StreamsError: the partition of the store does not follow from the key.
     """
-    entry = next(entry for entry in catalogue if entry.store.name == name)
+    entry = next(entry for entry in catalogue if entry.name == name)
     if not entry.routed:
         raise StreamsError(
             f"Store '{name}' is filled by a processor, in the partition of the records it gets: where a key is does "
@@ -82,18 +77,18 @@ def metadata_for_key(
         )
     if entry.everywhere:
         return KeyQueryMetadata(placement.members[0] if placement.members else None, placement.members[1:], -1)
-    partition = partition_for(entry.store.key.serialize(key) or b"", counts[entry.changelog])
+    partition = partition_for(entry.store.key.serialize(key) or b"", entry.partitions)
     hosts = placement.of(entry.changelog, partition)
     return KeyQueryMetadata(hosts.active, hosts.standbys, partition)
 
 
 def _stores(partitions: Iterable[TopicPartition], catalogue: Catalogue) -> frozenset[str]:
     topics = {where.topic for where in partitions}
-    return frozenset(entry.store.name for entry in catalogue.shared if entry.changelog in topics)
+    return frozenset(entry.name for entry in catalogue.shared if entry.changelog in topics)
 
 
-def _hosts(members: Iterable[str], agreement: Assignment) -> tuple[HostInfo, ...]:
-    return tuple(HostInfo.of(agreement.servers[member]) for member in members if member in agreement.servers)
+def _hosts(members: Iterable[str], assignment: Assignment) -> tuple[HostInfo, ...]:
+    return tuple(HostInfo.of(assignment.servers[member]) for member in members if member in assignment.servers)
 
 
 def _agreed(member: dict[str, object]) -> Assignment | None:

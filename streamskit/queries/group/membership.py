@@ -2,7 +2,7 @@
 
 import logging
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from kafka.coordinator.assignors.abstract import AbstractPartitionAssignor
@@ -24,7 +24,6 @@ class ShareAssignor(AbstractPartitionAssignor):
 
     Args:
         catalogue: the application's stores.
-        counts: how many partitions each changelog has.
         report: returns what the instance has to say of itself.
         learn: called with what was agreed.
 
@@ -37,11 +36,10 @@ class ShareAssignor(AbstractPartitionAssignor):
     def __init__(
         self,
         catalogue: Catalogue,
-        counts: Mapping[str, int],
         report: Callable[[], SubscriptionInfo],
         learn: Callable[[Assignment], None],
     ) -> None:
-        self._catalogue, self._counts, self._report, self._learn = catalogue, counts, report, learn
+        self._catalogue, self._report, self._learn = catalogue, report, learn
 
     def metadata(self, topics: Sequence[str]) -> ConsumerProtocolSubscription:
         """Return what this member says when it joins."""
@@ -51,41 +49,26 @@ class ShareAssignor(AbstractPartitionAssignor):
         """Return each member's share: its active partitions, and what was agreed for all."""
         reports = {each.member_id: SubscriptionInfo.from_bytes(each.metadata.user_data or b"") for each in members}
         chosen = latest_of_each_server(report for report in reports.values() if report is not None)
-        shares = share(tasks_of(self._catalogue, self._counts), [report.member for report in chosen])
-        agreement = Assignment({report.member.id: report.member.server for report in chosen}, shares)
+        shares = share(self._catalogue.tasks(), [report.member for report in chosen])
+        assignment = Assignment({report.member.id: report.member.server for report in chosen}, shares)
         return {
-            name: ConsumerProtocolAssignment(self.version, self._partitions(report, agreement), agreement.to_bytes())
+            name: ConsumerProtocolAssignment(self.version, self._partitions(report, assignment), assignment.to_bytes())
             for name, report in reports.items()
         }
 
     def on_assignment(self, assignment: ConsumerProtocolAssignment, generation: int) -> None:
         """Hear what was agreed."""
-        if (agreement := Assignment.from_bytes(assignment.user_data or b"")) is not None:
-            self._learn(agreement)
+        if (agreed := Assignment.from_bytes(assignment.user_data or b"")) is not None:
+            self._learn(agreed)
 
-    def _partitions(self, report: SubscriptionInfo | None, agreement: Assignment) -> list[tuple[str, list[int]]]:
+    def _partitions(self, report: SubscriptionInfo | None, assignment: Assignment) -> list[tuple[str, list[int]]]:
         """Return a member's active partitions, for those who look at the group with Kafka's own tools."""
         found: dict[str, list[int]] = {}
-        for task, owner in agreement.shares.active.items():
+        for task, owner in assignment.shares.active.items():
             if report is not None and owner == report.member.id:
-                group, partition = split(task)
-                for topic in self._catalogue.changelogs(group):
-                    if partition < self._counts[topic]:
-                        found.setdefault(topic, []).append(partition)
+                for topic, partition in self._catalogue.changelog_partitions(task):
+                    found.setdefault(topic, []).append(partition)
         return sorted((topic, sorted(partitions)) for topic, partitions in found.items())
-
-
-def tasks_of(catalogue: Catalogue, counts: Mapping[str, int]) -> list[str]:
-    """Return the tasks there are, given how many partitions each changelog has."""
-    groups = sorted({entry.group for entry in catalogue.shared})
-    widths = {group: max(counts[topic] for topic in catalogue.changelogs(group)) for group in groups}
-    return [f"{group}_{partition}" for group in groups for partition in range(widths[group])]
-
-
-def split(task: str) -> tuple[int, int]:
-    """Return the sub-topology and the partition of a task."""
-    group, _, partition = task.partition("_")
-    return int(group), int(partition)
 
 
 class Membership:
@@ -94,7 +77,6 @@ class Membership:
     Args:
         bootstrap_servers: the broker's address.
         catalogue: the application's stores; the group has the application's id.
-        counts: how many partitions each changelog has.
         report: returns what the instance has to say of itself.
         learn: called, in the membership's thread, with what was agreed.
         session_timeout: after how many milliseconds without a sign of life an instance counts as dead.
@@ -104,22 +86,21 @@ class Membership:
         self,
         bootstrap_servers: str,
         catalogue: Catalogue,
-        counts: Mapping[str, int],
         report: Callable[[], SubscriptionInfo],
         learn: Callable[[Assignment], None],
         session_timeout: int,
     ) -> None:
         self._bootstrap_servers, self._catalogue, self._session_timeout = bootstrap_servers, catalogue, session_timeout
         self._learned: list[Assignment] = []
-        self._learn = learn
-        self._assignor = ShareAssignor(catalogue, counts, report, self._learned.append)
+        self._report, self._learn = report, learn
         self._stopping = threading.Event()
         self._member: GroupMember | None = None
         self._thread = threading.Thread(target=self._run, name="streamskit: the group", daemon=True)
 
-    def start(self) -> None:
-        """Join the group."""
-        if self._catalogue.shared:
+    def start(self, catalogue: Catalogue) -> None:
+        """Join the group; the catalogue says by now how many partitions each changelog has."""
+        self._catalogue = catalogue
+        if catalogue.shared:
             self._thread.start()
 
     def stop(self, timeout: float = 10.0) -> None:
@@ -153,8 +134,9 @@ class Membership:
 
     def _take_part(self) -> None:
         topics = [entry.changelog for entry in self._catalogue.shared]
+        assignor = ShareAssignor(self._catalogue, self._report, self._learned.append)
         with GroupMember(
-            self._bootstrap_servers, self._catalogue.application_id, self._assignor, topics, self._session_timeout
+            self._bootstrap_servers, self._catalogue.application_id, assignor, topics, self._session_timeout
         ) as member:
             self._member = member
             try:

@@ -13,13 +13,13 @@ from starlette.exceptions import HTTPException
 from streamskit.common.errors import InvalidStateStoreError, StreamsError
 from streamskit.queries.hosting import Hosting
 from streamskit.queries.metadata import HostInfo
-from streamskit.queries.rest import tables, timed
-from streamskit.queries.rest.addresses import path
+from streamskit.queries.rest import store_routes
 from streamskit.queries.rest.events import Updates
 from streamskit.queries.rest.http_errors import Refusal, bad_request, refusal_of
 from streamskit.queries.rest.json_codec import dumps, encoded, to_json, type_of
 from streamskit.queries.rest.models import Health, InstanceList, Key, KeyMetadata, StoreList, StoreName, says
 from streamskit.queries.rest.peers import PeerError, Peers
+from streamskit.queries.rest.protocol import path
 from streamskit.queries.rest.queries import Queries, hosts_of
 from streamskit.queries.rest.routes_common import StrictRoute, queries_of
 from streamskit.serdes import SerdeError
@@ -56,7 +56,7 @@ def rest_app(hosting: Hosting, token: str | None = None) -> FastAPI:
     )
     app.state.streams = 0
     app.state.is_ending = False
-    for each in (tables.routes, timed.routes, routes):
+    for each in (*store_routes.ROUTERS, routes):
         app.include_router(each)
     app.add_exception_handler(Refusal, _refuse)
     app.add_exception_handler(InvalidStateStoreError, _refuse_store)
@@ -108,11 +108,11 @@ async def stores(request: Request) -> Response:
     said = [
         {
             "name": store.name,
-            "kind": store.kind,
+            "kind": store.store.kind,
             "partitions": store.partitions,
             "changelog": store.changelog,
-            "key": type_of(store.key),
-            "value": type_of(store.value),
+            "key": type_of(store.store.key),
+            "value": type_of(store.store.value),
             "routed": store.routed,
             "everywhere": store.everywhere,
         }

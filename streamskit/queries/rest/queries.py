@@ -7,12 +7,13 @@ from typing import Any
 from fastapi import Request, Response
 
 from streamskit.common.errors import UnknownStateStoreError
-from streamskit.queries.hosting import HostedStore, Hosting
+from streamskit.queries.group.catalogue import QueryableStore
+from streamskit.queries.hosting import Hosting
 from streamskit.queries.metadata import HostInfo
-from streamskit.queries.rest.addresses import undotted
 from streamskit.queries.rest.http_errors import Refusal, bad_request, refusal_of
 from streamskit.queries.rest.json_codec import Type, dumps, encoded, from_base64, from_text, key_bytes, shown, type_of
 from streamskit.queries.rest.peers import APPLICATION, FORWARDED, Peers
+from streamskit.queries.rest.protocol import undotted
 from streamskit.queries.rest.results import Answer, Read
 from streamskit.queries.rest.routing import Question, Router
 
@@ -32,7 +33,7 @@ class Queries:
         self.router = Router(hosting, peers)
         self._types: dict[str, Type] = {}
 
-    def store(self, name: str, kinds: Collection[str] = ANY_KIND) -> HostedStore:
+    def store(self, name: str, kinds: Collection[str] = ANY_KIND) -> QueryableStore:
         """Return a store of one of some kinds.
 
         Raises:
@@ -43,30 +44,30 @@ class Queries:
             known = ", ".join(sorted(self.hosting.stores)) or "none"
             missing = f"Application '{self.hosting.application_id}' has no store '{shown(name)}'; it has: {known}."
             raise refusal_of(UnknownStateStoreError(missing))
-        if store.kind not in kinds:
+        if store.store.kind not in kinds:
             paths = {"window": "/state/windowed and /state/windows", "session": "/state/sessions"}
-            asked = paths.get(store.kind, "/state/keyvalue and /state/keyvalues")
-            raise bad_request(f"'{name}' is a {store.kind} store.", f"Ask for its rows with {asked}.")
+            asked = paths.get(store.store.kind, "/state/keyvalue and /state/keyvalues")
+            raise bad_request(f"'{name}' is a {store.store.kind} store.", f"Ask for its rows with {asked}.")
         return store
 
-    def key(self, store: HostedStore, text: str) -> tuple[Any, bytes]:
+    def key(self, store: QueryableStore, text: str) -> tuple[Any, bytes]:
         """Return the key that a text in a URL stands for, and its bytes.
 
         Raises:
             Refusal: it is none of this store's keys.
         """
         try:
-            kind = self._types.get(store.name) or self._types.setdefault(store.name, type_of(store.key))
+            kind = self._types.get(store.name) or self._types.setdefault(store.name, type_of(store.store.key))
             key = from_text(kind, text)
-            return key, key_bytes(store.key, key)
+            return key, key_bytes(store.store.key, key)
         except ValueError as wrong:
             raise bad_request(f"Store '{store.name}': {wrong}") from None
 
-    def keys(self, store: HostedStore, *texts: str | None) -> list[Any]:
+    def keys(self, store: QueryableStore, *texts: str | None) -> list[Any]:
         """Return the keys of some texts; None where there is no text."""
         return [None if text is None else self.key(store, text)[0] for text in texts]
 
-    async def one(self, request: Request, store: HostedStore, key: bytes, read: Read, what: str) -> Response:
+    async def one(self, request: Request, store: QueryableStore, key: bytes, read: Read, what: str) -> Response:
         """Answer with one row.
 
         Args:
@@ -98,7 +99,7 @@ class Queries:
     async def many(
         self,
         request: Request,
-        store: HostedStore,
+        store: QueryableStore,
         read: Read,
         limit: int,
         *,
@@ -131,7 +132,7 @@ class Queries:
         rows = ",".join(row.text for row in page.rows)
         return _json(f'{{"store":{dumps(store.name)},"rows":[{rows}],"next":{after},{rest[1:]}')
 
-    async def count(self, request: Request, store: HostedStore, read: Read, partial: bool) -> Response:
+    async def count(self, request: Request, store: QueryableStore, read: Read, partial: bool) -> Response:
         """Answer with the number of rows; see `many`."""
         answer = await self._ask_all(request, store, read, store.partitions, None, False)
         if isinstance(answer, Response):
@@ -141,7 +142,7 @@ class Queries:
         said = {"store": store.name, "count": sum(int(row.text) for row in answer.page.rows)}
         return _json(dumps({**said, "partitions": answer.partitions, "missing": _missing(answer)}))
 
-    def forwarded_to_us(self, request: Request, store: HostedStore | None = None) -> list[int] | None:
+    def forwarded_to_us(self, request: Request, store: QueryableStore | None = None) -> list[int] | None:
         """Return the partitions that another instance asks us for, ourselves; None if it is no instance that asks.
 
         Raises:
@@ -160,7 +161,7 @@ class Queries:
         return [int(part) for part in parts]
 
     async def _ask_all(
-        self, request: Request, store: HostedStore, read: Read, limit: int, key: bytes | None, reverse: bool
+        self, request: Request, store: QueryableStore, read: Read, limit: int, key: bytes | None, reverse: bool
     ) -> Answer | Response:
         partitions = tuple(range(store.partitions)) if key is None else self._partitions_of(store, key)
         question = Question(store, partitions, _path(request), read, limit, reverse)
@@ -169,7 +170,7 @@ class Queries:
             return await self._to_peer(question, forwarded)
         return await self.router.ask(question)
 
-    def _partitions_of(self, store: HostedStore, key: bytes) -> tuple[int, ...]:
+    def _partitions_of(self, store: QueryableStore, key: bytes) -> tuple[int, ...]:
         partition = self.hosting.partition_of(store.name, key)
         return tuple(range(store.partitions)) if partition is None else (partition,)
 
@@ -202,7 +203,7 @@ def hosts_of(hosting: Hosting) -> list[HostInfo]:
     return sorted({hosting.here, *hosting.placement().members})
 
 
-def _nobody_has(store: HostedStore, answer: Answer) -> Refusal:
+def _nobody_has(store: QueryableStore, answer: Answer) -> Refusal:
     numbers = ", ".join(map(str, sorted(answer.missing)))
     which = f"partition {numbers} of" if len(answer.missing) == 1 else f"partitions {numbers} of"
     why = next(iter(answer.missing.values()))

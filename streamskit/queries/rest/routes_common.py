@@ -9,7 +9,7 @@ from fastapi import Depends, Request, Response
 from fastapi.routing import APIRoute
 from starlette.convertors import Convertor, register_url_convertor
 
-from streamskit.queries.hosting import HostedStore
+from streamskit.queries.group.catalogue import QueryableStore
 from streamskit.queries.rest.http_errors import Refusal, bad_request
 from streamskit.queries.rest.json_codec import shown
 from streamskit.queries.rest.models import After, Limit, Partial, Reverse
@@ -113,7 +113,7 @@ def queries_of(request: Request) -> Queries:
 
 async def answer_list(
     request: Request,
-    store: HostedStore,
+    store: QueryableStore,
     options: ListOptions,
     make: Callable[[Any], Span],
     key: bytes | None = None,

@@ -6,7 +6,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 from streamskit.common.errors import InvalidStateStoreError, StateStoreMigratedError
-from streamskit.queries.hosting import HostedStore, Hosting
+from streamskit.queries.group.catalogue import QueryableStore
+from streamskit.queries.hosting import Hosting
 from streamskit.queries.metadata import HostInfo
 from streamskit.queries.rest.peers import PeerError, Peers
 from streamskit.queries.rest.results import Answer, Page, Read, merged
@@ -24,7 +25,7 @@ class Question:
     merged to `limit` rows; what is `quick` is answered without a thread of its own.
     """
 
-    store: HostedStore
+    store: QueryableStore
     partitions: tuple[int, ...]
     path: str
     read: Read
@@ -128,7 +129,7 @@ class Router:
             why = f"{host} answered something else: it may run another version of streamskit."
             return Answer(Page([]), [], dict.fromkeys(question.partitions, why))
 
-    def _candidates(self, store: HostedStore, partition: int) -> Iterator[HostInfo]:
+    def _candidates(self, store: QueryableStore, partition: int) -> Iterator[HostInfo]:
         if store.everywhere:
             here = self._hosting.here
             return iter([here, *(each for each in self._hosting.placement().members if each != here)])

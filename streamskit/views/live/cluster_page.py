@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 from html import escape
 
-from streamskit.queries.instance_states import InstanceState, TaskState
+from streamskit.queries.metadata import InstanceState, TaskState
 from streamskit.views.live.chart import counted
 from streamskit.views.live.cluster_snapshot import ClusterSnapshot
 from streamskit.views.live.html import Column, Line, cell, grid, headline, moment, saved, text_cell

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
-from streamskit.queries.instance_states import InstanceState
+from streamskit.queries.metadata import InstanceState
 
 MOVES = 12
 """So many of the last moves are remembered."""

@@ -10,8 +10,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from streamskit.broker import ports
-from streamskit.broker.lock import BrokerLock, read_lock
+from streamskit.broker import settings
+from streamskit.broker.java_process import BrokerLock, read_lock
 
 
 def lock_of(process: psutil.Process) -> BrokerLock:
@@ -61,10 +61,10 @@ def test_a_port_that_someone_listens_on_is_not_free() -> None:
     with socket.socket() as server:
         server.bind(("127.0.0.1", 0))
         server.listen()
-        assert not ports.is_free(server.getsockname()[1])
+        assert not settings.is_free(server.getsockname()[1])
 
 
 def test_a_free_port_is_outside_the_range_of_outgoing_connections() -> None:
-    port = ports.free_port()
-    assert ports.is_free(port)
-    assert port in ports.CANDIDATES
+    port = settings.free_port()
+    assert settings.is_free(port)
+    assert port in settings.CANDIDATES

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from streamskit.broker.ports import free_port
+from streamskit.broker.settings import free_port
 from streamskit.course import jupyter
 from streamskit.course.jupyter import first_notebook, main, prepare
 

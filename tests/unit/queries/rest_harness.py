@@ -12,7 +12,8 @@ from streamskit.api.windows import SessionWindows, TimeWindows
 from streamskit.common.errors import InvalidStateStorePartitionError, StreamsRebalancingError
 from streamskit.kafka.topic_partition import TopicPartition
 from streamskit.queries import LocalStore, local_store
-from streamskit.queries.hosting import HostedStore, PartitionState
+from streamskit.queries.group.catalogue import QueryableStore
+from streamskit.queries.hosting import PartitionState
 from streamskit.queries.metadata import HostInfo, Hosts, Placement
 from streamskit.queries.rest.server import Server, bind
 from streamskit.serdes import Serdes
@@ -102,17 +103,14 @@ class FakeInstance:
         self._changing = threading.Lock()
 
     @property
-    def stores(self) -> dict[str, HostedStore]:
+    def stores(self) -> dict[str, QueryableStore]:
         return {
-            name: HostedStore(
-                name,
-                store.kind,
-                store.key,
-                store.value,
+            name: QueryableStore(
+                store,
                 f"app-{name}-changelog",
-                1 if name == "everywhere" else PARTITIONS,
                 routed=name not in ("totals", "everywhere"),
                 everywhere=name == "everywhere",
+                partitions=1 if name == "everywhere" else PARTITIONS,
             )
             for name, store in STORES.items()
         }

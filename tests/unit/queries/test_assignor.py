@@ -56,11 +56,11 @@ def test_a_task_stays_where_it_is_until_the_newcomer_has_caught_up() -> None:
     old, new = member("a", TASKS, TASKS), member("b")
     first = share(TASKS, [old, new])
     assert set(first.active.values()) == {"a"}
-    assert len(first.warming) == 4
-    assert set(first.warming.values()) == {("b",)}
+    assert len(first.warmup) == 4
+    assert set(first.warmup.values()) == {("b",)}
     caught_up = share(TASKS, after(first, [old, new]))
     assert Counter(caught_up.active.values()) == {"a": 4, "b": 4}
-    assert caught_up.warming == {}
+    assert caught_up.warmup == {}
 
 
 def test_what_a_dead_instance_had_goes_to_a_standby_that_has_it() -> None:
@@ -94,7 +94,7 @@ def test_every_task_has_one_owner_who_is_ready_if_anybody_is(members: list[str],
     ready = {each.id: each.ready for each in everybody}
     for task, owner in shares.active.items():
         assert task in ready[owner] or not any(task in tasks for tasks in ready.values())
-        assert owner not in shares.standby.get(task, ()) + shares.warming.get(task, ())
+        assert owner not in shares.standby.get(task, ()) + shares.warmup.get(task, ())
         assert len(set(shares.standby.get(task, ()))) == len(shares.standby.get(task, ()))
 
 

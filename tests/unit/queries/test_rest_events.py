@@ -17,8 +17,8 @@ from streamskit.api.windows import Windowed
 from streamskit.queries.metadata import Hosts
 from streamskit.queries.rest import app as rest_app
 from streamskit.queries.rest import events
-from streamskit.queries.rest.mailbox import Mailbox
-from streamskit.queries.rest.server_sent import Event, EventReader
+from streamskit.queries.rest.events import Mailbox
+from streamskit.queries.rest.protocol import Event, EventReader
 from tests.unit.queries.rest_harness import ALL_ACTIVE, TIME, Cluster, Told, cluster, long, windowed
 
 

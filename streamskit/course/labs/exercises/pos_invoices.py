@@ -12,7 +12,7 @@ from streamskit.course.labs.exercise import Exercise, Lab, Runs, Verdict, topolo
 from streamskit.course.labs.loops import Due, looped, piped
 from streamskit.course.labs.misconceptions import Misconception
 from streamskit.course.labs.recording import Costume, Piped, Recording
-from streamskit.queries.group.partitions import partition_for
+from streamskit.kafka.topic_partition import partition_for
 
 FIELDS = ("InvoiceNumber", "CreatedTime", "StoreID", "CustomerType", "CustomerCardNo", "TotalAmount", "DeliveryType")
 ADDRESS = ("AddressLine", "City", "PinCode", "ContactNumber")
