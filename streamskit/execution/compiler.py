@@ -33,9 +33,9 @@ from streamskit.execution.table_group_by import selected
 from streamskit.execution.wall_clock import with_clock
 from streamskit.operators import STORE_ONLY
 from streamskit.planning.old_values import stores_latest
-from streamskit.planning.plan import Plan, has_changelog
-from streamskit.planning.planned_operators import place
-from streamskit.planning.wall_clock import CLOCK_TOPIC
+from streamskit.planning.plan import CLOCK_TOPIC, Plan, has_changelog
+from streamskit.planning.planned_operators import operator_input
+from streamskit.planning.processor_groups import input_sides, outputs
 from streamskit.serdes import Serde
 from streamskit.topology import (
     Branch,
@@ -73,9 +73,11 @@ def compile_plan(plan: Plan, read: Read, tasks: int) -> DataFrame:
     raw = read(plan.topics)
     if not fails(plan.options.handlers.production):
         learn_to_ask_for_topics(raw.sparkSession)
-    frame, arrivals = decode(plan, raw if plan.wakes_every is None else with_clock(raw, plan.wakes_every))
+    frame, arrivals = decode(
+        plan, raw if plan.wall_clock_interval is None else with_clock(raw, plan.wall_clock_interval)
+    )
     writer = PlanCompiler(plan)
-    if plan.slots:
+    if plan.operators:
         return _with_stages(writer, frame, arrivals, tasks)
     rows, writer.origin = Rows(), RecordOrigin.of(frame)
     for arrival in arrivals:
@@ -98,14 +100,14 @@ def _with_stages(writer: "PlanCompiler", frame: DataFrame, arrivals: list[Decode
     asks = plan.options.handlers.ask_for_sources
     writer.origin = RecordOrigin.of(frame)
     each = [writer.arriving(arrival) for arrival in arrivals]
-    if plan.hears_clock:
+    if plan.uses_wall_clock:
         clock = row_struct(CLOCK, timestamp=frame["timestamp"])
         each.append(Rows([F.when(frame["topic"] == CLOCK_TOPIC, clock)]))
 
     def results(frame: DataFrame, numbers: list[int]) -> tuple[DataFrame, dict[int, Rows]]:
         if asks:
             writer.origin = RecordOrigin.carried(frame)
-        nodes = {number: plan.slots[number].node for number in numbers}
+        nodes = {number: plan.operators[number].node for number in numbers}
         made = {n: writer.result(node, frame) for n, node in nodes.items() if not isinstance(node, Process)}
         mine = {n: (record, frame["port"] == RESULTS + n) for n, (record, _) in made.items()}
         frame, records = materialize_records_once(frame, mine)
@@ -114,18 +116,18 @@ def _with_stages(writer: "PlanCompiler", frame: DataFrame, arrivals: list[Decode
         return frame, rows | left
 
     rows = either(each)
-    keeps_time = any(slot.operator.keeps_time for slot in plan.slots)
+    keeps_time = any(slot.operator.keeps_time for slot in plan.operators)
     if asks:
         itself = {name: frame[name] for name in ("key", "value", "headers", "timestamp")}
-        begin = F.when(~frame["topic"].isin(*plan.everywhere), row_struct(BEGIN, **itself))
+        begin = F.when(~frame["topic"].isin(*plan.broadcast_topics), row_struct(BEGIN, **itself))
         rows = Rows([begin, *rows.single], rows.many)
     elif keeps_time:
-        begin = F.when(~frame["topic"].isin(*plan.everywhere), row_struct(BEGIN, timestamp=frame["timestamp"]))
+        begin = F.when(~frame["topic"].isin(*plan.broadcast_topics), row_struct(BEGIN, timestamp=frame["timestamp"]))
         # A record of which nothing is left still moves the time of its task.
         rows = Rows([F.coalesce(rows.single[0], begin)]) if rows.is_alone else Rows([begin, *rows.single], rows.many)
     frame = with_order(plan, writer.counting_dropped(frame), rows, tasks)
     done = run_stages(plan, frame, results, writer.counting_dropped, tasks)
-    if plan.hears_clock or keeps_time or asks:
+    if plan.uses_wall_clock or keeps_time or asks:
         done = done.where(done["port"] == FINISHED)
     own = F.array_position(F.array(*map(F.lit, task_numbers(done.sparkSession, tasks))), done["task"]) - 1
     partition = F.when(done["other"] == F.lit(TO_OWN_PARTITION), own).cast("int").alias("partition")
@@ -149,7 +151,7 @@ class PlanCompiler:
         self._handlers = plan.options.handlers
         self._within_array = False
         self._dropped: dict[str, Column] = {}
-        self._numbers = {slot.operator.name: number for number, slot in enumerate(plan.slots)}
+        self._numbers = {slot.operator.name: number for number, slot in enumerate(plan.operators)}
 
     def linear_path(self, node: Node) -> list[Node]:
         """Return the steps to apply to the whole frame: down to the native aggregation, or to the last flat map.
@@ -198,9 +200,9 @@ class PlanCompiler:
     def arriving(self, arrival: DecodedInput) -> Rows:
         """Return the rows of a record that comes from a topic."""
         node, record = arrival.entry.node, arrival.record
-        if isinstance(node, Source) and place(node, self.plan) is not None:
+        if isinstance(node, Source) and operator_input(node, self.plan) is not None:
             rows = self._sent(node, record, node, 0, arrival.partition)
-        elif arrival.entry.is_handover and place(node, self.plan) is not None:
+        elif arrival.entry.is_handover and operator_input(node, self.plan) is not None:
             rows = self._sent(node, record, node, 0)
         else:
             rows = self.following(node, record, arrived=arrival.entry.is_handover)
@@ -277,7 +279,7 @@ class PlanCompiler:
     def leaving(self, node: Process, row: DataFrame) -> Rows:
         """Return the rows that a result of a group of processors becomes: one that was forwarded, or of a changelog."""
         group = self.plan.groups[node.name]
-        ways = group.ways(self.plan)
+        ways = outputs(group, self.plan)
         logged = [store for store in group.stores if has_changelog(node, store)]
         several = len(ways) + len(logged) > 1
 
@@ -308,7 +310,7 @@ class PlanCompiler:
             return rows
         if isinstance(node, FlatMap | FlatMapValues):
             return self._flat(node, record, parent)
-        where = place(node, self.plan)
+        where = operator_input(node, self.plan)
         if where is not None and not stores_latest(node, self.plan.topology):
             other, well, failed = self._trying(node, record, lambda: other_input(node, record, parent, self.plan))
             return _with(self._sent(node, record.where_if(well), parent, where.side, other), failed)
@@ -325,7 +327,7 @@ class PlanCompiler:
         if failing is parent and node is not self.plan.following(parent)[-1]:
             failed = Rows()
         made = made.where_if(well)
-        if (where := place(node, self.plan)) is not None:
+        if (where := operator_input(node, self.plan)) is not None:
             return _with(self._sent(node, made, node, where.side), failed)
         rows = self.following(node, made)
         if isinstance(node, SideEffect):
@@ -354,7 +356,7 @@ class PlanCompiler:
     def _sides(self, node: Node, parent: Node) -> list[int] | None:
         """Return the sides that a node takes its parent's records on, where its parent decides that."""
         if isinstance(node, Process):
-            return self.plan.groups[node.name].sides(parent, node, self.plan)
+            return input_sides(self.plan.groups[node.name], parent, node, self.plan)
         return [1] if isinstance(node, StreamTableJoin) and node.table == parent.name else None
 
     def _note_dropped(self, node: Node, record: RecordColumns) -> None:
@@ -393,7 +395,7 @@ class PlanCompiler:
 
     def _sent(self, node: Node, record: RecordColumns, giver: Node, side: int, other: Column | None = None) -> Rows:
         """Return the row that takes a record to a side of a task operator; `giver` says its types."""
-        where = place(node, self.plan)
+        where = operator_input(node, self.plan)
         name = where.operator if where is not None else node.name
         row = row_struct(
             port_of(self._numbers[name], side),
@@ -417,7 +419,7 @@ class PlanCompiler:
 
     def _finished(self, record: RecordColumns, topic: str | Column, key: Column, value: Column) -> Column:
         """Return the row of a record to write; where there are stages, it passes through them as it is."""
-        if not self.plan.slots:
+        if not self.plan.operators:
             return finished_row(record, topic, key, value)
         row = row_struct(
             FINISHED,

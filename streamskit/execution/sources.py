@@ -11,7 +11,6 @@ from streamskit.execution.optimization_barrier import materialize_once
 from streamskit.execution.records import Datum, RecordColumns, change_from_bytes
 from streamskit.operators.partition_time import NO_TIMESTAMP
 from streamskit.planning.plan import Plan, PlanInput
-from streamskit.planning.planned_operators import needs_partition_time
 from streamskit.topology import Source
 
 
@@ -35,7 +34,7 @@ def decode(plan: Plan, raw: DataFrame) -> tuple[DataFrame, list[DecodedInput]]:
         The frame, with the columns topic, partition and offset beside what was read; and the records of each entry.
     """
     read: dict[str, Column] = {}
-    for number, entry in enumerate(plan.entries):
+    for number, entry in enumerate(plan.inputs):
         key, value = (_only(plan, entry, raw, raw[part]) for part in ("key", "value"))
         if _is_forgiving(plan, entry):
             read[f"key_{number}"] = entry.node.key.try_from_bytes(key)
@@ -52,7 +51,7 @@ def decode(plan: Plan, raw: DataFrame) -> tuple[DataFrame, list[DecodedInput]]:
         F.unix_millis(raw["timestamp"]).alias("timestamp"),
     ))  # fmt: skip
     arrivals = []
-    for number, entry in enumerate(plan.entries):
+    for number, entry in enumerate(plan.inputs):
         frame, arrival = _arrival(plan, entry, number, frame)
         arrivals.append(arrival)
     return frame, arrivals
@@ -117,7 +116,7 @@ def _timed(entry: PlanInput, frame: DataFrame, record: RecordColumns, mine: Colu
     if extractor.extract is not None:
         time = record.call(node, extractor.extract, node).cast("bigint")
     invalid = time.isNull() | (time < 0)
-    if needs_partition_time(node):
+    if node.needs_partition_time:
         return frame, replace(record, timestamp=F.coalesce(time, F.lit(NO_TIMESTAMP)))
     if extractor.invalid == "fail":
         message = F.format_string(
@@ -137,4 +136,4 @@ def _only(plan: Plan, entry: PlanInput, frame: DataFrame, column: Column) -> Col
 
 def _reads_alone(plan: Plan, entry: PlanInput) -> bool:
     # The wall clock comes in among the records.
-    return len(plan.entries) == 1 and not plan.hears_clock
+    return len(plan.inputs) == 1 and not plan.uses_wall_clock

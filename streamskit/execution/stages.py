@@ -34,10 +34,11 @@ def with_order(plan: Plan, frame: DataFrame, rows: Rows, tasks: int) -> DataFram
     """
     numbers = task_numbers(frame.sparkSession, tasks)
     task = F.element_at(F.array(*map(F.lit, numbers)), frame["partition"] + 1)
-    if plan.hears_clock or any(entry.everywhere for entry in plan.entries):
+    if plan.uses_wall_clock or any(entry.is_broadcast for entry in plan.inputs):
         # Each task keeps a global table of its own, and hears the clock.
-        own = F.array(task)
-        task = F.explode(F.when(frame["topic"].isin(*plan.everywhere), F.array(*map(F.lit, numbers))).otherwise(own))
+        own, every = F.array(task), F.array(*map(F.lit, numbers))
+        is_broadcast = frame["topic"].isin(*plan.broadcast_topics)
+        task = F.explode(F.when(is_broadcast, every).otherwise(own))
     origin = F.array_position(F.array(*map(F.lit, plan.topics)), frame["topic"]).cast("int")
     return _placed(frame, rows, task.alias("task"), origin.alias("origin"), frame["offset"].alias("position"))
 
@@ -55,11 +56,11 @@ def run_stages(
         tasks: how many tasks there are.
     """
     run, numbered = uuid.uuid4().hex, task_numbers(frame.sparkSession, tasks)
-    levels = sorted({slot.level for slot in plan.slots})
+    levels = sorted({slot.level for slot in plan.operators})
     for level in levels:
-        numbers = [number for number, slot in enumerate(plan.slots) if slot.level == level]
+        numbers = [number for number, slot in enumerate(plan.operators) if slot.level == level]
         inputs = _inputs(plan, numbers, numbered)
-        operators = [plan.slots[number].operator for number in numbers]
+        operators = [plan.operators[number].operator for number in numbers]
         processor = TaskProcessor(operators, numbers, inputs, plan.options, run)
         if not plan.options.test:  # a test driver's batch is one record, and packing takes another Python worker
             frame = pack(frame)
@@ -74,13 +75,13 @@ def run_stages(
 def _inputs(plan: Plan, numbers: list[int], tasks: tuple[int, ...]) -> StageInputs:
     """Return what a stage of the operators with these numbers has to know of the rows that come in."""
     ports = {number * SIDES + side: (place, side) for place, number in enumerate(numbers) for side in range(SIDES)}
-    levels = {number: slot.level for number, slot in enumerate(plan.slots)}
+    levels = {number: slot.level for number, slot in enumerate(plan.operators)}
     every = plan.options.handlers.ask_for_sources
-    timed = [levels[number] for number, slot in enumerate(plan.slots) if every or slot.operator.keeps_time]
+    timed = [levels[number] for number, slot in enumerate(plan.operators) if every or slot.operator.keeps_time]
     level = levels[numbers[0]]
     if level > min(levels.values()):
         return StageInputs(ports, single=True, is_timed=level in timed, tells=max(timed, default=0) > level)
-    first = frozenset(number for number, topic in enumerate(plan.topics, 1) if topic in plan.everywhere)
+    first = frozenset(number for number, topic in enumerate(plan.topics, 1) if topic in plan.broadcast_topics)
     return StageInputs(
         ports, len(plan.topics) == 1, first, tuple(plan.topics), tasks, bool(timed), tells=max(timed, default=0) > level
     )
@@ -90,7 +91,7 @@ def _without_dropped(plan: Plan, frame: DataFrame, numbers: list[int], level: in
     """Report how many records each operator dropped, and take the rows that said so out."""
     counts = [
         F.sum(F.when((frame["port"] == DROPPED) & (frame["origin"] == number), frame["position"])).alias(
-            plan.slots[number].node.name
+            plan.operators[number].node.name
         )
         for number in numbers
     ]

@@ -4,7 +4,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.listener import SourceProgress
 
-from streamskit.planning.wall_clock import CLOCK_TOPIC
+from streamskit.planning.plan import CLOCK_TOPIC
 
 OFTEN = 10
 """How many such records a second there are at most: a micro-batch takes longer than the time between them."""

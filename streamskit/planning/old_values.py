@@ -1,22 +1,10 @@
-"""Which steps of a table pass on a row's old value beside the new one, and where it is remembered."""
+"""Which steps of a table pass on a row's old value beside the new one, and where it is remembered.
 
-from streamskit.topology import (
-    Aggregation,
-    Node,
-    Suppress,
-    TableAggregate,
-    TableFilter,
-    TableGroupBy,
-    TableJoinSide,
-    TableMapValues,
-    TableMerge,
-    TableSource,
-    Topology,
-)
-from streamskit.topology.nodes import ForeignKeyStep
+Mirrors `KTableImpl#enableSendingOldValues`: a step that needs old values makes a table before it remember them.
+"""
 
-Remembering = (Aggregation, TableAggregate, TableJoinSide, ForeignKeyStep)
-"""Steps that know the old value of a row from their own state."""
+from streamskit.topology.nodes import Node
+from streamskit.topology.topology import Topology
 
 
 def needs_old_values(node: Node, topology: Topology) -> bool:
@@ -25,27 +13,19 @@ def needs_old_values(node: Node, topology: Topology) -> bool:
     A group_by takes the old value out of its group. A filter is spared needless deletions, but only where the table
     before it is kept in a store anyhow.
     """
-    for child in topology.children(node):
-        if isinstance(child, TableGroupBy):
-            return True
-        if isinstance(child, TableFilter) and provides_old_values(node, topology):
-            return True
-        if isinstance(child, TableFilter | TableMapValues | TableMerge | Suppress) and needs_old_values(
-            child, topology
-        ):
-            return True
-    return False
+    return any(
+        child.needs_old_values
+        or (child.uses_old_values and provides_old_values(node, topology))
+        or (child.passes_old_values and needs_old_values(child, topology))
+        for child in topology.children(node)
+    )
 
 
 def provides_old_values(node: Node, topology: Topology) -> bool:
     """Return whether a table's step, or one before it, keeps the rows in a store."""
-    if isinstance(node, Remembering):
+    if node.knows_old_values or any(store.kind != "buffer" for store in node.stores if node.is_table):
         return True
-    if getattr(node, "store", None) is not None and not isinstance(node, Suppress):
-        return True
-    if isinstance(node, TableFilter | TableMapValues | TableMerge | Suppress):
-        return all(provides_old_values(topology[parent], topology) for parent in node.parents)
-    return False
+    return node.passes_old_values and all(provides_old_values(topology[parent], topology) for parent in node.parents)
 
 
 def stores_latest(node: Node, topology: Topology) -> bool:
@@ -53,10 +33,9 @@ def stores_latest(node: Node, topology: Topology) -> bool:
 
     A versioned table always remembers, as it has to tell late updates from new ones.
     """
-    if not isinstance(node, TableSource | TableFilter | TableMapValues) or node.store is None:
+    if not node.can_store_latest or not node.stores:
         return False
-    if node.store.kind == "versioned":
+    if node.stores[0].kind == "versioned":
         return True
-    upstream = [topology[parent] for parent in node.parents]
-    known = not isinstance(node, TableSource) and all(provides_old_values(parent, topology) for parent in upstream)
+    known = node.passes_old_values and all(provides_old_values(topology[parent], topology) for parent in node.parents)
     return not known and needs_old_values(node, topology)

@@ -1,26 +1,17 @@
-"""What one Spark query runs: the part of a sub-topology between the topics it reads and the topics it writes."""
+"""`Plan`: one Spark query, the part of a sub-topology between the topics it reads and the topics it writes."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 
-from streamskit.planning.levels import slots_by_level
+from streamskit.operators import Operator
 from streamskit.planning.options import QueryOptions
-from streamskit.planning.planned_operators import PlannedOperator
-from streamskit.planning.processor_groups import ProcessorGroup, processor_groups
-from streamskit.planning.wall_clock import CLOCK_TOPIC, wakes_every
 from streamskit.serdes import SessionWindowedSerde, TimeWindowedSerde
-from streamskit.topology import (
-    GlobalTableSource,
-    Node,
-    Process,
-    SideEffect,
-    Sink,
-    Source,
-    Store,
-    StreamTableJoin,
-    Topology,
-)
+from streamskit.state.stores import Store
+from streamskit.topology.nodes import Node, Process, SideEffect, Sink, Source, of_kind
+from streamskit.topology.topology import Topology
+
+CLOCK_TOPIC = "streamskit-wall-clock"
+"""The topic of a record that moves the wall clock: of a test driver to its timestamp, of a running query to now."""
 
 WINDOW_BYTES: dict[type, int] = {TimeWindowedSerde: 8, SessionWindowedSerde: 16}
 """How many bytes of a windowed key are not the key."""
@@ -30,21 +21,61 @@ WINDOW_BYTES: dict[type, int] = {TimeWindowedSerde: 8, SessionWindowedSerde: 16}
 class PlanInput:
     """Topics that a query reads, and the node whose records they hold.
 
-    `is_handover` says that an earlier query of the same sub-topology has written them, and done the node's own part.
+    `changes` says that a value holds both the new and the old value of a row; `is_broadcast` that every task gets all
+    records; `is_handover` that an earlier query of the same sub-topology has written them, and done the node's part.
     """
 
     node: Node
     topics: tuple[str, ...]
     changes: bool = False
-    everywhere: bool = False
+    is_broadcast: bool = False
     is_handover: bool = False
 
 
 @dataclass(frozen=True)
-class Plan:
-    """One Spark query: what it reads, and `within` which nodes it follows its records.
+class PlannedOperator:
+    """A stateful operator in a query: its results go on from `node`.
 
-    `native` is the aggregation that Spark's own operators do.
+    Those of a `level` need nothing but the results of the levels before it; those with the same `shared_table` stand on
+    one level. `members` are the nodes that it runs, where it runs several whose results differ.
+    """
+
+    operator: Operator
+    node: Node
+    level: int = 1
+    shared_table: str = ""
+    members: tuple[Node, ...] = ()
+
+    @property
+    def exits(self) -> tuple[Node, ...]:
+        """The nodes from which results go on."""
+        return self.members or (self.node,)
+
+
+@dataclass(frozen=True)
+class ProcessorGroup:
+    """Processors that pass records to each other or share stores, and so have to run in one operator."""
+
+    members: tuple[Process, ...]
+
+    @property
+    def name(self) -> str:
+        """The name of the operator that runs them."""
+        return self.members[0].name
+
+    @property
+    def stores(self) -> tuple[Store, ...]:
+        """The stores that they keep, each once."""
+        return tuple(dict.fromkeys(store for member in self.members for store in member.kept))
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One Spark query: what it reads, and the nodes through which it follows its records.
+
+    The planner fills it in this order: what is cut out of the topology (`inputs`, `node_names`, `native`, `handovers`),
+    the `nodes` that its records reach, the processors that run together, the stateful operators by level, and how often
+    the wall clock has to tick.
     """
 
     topology: Topology
@@ -52,16 +83,55 @@ class Plan:
     options: QueryOptions
     number: int
     part: int
-    entries: tuple[PlanInput, ...]
-    within: frozenset[str]
+    inputs: tuple[PlanInput, ...]
+    node_names: frozenset[str]
     native: Node | None = None
+    """The aggregation that Spark's own operators do."""
     handovers: Mapping[str, str] = field(default_factory=dict)
     """Nodes whose records another query takes up, and the topic between the two."""
+    nodes: tuple[Node, ...] = ()
+    """All nodes of which this query runs a part, in the order of the program."""
+    groups: Mapping[str, ProcessorGroup] = field(default_factory=dict)
+    """The processors that run together, by the name of each."""
+    operators: tuple[PlannedOperator, ...] = ()
+    """The stateful operators that run in Python, by level."""
+    wall_clock_interval: int | None = None
+    """How often the wall clock has to tick though no records come, in milliseconds; None if nobody asks."""
 
     @property
     def name(self) -> str:
         """The query's name: the number of its sub-topology, and of its part where there are several."""
         return f"{self.number}" if self.part == 0 else f"{self.number}.{self.part}"
+
+    def following(self, node: Node) -> list[Node]:
+        """Return the nodes that get this one's records: its children, and those that look into its table."""
+        every = self.topology.nodes.values()
+        looking = [each for each in every if each.looks_into(node)]
+        # A processor finds in a table the record that it is given; a join is given it before the table changes.
+        readers, joins = of_kind(Process, looking), [each for each in looking if not isinstance(each, Process)]
+        return [each for each in (*readers, *self.topology.children(node), *joins) if each.name in self.node_names]
+
+    # ---- topics ------------------------------------------------------------------------------------------------------
+
+    @property
+    def topics(self) -> list[str]:
+        """The topics that this query reads."""
+        return list(dict.fromkeys(topic for each in self.inputs for topic in each.topics))
+
+    @property
+    def partitioned_topics(self) -> list[str]:
+        """The topics whose partitions are shared out among the tasks."""
+        return [topic for each in self.inputs if not each.is_broadcast for topic in each.topics]
+
+    @property
+    def broadcast_topics(self) -> tuple[str, ...]:
+        """The topics whose records go to every task: those of global tables, and the wall clock."""
+        return (CLOCK_TOPIC, *(topic for each in self.inputs if each.is_broadcast for topic in each.topics))
+
+    @property
+    def transactions_topic(self) -> str:
+        """The topic that says which micro-batches were written, where output is exactly once."""
+        return f"{self.application_id}-{self.name}-transactions"
 
     def topic(self, sink: Sink) -> str:
         """Return the real name of a sink's topic: an internal one begins with the application's id."""
@@ -72,113 +142,8 @@ class Plan:
         return f"{self.application_id}-{store.name}-changelog"
 
     def calls_topic(self, node: SideEffect) -> str:
-        """Return the name of the topic on which records travel to the process that calls a learner's function."""
+        """Return the name of the topic on which records travel to the process that calls a user's function."""
         return f"{self.application_id}-{node.name}-calls"
-
-    @property
-    def marks_topic(self) -> str:
-        """The name of the topic that says which micro-batches were written, where output is exactly once."""
-        return f"{self.application_id}-{self.name}-transactions"
-
-    def following(self, node: Node) -> list[Node]:
-        """Return the nodes that get this one's records: its children, and those that look into its table."""
-        every = self.topology.nodes.values()
-        own = {store.name for store in node.stores} if node.is_table else set()
-        joins = [each for each in every if isinstance(each, StreamTableJoin) and each.table == node.name]
-        # A processor finds in a table the record that it is given.
-        readers = [each for each in every if isinstance(each, Process) and own.intersection(each.tables)]
-        return [each for each in (*readers, *self.topology.children(node), *joins) if each.name in self.within]
-
-    @cached_property
-    def groups(self) -> Mapping[str, ProcessorGroup]:
-        """The processors that run together, by the name of each."""
-        return processor_groups([node for node in self.topology.nodes.values() if node.name in self.within])
-
-    @cached_property
-    def nodes(self) -> tuple[Node, ...]:
-        """All nodes of which this query runs a part, in the order of the program."""
-        found: set[str] = set()
-
-        def visit(node: Node) -> None:
-            found.add(node.name)
-            for child in self.following(node):
-                if child.name not in found:
-                    visit(child)
-
-        for entry in self.entries:
-            for node in self.following(entry.node) if entry.is_handover else [entry.node]:
-                visit(node)
-        return tuple(node for node in self.topology.nodes.values() if node.name in found)
-
-    @property
-    def sources(self) -> list[Source]:
-        """The nodes that read topics."""
-        return [node for node in self.nodes if isinstance(node, Source)]
-
-    @property
-    def sinks(self) -> list[Sink]:
-        """The nodes that write topics."""
-        return [node for node in self.nodes if isinstance(node, Sink)]
-
-    @property
-    def side_effects(self) -> list[SideEffect]:
-        """The nodes that call a learner's function for each record."""
-        return [node for node in self.nodes if isinstance(node, SideEffect)]
-
-    @property
-    def topics(self) -> list[str]:
-        """The topics that this query reads."""
-        return list(dict.fromkeys(topic for entry in self.entries for topic in entry.topics))
-
-    @property
-    def stores(self) -> list[Store]:
-        """The named stores whose updates this query writes to a changelog."""
-        kept = [store for node in self.nodes for store in node.stores if has_changelog(node, store)]
-        return list(dict.fromkeys(kept))  # processors share stores
-
-    @cached_property
-    def slots(self) -> tuple[PlannedOperator, ...]:
-        """The task operators of this query, by level: those of a level need nothing but the levels before it."""
-        return slots_by_level(self)
-
-    @property
-    def taken_up(self) -> frozenset[str]:
-        """The names of nodes whose records an earlier query has written."""
-        return frozenset(entry.node.name for entry in self.entries if entry.is_handover)
-
-    @cached_property
-    def wakes_every(self) -> int | None:
-        """How often the wall clock has to tick though no records come, in milliseconds; None if nobody asks."""
-        return None if self.options.test else wakes_every(self)
-
-    @property
-    def hears_clock(self) -> bool:
-        """Whether the wall clock comes in among the records."""
-        return self.wakes_every is not None or (self.options.test and bool(self.slots))
-
-    @property
-    def everywhere(self) -> tuple[str, ...]:
-        """The topics whose records go to every task: those of global tables, and the wall clock."""
-        return (CLOCK_TOPIC, *(topic for entry in self.entries if entry.everywhere for topic in entry.topics))
-
-    @property
-    def is_stateful(self) -> bool:
-        """Whether something has to be remembered from one micro-batch to the next."""
-        return bool(self.slots) or self.native is not None
-
-    @property
-    def output_mode(self) -> str:
-        """Spark's output mode: a table's updates as they happen, a stream's records once."""
-        return "update" if self.is_stateful else "append"
-
-    def tasks(self, partitions: Mapping[str, int]) -> int:
-        """Return how many tasks the query has, given the partitions of each topic: one for each it reads."""
-        return max(partitions[topic] for topic in self.spread)
-
-    @property
-    def spread(self) -> list[str]:
-        """The topics whose partitions are shared out among the tasks."""
-        return [topic for entry in self.entries if not entry.everywhere for topic in entry.topics]
 
     def windowed_topics(self) -> dict[str, int]:
         """Return the topics whose keys end in bytes that are not the key, and how many those are.
@@ -197,10 +162,59 @@ class Plan:
                 found[self.handovers[node.name]] = extra
         return found
 
+    # ---- nodes and stores --------------------------------------------------------------------------------------------
+
+    @property
+    def sources(self) -> list[Source]:
+        """The nodes that read topics."""
+        return of_kind(Source, self.nodes)
+
+    @property
+    def sinks(self) -> list[Sink]:
+        """The nodes that write topics."""
+        return of_kind(Sink, self.nodes)
+
+    @property
+    def side_effects(self) -> list[SideEffect]:
+        """The nodes that call a user's function for each record."""
+        return of_kind(SideEffect, self.nodes)
+
+    @property
+    def stores(self) -> list[Store]:
+        """The named stores whose updates this query writes to a changelog."""
+        logged = [store for node in self.nodes for store in node.stores if has_changelog(node, store)]
+        return list(dict.fromkeys(logged))  # processors share stores
+
+    @property
+    def handed_over(self) -> frozenset[str]:
+        """The names of nodes whose records an earlier query has written."""
+        return frozenset(each.node.name for each in self.inputs if each.is_handover)
+
+    # ---- how it runs -------------------------------------------------------------------------------------------------
+
+    @property
+    def uses_wall_clock(self) -> bool:
+        """Whether the wall clock comes in among the records."""
+        return self.wall_clock_interval is not None or (self.options.test and bool(self.operators))
+
+    @property
+    def is_stateful(self) -> bool:
+        """Whether something has to be remembered from one micro-batch to the next."""
+        return bool(self.operators) or self.native is not None
+
+    @property
+    def output_mode(self) -> str:
+        """Spark's output mode: a table's updates as they happen, a stream's records once."""
+        return "update" if self.is_stateful else "append"
+
+    def tasks(self, partitions: Mapping[str, int]) -> int:
+        """Return how many tasks the query has, given the partitions of each topic: one for each it reads."""
+        return max(partitions[topic] for topic in self.partitioned_topics)
+
 
 def _beyond_key(node: Node, store: Store) -> int:
     """Return how many bytes of a key in a store's changelog are not the key but its window, and a number."""
-    if isinstance(node, Process):  # its records have keys of their own
+    if node.has_own_keys:
         return {"window": 12, "session": 16}.get(store.kind) or WINDOW_BYTES.get(type(store.key), 0)
     extra = WINDOW_BYTES.get(type(node.key), 0)
     return extra + 4 if extra == 8 else extra
@@ -213,4 +227,4 @@ def is_readable(store: Store) -> bool:
 
 def has_changelog(node: Node, store: Store) -> bool:
     """Return whether a store's updates are written to a changelog: it was named, and no topic holds them already."""
-    return is_readable(store) and store.logged and not isinstance(node, GlobalTableSource)
+    return is_readable(store) and store.logged and not node.is_global

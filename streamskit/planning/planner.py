@@ -1,4 +1,7 @@
-"""Cuts a topology into Spark queries: one a sub-topology, and one more for each aggregation that Spark does itself."""
+"""The query planner: cuts a topology into Spark queries, and plans each of them.
+
+There is one query for each sub-topology, and one more for each aggregation that Spark's own operators do.
+"""
 
 from dataclasses import replace
 
@@ -7,28 +10,12 @@ from streamskit.common.errors import TopologyError
 from streamskit.planning.old_values import needs_old_values
 from streamskit.planning.options import QueryOptions
 from streamskit.planning.plan import Plan, PlanInput, has_changelog
-from streamskit.planning.planned_operators import needs_partition_time
-from streamskit.topology import (
-    Aggregation,
-    ColumnAggregate,
-    Count,
-    FlatMap,
-    FlatMapValues,
-    ForeignKeyStep,
-    GlobalTableSource,
-    Node,
-    Process,
-    SideEffect,
-    Sink,
-    Source,
-    StreamJoinSide,
-    StreamTableJoin,
-    Suppress,
-    TableAggregate,
-    TableJoinSide,
-    Topology,
-)
+from streamskit.planning.planned_operators import operators_by_level
+from streamskit.planning.processor_groups import processor_groups
+from streamskit.planning.wall_clock import wall_clock_interval
 from streamskit.topology.description import is_global
+from streamskit.topology.nodes import ColumnAggregate, Count, Node, Source, of_kind
+from streamskit.topology.topology import Topology
 
 
 def plan(topology: Topology, application_id: str, options: QueryOptions | None = None) -> list[Plan]:
@@ -42,15 +29,44 @@ def plan(topology: Topology, application_id: str, options: QueryOptions | None =
     Raises:
         TopologyError: a part of it cannot run on Spark.
     """
-    made: list[Plan] = []
+    plans: list[Plan] = []
     for number, nodes in enumerate(topology.sub_topologies()):
         if not is_global(nodes):  # the topic of a global table is its store
-            made += SubtopologyPlanner(topology, application_id, options or QueryOptions(), number, nodes).plans()
-    return made
+            cut = SubtopologyPlanner(topology, application_id, options or QueryOptions(), number, nodes).cut()
+            plans += map(planned, cut)
+    return plans
+
+
+def planned(cut: Plan) -> Plan:
+    """Return a query that was cut out of a topology, planned step by step.
+
+    Raises:
+        TopologyError: a part of it cannot run on Spark.
+    """
+    plan = replace(cut, nodes=reached_nodes(cut))
+    plan = replace(plan, groups=processor_groups([cut.topology[name] for name in _in_order(cut, cut.node_names)]))
+    plan = replace(plan, operators=operators_by_level(plan))
+    return plan if plan.options.test else replace(plan, wall_clock_interval=wall_clock_interval(plan))
+
+
+def reached_nodes(cut: Plan) -> tuple[Node, ...]:
+    """Return the nodes that the records of a query reach, in the order of the program."""
+    reached: set[str] = set()
+    to_visit = [node for each in cut.inputs for node in (cut.following(each.node) if each.is_handover else [each.node])]
+    while to_visit:
+        node = to_visit.pop()
+        if node.name not in reached:
+            reached.add(node.name)
+            to_visit += cut.following(node)
+    return tuple(cut.topology[name] for name in _in_order(cut, reached))
+
+
+def _in_order(cut: Plan, names: set[str] | frozenset[str]) -> list[str]:
+    return [name for name in cut.topology.nodes if name in names]
 
 
 class SubtopologyPlanner:
-    """Cuts one sub-topology."""
+    """Cuts one sub-topology into queries."""
 
     def __init__(self, topology: Topology, application_id: str, options: QueryOptions, number: int, nodes: list[Node]):
         self.topology, self.application_id, self.options = topology, application_id, options
@@ -58,53 +74,58 @@ class SubtopologyPlanner:
         self.names = frozenset(node.name for node in nodes)
         self.natives = [node for node in nodes if self._runs_natively(node)]
 
-    def plans(self) -> list[Plan]:
-        """Return the queries: the native aggregations, each with its own way from a source, and the rest as one."""
-        made: list[Plan] = []
+    def cut(self) -> list[Plan]:
+        """Return the queries: the native aggregations, each with its own path from a source, and the rest as one.
+
+        Raises:
+            TopologyError: nothing is made of the records that are read.
+        """
+        queries: list[Plan] = []
         handed_in: dict[str, str] = {}
-        taken_up: list[PlanInput] = []
+        handed_over: list[PlanInput] = []
         for node in self.natives:
-            way, entry = self._way_to(node), None
-            # Records that come on several ways, or may leave dead letters behind, meet in a topic first.
-            if isinstance(way[0], Source) and not self.options.handlers.make_rows:
-                entry = self._entry(way[0])
+            path = self._path_to(node)
+            # Records that come on several paths, or may leave dead letters behind, meet in a topic first.
+            if isinstance(path[0], Source) and not self.options.handlers.make_rows:
+                source = self._input(path[0])
             else:
-                topic = handed_in[way[0].name] = self._handover(way[0])
-                entry = PlanInput(way[0], (topic,), is_handover=True)
+                topic = handed_in[path[0].name] = self._handover(path[0])
+                source = PlanInput(path[0], (topic,), is_handover=True)
             handovers = {}
             if self._state_follows(node):
                 handovers[node.name] = self._handover(node)
-                taken_up.append(PlanInput(node, (self._handover(node),), is_handover=True))
-            mine = {each.name for each in (*way, node)} | (self._after(node) if not handovers else set())
-            made.append(self._plan((entry,), frozenset(mine), len(made) + 1, node, handovers))
-        names = self.names - {node.name for node in self.natives}
-        tables = self._global_tables()
-        entries = [*map(self._entry, self._sources()), *taken_up]
-        entries = [entry for entry in entries if self._leads_somewhere(entry.node, names, handed_in)]
-        if entries:
-            with_tables = names.union(*(more for _, more in tables))
-            rest = (*entries, *(entry for entry, _ in tables))
-            made.append(self._plan(rest, with_tables, len(made) + 1, None, handed_in))
-        if not made:
-            source = self._sources()[0]
+                handed_over.append(PlanInput(node, (self._handover(node),), is_handover=True))
+            names = {each.name for each in (*path, node)} | (self._after(node) if not handovers else set())
+            queries.append(self._query((source,), frozenset(names), len(queries) + 1, node, handovers))
+        names_left = self.names - {node.name for node in self.natives}
+        inputs = [*map(self._input, of_kind(Source, self.nodes)), *handed_over]
+        inputs = [each for each in inputs if self._leads_somewhere(each.node, names_left, handed_in)]
+        if inputs:
+            tables = self._global_tables()
+            with_tables = names_left.union(*((each.node.name, table.name) for each, table in tables))
+            inputs += [each for each, _ in tables]
+            queries.append(self._query(tuple(inputs), with_tables, len(queries) + 1, None, handed_in))
+        if not queries:
+            source_node = of_kind(Source, self.nodes)[0]
             raise TopologyError(
-                f"{source.name} ({source.call_site}): nothing is made of its records. End it in .to('a-topic')."
+                f"{source_node.name} ({source_node.call_site}): nothing is made of its records. End it in "
+                ".to('a-topic')."
             )
-        return made if len(made) > 1 else [replace(made[0], part=0)]
+        return queries if len(queries) > 1 else [replace(queries[0], part=0)]
 
-    def _plan(
+    def _query(
         self,
-        entries: tuple[PlanInput, ...],
-        within: frozenset[str],
+        inputs: tuple[PlanInput, ...],
+        names: frozenset[str],
         part: int,
         native: Node | None,
         handovers: dict[str, str],
     ) -> Plan:
         return Plan(
-            self.topology, self.application_id, self.options, self.number, part, entries, within, native, handovers
+            self.topology, self.application_id, self.options, self.number, part, inputs, names, native, handovers
         )
 
-    def _entry(self, source: Source) -> PlanInput:
+    def _input(self, source: Source) -> PlanInput:
         topics = tuple(f"{self.application_id}-{topic}" if source.internal else topic for topic in source.topics)
         changes = any(sink.changes and sink.topic in source.topics for sink in self.topology.sinks if source.internal)
         return PlanInput(source, topics, changes)
@@ -112,24 +133,18 @@ class SubtopologyPlanner:
     def _handover(self, node: Node) -> str:
         return f"{self.application_id}-{node.name}-handover"
 
-    def _sources(self) -> list[Source]:
-        return [node for node in self.nodes if isinstance(node, Source)]
-
-    def _global_tables(self) -> list[tuple[PlanInput, set[str]]]:
-        """Return the global tables that joins of this sub-topology look into, and the names of their nodes."""
-        tables = {node.table: self.topology[node.table] for node in self.nodes if isinstance(node, StreamTableJoin)}
-        read = {store for node in self.nodes if isinstance(node, Process) for store in node.global_stores}
-        for node in self.topology.nodes.values():
-            if isinstance(node, GlobalTableSource) and not read.isdisjoint(store.name for store in node.stores):
-                tables[node.name] = node
-        found = []
-        for table in tables.values():
-            if isinstance(table, GlobalTableSource):
-                source = self.topology[table.parents[0]]
-                if isinstance(source, Source):
-                    entry = PlanInput(source, source.topics, everywhere=True)
-                    found.append((entry, {source.name, table.name}))
-        return found
+    def _global_tables(self) -> list[tuple[PlanInput, Node]]:
+        """Return the global tables that steps of this sub-topology look into, each with what its source reads."""
+        looked_into = [
+            table
+            for table in self.topology.nodes.values()
+            if table.is_global and any(node.looks_into(table) for node in self.nodes)
+        ]
+        sources = [of_kind(Source, [self.topology[table.parents[0]]])[0] for table in looked_into]
+        return [
+            (PlanInput(source, source.topics, is_broadcast=True), table)
+            for source, table in zip(sources, looked_into, strict=True)
+        ]
 
     # ---- what Spark's own operators can do ---------------------------------------------------------------------------
 
@@ -138,62 +153,47 @@ class SubtopologyPlanner:
             return True
         if not isinstance(node, Count) or node.on_close or not isinstance(node.windows, TimeWindows | None):
             return False
-        way = self._way_to(node)
-        if self._state_follows(node) or not isinstance(way[0], Source):
+        path = self._path_to(node)
+        if self._state_follows(node) or not isinstance(path[0], Source):
             return False
         # Spark folds the updates of a batch. A test driver's batch is one record, as long as nothing multiplies it.
-        one_by_one = self.options.test and not any(isinstance(step, FlatMap | FlatMapValues) for step in way)
+        one_by_one = self.options.test and not any(step.flattens for step in path)
         return self.options.cache or one_by_one
 
-    def _way_to(self, node: Node) -> list[Node]:
-        """Return the nodes before an aggregation, from a source on; only the last, if there is no single such way."""
-        way: list[Node] = []
+    def _path_to(self, node: Node) -> list[Node]:
+        """Return the nodes before an aggregation, from a source on; only the last, if there is no single such path."""
+        path: list[Node] = []
         if self.options.handlers.make_rows:
             return [self.topology[node.parents[0]]]
         while len(node.parents) == 1:
             node = self.topology[node.parents[0]]
-            way.insert(0, node)
-            if isinstance(node, STATEFUL) or (isinstance(node, Source) and needs_partition_time(node)):
-                return way[-1:]
-        return way if isinstance(way[0], Source) else way[-1:]
+            path.insert(0, node)
+            if node.operator_input is not None or node.is_stateful:
+                return path[-1:]
+        return path if isinstance(path[0], Source) else path[-1:]
 
     def _after(self, node: Node) -> set[str]:
         """Return the names of all nodes that `node` leads to within the sub-topology."""
-        found: set[str] = set()
+        names: set[str] = set()
         for child in self._following(node):
-            found |= {child.name} | self._after(child)
-        return found
+            names |= {child.name} | self._after(child)
+        return names
 
     def _state_follows(self, node: Node) -> bool:
-        after = [self.topology[name] for name in self._after(node)]
-        return any(isinstance(each, STATEFUL) for each in after) or needs_old_values(node, self.topology)
+        after = (self.topology[name] for name in self._after(node))
+        return any(each.is_stateful for each in after) or needs_old_values(node, self.topology)
 
     def _following(self, node: Node) -> list[Node]:
-        def looks_into(other: Node) -> bool:
-            if isinstance(other, Process):
-                return node.is_table and any(store.name in other.tables for store in node.stores)
-            return isinstance(other, StreamTableJoin) and other.table == node.name
-
-        return [each for each in self.nodes if node.name in each.parents or looks_into(each)]
+        return [each for each in self.nodes if node.name in each.parents or each.looks_into(node)]
 
     def _leads_somewhere(self, node: Node, names: frozenset[str], handed_in: dict[str, str]) -> bool:
         """Return whether a query without the native aggregations has anything to do with a node's records."""
-        if node.name in handed_in or (isinstance(node, (Sink, SideEffect, *STATEFUL)) and node.name in names):
+        if node.name in handed_in:
             return True
-        if any(has_changelog(node, store) for store in node.stores) and node.name in names:
+        if node.name in names and (
+            node.is_visible or node.is_stateful or any(has_changelog(node, store) for store in node.stores)
+        ):
             return True
-        return any(self._leads_somewhere(child, names, handed_in)
-                   for child in self._following(node) if child.name in names)  # fmt: skip
-
-
-STATEFUL = (
-    Aggregation,
-    TableAggregate,
-    StreamJoinSide,
-    TableJoinSide,
-    StreamTableJoin,
-    Suppress,
-    ForeignKeyStep,
-    Process,
-)
-"""The kinds of nodes that keep state."""
+        return any(
+            self._leads_somewhere(child, names, handed_in) for child in self._following(node) if child.name in names
+        )

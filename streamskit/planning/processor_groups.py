@@ -1,98 +1,28 @@
-"""Which processors run together in one task operator, and how records come in and go out."""
+"""Which processors run together in one operator, and how records come into it and go out."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import NamedTuple
 
 from streamskit import operators
 from streamskit.common.errors import TopologyError
+from streamskit.planning.plan import Plan, ProcessorGroup
 from streamskit.serdes import Serde
-from streamskit.state.stores import Store
-from streamskit.topology import Node, Process, Sink
-
-if TYPE_CHECKING:
-    from streamskit.planning.plan import Plan
+from streamskit.topology.nodes import Node, Process, Sink, of_kind
 
 
-@dataclass(frozen=True)
-class ProcessorGroup:
-    """Processors that pass records to each other or share stores, and so have to be in one place."""
+class ProcessorOutput(NamedTuple):
+    """A way out of a group: the processor, the step that follows it, and the serdes of what goes there."""
 
-    members: tuple[Process, ...]
-
-    @property
-    def name(self) -> str:
-        """The name of the operator that runs them."""
-        return self.members[0].name
-
-    def entrances(self, plan: "Plan") -> list[tuple[str, operators.InputPort]]:
-        """Return the sides of the operator, each with the name of the node that its records come from."""
-        names = {member.name for member in self.members}
-        found = []
-        for member in self.members:
-            for parent in member.parents:
-                if parent not in names:
-                    giver = plan.topology[parent]
-                    found.append((parent, operators.InputPort(giver.key, giver.value, member=member.name)))
-        for store in self._looked_up():
-            table = self._table(store, plan)
-            found.append((table.name, operators.InputPort(table.key, table.value, store=store)))
-        return found
-
-    def sides(self, giver: Node, node: Process, plan: "Plan") -> list[int]:
-        """Return the sides for what `giver` passes on: the table that the processors look into comes first."""
-        names = [(name, entrance.member) for name, entrance in self.entrances(plan)]
-        return [names.index(key) for key in ((giver.name, ""), (giver.name, node.name)) if key in names]
-
-    def ways(self, plan: "Plan") -> list[tuple[Process, Node, Serde, Serde]]:
-        """Return the ways out: the member, the step that follows it, and the serdes of what goes there."""
-        return [
-            (member, child, *((child.key, child.value) if isinstance(child, Sink) else (member.key, member.value)))
-            for member in self.members
-            for child in plan.topology.children(member)
-            if child not in self.members and child.name in plan.within
-        ]
-
-    def operator(self, plan: "Plan") -> operators.ProcessorsOperator:
-        """Return the operator that runs them."""
-        ways = self.ways(plan)
-        numbers = {(member.name, child.name): number for number, (member, child, *_) in enumerate(ways)}
-        members = []
-        for member in self.members:
-            following = [child.name for child in plan.topology.children(member)]
-            children = tuple((child, numbers.get((member.name, child))) for child in following)
-            stores = (*(store.name for store in member.kept), *member.tables)
-            members.append(operators.ProcessorSpec(member.name, member.supplier, stores, children))
-        return operators.ProcessorsOperator(
-            self.name,
-            plan.application_id,
-            tuple(members),
-            tuple(entrance for _, entrance in self.entrances(plan)),
-            tuple(operators.OutputPort(key, value, _sink(child)) for _, child, key, value in ways),
-            self.stores,
-            tuple(replace(plan.topology.store(store), timestamped=True) for store in self._looked_up()),
-        )
-
-    @property
-    def stores(self) -> tuple[Store, ...]:
-        """The stores that they keep, each once."""
-        return tuple(dict.fromkeys(store for member in self.members for store in member.kept))
-
-    def _looked_up(self) -> Sequence[str]:
-        return list(dict.fromkeys(store for member in self.members for store in member.tables))
-
-    def _table(self, store: str, plan: "Plan") -> Node:
-        keepers = (node for node in plan.topology.nodes.values() if not isinstance(node, Process))
-        return next(node for node in keepers if any(kept.name == store for kept in node.stores))
-
-
-def _sink(child: Node) -> str:
-    return child.name if isinstance(child, Sink) else ""
+    processor: Process
+    child: Node
+    key: Serde
+    value: Serde
 
 
 def processor_groups(nodes: Sequence[Node]) -> dict[str, ProcessorGroup]:
     """Return the group of each processor among the nodes, by its name."""
-    processors = [node for node in nodes if isinstance(node, Process)]
+    processors = of_kind(Process, nodes)
     group = {node.name: node.name for node in processors}
 
     def root(name: str) -> str:
@@ -108,7 +38,44 @@ def processor_groups(nodes: Sequence[Node]) -> dict[str, ProcessorGroup]:
     return {node.name: ProcessorGroup(tuple(together)) for together in members.values() for node in together}
 
 
-def comes_back(node: Process, plan: "Plan") -> TopologyError:
+def input_sides(group: ProcessorGroup, parent: Node, node: Process, plan: Plan) -> list[int]:
+    """Return the operator's sides for what `parent` passes on: the table that the processors look into comes first."""
+    sources = [(name, port.member) for name, port in _input_ports(group, plan)]
+    return [sources.index(key) for key in ((parent.name, ""), (parent.name, node.name)) if key in sources]
+
+
+def outputs(group: ProcessorGroup, plan: Plan) -> list[ProcessorOutput]:
+    """Return the ways out of a group, in the order of the operator's output ports."""
+    return [
+        ProcessorOutput(member, child, *((child.key, child.value) if _sink_name(child) else (member.key, member.value)))
+        for member in group.members
+        for child in plan.topology.children(member)
+        if child not in group.members and child.name in plan.node_names
+    ]
+
+
+def processors_operator(group: ProcessorGroup, plan: Plan) -> operators.ProcessorsOperator:
+    """Return the operator that runs a group."""
+    ports = outputs(group, plan)
+    numbers = {(output.processor.name, output.child.name): number for number, output in enumerate(ports)}
+    specs = []
+    for member in group.members:
+        following = [child.name for child in plan.topology.children(member)]
+        children = tuple((child, numbers.get((member.name, child))) for child in following)
+        stores = (*(store.name for store in member.kept), *member.tables)
+        specs.append(operators.ProcessorSpec(member.name, member.supplier, stores, children))
+    return operators.ProcessorsOperator(
+        group.name,
+        plan.application_id,
+        tuple(specs),
+        tuple(port for _, port in _input_ports(group, plan)),
+        tuple(operators.OutputPort(output.key, output.value, _sink_name(output.child)) for output in ports),
+        group.stores,
+        tuple(replace(plan.topology.store(store), timestamped=True) for store in _looked_up(group)),
+    )
+
+
+def comes_back(node: Node, plan: Plan) -> TopologyError:
     """Return the error for a processor that gets back what one it is bound to has passed on to other steps."""
     others = ", ".join(member.name for member in plan.groups[node.name].members if member is not node) or "itself"
     return TopologyError(
@@ -116,6 +83,33 @@ def comes_back(node: Process, plan: "Plan") -> TopologyError:
         "between, so that the two cannot run in one place. Do in the processor what those steps do, or give each a "
         "store of its own."
     )
+
+
+def _input_ports(group: ProcessorGroup, plan: Plan) -> list[tuple[str, operators.InputPort]]:
+    """Return the sides of the operator, each with the name of the node that its records come from."""
+    names = {member.name for member in group.members}
+    ports = []
+    for member in group.members:
+        for parent in member.parents:
+            if parent not in names:
+                feeder = plan.topology[parent]
+                ports.append((parent, operators.InputPort(feeder.key, feeder.value, member=member.name)))
+    for store in _looked_up(group):
+        table = next(
+            node
+            for node in plan.topology.nodes.values()
+            if not node.has_own_keys and any(kept.name == store for kept in node.stores)
+        )
+        ports.append((table.name, operators.InputPort(table.key, table.value, store=store)))
+    return ports
+
+
+def _looked_up(group: ProcessorGroup) -> list[str]:
+    return list(dict.fromkeys(store for member in group.members for store in member.tables))
+
+
+def _sink_name(child: Node) -> str:
+    return child.name if isinstance(child, Sink) else ""
 
 
 def _bound_together(processors: Sequence[Process]) -> Iterator[tuple[str, str]]:

@@ -27,12 +27,12 @@ def in_words(plan: Plan) -> str:
     lines = [f"Sub-topology {plan.name}: reads {', '.join(plan.topics)}"]
     if plan.native is not None:
         lines.append(f"  {plan.native.name}: Spark's own aggregation, groupBy in update mode")
-    for slot in plan.slots:
+    for slot in plan.operators:
         kind = type(slot.operator).__name__
         lines.append(
             f"  {slot.node.name}: Python, record by record ({kind} in transformWithState), because {why(slot.operator)}"
         )
-    inside = {slot.node.name for slot in plan.slots} | ({plan.native.name} if plan.native else set())
+    inside = {slot.node.name for slot in plan.operators} | ({plan.native.name} if plan.native else set())
     columns = [node.name for node in plan.nodes if node.functions and node.name not in inside]
     if columns:
         lines.append(f"  {', '.join(columns)}: Spark Columns, compiled by Catalyst")
@@ -49,17 +49,17 @@ def why(operator: operators.Operator) -> str:
 
 
 WHY = {
-    "CountFold": "each update has to go out by itself, or a step after it keeps state too",
-    "TableLookup": "Spark has no join of a stream with a table that changes",
-    "StreamJoin": "Spark's join closes windows by another clock, and finds no unmatched records in update mode",
-    "TableJoin": "Spark has no join of two tables that change",
-    "TableFold": "Spark cannot take a row's old value out of an aggregate",
-    "LatestValue": "a step after it asks for a row's old value",
-    "SessionFold": "Spark has no sessions in update mode, and no deletions of those that grow together",
-    "WindowFold": "its windows or functions are not Spark's",
-    "Suppress": "Spark would hold back what the store has to show",
-    "RunProcessors": "a processor is a class of Python",
-    "PartitionTime": "a record may need the time of those before it",
+    "CountOperator": "each update has to go out by itself, or a step after it keeps state too",
+    "StreamTableJoinOperator": "Spark has no join of a stream with a table that changes",
+    "StreamJoinOperator": "Spark's join closes windows by another clock, and finds no unmatched records in update mode",
+    "TableJoinOperator": "Spark has no join of two tables that change",
+    "TableAggregateOperator": "Spark cannot take a row's old value out of an aggregate",
+    "LatestValueOperator": "a step after it asks for a row's old value",
+    "SessionAggregateOperator": "Spark has no sessions in update mode, and no deletions of those that grow together",
+    "WindowAggregateOperator": "its windows or functions are not Spark's",
+    "SuppressOperator": "Spark would hold back what the store has to show",
+    "ProcessorsOperator": "a processor is a class of Python",
+    "PartitionTimeOperator": "a record may need the time of those before it",
 }
 
 

@@ -102,13 +102,13 @@ def _node_of(blame: FailedOperator, plan: Plan) -> Node:
         if getattr(node, "group", "") == blame.operator and getattr(node, "side", -1) == blame.side:
             return node
     # Of processors that run together, each is blamed by its own name.
-    runs = (slot.node for slot in plan.slots if slot.operator.name == blame.operator)
+    runs = (slot.node for slot in plan.operators if slot.operator.name == blame.operator)
     return plan.topology.nodes.get(blame.operator) or next(runs)
 
 
 def _unreadable(plan: Plan, text: str) -> StreamsError | None:
     """Tell of a record that a source's serde could not read, if that is what the text says."""
-    for entry in plan.entries:
+    for entry in plan.inputs:
         for serde in (entry.node.key, entry.node.value):
             if (said := _sentence(f"{serde} cannot read ", text)) is not None:
                 topics = " or ".join(repr(topic) for topic in entry.topics)

@@ -84,7 +84,7 @@ class KafkaTopics:
         sink, options = self._sink(plan, checkpoint)
         tasks = plan.tasks(self.partitions)
         # A task operator sorts the records of several topics in memory.
-        most = self.max_records_per_batch or (MOST_FOR_TASKS if plan.slots else None)
+        most = self.max_records_per_batch or (MOST_FOR_TASKS if plan.operators else None)
         mode, trigger = plan.output_mode, {"processingTime": f"{commit_interval} milliseconds"}
         if self.real_time is not None and not plan.is_stateful:
             most, mode, trigger = None, "update", {"realTime": f"{self.real_time} milliseconds"}
@@ -115,7 +115,7 @@ class KafkaTopics:
         if self.exactly_once:
             transactions.begin(self.spark, checkpoint)
             return SINK, transactions.options
-        if plan.marks_topic in self.partitions:  # it ran with exactly_once before, and may have been killed
+        if plan.transactions_topic in self.partitions:  # it ran with exactly_once before, and may have been killed
             transactions.abort(self.spark)
         # Spark keeps producers, and they what they know of a topic, which may be another now: a new id.
         fresh = {"kafka.client.id": f"{plan.application_id}-{plan.name}-{uuid.uuid4()}"}

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from streamskit.broker import ExternalBroker
 from streamskit.common.errors import StreamsError
 from streamskit.planning.plan import Plan
-from streamskit.planning.planned_operators import place
+from streamskit.planning.planned_operators import operator_input
 from streamskit.topology import Node, Sink, StreamTableJoin
 
 CHANGELOG = {"cleanup.policy": "compact", "segment.bytes": str(16 * 1024 * 1024)}
@@ -28,7 +28,7 @@ class ApplicationTopics:
         """Every topic that belongs to the application: between its queries, changelogs, calls, and marks."""
         between = [*self._sinks(), *(topic for plan in self.plans for topic in plan.handovers.values())]
         changelogs = [plan.changelog(store) for plan in self.plans for store in plan.stores]
-        marks = [plan.marks_topic for plan in self.plans]
+        marks = [plan.transactions_topic for plan in self.plans]
         return list(dict.fromkeys([*between, *changelogs, *self.calls, *marks]))
 
     @property
@@ -63,7 +63,7 @@ class ApplicationTopics:
         for topic in self.calls:
             self._make(brokers, partitions, topic, 1, CALLS)
         for plan in self.plans if self.exactly_once else ():
-            self._make(brokers, partitions, plan.marks_topic, 1, MARKS)
+            self._make(brokers, partitions, plan.transactions_topic, 1, MARKS)
         return partitions
 
     def _checked(self, brokers: ExternalBroker) -> tuple[dict[str, int], dict[str, int]]:
@@ -120,7 +120,7 @@ class ApplicationTopics:
             if topic in found:
                 return found[topic]
             if topic in handovers:
-                return most(handovers[topic].spread, asking)
+                return most(handovers[topic].partitioned_topics, asking)
             if topic not in sinks:
                 return partitions.get(topic, 1)
             _, sink = sinks[topic]
@@ -128,7 +128,7 @@ class ApplicationTopics:
                 return sink.partitions
             partners = [other for group, _ in self._joined() if topic in group for other in group]
             outer = [other for other in partners if other not in sinks]
-            feeding = [t for p in self.plans if sink.name in p.within for t in p.topics]
+            feeding = [t for p in self.plans if sink.name in p.node_names for t in p.topics]
             return most(outer or feeding, asking)
 
         for topic in [*sinks, *handovers]:
@@ -138,22 +138,27 @@ class ApplicationTopics:
     def _joined(self) -> Iterator[tuple[list[str], Node]]:
         """Yield the topics that meet in each operator with several inputs, and its node."""
         for plan in self.plans:
-            for slot in plan.slots:
-                together = {each.operator.name for each in plan.slots
-                            if each is slot or (slot.shares and each.shares == slot.shares)}  # fmt: skip
-                meeting = [node for node in plan.nodes if (where := place(node, plan)) and where.operator in together]
+            for slot in plan.operators:
+                together = {
+                    each.operator.name
+                    for each in plan.operators
+                    if each is slot or (slot.shared_table and each.shared_table == slot.shared_table)
+                }
+                meeting = [
+                    node for node in plan.nodes if (where := operator_input(node, plan)) and where.operator in together
+                ]
                 topics = [topic for node in meeting for topic in self._feeding(plan, node)]
                 if len(set(topics)) > 1:
                     yield list(dict.fromkeys(topics)), slot.node
 
     def _feeding(self, plan: Plan, node: Node) -> list[str]:
         """Return the topics whose records reach a node within its query."""
-        entries = {entry.node.name: entry for entry in plan.entries}
+        entries = {entry.node.name: entry for entry in plan.inputs}
         if node.name in entries:
             entry = entries[node.name]
-            return [] if entry.everywhere else list(entry.topics)
-        before = [plan.topology[name] for name in node.parents if name in plan.within | entries.keys()]
-        if isinstance(node, StreamTableJoin) and node.table in plan.within:
+            return [] if entry.is_broadcast else list(entry.topics)
+        before = [plan.topology[name] for name in node.parents if name in plan.node_names | entries.keys()]
+        if isinstance(node, StreamTableJoin) and node.table in plan.node_names:
             before.append(plan.topology[node.table])
         return [topic for parent in before for topic in self._feeding(plan, parent)]
 

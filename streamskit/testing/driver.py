@@ -8,9 +8,8 @@ from streamskit.common.durations import Duration, to_milliseconds
 from streamskit.common.errors import StreamsError, TopologyError
 from streamskit.environment.session import spark_session
 from streamskit.planning.options import QueryOptions
-from streamskit.planning.plan import Plan, is_readable
+from streamskit.planning.plan import CLOCK_TOPIC, Plan, is_readable
 from streamskit.planning.planner import plan
-from streamskit.planning.wall_clock import CLOCK_TOPIC
 from streamskit.queries import LocalStore, local_store
 from streamskit.runtime import topic_roles
 from streamskit.runtime.failures import explain, explain_call
@@ -114,7 +113,7 @@ class TopologyTestDriver:
         """Move the wall clock forward, which nothing else does. Mirrors `TopologyTestDriver#advanceWallClockTime`."""
         self._wall_clock += to_milliseconds(duration, "duration")
         for query in self._queries:
-            if query.plan.slots:
+            if query.plan.operators:
                 self._run(query, [Raw(CLOCK_TOPIC, None, None, self._wall_clock)])
         self._work()
 
@@ -221,7 +220,7 @@ class TopicRoles:
 
     def name(self, sink: Sink) -> str:
         """Return the real name of a sink's topic."""
-        return next((plan_.topic(sink) for plan_ in self._plans if sink.name in plan_.within), str(sink.topic))
+        return next((plan_.topic(sink) for plan_ in self._plans if sink.name in plan_.node_names), str(sink.topic))
 
     def fill(self, store: LocalStore, node: Node, records: list[Raw]) -> None:
         """Take records of a global table's topic into its store; one without a key is dropped."""

@@ -119,9 +119,9 @@ def last_written(noted: Checkpoint, last: Mark | None, plan: Plan) -> int:
     if known is None or known not in (noted.begun - 1, noted.begun):
         raise StreamsError(
             f"Nothing says whether micro-batch {noted.begun} of {whose} was written before it stopped: it ran with "
-            f"processing_guarantee='at_least_once', or the topic '{plan.marks_topic}' was deleted. Start it once with "
-            "'at_least_once', which may write that batch a second time, and close() it when await_processed() is done; "
-            "then go on with 'exactly_once'. Or begin anew with clean_up()."
+            f"processing_guarantee='at_least_once', or the topic '{plan.transactions_topic}' was deleted. Start it "
+            "once with 'at_least_once', which may write that batch a second time, and close() it when "
+            "await_processed() is done; then go on with 'exactly_once'. Or begin anew with clean_up()."
         )
     return known
 
@@ -142,7 +142,7 @@ class Transactions:
     @property
     def options(self) -> dict[str, str]:
         """The options of the sink."""
-        return self._settings | {"marks": self.plan.marks_topic, "run": self.run}
+        return self._settings | {"marks": self.plan.transactions_topic, "run": self.run}
 
     def begin(self, spark: SparkSession, checkpoint: Path) -> None:
         """Fence all earlier runs of the query, and mark what is written: from there this run goes on.
@@ -177,7 +177,7 @@ class Transactions:
     @contextmanager
     def _opened(self, spark: SparkSession) -> Iterator[Any]:
         try:
-            transactions = _package(spark).Transactions(self._settings, self.plan.marks_topic)
+            transactions = _package(spark).Transactions(self._settings, self.plan.transactions_topic)
             try:
                 yield transactions
             finally:

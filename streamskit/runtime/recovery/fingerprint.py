@@ -6,18 +6,21 @@ reads and remembers is noted in the application's folder, as `topology.json`.
 """
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from streamskit.common.errors import StreamsError
-from streamskit.planning.plan import Plan
-from streamskit.planning.planned_operators import PlannedOperator, place
-from streamskit.topology import ForeignKeyStep, Node, Process, StreamJoinSide, StreamTableJoin, TableJoinSide
+from streamskit.planning.plan import Plan, PlannedOperator
+from streamskit.planning.planned_operators import nodes_of
+from streamskit.topology.nodes import Node
 
 FILE = "topology.json"
 VERSION = 1
+
+RENAMED = {"Fold": "Aggregate", "CogroupFold": "CogroupAggregate", "TableFold": "TableAggregate"}
+"""Kinds of operators that had other names when the file may have been written."""
 
 
 @dataclass(frozen=True)
@@ -57,14 +60,17 @@ class QueryPrint:
     def of(plan: Plan, tasks: int) -> "QueryPrint":
         """Return that of a plan."""
         native = [_of_spark(plan, plan.native)] if plan.native is not None else []
-        operators = [*native, *(_of_slot(plan, slot) for slot in plan.slots)]
+        operators = [*native, *(_of_operator(plan, planned) for planned in plan.operators)]
         stores = [store.name for store in plan.stores]
-        return QueryPrint(plan.topics, tasks, operators, stores, plan.wakes_every is not None)
+        return QueryPrint(plan.topics, tasks, operators, stores, plan.wall_clock_interval is not None)
 
     @staticmethod
     def from_json(said: Mapping[str, Any]) -> "QueryPrint":
         """Return what was noted."""
-        return QueryPrint(**{**said, "operators": [OperatorPrint(**each) for each in said["operators"]]})
+        operators = [
+            OperatorPrint(**{**each, "kind": RENAMED.get(each["kind"], each["kind"])}) for each in said["operators"]
+        ]
+        return QueryPrint(**{**said, "operators": operators})
 
 
 @dataclass(frozen=True)
@@ -105,32 +111,13 @@ class Fingerprint:
 
 def _of_spark(plan: Plan, node: Node) -> OperatorPrint:
     kind = f"{type(node).__name__} by Spark"
-    return OperatorPrint(node.name, kind, _serdes([node]), _windows(node), in_python=False)
+    return OperatorPrint(node.name, kind, [node.types], _windows(node), in_python=False)
 
 
-def _of_slot(plan: Plan, slot: PlannedOperator) -> OperatorPrint:
-    name = slot.operator.name
-    nodes = [node for node in plan.nodes if (where := place(node, plan)) is not None and where.operator == name]
-    keeps = list(dict.fromkeys(said for node in nodes for said in _kept(node, plan)))
-    return OperatorPrint(name, type(slot.node).__name__, keeps, _windows(slot.node), slot.level)
-
-
-def _kept(node: Node, plan: Plan) -> list[str]:
-    """Return what an operator remembers of a node's records: their serdes."""
-    if isinstance(node, Process):
-        return [f"store '{store.name}' ({store.kind}) of {store.key} and {store.value}" for store in node.kept]
-    if isinstance(node, ForeignKeyStep) and node.join is not None:
-        join = node.join
-        return [*map(str, (join.left_key, join.left_value, join.right_key, join.right_value))]
-    if isinstance(node, StreamJoinSide | TableJoinSide):
-        return _serdes(plan.topology[parent] for parent in node.parents)
-    if isinstance(node, StreamTableJoin):
-        return _serdes(plan.topology[name] for name in (*node.parents, node.table))
-    return _serdes([node])
-
-
-def _serdes(nodes: Iterable[Node]) -> list[str]:
-    return [f"{node.key} and {node.value}" for node in nodes]
+def _of_operator(plan: Plan, planned: PlannedOperator) -> OperatorPrint:
+    name, nodes = planned.operator.name, plan.topology.nodes
+    keeps = dict.fromkeys(state for node in nodes_of(name, plan) for state in node.state(nodes))
+    return OperatorPrint(name, type(planned.node).__name__, [*keeps], _windows(planned.node), planned.level)
 
 
 def _windows(node: Node) -> str:

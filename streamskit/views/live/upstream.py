@@ -3,22 +3,9 @@
 from dataclasses import dataclass
 
 from streamskit.api.windows import AnyWindows
-from streamskit.topology import Node, Source, StreamJoinSide, Topology
-from streamskit.topology.nodes import (
-    Aggregation,
-    Branch,
-    Filter,
-    FlatMap,
-    FlatMapValues,
-    Map,
-    Process,
-    RepartitionFilter,
-    SelectKey,
-)
+from streamskit.topology import Topology
+from streamskit.topology.nodes import Aggregation, Node, Source, StreamJoinSide, of_kind
 from streamskit.views.live.streams_source import topics_of
-
-CHANGING = (Filter, Branch, FlatMap, FlatMapValues, Map, SelectKey, Process, RepartitionFilter)
-"""Steps after which there may be other records than before, or the same with other keys."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +38,7 @@ def windowed_nodes(topology: Topology, store: str) -> tuple[list[Aggregation], A
     Raises:
         ValueError: the store has no windows, or is not there.
     """
-    found = [node for node in topology.nodes.values() if isinstance(node, Aggregation) and node.windows]
+    found = [node for node in of_kind(Aggregation, topology.nodes.values()) if node.windows]
     nodes = [node for node in found if node.store and node.store.name == store]
     if nodes and nodes[0].windows:
         return nodes, nodes[0].windows
@@ -72,7 +59,7 @@ def join_sides(topology: Topology, name: str | None) -> list[StreamJoinSide]:
     Raises:
         ValueError: there is no such join, or there are several to choose from.
     """
-    sides = [node for node in topology.nodes.values() if isinstance(node, StreamJoinSide)]
+    sides = of_kind(StreamJoinSide, topology.nodes.values())
     groups = list(dict.fromkeys(node.group for node in sides if name in (None, node.name, node.group)))
     if len(groups) == 1:
         return sorted((node for node in sides if node.group == groups[0]), key=lambda node: node.side)
@@ -91,7 +78,7 @@ def origins(topology: Topology, node: Node, application_id: str, side: int = 0) 
         above = topology.nodes[name]
         if isinstance(above, Source):
             found.append(Origin(above, tuple(topics_of(above, application_id)), passed, side))
-        changes = isinstance(above, CHANGING) or type(above) is Node
+        changes = above.changes_records or type(above) is Node
         for parent in above.parents:
             climb(parent, (above, *passed) if changes else passed)
 

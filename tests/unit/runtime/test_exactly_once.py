@@ -14,7 +14,7 @@ QUERY = "5c1f"
 PLAN: Any = SimpleNamespace(
     name="0",
     application_id="app",
-    marks_topic="app-0-transactions",
+    transactions_topic="app-0-transactions",
     sinks=[SimpleNamespace(name="KSTREAM-SINK-0000000001", call_site="lesson.py line 3")],
     topic=lambda sink: "orders",
 )

@@ -1,0 +1,164 @@
+"""`Node`: what every step of a topology says of itself, and questions that are asked of many.
+
+What the planner, the compiler, the drawing and the fingerprint have to know of a kind of node stands on its class, as
+class variables and small properties: they ask the node, and do not look at its type.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, NamedTuple, TypeVar
+
+from streamskit.serdes import Serde
+from streamskit.state.stores import Store
+
+Function = Callable[..., Any]
+
+
+class OperatorInput(NamedTuple):
+    """Where a record goes: to which stateful operator, and to which of its sides."""
+
+    operator: str
+    side: int
+
+
+class LookupKey(NamedTuple):
+    """What goes into an operator beside a record: the bytes of a key that a function makes of it.
+
+    `of_value` says that the function is only asked where there is a value.
+    """
+
+    function: Function
+    serde: Serde
+    of_value: bool = False
+
+
+class JoinedValues(NamedTuple):
+    """The two values of which a join's result is made: their serdes, and which of them may be missing.
+
+    `outer` is None for a join of streams, whose operator has looked after that.
+    """
+
+    left: Serde
+    right: Serde
+    joiner: Function
+    outer: tuple[bool, bool] | None = None
+    has_old: bool = False
+    """Whether the operator gives the values before the update, too."""
+
+
+@dataclass(frozen=True)
+class Node:
+    """One step of a topology.
+
+    `name` is Kafka Streams' name for it, `parents` are the names of the nodes that feed it, `key` and `value` are the
+    serdes (and so the types) of what it passes on, `call_site` is the line of the program that made it.
+    """
+
+    kind: ClassVar[str] = "Processor"
+    """What Kafka's `TopologyDescription` calls it."""
+    is_table: ClassVar[bool] = False
+    """Whether it passes on the updates of a table: a null value deletes a row, and the old value may travel along."""
+    is_global: ClassVar[bool] = False
+    """Whether every instance keeps all of it, outside of tasks."""
+    is_stateful: ClassVar[bool] = False
+    """Whether it remembers something from one record to the next, whatever the topology around it."""
+    is_visible: ClassVar[bool] = False
+    """Whether its records can be seen outside of the query: in a topic, or by a function that is called with them."""
+    flattens: ClassVar[bool] = False
+    """Whether it makes any number of records of one."""
+    changes_records: ClassVar[bool] = False
+    """Whether there may be other records after it than before, or the same with other keys."""
+    has_own_keys: ClassVar[bool] = False
+    """Whether its stores hold keys that need not be those of its records."""
+
+    needs_old_values: ClassVar[bool] = False
+    """Whether it cannot do without the old value of a row. Mirrors `KTableImpl#enableSendingOldValues`."""
+    uses_old_values: ClassVar[bool] = False
+    """Whether it does better with the old value of a row, where the table before it keeps that anyhow."""
+    passes_old_values: ClassVar[bool] = False
+    """Whether old values come through it."""
+    knows_old_values: ClassVar[bool] = False
+    """Whether its own state tells the old value of a row."""
+    can_store_latest: ClassVar[bool] = False
+    """Whether it can be made to keep the latest value of each row, to tell the old one."""
+
+    name: str
+    parents: tuple[str, ...]
+    key: Serde
+    value: Serde
+    call_site: str
+
+    @property
+    def stores(self) -> tuple[Store, ...]:
+        """The stores this node keeps."""
+        store = getattr(self, "store", None)
+        return (store,) if store is not None else ()
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The names of the stores that other nodes keep and this one looks into."""
+        return ()
+
+    @property
+    def label(self) -> str:
+        """The operator as a user writes it: "map values" for `MapValues`, "left join" for a side of one."""
+        if type(self) is Node:
+            return self.kind.lower()
+        return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", type(self).__name__).lower()
+
+    @property
+    def topic_names(self) -> tuple[str, ...]:
+        """The topics that it reads or writes, as they stand in the program."""
+        return ()
+
+    @property
+    def operator_input(self) -> OperatorInput | None:
+        """Where its records go as far as the node itself can tell; None if it needs no stateful operator."""
+        return OperatorInput(self.name, 0) if self.is_stateful else None
+
+    def looks_into(self, table: "Node") -> bool:
+        """Whether it looks rows up in the table that another node keeps."""
+        return False
+
+    def table_side(self, parent: "Node") -> int | None:
+        """Return the side on which its operator takes rows of the table that `parent` makes, to look them up later.
+
+        No result comes of such a row.
+        """
+        return None
+
+    def lookup_key(self, nodes: Mapping[str, "Node"]) -> LookupKey | None:
+        """Return what goes into its operator beside a record, if anything; `nodes` are all of the topology by name."""
+        return None
+
+    def joined_values(self, nodes: Mapping[str, "Node"]) -> JoinedValues | None:
+        """Return what a result of its operator is made of, if it is a join; `nodes` are all of the topology by name."""
+        return None
+
+    def state(self, nodes: Mapping[str, "Node"]) -> list[str]:
+        """Return what its operator remembers, in words, so that a changed topology can be told from the one before."""
+        return [self.types]
+
+    @property
+    def types(self) -> str:
+        """The serdes of what it passes on."""
+        return f"{self.key} and {self.value}"
+
+    @property
+    def functions(self) -> tuple[Function, ...]:
+        """The learner's functions in this node, so that a failure can be traced to it."""
+        values = (getattr(self, field.name) for field in fields(self) if field.name not in ("key", "value"))
+        return tuple(each for value in values for each in (value if isinstance(value, tuple) else (value,))
+                     if callable(each) and not isinstance(each, type))  # fmt: skip
+
+
+Kind = TypeVar("Kind", bound=Node)
+
+
+def of_kind(kind: type[Kind], nodes: Iterable[Node]) -> list[Kind]:
+    """Return the nodes of one kind, in their order.
+
+    >>> [source.name for source in of_kind(Source, topology.nodes.values())]
+    """
+    return [node for node in nodes if isinstance(node, kind)]

@@ -1,0 +1,203 @@
+"""Nodes of streams: sources, steps from record to record, processors, sinks."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+from streamskit.api.timestamp_extractor import TimestampExtractor
+from streamskit.state.stores import Store
+from streamskit.topology.nodes.node import Function, Node, OperatorInput
+
+CHOSEN_BY_RECORD = "chosen by record"
+"""What stands for a sink's topic where a function names one for each record."""
+
+
+@dataclass(frozen=True)
+class Source(Node):
+    """Reads topics; an `internal` one is named after the application when it runs."""
+
+    kind: ClassVar[str] = "Source"
+    topics: tuple[str, ...] = ()
+    internal: bool = False
+    timestamps: TimestampExtractor | None = None
+
+    @property
+    def topic_names(self) -> tuple[str, ...]:
+        return self.topics
+
+    @property
+    def needs_partition_time(self) -> bool:
+        """Whether it puts the latest time of its partition where a record has none."""
+        return self.timestamps is not None and "partition time" in (self.timestamps.invalid, self.timestamps.missing)
+
+    @property
+    def operator_input(self) -> OperatorInput | None:
+        return OperatorInput(self.name, 0) if self.needs_partition_time else None
+
+
+@dataclass(frozen=True)
+class Filter(Node):
+    """Passes the records on for which a Column function says true (or, `negated`, does not)."""
+
+    changes_records: ClassVar[bool] = True
+    predicate: Function = lambda v: v
+    negated: bool = False
+
+    @property
+    def label(self) -> str:
+        return "filter not" if self.negated else "filter"
+
+
+@dataclass(frozen=True)
+class Map(Node):
+    """Gives each record a new key and value by a Column function that returns both."""
+
+    changes_records: ClassVar[bool] = True
+    mapper: Function = lambda k, v: (k, v)
+
+
+@dataclass(frozen=True)
+class MapValues(Node):
+    """Gives each record a new value by a Column function."""
+
+    mapper: Function = lambda v: v
+
+
+@dataclass(frozen=True)
+class SelectKey(Node):
+    """Gives each record a new key by a Column function."""
+
+    changes_records: ClassVar[bool] = True
+    mapper: Function = lambda k, v: k
+
+
+@dataclass(frozen=True)
+class FlatMap(Node):
+    """Makes any number of records of each one, by a Column function that returns an array of structs.
+
+    `fields` are the names of the struct's fields with the new key and the new value.
+    """
+
+    flattens: ClassVar[bool] = True
+    changes_records: ClassVar[bool] = True
+    mapper: Function = lambda k, v: v
+    fields: tuple[str, str] = ("key", "value")
+
+
+@dataclass(frozen=True)
+class FlatMapValues(Node):
+    """Makes any number of records of each one, by a Column function that returns an array of values."""
+
+    flattens: ClassVar[bool] = True
+    changes_records: ClassVar[bool] = True
+    mapper: Function = lambda v: v
+
+
+@dataclass(frozen=True)
+class SideEffect(Node):
+    """Calls a Python function with each record's key and value (`peek`, `foreach`, `print`), then passes it on."""
+
+    is_visible: ClassVar[bool] = True
+    action: Function = lambda k, v: None
+
+    @property
+    def label(self) -> str:
+        kinds = {"KSTREAM-PEEK": "peek", "KSTREAM-FOREACH": "foreach", "KSTREAM-PRINTER": "print"}
+        return kinds.get(self.name[:-11], "side effect")  # only Kafka's name tells which it is
+
+
+@dataclass(frozen=True)
+class Merge(Node):
+    """Passes on the records of several streams."""
+
+
+@dataclass(frozen=True)
+class PassThrough(Node):
+    """Passes its records on as they are: the root of a split, the window of a join."""
+
+    store: Store | None = None
+
+    @property
+    def label(self) -> str:
+        return "keep for join" if self.stores else "split"
+
+
+@dataclass(frozen=True)
+class Branch(Node):
+    """Passes on the records for which predicate number `index` says true and no earlier one does; -1 takes the rest."""
+
+    changes_records: ClassVar[bool] = True
+    predicates: tuple[Function, ...] = ()
+    index: int = 0
+
+    @property
+    def label(self) -> str:
+        return "default branch" if self.index < 0 else "branch"
+
+
+@dataclass(frozen=True)
+class Process(Node):
+    """Gives its records to a processor, which `supplier` makes.
+
+    `kept` are the stores it keeps, alone or together with other processors; `looked_up` are those of tables that it
+    reads, and `global_stores` those of global tables.
+    """
+
+    is_stateful: ClassVar[bool] = True
+    changes_records: ClassVar[bool] = True
+    has_own_keys: ClassVar[bool] = True
+    supplier: Function = lambda: None
+    kept: tuple[Store, ...] = ()
+    looked_up: tuple[str, ...] = ()
+    global_stores: tuple[str, ...] = ()
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """The stores of tables that it reads, global ones too."""
+        return (*self.looked_up, *self.global_stores)
+
+    @property
+    def stores(self) -> tuple[Store, ...]:
+        return self.kept
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        return self.looked_up
+
+    def looks_into(self, table: Node) -> bool:
+        return table.is_table and any(store.name in self.tables for store in table.stores)
+
+    def state(self, nodes: Mapping[str, Node]) -> list[str]:
+        return [f"store '{store.name}' ({store.kind}) of {store.key} and {store.value}" for store in self.kept]
+
+
+@dataclass(frozen=True)
+class RepartitionFilter(Node):
+    """Keeps records with a null key out of a repartition topic, unless a left or outer join follows (`null_keys`)."""
+
+    changes_records: ClassVar[bool] = True
+    null_keys: bool = False
+
+    @property
+    def label(self) -> str:
+        return "keep null keys" if self.null_keys else "drop null keys"
+
+
+@dataclass(frozen=True)
+class Sink(Node):
+    """Writes records to a topic, or to the one that a Column function names for each record.
+
+    An `internal` one is named after the application, and created by it with so many `partitions` (None: as many as the
+    topics that feed it). `changes` says that both the new and the old value of a table's row are written.
+    """
+
+    kind: ClassVar[str] = "Sink"
+    is_visible: ClassVar[bool] = True
+    topic: str | Function = ""
+    internal: bool = False
+    partitions: int | None = None
+    changes: bool = False
+
+    @property
+    def topic_names(self) -> tuple[str, ...]:
+        return (self.topic if isinstance(self.topic, str) else CHOSEN_BY_RECORD,)
