@@ -76,7 +76,7 @@ from .serdes import Serdes as Serdes
 from .state.stores import KeyValue as KeyValue
 from .state.stores import Stores as Stores
 from .state.stores import ValueAndTimestamp as ValueAndTimestamp
-from .state.versioned import VersionedRecord as VersionedRecord
+from .state.timed import VersionedRecord as VersionedRecord
 from .testing import TopologyTestDriver as TopologyTestDriver
 from .topology import Topology as Topology
 
