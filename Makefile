@@ -6,13 +6,16 @@ VENV := .venv
 PYTHON_IN_VENV := $(VENV)/bin/python
 READY := $(VENV)/.ready
 ARGS ?=
+# What the marks mean stands in pyproject.toml.
+QUICK := quick or not (spark or broker or browser or container or slow or soak)
 
-.PHONY: help setup lab test lint class-sharing notebooks doctor docs soak bench clean
+.PHONY: help setup lab check quick-tests test lint class-sharing notebooks doctor docs soak bench clean
 
 help:
 	@echo 'make lab        open the course in JupyterLab (ARGS=--no-browser passes options on)'
 	@echo 'make doctor     look at this machine: what is wrong, and what to do'
-	@echo 'make test       lint, types, tests, notebooks'
+	@echo 'make check      in three minutes, without a broker: lint, types, unit tests, one recorded vector of each area'
+	@echo 'make test       lint, types, all tests, notebooks'
 	@echo 'make lint       lint and types only'
 	@echo 'make notebooks  run the notebooks and compare their outputs'
 	@echo 'make soak       an hour and more: faults at random, and every wrong answer to the labs'
@@ -27,6 +30,12 @@ lab: $(READY)
 
 doctor: $(READY)
 	@$(PYTHON_IN_VENV) -m streamskit doctor
+
+check: $(READY)
+	@$(MAKE) --no-print-directory -j 2 lint quick-tests
+
+quick-tests: $(READY)
+	$(PYTHON_IN_VENV) -m pytest -n 2 -m '$(QUICK)' tests/unit tests/conformance tests/labs $(ARGS)
 
 # Hundreds of Pythons start; an installed package lies compiled, this one only where Python may write what it compiles.
 test: $(READY)

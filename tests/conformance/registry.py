@@ -17,6 +17,19 @@ SETTINGS: dict[str, dict[str, Any]] = {
 }
 """Settings of the driver that differ from the usual: `emit_interval` in milliseconds is 0, `cache` is off."""
 
+QUICK = {
+    "basic-group-by-count",
+    "errors-deserialization-dead-letters",
+    "examples-pos-fanout",
+    "joins-stream-table-left",
+    "ktable-group-by-reduce",
+    "processor-key-value-store",
+    "queries-key-value",
+    "time-out-of-order-count",
+    "windows-tumbling-count",
+}
+"""One vector of each area, for `make check`."""
+
 LETTERS = "dead-letters"
 """The topic on which handlers tell what they saw, as they cannot have side effects in the test's own process."""
 

@@ -12,7 +12,7 @@ from tests.conformance.programs_described import DESCRIBED
 RECORDED = json.loads(Path(__file__).with_name("descriptions.json").read_text())
 VECTORS = Path(__file__).parent / "vectors"
 
-pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
+pytestmark = [pytest.mark.columns, pytest.mark.usefixtures("spark")]
 
 
 @pytest.mark.parametrize("name", sorted(PROGRAMS))

@@ -12,22 +12,23 @@ from streamskit.serdes import Serde, Serdes
 from tests.conformance.differences import DIFFERENCES
 from tests.conformance.programs import PROGRAMS
 from tests.conformance.queries import answers, ask
-from tests.conformance.registry import EFFECTS, LETTERS, SETTINGS
+from tests.conformance.registry import EFFECTS, LETTERS, QUICK, SETTINGS
 
 VECTORS = Path(__file__).parent / "vectors"
-
-pytestmark = pytest.mark.spark
 
 Vector = dict[str, Any]
 
 
-@pytest.fixture(params=sorted(PROGRAMS))
+@pytest.fixture(
+    params=[pytest.param(name, marks=[pytest.mark.quick] if name in QUICK else []) for name in sorted(PROGRAMS)]
+)
 def vector(request: pytest.FixtureRequest) -> Vector:
     if request.param in DIFFERENCES:
         request.applymarker(pytest.mark.xfail(reason=DIFFERENCES[request.param], strict=True))
     return json.loads((VECTORS / f"{request.param}.json").read_text())
 
 
+@pytest.mark.spark
 def test_the_records_stores_and_drops_are_those_of_kafka_streams(vector: Vector) -> None:
     replayed = Replay(vector)
     replayed.run()
@@ -149,6 +150,10 @@ def in_python(effect: Vector) -> Vector:
 
 def unordered(rows: list[Vector]) -> list[str]:
     return sorted(json.dumps(row, sort_keys=True) for row in rows)
+
+
+def test_make_check_replays_one_vector_of_each_area() -> None:
+    assert sorted(name.partition("-")[0] for name in QUICK) == sorted({name.partition("-")[0] for name in PROGRAMS})
 
 
 def test_there_is_a_recording_for_every_program_and_every_difference() -> None:

@@ -72,7 +72,7 @@ def test_every_lab_notebook_is_in_the_catalogue() -> None:
 
 
 def test_the_recordings_of_the_labs_are_those_of_the_conformance_tests(request: pytest.FixtureRequest) -> None:
-    recorded = Path(request.config.rootpath) / "streamskit" / "labs" / "recorded"
+    recorded = Path(request.config.rootpath) / "streamskit" / "course" / "labs" / "recorded"
     vectors = Path(request.config.rootpath) / "tests" / "conformance" / "vectors"
     copies = {path.name: path.read_bytes() for path in recorded.glob("*.json")}
     assert copies == {name: (vectors / name).read_bytes() for name in copies}

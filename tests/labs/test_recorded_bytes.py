@@ -7,5 +7,5 @@ import pytest
 
 def test_the_recorded_bytes_of_the_labs_are_those_of_the_serdes_tests(request: pytest.FixtureRequest) -> None:
     root = Path(request.config.rootpath)
-    copy = root / "streamskit" / "labs" / "recorded" / "java" / "serdes.json"
+    copy = root / "streamskit" / "course" / "labs" / "recorded" / "java" / "serdes.json"
     assert copy.read_bytes() == (root / "tests" / "java" / "serdes.json").read_bytes()

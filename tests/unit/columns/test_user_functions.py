@@ -8,7 +8,7 @@ from pyspark.sql import functions as F
 
 from streamskit import KStream, Serdes, StreamsBuilder, TimeWindows, TopologyError
 
-pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
+pytestmark = [pytest.mark.columns, pytest.mark.usefixtures("spark")]
 
 FIELDS = "symbol string, price double, size int, name string, count int, like string, address struct<city:string>"
 

@@ -9,7 +9,7 @@ from streamskit import Topology
 ROOT = Path(__file__).parents[3]
 
 
-@pytest.mark.spark
+@pytest.mark.columns
 @pytest.mark.usefixtures("spark")
 def test_the_first_example_of_the_readme_builds_what_it_shows(capsys: pytest.CaptureFixture[str]) -> None:
     example = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.S)[0]

@@ -2,7 +2,7 @@ import pytest
 
 from streamskit import Serdes, StreamsBuilder, TopologyError
 
-pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
+pytestmark = [pytest.mark.columns, pytest.mark.usefixtures("spark")]
 
 
 def test_an_empty_program_is_refused() -> None:

@@ -20,7 +20,7 @@ from streamskit import (
 )
 from streamskit.dsl.materialized import EmitStrategy
 
-pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
+pytestmark = [pytest.mark.columns, pytest.mark.usefixtures("spark")]
 
 JOIN = JoinWindows.of_time_difference_with_no_grace("10 seconds")
 TUMBLING = TimeWindows.of_size_with_no_grace("5 seconds")

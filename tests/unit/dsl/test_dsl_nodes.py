@@ -21,7 +21,7 @@ from streamskit.topology import (
 )
 from streamskit.topology.description import is_global
 
-pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
+pytestmark = [pytest.mark.columns, pytest.mark.usefixtures("spark")]
 
 ORDER = Serdes.json("customer string, total long")
 

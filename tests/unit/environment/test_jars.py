@@ -30,6 +30,8 @@ IVY_FILE = """<ivy-module version="2.0">
 </ivy-module>
 """
 
+pytestmark = pytest.mark.slow
+
 
 @dataclass
 class Repository:

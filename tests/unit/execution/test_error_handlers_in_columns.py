@@ -24,7 +24,7 @@ from tests.unit.operators.handlers_harness import BYTES, DEAD_LETTERS, LONG, TEX
 pytestmark = pytest.mark.spark
 
 ORDER = Serdes.json("id int")
-HERE = r"written at test_handlers_columns.py line \d+"
+HERE = r"written at test_error_handlers_in_columns.py line \d+"
 
 
 def number(value: Column) -> Column:

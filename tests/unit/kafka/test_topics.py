@@ -9,7 +9,7 @@ from streamskit import KTable, Serdes, StreamsBuilder, StreamsError
 from streamskit.planning.planner import plan
 from streamskit.runtime.topics import ApplicationTopics
 
-pytestmark = pytest.mark.spark
+pytestmark = pytest.mark.columns
 
 
 def summed(builder: StreamsBuilder, topic: str, rekeyed: bool = False) -> KTable:

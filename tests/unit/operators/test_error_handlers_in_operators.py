@@ -51,7 +51,7 @@ FORWARDED = [("a", "1?"), ("a", "1"), ("b", "x?"), ("a", "2?"), ("a", "2"), ("c"
 
 def test_a_processor_that_fails_stops_the_query_with_its_line() -> None:
     said = failure_of(doubted, DOUBTED)
-    assert said.startswith("doubt (written at test_handlers_tasks.py line ")
+    assert said.startswith("doubt (written at test_error_handlers_in_operators.py line ")
     assert said.endswith('`raise ValueError(f"{record.value} at {record.timestamp}")`: ValueError: x at 150')
 
 
@@ -186,7 +186,7 @@ def test_a_handler_that_fails_in_a_task_is_told_of_with_the_node_it_was_asked_ab
         ("in", [("a", "1")]),
         processing_handler=careless,
     )
-    assert said.startswith("sulk (written at test_handlers_tasks.py line ")
+    assert said.startswith("sulk (written at test_error_handlers_in_operators.py line ")
     assert "the error handler itself raised TypeError: " in said
     assert said.endswith("It was asked about: ValueError: no")
 

@@ -13,7 +13,7 @@ from tests.conformance.programs import PROGRAMS
 from tests.conformance.programs_described import DESCRIBED
 from tests.unit.views.pictures import SVG, collisions, overflows, parsed, shapes, words_on
 
-pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
+pytestmark = [pytest.mark.columns, pytest.mark.usefixtures("spark")]
 
 EVERY = {name: partial(registry.built, function) for name, function in DESCRIBED.items()} | PROGRAMS
 
