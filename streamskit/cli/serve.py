@@ -8,6 +8,7 @@ import sys
 import threading
 from pathlib import Path
 
+from streamskit.api.streams_config import application_folder
 from streamskit.common.errors import StreamsError, StreamsKitError
 from streamskit.common.paths import state_dir as project_state_dir
 from streamskit.queries import Catalogue, Instance
@@ -82,8 +83,7 @@ def _serve(chosen: argparse.Namespace) -> None:
 
 def _catalogue(chosen: argparse.Namespace) -> Catalogue:
     if chosen.topology is None:
-        folder = (chosen.applications or project_state_dir() / "applications") / chosen.application_id
-        return Catalogue.load(folder)
+        return Catalogue.load(application_folder(chosen.application_id, chosen.applications))
     from streamskit.planning.planner import plan  # Spark is needed for this only
     from streamskit.runtime import topic_roles
 

@@ -6,8 +6,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from streamskit.api.streams_config import application_folder
 from streamskit.common.errors import StreamsError
-from streamskit.common.paths import state_dir as project_state_dir
 from streamskit.faults.fault import Fault
 from streamskit.runtime import KafkaStreams
 from streamskit.runtime.lock import ApplicationLock
@@ -124,7 +124,7 @@ def _stopped(application: KafkaStreams | str, state_dir: str | Path | None, must
     if isinstance(application, KafkaStreams):
         folder = application.folder
     elif isinstance(application, str) and re.fullmatch(r"[A-Za-z0-9._-]+", application) and application.strip("."):
-        folder = Path(state_dir or project_state_dir() / "applications") / application
+        folder = application_folder(application, state_dir)
     else:
         raise StreamsError(f"{application!r} is neither a KafkaStreams nor an application's id.")
     if must_exist and not folder.is_dir():

@@ -1,16 +1,31 @@
 """A query of an application: its plan, the Spark query that runs it now, and what it has done so far."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from pyspark.sql.streaming import StreamingQuery
 
+from streamskit.api.streams_config import StreamsConfig
 from streamskit.common.errors import StreamsError
+from streamskit.planning.options import QueryOptions
 from streamskit.planning.plan import Plan
 from streamskit.runtime.progress import Metrics, Progress
 
 FIRST_WAIT, LONGEST_WAIT = 0.5, 30.0
 """How many seconds a query waits before it is run again: at first, and at most."""
+
+
+def query_options(config: StreamsConfig, **changes: Any) -> QueryOptions:
+    """Return how a configuration wants its queries to run; `changes` are fields of the result that are other ones."""
+    options = QueryOptions(
+        cache=config.statestore_cache_max_bytes > 0,
+        emit_interval=config.milliseconds("emit_interval"),
+        handlers=config.handlers,
+        bootstrap_servers=config.bootstrap_servers,
+    )
+    return replace(options, **changes)
 
 
 class RunningQuery:

@@ -1,10 +1,9 @@
 """An application that is an instance: it shares its stores with others, and answers queries over REST."""
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
-from streamskit.common.durations import Duration
+from streamskit.api.streams_config import StreamsConfig
 from streamskit.common.errors import InvalidStateStorePartitionError
 from streamskit.kafka.changelog_reader import Offsets
 from streamskit.queries import Catalogue, Instance
@@ -16,38 +15,24 @@ class QueryServer:
 
     Args:
         catalogue: the application's stores.
-        bootstrap_servers: the Kafka brokers, as "host:port".
-        server: where to answer, as "host:port"; port 0 takes a free one.
-        state_dir: the folder for stores on the disk.
-        standbys: how many further instances are to keep a copy of each partition.
-        session_timeout: after how long without a sign of life an instance counts as dead, a duration.
-        token: what others have to show; needed for any address but loopback.
+        config: where and how to answer.
     """
 
-    def __init__(
-        self,
-        catalogue: Catalogue,
-        bootstrap_servers: str,
-        server: str,
-        state_dir: Path,
-        standbys: int = 0,
-        session_timeout: Duration = "6 seconds",
-        token: str | None = None,
-    ) -> None:
+    def __init__(self, catalogue: Catalogue, config: StreamsConfig) -> None:
         from streamskit.queries.rest import server as rest
 
-        asked = HostInfo.of(server)
+        asked = HostInfo.of(config.application_server or "")
         bound = rest.bind(asked.host, asked.port)
         self.here = HostInfo(asked.host, bound.getsockname()[1])
         self.instance = Instance(
             catalogue,
-            bootstrap_servers,
+            config.bootstrap_servers,
             self.here,
-            state_dir=state_dir,
-            num_standby_replicas=standbys,
-            session_timeout=session_timeout,
+            state_dir=config.folder / "stores",
+            num_standby_replicas=config.num_standby_replicas,
+            session_timeout=config.session_timeout,
         )
-        self._server = rest.Server(self.instance, bound, token)
+        self._server = rest.Server(self.instance, bound, config.token)
 
     def start(self) -> None:
         """Join the other instances, and answer.

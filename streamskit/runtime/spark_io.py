@@ -2,12 +2,15 @@
 
 import threading
 import uuid
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
+from streamskit.api.streams_config import StreamsConfig
+from streamskit.common.errors import StreamsError
 from streamskit.environment.session import CHECKPOINTS, settings
 from streamskit.execution.compiler import compile_plan
 from streamskit.planning.plan import Plan
@@ -47,47 +50,42 @@ MOST_FOR_TASKS = 500_000
 
 @dataclass(frozen=True)
 class KafkaTopics:
-    """Where queries read and write: a cluster, and the number of partitions of each of its topics."""
+    """Where queries read and write: the topics of an application, with the number of partitions of each."""
 
     spark: SparkSession
-    bootstrap_servers: str
+    config: StreamsConfig
     partitions: dict[str, int]
-    max_records_per_batch: int | None = None
-    real_time: int | None = None
-    """For how many milliseconds a query without state works on one batch, passing each record on as it comes."""
-    exactly_once: bool = False
 
     def read(self, topics: list[str], most: int | None) -> DataFrame:
         """Return the raw records of topics, from the first that is still there; at most so many in a micro-batch."""
         reader = (
             self.spark.readStream.format("kafka")
-            .option("kafka.bootstrap.servers", self.bootstrap_servers)
+            .option("kafka.bootstrap.servers", self.config.bootstrap_servers)
             .option("subscribe", ",".join(topics))
             .option("startingOffsets", "earliest")
             .option("includeHeaders", "true")
             .options(**CONSUMER)
         )
-        if self.exactly_once:
+        if self.config.exactly_once:
             reader = reader.option("kafka.isolation.level", "read_committed")
         if most is not None:
             reader = reader.option("maxOffsetsPerTrigger", most)
         return reader.load()
 
-    def start(self, plan: Plan, checkpoint: Path, commit_interval: int) -> StreamingQuery:
+    def start(self, plan: Plan, checkpoint: Path) -> StreamingQuery:
         """Start the query of a plan.
 
         Args:
             plan: the sub-topology to run.
             checkpoint: the folder where Spark notes what is done.
-            commit_interval: how long a micro-batch gathers records, in milliseconds.
         """
         sink, options = self._sink(plan, checkpoint)
         tasks = plan.tasks(self.partitions)
         # A task operator sorts the records of several topics in memory.
-        most = self.max_records_per_batch or (MOST_FOR_TASKS if plan.operators else None)
-        mode, trigger = plan.output_mode, {"processingTime": f"{commit_interval} milliseconds"}
-        if self.real_time is not None and not plan.is_stateful:
-            most, mode, trigger = None, "update", {"realTime": f"{self.real_time} milliseconds"}
+        most = self.config.max_records_per_batch or (MOST_FOR_TASKS if plan.operators else None)
+        mode, trigger = plan.output_mode, {"processingTime": f"{self.config.commit_interval} milliseconds"}
+        if self.config.real_time is not None and not plan.is_stateful:
+            most, mode, trigger = None, "update", {"realTime": f"{self.config.real_time} milliseconds"}
         with _starting, settings(self.spark, SETTINGS | {"spark.sql.shuffle.partitions": str(tasks)}):
             return (
                 compile_plan(plan, lambda topics: self.read(topics, most), tasks)
@@ -106,13 +104,13 @@ class KafkaTopics:
             f"{topic}:{suffix}:{self.partitions[topic]}" for topic, suffix in plan.windowed_topics().items()
         )
         producer = PRODUCER | {
-            "kafka.bootstrap.servers": self.bootstrap_servers,
+            "kafka.bootstrap.servers": self.config.bootstrap_servers,
             "kafka.max.request.size": str(plan.options.handlers.max_request_size),
             "kafka.interceptor.classes": STAMP,
             "kafka.streamskit.windowed.topics": windowed,
         }
         transactions = Transactions(plan, producer)
-        if self.exactly_once:
+        if self.config.exactly_once:
             transactions.begin(self.spark, checkpoint)
             return SINK, transactions.options
         if plan.transactions_topic in self.partitions:  # it ran with exactly_once before, and may have been killed
@@ -120,3 +118,25 @@ class KafkaTopics:
         # Spark keeps producers, and they what they know of a topic, which may be another now: a new id.
         fresh = {"kafka.client.id": f"{plan.application_id}-{plan.name}-{uuid.uuid4()}"}
         return "kafka", producer | fresh | {"includeHeaders": "true"}
+
+
+def check_slots(spark: SparkSession, plans: Sequence[Plan], partitions: Mapping[str, int]) -> None:
+    """Check that every partition of the queries without state can be read at the same time.
+
+    Args:
+        spark: the session that is to run them.
+        plans: the queries.
+        partitions: how many each topic has.
+
+    Raises:
+        StreamsError: Spark has too few slots: some partitions would never be read.
+    """
+    slots = spark.sparkContext.defaultParallelism
+    busy = sum(plan.tasks(partitions) for plan in plans if not plan.is_stateful)
+    needed = busy + any(plan.is_stateful for plan in plans)
+    if needed > slots:
+        raise StreamsError(
+            f"Real-time mode keeps a slot of Spark's busy for each partition that it reads: this application needs "
+            f"{needed}, and the session has {slots}. Start Spark with more of them before anything else, "
+            f"spark_session('local[{needed}]') of streamskit.environment.session, or leave real_time out."
+        )

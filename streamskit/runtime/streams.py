@@ -3,9 +3,9 @@
 import logging
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Unpack
 
 import pandas as pd
 from py4j.protocol import Py4JError
@@ -13,14 +13,12 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
-from streamskit.api import error_handlers
+from streamskit.api.streams_config import StreamsConfig, StreamsSettings
 from streamskit.broker import ExternalBroker
 from streamskit.common.durations import Duration, to_milliseconds
 from streamskit.common.errors import StreamsError, StreamsNotStartedError, UnknownStateStoreError
-from streamskit.common.paths import state_dir as project_state_dir
 from streamskit.environment.session import spark_session
 from streamskit.kafka.consumer import Isolation
-from streamskit.planning.options import QueryOptions
 from streamskit.planning.plan import Plan, is_readable
 from streamskit.planning.planner import plan
 from streamskit.queries import Replica, local_store
@@ -31,15 +29,13 @@ from streamskit.runtime.await_processed import AwaitProcessed
 from streamskit.runtime.explanation import in_words, spark_plan
 from streamskit.runtime.failures import explain
 from streamskit.runtime.lock import ApplicationLock
-from streamskit.runtime.query import RunningQuery
+from streamskit.runtime.query import RunningQuery, query_options
 from streamskit.runtime.query_server import QueryServer
-from streamskit.runtime.real_time import check_slots, real_time_batch
 from streamskit.runtime.recovery.checkpoint_errors import telling_of_a_full_disk
 from streamskit.runtime.recovery.data_loss import DataLoss
-from streamskit.runtime.recovery.exactly_once import is_exactly_once
 from streamskit.runtime.side_effects import SideEffects
 from streamskit.runtime.sole_runner import SoleRunner
-from streamskit.runtime.spark_io import KafkaTopics
+from streamskit.runtime.spark_io import KafkaTopics, check_slots
 from streamskit.runtime.startup_checks import StartupChecks
 from streamskit.runtime.states import ENDING, Listener, State, StateMachine
 from streamskit.runtime.supervisor import STARTING, Supervisor
@@ -58,42 +54,20 @@ class KafkaStreams:
 
     Args:
         topology: what to run, from `StreamsBuilder.build()`.
-        application_id: the application's name; its topics, checkpoints and consumer groups are named after it.
+        config: how to run it: a `StreamsConfig`, or the application's id.
         bootstrap_servers: the Kafka brokers, as "host:port".
+        application_id: the application's name, where there is no config.
         spark: the session to run on; streamskit's own when not given.
-        state_dir: the folder for checkpoints; `.streamskit/applications` of the project when not given.
-        commit_interval: how long a micro-batch gathers records before it is run, a duration.
-        real_time: runs each sub-topology without state in Spark's real-time mode, which passes every record on as it
-            comes; the duration, of 5 seconds or more, is that of one batch, after which it notes how far it has come,
-            and for which `await_processed` may wait. Not for `F.udf`. Mirrors Spark's `trigger(realTime=)`.
-        max_records_per_batch: the most records that a micro-batch takes; when not given all there are, or 500,000 where
-            records are processed one by one in Python.
-        statestore_cache_max_bytes: 0 switches the record cache off, so that every update of a table goes out. With any
-            other number the updates of a key are folded within a micro-batch, which is what Spark's own aggregations
-            do in any case; the commit interval is how long that folds.
-        emit_interval: how often unmatched results of outer joins and final results of windows are looked for, a
-            duration of wall-clock time; 0 for at every record.
-        task_timeout: for how long the broker may be away, a duration. The queries wait for it that long and lose
-            nothing; the state is REBALANCING meanwhile. Mirrors `task.timeout.ms`.
         uncaught_exception_handler: says what to do when a query fails: see `set_uncaught_exception_handler`.
-        deserialization_handler: decides about records that cannot be read: `LogAndFail()` unless another is given,
-            such as `LogAndContinue("a-dead-letter-topic")`.
-        processing_handler: likewise about records that a step fails on.
-        production_handler: likewise about records that cannot be written.
-        processing_guarantee: "at_least_once", or "exactly_once": then the records of a micro-batch are written in one
-            transaction, and none twice. Readers have to read with `isolation.level=read_committed`.
-        max_request_size: the most bytes of one record to write, as the producer's `max.request.size`.
-        on_data_loss: what to do about records that were deleted before they were read: "stop", or "continue" behind
-            them, with a warning; `metrics()` counts them.
-        application_server: where to answer queries over REST, as "host:port"; port 0 takes a free one. The application
-            is then one of the instances that share its stores, and has its share only. Without it, it has all of them
-            whole and answers nobody but this program.
-        num_standby_replicas: how many further instances are to keep a copy of each partition of the stores.
-        session_timeout: after how long without a sign of life the others take an instance for dead, a duration.
-        token: what those who query over REST have to show; needed for any address but loopback.
+        settings: the keys of `StreamsConfig`, which go before those of the config.
+
+    Raises:
+        StreamsError: a setting is unknown, missing, or has a value that it does not take.
 
     >>> streams = KafkaStreams(topology, application_id="trades-app", bootstrap_servers=broker.bootstrap_servers)
     >>> streams.start()
+    >>> KafkaStreams(topology, "trades-app", broker.bootstrap_servers, commit_interval="1 second")
+    >>> KafkaStreams(topology, StreamsConfig.from_properties("streams.properties"), num_standby_replicas=1)
 
     Mirrors `org.apache.kafka.streams.KafkaStreams`.
     """
@@ -104,81 +78,58 @@ class KafkaStreams:
     def __init__(
         self,
         topology: Topology,
-        application_id: str,
-        bootstrap_servers: str,
+        config: StreamsConfig | str | None = None,
+        bootstrap_servers: str | None = None,
         *,
+        application_id: str | None = None,
         spark: SparkSession | None = None,
-        state_dir: str | Path | None = None,
-        commit_interval: Duration = "100 ms",
-        real_time: Duration | None = None,
-        max_records_per_batch: int | None = None,
-        statestore_cache_max_bytes: int = 10 * 1024 * 1024,
-        emit_interval: Duration = 0,
-        task_timeout: Duration = "5 minutes",
         uncaught_exception_handler: Handler | None = None,
-        deserialization_handler: error_handlers.Handler | None = None,
-        processing_handler: error_handlers.Handler | None = None,
-        production_handler: error_handlers.Handler | None = None,
-        processing_guarantee: str = "at_least_once",
-        max_request_size: int = 1024 * 1024,
-        on_data_loss: str = "stop",
-        application_server: str | None = None,
-        num_standby_replicas: int = 0,
-        session_timeout: Duration = "6 seconds",
-        token: str | None = None,
+        **settings: Unpack[StreamsSettings],
     ) -> None:
         self.topology = topology
-        self.application_id = application_id
+        self.config = StreamsConfig.of(config, bootstrap_servers, application_id, **settings)
         self._spark = spark
-        self._brokers = ExternalBroker(bootstrap_servers)
-        self._folder = Path(state_dir or project_state_dir() / "applications") / application_id
-        self._commit_interval = to_milliseconds(commit_interval, "commit_interval")
-        self._real_time = real_time_batch(real_time)
-        self._max_records = max_records_per_batch
-        self._exactly_once = is_exactly_once(processing_guarantee, self._real_time)
-        options = QueryOptions(
-            statestore_cache_max_bytes > 0,
-            to_milliseconds(emit_interval, "emit_interval"),
-            handlers=error_handlers.Handlers.of(
-                deserialization_handler, processing_handler, production_handler, max_request_size
-            ),
-            bootstrap_servers=bootstrap_servers,
-        )
-        self._plans = plan(topology, application_id, options)
-        self._topics = ApplicationTopics(application_id, self._plans, self._exactly_once)
+        self._brokers = ExternalBroker(self.config.bootstrap_servers)
+        self._plans = plan(topology, self.application_id, query_options(self.config))
+        self._topics = ApplicationTopics(self.application_id, self._plans, self.config.exactly_once)
         self._states = StateMachine()
-        patience = to_milliseconds(task_timeout, "task_timeout")
-        self._stores = {store.name: local_store(store) for store in topology.stores.values() if is_readable(store)}
-        self._changelogs = {
-            topic: [self._stores[store] for store in stores]
-            for topic, stores in topic_roles.filled_stores(topology, self._plans).items()
-        }
-        self._catalogue = topic_roles.catalogue(application_id, topology, self._plans)
-        self._copies: Replica | QueryServer = (
-            Replica(bootstrap_servers, self._changelogs)
-            if application_server is None
-            else QueryServer(
-                self._catalogue,
-                bootstrap_servers,
-                application_server,
-                self._folder / "stores",
-                num_standby_replicas,
-                session_timeout,
-                token,
-            )
-        )
-        self._losses = DataLoss(application_id, self._folder, on_data_loss)
-        self._supervisor = Supervisor(
-            application_id, self._states, bootstrap_servers, patience, self._copies.say_stopped, self._losses
-        )
-        self._calls = SideEffects(
-            bootstrap_servers, topic_roles.calls(self._plans), self._supervisor.call_failed, self._supervisor.fail
-        )
-        self._lock = ApplicationLock(application_id, self._folder)
-        self._runner = SoleRunner(application_id, bootstrap_servers, self._folder, self._supervisor.fail)
-        self._beginning = StartupChecks(self._folder, self._topics, self._brokers, self._losses)
+        self._catalogue = topic_roles.catalogue(self.application_id, topology, self._plans)
+        self._build_stores()
+        self._build_supervision()
         if uncaught_exception_handler is not None:
             self.set_uncaught_exception_handler(uncaught_exception_handler)
+
+    def _build_stores(self) -> None:
+        """Make the stores to be queried, and what fills them: a replica of all, or an instance with a share of them."""
+        self._stores = {store.name: local_store(store) for store in self.topology.stores.values() if is_readable(store)}
+        self._changelogs = {
+            topic: [self._stores[store] for store in stores]
+            for topic, stores in topic_roles.filled_stores(self.topology, self._plans).items()
+        }
+        self._copies: Replica | QueryServer = (
+            Replica(self.bootstrap_servers, self._changelogs)
+            if self.config.application_server is None
+            else QueryServer(self._catalogue, self.config)
+        )
+
+    def _build_supervision(self) -> None:
+        """Make what watches over the queries, and what they need before they start."""
+        config, application_id, servers, folder = self.config, self.application_id, self.bootstrap_servers, self.folder
+        self._losses = DataLoss(application_id, folder, config.on_data_loss)
+        self._supervisor = Supervisor(
+            application_id,
+            self._states,
+            servers,
+            config.milliseconds("task_timeout"),
+            self._copies.say_stopped,
+            self._losses,
+        )
+        self._side_effects = SideEffects(
+            servers, topic_roles.side_effects(self._plans), self._supervisor.call_failed, self._supervisor.fail
+        )
+        self._lock = ApplicationLock(application_id, folder)
+        self._runner = SoleRunner(application_id, servers, folder, self._supervisor.fail)
+        self._checks = StartupChecks(folder, self._topics, self._brokers, self._losses)
 
     def __repr__(self) -> str:
         return f"<KafkaStreams '{self.application_id}': {self.state.name}>"
@@ -196,6 +147,11 @@ class KafkaStreams:
         return self._states.state
 
     @property
+    def application_id(self) -> str:
+        """The application's name."""
+        return self.config.application_id
+
+    @property
     def failure(self) -> StreamsError | None:
         """Why the application has stopped, if it has failed."""
         return self._supervisor.failure
@@ -203,12 +159,25 @@ class KafkaStreams:
     @property
     def folder(self) -> Path:
         """Where its checkpoints and stores are: a folder for each query, and `stores` for those of an instance."""
-        return self._folder
+        return self.config.folder
 
     @property
     def bootstrap_servers(self) -> str:
         """The Kafka brokers, as "host:port"."""
-        return self._brokers.bootstrap_servers
+        return self.config.bootstrap_servers
+
+    @property
+    def plans(self) -> Sequence[Plan]:
+        """The plan of each query. For the inside of the package: live views show them."""
+        return self._plans
+
+    @property
+    def failures(self) -> list[StreamsError]:
+        """Why the application has failed, or why those of its queries failed that wait to run again.
+
+        For the inside of the package: live views show them.
+        """
+        return self._supervisor.failures
 
     def set_state_listener(self, listener: Listener) -> None:
         """Call `listener(new, old)` whenever the state changes. Mirrors `KafkaStreams#setStateListener`."""
@@ -249,7 +218,7 @@ class KafkaStreams:
             )
         try:
             self._lock.take(self.running)
-            with telling_of_a_full_disk(self._folder):
+            with telling_of_a_full_disk(self.folder):
                 self._start()
         except BaseException as failure:
             why = failure if isinstance(failure, StreamsError) else StreamsError(f"Could not start: {failure}")
@@ -274,7 +243,7 @@ class KafkaStreams:
             return self.state is State.NOT_RUNNING
         in_time = self._supervisor.stop(most)
         self._copies.stop()
-        self._calls.stop()
+        self._side_effects.stop()
         self._release_lock()
         self._states.move(State.NOT_RUNNING)
         return in_time and time.monotonic() - began < most
@@ -316,7 +285,7 @@ class KafkaStreams:
             )
         waiting = self._catching_up(deadline)
         waiting.queries()
-        waiting.followers(self._copies, self._changelogs, self._calls, self._topics.calls)
+        waiting.followers(self._copies, self._changelogs, self._side_effects, self._topics.calls)
         self._supervisor.raise_failure()
 
     def store(self, name: str) -> Any:
@@ -349,7 +318,7 @@ class KafkaStreams:
 
         Mirrors `KafkaStreams#metadataForAllStreamsClients`.
         """
-        return metadata_of(ask_group(self._brokers.bootstrap_servers, self._catalogue), self._catalogue)
+        return metadata_of(ask_group(self.bootstrap_servers, self._catalogue), self._catalogue)
 
     def streams_metadata_for_store(self, name: str) -> list[StreamsMetadata]:
         """Return the instances that have a part of a store. Mirrors `KafkaStreams#streamsMetadataForStore`.
@@ -373,7 +342,7 @@ class KafkaStreams:
         Mirrors `KafkaStreams#queryMetadataForKey`.
         """
         self._known(name)
-        placement = ask_group(self._brokers.bootstrap_servers, self._catalogue)
+        placement = ask_group(self.bootstrap_servers, self._catalogue)
         return metadata_for_key(placement, self._catalogue.with_partitions(self._brokers.topics()), name, key)
 
     def queries(self) -> list[StreamingQuery]:
@@ -422,39 +391,38 @@ class KafkaStreams:
             )
 
     def _start(self) -> None:
-        self._beginning.compare(self._topics.partitions(self._brokers))
+        self._checks.compare(self._topics.partitions(self._brokers))
         self._runner.claim(self._plans[0].topics[0])
         spark = self._spark or spark_session()
         self._runner.confirm()
         self.running[self.application_id] = self
-        partitions = self._beginning.prepare(lambda: self._topics.prepare(self._brokers), self._forget)
-        self._catalogue.save(self._folder)
-        if self._real_time is not None:
+        partitions = self._checks.prepare(lambda: self._topics.prepare(self._brokers), self._forget)
+        self._catalogue.save(self.folder)
+        if self.config.real_time is not None:
             check_slots(spark, self._plans, partitions)
-        servers = self._brokers.bootstrap_servers
-        topics = KafkaTopics(spark, servers, partitions, self._max_records, self._real_time, self._exactly_once)
+        topics = KafkaTopics(spark, self.config, partitions)
         self._supervisor.broker.start()
-        self._calls.start()
+        self._side_effects.start()
         self._copies.start()
         for plan_ in self._plans:
             try:
-                folder = self._folder / plan_.name
+                folder = self.folder / plan_.name
                 self._supervisor.watch(RunningQuery(plan_, self._starter(topics, plan_), folder))
             except (PySparkException, Py4JError) as failure:
                 raise explain(failure, plan_, folder) from failure
-        self._beginning.note()
+        self._checks.note()
         filled = self._catching_up(time.monotonic() + FILL_SECONDS)
         self._copies.wait_for(filled.ends(self._changelogs), filled.deadline, self._supervisor.raise_failure)
 
     def _starter(self, topics: KafkaTopics, plan_: Plan) -> Callable[[], StreamingQuery]:
-        return lambda: topics.start(plan_, self._folder / plan_.name, self._commit_interval)
+        return lambda: topics.start(plan_, self.folder / plan_.name)
 
     def _catching_up(self, deadline: float) -> AwaitProcessed:
-        isolation: Isolation = "read_committed" if self._exactly_once else "read_uncommitted"
+        isolation: Isolation = "read_committed" if self.config.exactly_once else "read_uncommitted"
         return AwaitProcessed(self._supervisor, self._states, self._brokers, deadline, isolation)
 
     def _forget(self) -> None:
-        shutil.rmtree(self._folder, ignore_errors=True)
+        shutil.rmtree(self.folder, ignore_errors=True)
         if self._topics.internal:
             self._brokers.delete_topics(*self._topics.internal, missing_ok=True)
 

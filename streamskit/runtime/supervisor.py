@@ -74,6 +74,13 @@ class Supervisor:
         self._changing, self._asking = threading.Lock(), threading.Lock()
         self._stopping = threading.Event()
 
+    @property
+    def failures(self) -> list[StreamsError]:
+        """Why the application has failed, or why those of its queries failed that wait to run again."""
+        if self.failure is not None:
+            return [self.failure]
+        return [query.last_failure for query in self.queries if query.last_failure and not query.query.isActive]
+
     def watch(self, query: RunningQuery) -> None:
         """Take a query on that has just been started."""
         self.queries.append(query)

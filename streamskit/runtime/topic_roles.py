@@ -29,8 +29,8 @@ def filled_stores(topology: Topology, plans: list[Plan]) -> dict[str, list[str]]
     return found
 
 
-def calls(plans: list[Plan]) -> dict[str, SideEffect]:
-    """Return the topics on which records travel to a learner's functions, each with its step."""
+def side_effects(plans: list[Plan]) -> dict[str, SideEffect]:
+    """Return the topics on which records travel to a user's functions, each with its step."""
     return {plan.calls_topic(node): node for plan in plans for node in plan.side_effects}
 
 

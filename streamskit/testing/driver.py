@@ -1,18 +1,18 @@
 """`TopologyTestDriver`: a topology run one record at a time, without a broker."""
 
 from collections import Counter, defaultdict, deque
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Unpack
 
-from streamskit.api.error_handlers import Handler, Handlers
+from streamskit.api.streams_config import StreamsConfig, StreamsSettings
 from streamskit.common.durations import Duration, to_milliseconds
 from streamskit.common.errors import StreamsError, TopologyError
 from streamskit.environment.session import spark_session
-from streamskit.planning.options import QueryOptions
 from streamskit.planning.plan import CLOCK_TOPIC, Plan, is_readable
 from streamskit.planning.planner import plan
 from streamskit.queries import LocalStore, local_store
 from streamskit.runtime import topic_roles
 from streamskit.runtime.failures import explain, explain_call
+from streamskit.runtime.query import query_options
 from streamskit.serdes import Serde, Serdes
 from streamskit.testing.memory import MemoryQuery, Raw
 from streamskit.topology import Node, Sink, Topology
@@ -35,13 +35,11 @@ class TopologyTestDriver:
 
     Args:
         topology: what to run.
-        application_id: the name to run it under.
-        cache: whether the record cache folds the updates that one input makes to one key.
-        emit_interval: how often, in wall-clock time, unmatched results of outer joins and final results of windows are
-            looked for; a duration, 0 for always. A running Kafka Streams application waits a second.
-        deserialization_handler: decides about records that cannot be read: `LogAndFail()` unless another is given.
-        processing_handler: likewise about those that a step fails on.
-        production_handler: likewise about those that cannot be written.
+        config: how to run it: a `StreamsConfig`, or the application's id. Of a config only what is about records holds:
+            the cache, the `emit_interval` and the handlers.
+        cache: whether the record cache folds the updates that one input makes to one key; as the config says, or not.
+        settings: the keys of `StreamsConfig`, which go before those of the config. The `emit_interval` counts in the
+            wall-clock time that `advance_wall_clock_time` moves.
 
     >>> with TopologyTestDriver(topology) as driver:
     ...     driver.create_input_topic("orders").pipe_input("key", "value", timestamp=0)
@@ -53,18 +51,18 @@ class TopologyTestDriver:
     def __init__(
         self,
         topology: Topology,
-        application_id: str = "test",
+        config: StreamsConfig | str = "test",
         *,
-        cache: bool = False,
-        emit_interval: Duration = 0,
-        deserialization_handler: Handler | None = None,
-        processing_handler: Handler | None = None,
-        production_handler: Handler | None = None,
+        cache: bool | None = None,
+        **settings: Unpack[StreamsSettings],
     ) -> None:
         self.topology = topology
-        interval = to_milliseconds(emit_interval, "emit_interval")
-        handlers = Handlers.of(deserialization_handler, processing_handler, production_handler)
-        self._plans = plan(topology, application_id, QueryOptions(cache, interval, test=True, handlers=handlers))
+        if cache is None:
+            cache = isinstance(config, StreamsConfig) and config.statestore_cache_max_bytes > 0
+        broker = None if isinstance(config, StreamsConfig) else "none"
+        config = StreamsConfig.of(config, broker, **settings)
+        options = query_options(config, cache=cache, test=True, bootstrap_servers="")
+        self._plans = plan(topology, config.application_id, options)
         self._topics = TopicRoles(topology, self._plans)
         self._stores = {store.name: local_store(store) for store in topology.stores.values() if is_readable(store)}
         self._outputs: dict[str, deque[Raw]] = defaultdict(deque)
@@ -214,7 +212,7 @@ class TopicRoles:
         self.waiting: deque[Raw] = deque()
         self.dropped: Counter[str] = Counter()
         self.changelogs = {topic: store.name for topic, store in topic_roles.changelogs(plans).items()}
-        self.calls = topic_roles.calls(plans)
+        self.calls = topic_roles.side_effects(plans)
         self.internal = {topic for plan_ in plans for topic in plan_.topics} & self._written()
         self.global_tables = topic_roles.global_tables(topology)
 

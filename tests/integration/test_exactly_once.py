@@ -271,7 +271,7 @@ def test_a_run_is_fenced_when_another_one_begins(
     produce(broker, name, ids)
     streams = run(counting(name))
     streams.await_processed()
-    (first, *_) = streams._plans
+    (first, *_) = streams.plans
     Transactions(first, {"kafka.bootstrap.servers": broker.bootstrap_servers}).begin(spark, tmp_path / "elsewhere")
     produce(broker, name, range(10, 20))
     with pytest.raises(StreamsError, match=rf"Sub-topology 0 of '{name}' was fenced: another run of the application"):

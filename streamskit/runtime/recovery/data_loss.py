@@ -14,8 +14,6 @@ from streamskit.runtime.recovery.checkpoint import Checkpoint, Positions
 
 logger = logging.getLogger("streamskit")
 
-POLICIES = ("stop", "continue")
-
 LOST = re.compile("KAFKA_DATA_LOSS|Some data may have been lost")
 """What Spark says when records are not there that it was to read; in tasks without the error's name."""
 
@@ -56,18 +54,10 @@ class DataLoss:
         folder: the application's folder, with the checkpoints.
         policy: "stop" or "continue".
 
-    Raises:
-        StreamsError: there is no such policy.
-
     Mirrors the consumer's `auto.offset.reset` when its offset is out of range: "none", and "earliest" with a count.
     """
 
     def __init__(self, application_id: str, folder: Path, policy: str) -> None:
-        if policy not in POLICIES:
-            raise StreamsError(
-                f"on_data_loss is 'stop' (the default) or 'continue', not {policy!r}: it says what to do about records "
-                "that were deleted before they were read."
-            )
         self._application_id, self._folder, self._policy = application_id, folder, policy
         self.lost: Counter[str] = Counter()
         """How many records each query has lost, by its name."""

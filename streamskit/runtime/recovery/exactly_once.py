@@ -31,36 +31,10 @@ from pyspark.sql import SparkSession
 from streamskit.common.errors import StreamsError
 from streamskit.planning.plan import Plan
 
-GUARANTEES = {"at_least_once": False, "exactly_once": True, "exactly_once_v2": True}
-"""What `processing_guarantee` may be, and whether that is exactly once."""
-
 SINK = "org.apache.spark.sql.streamskit.TransactionalKafka"
 
 TRANSACTION_TIMEOUT = 5 * 60 * 1000
 """After how many milliseconds the broker aborts a transaction; a producer that cannot reach it gives up before."""
-
-
-def is_exactly_once(processing_guarantee: str, real_time: int | None = None) -> bool:
-    """Return whether output is to be exactly once.
-
-    Args:
-        processing_guarantee: "at_least_once", "exactly_once", or Kafka's other name for that, "exactly_once_v2".
-        real_time: for how many milliseconds a batch passes records on as they come, if it does.
-
-    Raises:
-        StreamsError: it is none of these, or the two exclude each other.
-    """
-    if processing_guarantee not in GUARANTEES:
-        raise StreamsError(
-            f"processing_guarantee is {processing_guarantee!r}; give 'at_least_once', which may write records twice "
-            "when a driver dies, or 'exactly_once', which does not and takes somewhat longer."
-        )
-    if GUARANTEES[processing_guarantee] and real_time is not None:
-        raise StreamsError(
-            "real_time passes each record on as it comes, and exactly-once output shows none before its whole batch is "
-            f"written. Leave real_time out, or processing_guarantee={processing_guarantee!r}."
-        )
-    return GUARANTEES[processing_guarantee]
 
 
 @dataclass(frozen=True)

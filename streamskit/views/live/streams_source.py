@@ -24,11 +24,7 @@ class Failure:
 
 def failures(streams: KafkaStreams) -> list[Failure]:
     """Return why the application has failed, or why those of its queries failed that wait to run again."""
-    found = [streams.failure] if streams.failure else []
-    if not found:
-        found = [query.last_failure for query in streams._supervisor.queries
-                 if query.last_failure is not None and not query.query.isActive]  # fmt: skip
-    return [Failure(str(failure), blamed(str(failure), streams.topology)) for failure in found]
+    return [Failure(str(failure), blamed(str(failure), streams.topology)) for failure in streams.failures]
 
 
 def blamed(sentence: str, topology: Topology) -> tuple[str, ...]:
@@ -42,7 +38,7 @@ def blamed(sentence: str, topology: Topology) -> tuple[str, ...]:
 
 def is_native(streams: KafkaStreams, node: Node) -> bool:
     """Return whether Spark's own operators run an aggregation, and not a task in Python."""
-    return any(plan.native is not None and plan.native.name == node.name for plan in streams._plans)
+    return any(plan.native is not None and plan.native.name == node.name for plan in streams.plans)
 
 
 def read_offsets(streams: KafkaStreams, metrics: pd.DataFrame) -> dict[str, Offsets]:

@@ -175,10 +175,5 @@ def test_a_topic_with_fewer_partitions_is_refused_under_any_policy(stopped: Stop
         heed(stopped((5, 7), done=1), "continue", first=(0,), end=(9,))
 
 
-def test_an_unknown_policy_is_refused() -> None:
-    with pytest.raises(StreamsError, match=r"on_data_loss is 'stop' .* not 'ignore'"):
-        DataLoss("app", Path("folder"), "ignore")
-
-
 def test_another_failure_is_none_of_its_business() -> None:
     assert not DataLoss("app", Path("folder"), "stop").is_behind(RuntimeError("something else"), a_plan())

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from streamskit.common.errors import StreamsError
-from streamskit.runtime.recovery.exactly_once import Checkpoint, Mark, is_exactly_once, last_written
+from streamskit.runtime.recovery.exactly_once import Checkpoint, Mark, last_written
 from streamskit.runtime.transaction_errors import unwritten
 
 QUERY = "5c1f"
@@ -18,23 +18,6 @@ PLAN: Any = SimpleNamespace(
     sinks=[SimpleNamespace(name="KSTREAM-SINK-0000000001", call_site="lesson.py line 3")],
     topic=lambda sink: "orders",
 )
-
-
-@pytest.mark.parametrize(("given", "expected"),
-                         [("at_least_once", False), ("exactly_once", True), ("exactly_once_v2", True)])  # fmt: skip
-def test_kafkas_names_of_the_guarantees_are_known(given: str, expected: bool) -> None:
-    assert is_exactly_once(given) is expected
-
-
-def test_any_other_guarantee_is_refused() -> None:
-    with pytest.raises(StreamsError, match="processing_guarantee is 'at_most_once'; give 'at_least_once'"):
-        is_exactly_once("at_most_once")
-
-
-def test_real_time_and_exactly_once_exclude_each_other() -> None:
-    with pytest.raises(StreamsError, match="Leave real_time out, or processing_guarantee='exactly_once'"):
-        is_exactly_once("exactly_once", 5_000)
-    assert is_exactly_once("at_least_once", 5_000) is False
 
 
 def test_a_checkpoint_says_what_was_begun_and_what_was_finished(tmp_path: Path) -> None:

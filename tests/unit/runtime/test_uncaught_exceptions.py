@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -201,6 +202,22 @@ def test_a_python_process_that_started_too_slowly_is_tried_again_but_not_for_eve
     assert until(lambda: application.states.state is State.ERROR)
     assert application.supervisor.queries[0].restarts == 5
     assert "this machine is so busy" in caplog.text
+
+
+def test_the_failures_are_those_of_queries_that_wait_to_run_again_or_that_of_the_application(
+    application: Application,
+) -> None:
+    supervisor, failure = application.supervisor, StreamsError("no")
+    active: list[Any] = [
+        SimpleNamespace(last_failure=StreamsError("it runs again"), query=SimpleNamespace(isActive=True)),
+        SimpleNamespace(last_failure=None, query=SimpleNamespace(isActive=False)),
+    ]
+    waiting: Any = SimpleNamespace(last_failure=failure, query=SimpleNamespace(isActive=False))
+    supervisor.queries = [*active, waiting]
+    assert supervisor.failures == [failure]
+    supervisor.queries, supervisor.failure = active, StreamsError("for good")
+    assert supervisor.failures == [supervisor.failure]
+    supervisor.queries = []
 
 
 @pytest.mark.spark

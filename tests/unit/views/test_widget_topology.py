@@ -28,11 +28,11 @@ class FakeStreams:
         self.topology, self.application_id, self.state = topology(), "app", State.RUNNING
         self.offsets = {0: 0, 1: 0}
         self.dropped: list[tuple[str, int]] = [("", 0)]
-        self._supervisor = SimpleNamespace(failure=None, queries=[])
+        self.failures: list[StreamsError] = []
 
     @property
     def failure(self) -> Any:
-        return self._supervisor.failure
+        return self.failures[0] if self.state is State.ERROR else None
 
     def metrics(self) -> pd.DataFrame:
         rows = [("0", 1, 1, node, count, 2) for node, count in self.dropped]
@@ -104,7 +104,7 @@ def test_the_failing_node_is_red_and_named_with_the_reason() -> None:
     streams = FakeStreams()
     place = "KSTREAM-MAPVALUES-0000000001 (written at cell 3 line 2) failed on a record"
     said = f"{place}: ValueError: KSTREAM-SINK-0000000004"
-    streams._supervisor.failure, streams.state = StreamsError(said), State.ERROR
+    streams.failures, streams.state = [StreamsError(said)], State.ERROR
     snapshot = taken(streams, {}, 1.0)
     assert snapshot.failed == ["KSTREAM-MAPVALUES-0000000001"]
     assert snapshot.stopped == said
@@ -116,13 +116,10 @@ def test_the_failing_node_is_red_and_named_with_the_reason() -> None:
 
 def test_a_query_that_waits_to_run_again_is_red_until_it_does() -> None:
     streams = FakeStreams()
-    query = SimpleNamespace(
-        last_failure=StreamsError("KSTREAM-SINK-0000000004 (written at x): no"), query=SimpleNamespace(isActive=False)
-    )
-    streams._supervisor.queries = [query]
+    streams.failures = [StreamsError("KSTREAM-SINK-0000000004 (written at x): no")]
     assert taken(streams, {}, 1.0).failed == ["KSTREAM-SINK-0000000004"]
     assert "▲ failed" in topology_page.header(taken(streams, {}, 1.0), "live")
-    query.query.isActive = True
+    streams.failures = []
     assert taken(streams, {}, 1.0).failed == []
 
 

@@ -1,0 +1,382 @@
+"""`StreamsConfig`: how an application runs, under the names that Kafka Streams has for it."""
+
+import functools
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any, TypedDict, TypeVar, Unpack
+
+from streamskit.api import config_keys
+from streamskit.api.config_keys import DURATION, HANDLER, PATH, ConfigKey, Kind, Property
+from streamskit.api.error_handlers import Handler, Handlers
+from streamskit.common.durations import Duration, spell
+from streamskit.common.errors import StreamsError
+from streamskit.common.paths import state_dir as project_state_dir
+
+T = TypeVar("T")
+
+SHORTEST_REAL_TIME = 5_000
+"""How many milliseconds Spark wants a real-time batch to take at least."""
+
+
+class StreamsSettings(TypedDict, total=False):
+    """The keys of a `StreamsConfig` as keywords of a function, but for the two that every application has to give."""
+
+    state_dir: str | Path | None
+    commit_interval: Duration
+    statestore_cache_max_bytes: int
+    processing_guarantee: str
+    task_timeout: Duration
+    deserialization_handler: Handler | None
+    processing_handler: Handler | None
+    production_handler: Handler | None
+    max_request_size: int
+    application_server: str | None
+    num_standby_replicas: int
+    session_timeout: Duration
+    emit_interval: Duration
+    real_time: Duration | None
+    max_records_per_batch: int | None
+    on_data_loss: str
+    token: str | None
+
+
+def _key(kafka_name: str, kind: Kind, doc: str, unit: str = "") -> dict[str, ConfigKey]:
+    """Return the metadata of a field that is a key."""
+    return {"key": ConfigKey(kafka_name, kind, doc, unit or ("milliseconds" if kind is DURATION else ""))}
+
+
+def _explained(cls: type[T]) -> type[T]:
+    """Let the constructor of a dataclass answer a wrong keyword with a sentence, and its docstring list the keys."""
+    construct: Callable[..., None] = cls.__init__
+    keys: dict[str, ConfigKey] = {key.name: key for key in cls.settings()}  # type: ignore[attr-defined]
+    needed = [key.name for key in keys.values() if key.default is MISSING]
+
+    @functools.wraps(construct)
+    def __init__(self: T, *values: Any, **settings: Any) -> None:  # noqa: N807
+        for name in settings:
+            if name not in keys:
+                raise StreamsError(config_keys.unknown_key(name, keys))
+        for name in needed[len(values) :]:
+            if name not in settings:
+                raise StreamsError(f"{name} is missing: give {keys[name].kind.advice}.")
+        construct(self, *values, **settings)
+
+    cls.__init__ = __init__  # type: ignore[assignment,method-assign]
+    lines = [f"        {key.name}: {key.doc} {_facts(key)}" for key in keys.values()]
+    cls.__doc__ = f"{cls.__doc__}\n    Args:\n" + "\n".join(lines)
+    return cls
+
+
+def _facts(key: ConfigKey) -> str:
+    """Return a key's unit, default and name in Kafka, in brackets."""
+    default = "needed" if key.default is MISSING else f"default {key.default!r}"
+    origin = f"Kafka's `{key.kafka_name}`" if key.is_kafkas else f"only here, `{key.kafka_name}` in files"
+    return f"({key.unit + ', ' if key.unit else ''}{default}; {origin})"
+
+
+@_explained
+@dataclass(frozen=True)
+class StreamsConfig:
+    """How an application runs.
+
+    The keys are Kafka's in snake case; a duration carries its unit, "5 seconds", where Kafka's name ends in `.ms`. It
+    is kept in milliseconds. `StreamsConfig.settings()` lists them, with what each means.
+
+    >>> config = StreamsConfig("trades-app", "localhost:9092", commit_interval="1 second")
+    >>> config.commit_interval
+    1000
+    >>> replace(config, num_standby_replicas=1).as_properties()["num.standby.replicas"]
+    '1'
+
+    Mirrors `org.apache.kafka.streams.StreamsConfig`.
+    """
+
+    application_id: str = field(
+        metadata=_key(
+            "application.id",
+            config_keys.name_like("trades-app"),
+            "The application's name; its topics, checkpoints and consumer groups are named after it.",
+        )
+    )
+    bootstrap_servers: str = field(
+        metadata=_key(
+            "bootstrap.servers",
+            config_keys.text_like("localhost:9092"),
+            'The Kafka brokers, as "host:port", several with commas between them.',
+        )
+    )
+    state_dir: str | Path | None = field(
+        default=None,
+        metadata=_key(
+            "state.dir",
+            PATH,
+            "The folder for checkpoints and stores, in which each application has one of its own; "
+            "`.streamskit/applications` of the project by default.",
+        ),
+    )
+    commit_interval: Duration = field(
+        default="100 ms",
+        metadata=_key(
+            "commit.interval.ms",
+            DURATION,
+            "How long a micro-batch gathers records before it runs; with its end they are committed. Kafka's own "
+            "default is 30 seconds, and 100 ms for exactly once.",
+        ),
+    )
+    statestore_cache_max_bytes: int = field(
+        default=10 * 1024 * 1024,
+        metadata=_key(
+            "statestore.cache.max.bytes",
+            config_keys.whole_number(0),
+            "0 switches the record cache off, so that every update of a table goes out. With any other number the "
+            "updates of a key are folded within a micro-batch, as Spark's own aggregations do in any case.",
+            "bytes",
+        ),
+    )
+    processing_guarantee: str = field(
+        default="at_least_once",
+        metadata=_key(
+            "processing.guarantee",
+            config_keys.one_of(
+                at_least_once=", which may write records twice when a driver dies,",
+                exactly_once=", which does not and takes somewhat longer",
+                exactly_once_v2="",
+            ),
+            '"at_least_once", or "exactly_once" ("exactly_once_v2" is the same): then the records of a micro-batch '
+            "are written in one transaction, and none twice. Readers have to read with "
+            "`isolation.level=read_committed`.",
+        ),
+    )
+    task_timeout: Duration = field(
+        default="5 minutes",
+        metadata=_key(
+            "task.timeout.ms",
+            DURATION,
+            "How long the broker may be away. The queries wait for it that long and lose nothing; the state is "
+            "REBALANCING meanwhile.",
+        ),
+    )
+    deserialization_handler: Handler | None = field(
+        default=None,
+        metadata=_key(
+            "deserialization.exception.handler",
+            HANDLER,
+            "Decides about records that cannot be read, such as `LogAndContinue('a-dead-letter-topic')`; "
+            "`LogAndFail()` by default.",
+        ),
+    )
+    processing_handler: Handler | None = field(
+        default=None,
+        metadata=_key("processing.exception.handler", HANDLER, "Likewise decides about records that a step fails on."),
+    )
+    production_handler: Handler | None = field(
+        default=None,
+        metadata=_key(
+            "production.exception.handler", HANDLER, "Likewise decides about records that cannot be written."
+        ),
+    )
+    max_request_size: int = field(
+        default=1024 * 1024,
+        metadata=_key(
+            "max.request.size",
+            config_keys.whole_number(1024),
+            "The largest record that is written, as the producer's setting of that name.",
+            "bytes",
+        ),
+    )
+    application_server: str | None = field(
+        default=None,
+        metadata=_key(
+            "application.server",
+            config_keys.text_like("127.0.0.1:8080"),
+            'Where to answer queries over REST, as "host:port"; port 0 takes a free one. The application is then one '
+            "of the instances that share its stores, and has its share only. Without it, it has all of them whole and "
+            "answers nobody but this program.",
+        ),
+    )
+    num_standby_replicas: int = field(
+        default=0,
+        metadata=_key(
+            "num.standby.replicas",
+            config_keys.whole_number(0),
+            "How many further instances keep a copy of each partition of the stores.",
+        ),
+    )
+    session_timeout: Duration = field(
+        default="6 seconds",
+        metadata=_key(
+            "session.timeout.ms",
+            DURATION,
+            "After how long without a sign of life the other instances take one for dead. Kafka's own default is 45 s.",
+        ),
+    )
+    emit_interval: Duration = field(
+        default=0,
+        metadata=_key(
+            "streamskit.emit.interval.ms",
+            DURATION,
+            "How often unmatched results of outer joins and final results of windows are looked for, in wall-clock "
+            "time; 0 for at every record. Kafka Streams has internal settings for that, of one second.",
+        ),
+    )
+    real_time: Duration | None = field(
+        default=None,
+        metadata=_key(
+            "streamskit.real.time.ms",
+            DURATION,
+            "Runs each sub-topology without state in Spark's real-time mode (`trigger(realTime=)`), which passes "
+            "every record on as it comes. The duration, of 5 seconds or more, is that of one batch, after which it "
+            "notes how far it has come, and for which `await_processed` may wait. Not for `F.udf`.",
+        ),
+    )
+    max_records_per_batch: int | None = field(
+        default=None,
+        metadata=_key(
+            "streamskit.max.records.per.batch",
+            config_keys.whole_number(1),
+            "The most records that a micro-batch takes; by default all there are, or 500,000 where records are "
+            "processed one by one in Python.",
+        ),
+    )
+    on_data_loss: str = field(
+        default="stop",
+        metadata=_key(
+            "streamskit.on.data.loss",
+            config_keys.one_of(
+                stop=", which ends the application at records that were deleted before they were read,",
+                **{"continue": ", which goes on behind them and counts them"},
+            ),
+            'What to do about records that were deleted before they were read: "stop", or "continue" behind them, '
+            "with a warning; `metrics()` counts them.",
+        ),
+    )
+    token: str | None = field(
+        default=None,
+        repr=False,
+        metadata=_key(
+            "streamskit.token",
+            config_keys.text_like("a long secret"),
+            "What those who query over REST have to show; needed for any address but loopback.",
+        ),
+    )
+
+    def __post_init__(self) -> None:
+        for key in self.settings():
+            object.__setattr__(self, key.name, key.convert(getattr(self, key.name)))
+        Handlers.of(self.deserialization_handler, self.processing_handler, self.production_handler)
+        if self.real_time is None:
+            return
+        if self.milliseconds("real_time") < SHORTEST_REAL_TIME:
+            raise StreamsError(
+                f"real_time={spell(self.milliseconds('real_time'))!r} is too short: Spark pauses between real-time "
+                f"batches to note how far it has come, and wants them to take {spell(SHORTEST_REAL_TIME)} or more. No "
+                "record waits for the end of a batch."
+            )
+        if self.exactly_once:
+            raise StreamsError(
+                "real_time passes each record on as it comes, and exactly-once output shows none before its whole "
+                f"batch is written. Leave real_time out, or processing_guarantee={self.processing_guarantee!r}."
+            )
+
+    @classmethod
+    def settings(cls) -> tuple[ConfigKey, ...]:
+        """Return the keys with what each means, in the order of the constructor.
+
+        >>> [key.name for key in StreamsConfig.settings() if not key.is_kafkas]
+        ['emit_interval', 'real_time', 'max_records_per_batch', 'on_data_loss', 'token']
+        """
+        return tuple(replace(each.metadata["key"], name=each.name, default=each.default) for each in fields(cls))
+
+    @classmethod
+    def of(
+        cls,
+        config: "StreamsConfig | str | None" = None,
+        bootstrap_servers: str | None = None,
+        application_id: str | None = None,
+        **settings: Unpack[StreamsSettings],
+    ) -> "StreamsConfig":
+        """Return a config that is made of another one, or of an application id, and of settings that go before it.
+
+        Raises:
+            StreamsError: a setting is unknown, missing, given twice or has a value that it does not take.
+
+        >>> StreamsConfig.of("trades-app", "localhost:9092", commit_interval="1 second").commit_interval
+        1000
+        """
+        if isinstance(config, str):
+            if application_id is not None:
+                raise StreamsError(f"The application id is given twice: {config!r} and {application_id!r}.")
+            application_id = config
+        named = {"application_id": application_id, "bootstrap_servers": bootstrap_servers}
+        changes: dict[str, Any] = {name: value for name, value in named.items() if value is not None} | {**settings}
+        return replace(config, **changes) if isinstance(config, StreamsConfig) else cls(**changes)
+
+    @classmethod
+    def from_properties(cls, properties: str | Path | Mapping[str, str], **settings: Any) -> "StreamsConfig":
+        """Return the config that a Java properties file holds, under Kafka's own names.
+
+        A key that Spark has no counterpart for is refused if it would change what the application does, as
+        `default.value.serde` would; if it is only about speed, as `num.stream.threads`, a warning says so.
+
+        Args:
+            properties: the file, or what it would hold.
+            settings: those that the file does not have, or that go before it.
+
+        Raises:
+            StreamsError: a key is unknown, or has a value that it does not take; the sentence names the line.
+
+        >>> StreamsConfig.from_properties({"application.id": "trades-app"}, bootstrap_servers="b:9").application_id
+        'trades-app'
+
+        Mirrors `StreamsConfig(Map)`.
+        """
+        if isinstance(properties, Mapping):
+            found = [Property(name, value) for name, value in properties.items()]
+        else:
+            found = list(config_keys.load(Path(properties)))
+        return cls(**(config_keys.read(found, cls.settings()) | settings))
+
+    def as_properties(self) -> dict[str, str]:
+        """Return the settings under Kafka's own names, as text; those that are None are left out.
+
+        Raises:
+            StreamsError: a handler is a function, which no properties file can name.
+        """
+        return config_keys.write({key.name: getattr(self, key.name) for key in self.settings()}, self.settings())
+
+    def to_properties(self, path: str | Path) -> None:
+        """Write a Java properties file that `from_properties` reads, with what each key means; a token stands in it.
+
+        Raises:
+            StreamsError: a handler is a function, which no properties file can name.
+        """
+        Path(path).write_text(config_keys.dump(self.as_properties(), self.settings()), encoding="latin-1")
+
+    @property
+    def folder(self) -> Path:
+        """Where the application keeps its checkpoints and stores."""
+        return application_folder(self.application_id, self.state_dir)
+
+    @property
+    def exactly_once(self) -> bool:
+        """Whether each record is written once, whatever fails."""
+        return self.processing_guarantee != "at_least_once"
+
+    @property
+    def handlers(self) -> Handlers:
+        """The handlers of records that fail."""
+        return Handlers.of(
+            self.deserialization_handler, self.processing_handler, self.production_handler, self.max_request_size
+        )
+
+    def milliseconds(self, name: str) -> int:
+        """Return a setting that is a duration, in milliseconds."""
+        value = getattr(self, name)
+        assert isinstance(value, int)  # it was converted when the config was made
+        return value
+
+
+def application_folder(application_id: str, state_dir: str | Path | None = None) -> Path:
+    """Return where an application keeps its checkpoints and stores: a folder in its `state_dir`."""
+    return Path(state_dir or project_state_dir() / "applications") / application_id
