@@ -8,7 +8,6 @@ import logging
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,6 +16,7 @@ import javaproperties
 from streamskit.api.error_handlers import LogAndContinue, LogAndFail
 from streamskit.common.durations import to_milliseconds
 from streamskit.common.errors import StreamsError
+from streamskit.common.names import unknown_name
 
 logger = logging.getLogger("streamskit")
 
@@ -360,12 +360,6 @@ def dump(properties: Mapping[str, str], keys: Iterable[ConfigKey]) -> str:
     return "\n".join([*lines, ""])
 
 
-def unknown_key(name: str, names: Iterable[str]) -> str:
-    """Return a sentence that a key is not known, with the one that may be meant."""
-    close = get_close_matches(name, list(names), 1, 0.6)
-    return f"There is no setting '{name}'" + (f": did you mean '{close[0]}'?" if close else ".")
-
-
 def _kafka_name(name: str, known: Mapping[str, ConfigKey]) -> str:
     """Return the name that a key has now: some have older ones, or the prefix of the client that they are for."""
     older = {"cache.max.bytes.buffering": "statestore.cache.max.bytes"}
@@ -382,7 +376,7 @@ def _answer_foreign(found: Property, bare: str, known: Iterable[str]) -> None:
     """
     foreign = next((each for name in (bare, found.name) for each in FOREIGN if re.fullmatch(each.names, name)), None)
     if foreign is None:
-        raise StreamsError(f"{found.place}{unknown_key(found.name, known)}")
+        raise StreamsError(f"{found.place}{unknown_name('setting', found.name, known)}")
     if re.fullmatch(foreign.agreed, found.value):
         return
     said = f"{found.place}{found.name}={found.value} has no counterpart on Spark: {foreign.why}."

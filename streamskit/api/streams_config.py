@@ -11,6 +11,7 @@ from streamskit.api.config_keys import DURATION, HANDLER, PATH, ConfigKey, Kind,
 from streamskit.api.error_handlers import Handler, Handlers
 from streamskit.common.durations import Duration, spell
 from streamskit.common.errors import StreamsError
+from streamskit.common.names import unknown_name
 from streamskit.common.paths import state_dir as project_state_dir
 
 T = TypeVar("T")
@@ -56,7 +57,7 @@ def _explained(cls: type[T]) -> type[T]:
     def __init__(self: T, *values: Any, **settings: Any) -> None:  # noqa: N807
         for name in settings:
             if name not in keys:
-                raise StreamsError(config_keys.unknown_key(name, keys))
+                raise StreamsError(unknown_name("setting", name, keys))
         for name in needed[len(values) :]:
             if name not in settings:
                 raise StreamsError(f"{name} is missing: give {keys[name].kind.advice}.")

@@ -1,7 +1,7 @@
 """`python -m streamskit broker start|stop|status|clean`: the broker of this project, from a terminal."""
 
 import argparse
-import sys
+from collections.abc import Sequence
 
 from streamskit.broker.base import Broker
 from streamskit.broker.embedded import EmbeddedBroker
@@ -11,35 +11,27 @@ from streamskit.broker.shared import (
     shared_broker,
     stop_shared_broker,
 )
-from streamskit.common.errors import StreamsKitError
-
-COMMANDS = {
-    "start": "start the broker, if it does not run yet",
-    "stop": "stop the broker; its data stays",
-    "status": "say whether the broker runs, where, and with which topics (exit code 1 if it does not)",
-    "clean": "stop the broker and remove all its data",
-}
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Run one command and return the exit code."""
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and return the exit code.
+
+    Raises:
+        BrokerError: the broker does not do what it is asked.
+    """
     parser = argparse.ArgumentParser(
         prog="python -m streamskit broker",
         description="The Kafka broker that the notebooks of this project share.",
     )
-    commands = parser.add_subparsers(dest="command", metavar="command", required=True)
-    for name, text in COMMANDS.items():
-        commands.add_parser(name, help=text, description=text)
-    command = parser.parse_args(arguments).command
-    try:
-        return {"start": start, "stop": stop, "status": status, "clean": clean}[command]()
-    except StreamsKitError as error:
-        print(error, file=sys.stderr)
-        return 1
+    commands = parser.add_subparsers(metavar="command", required=True)
+    for run in (start, stop, status, clean):
+        commands.add_parser(run.__name__, help=run.__doc__, description=run.__doc__).set_defaults(run=run)
+    code: int = parser.parse_args(arguments).run()
+    return code
 
 
 def start() -> int:
-    """Start the broker."""
+    """Start the broker, if it does not run yet."""
     running = find_shared_broker() is not None
     broker = shared_broker()
     print(f"The broker {'already runs' if running else 'is ready'} at {_where(broker)}.")
@@ -47,13 +39,13 @@ def start() -> int:
 
 
 def stop() -> int:
-    """Stop the broker."""
+    """Stop the broker; its data stays."""
     print("The broker is stopped; its data stays." if stop_shared_broker() else "No broker was running.")
     return 0
 
 
 def status() -> int:
-    """Say how the broker is."""
+    """Say whether the broker runs, where, and with which topics (exit code 1 if it does not)."""
     broker = find_shared_broker()
     if broker is None:
         print("No broker is running. Start it with: python -m streamskit broker start")
@@ -65,7 +57,7 @@ def status() -> int:
 
 
 def clean() -> int:
-    """Remove the broker's data."""
+    """Stop the broker and remove all its data."""
     removed = clean_shared_broker()
     print("The broker is stopped and its data removed." if removed else "There was no data to remove.")
     return 0

@@ -16,7 +16,6 @@ import psutil
 from filelock import FileLock, Timeout
 
 from streamskit.broker import EmbeddedBroker
-from streamskit.common.errors import StreamsKitError
 from streamskit.environment.archives import (
     DRAFTS_VARIABLE,
     PROGRAMS,
@@ -115,15 +114,12 @@ def _work() -> None:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Make the archives, or with `--work` what they are made of; return the exit code."""
+    """Make the archives, or with `--work` what they are made of; return the exit code.
+
+    Raises:
+        SetupError: there is no Java.
+    """
     parser = argparse.ArgumentParser(prog="python -m streamskit class-sharing", description=__doc__)
     parser.add_argument("--work", action="store_true", help=argparse.SUPPRESS)
-    if parser.parse_args(arguments).work:
-        _work()
-        return 0
-    try:
-        make_archives()
-    except StreamsKitError as failure:
-        print(failure, file=sys.stderr)
-        return 1
+    _work() if parser.parse_args(arguments).work else make_archives()
     return 0

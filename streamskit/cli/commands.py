@@ -6,6 +6,10 @@ import sys
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import streamskit
+from streamskit.common.errors import StreamsKitError
+from streamskit.common.names import unknown_name
+
 PROGRAM = "python -m streamskit"
 
 
@@ -35,13 +39,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     >>> main(["broker", "status"])  # doctest: +SKIP
     The broker runs at 127.0.0.1:25092 ...
     """
-    given = list(sys.argv[1:] if arguments is None else arguments)
+    words = list(sys.argv[1:] if arguments is None else arguments)
     parser = argparse.ArgumentParser(prog=PROGRAM, description=__doc__, epilog=f"`{PROGRAM} COMMAND --help` says more.")
+    parser.add_argument("--version", action="version", version=f"streamskit {streamskit.__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for name, command in COMMANDS.items():
         commands.add_parser(name, help=command.summary, add_help=False)
+    if words and not words[0].startswith("-") and words[0] not in COMMANDS:
+        parser.error(f"{unknown_name('command', words[0], COMMANDS)} The commands are: {', '.join(COMMANDS)}.")
     # Only the command is read here: what follows belongs to it, and may be another program's options.
-    chosen = parser.parse_args(given[:1]).command
-    # A command's module is imported when it is asked for: the doctor has to run where Spark or pandas is broken.
-    code: int = importlib.import_module(COMMANDS[chosen].module).main(given[1:])
+    chosen = parser.parse_args(words[:1]).command
+    try:
+        # A command's module is imported when it is asked for: the doctor has to run where Spark or pandas is broken.
+        code: int = importlib.import_module(COMMANDS[chosen].module).main(words[1:])
+    except StreamsKitError as failure:
+        print(failure, file=sys.stderr)
+        return 1
     return code

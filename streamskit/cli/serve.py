@@ -4,12 +4,12 @@ import argparse
 import importlib
 import os
 import signal
-import sys
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 
 from streamskit.api.streams_config import application_folder
-from streamskit.common.errors import StreamsError, StreamsKitError
+from streamskit.common.errors import StreamsError
 from streamskit.common.paths import state_dir as project_state_dir
 from streamskit.queries import Catalogue, Instance
 from streamskit.queries.metadata import HostInfo
@@ -19,14 +19,13 @@ TOKEN = "STREAMSKIT_TOKEN"
 """The environment variable with the token: an argument could be read by everybody on the machine."""
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Answer queries until told to stop; returns the exit code."""
-    chosen = _parser().parse_args(arguments)
-    try:
-        _serve(chosen)
-    except StreamsKitError as failure:
-        print(failure, file=sys.stderr)
-        return 1
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Answer queries until told to stop, and return the exit code.
+
+    Raises:
+        StreamsError: the instance cannot answer, or stopped by itself.
+    """
+    _serve(_parser().parse_args(arguments))
     return 0
 
 

@@ -1,6 +1,8 @@
-"""Names that can be part of a topic's name."""
+"""Names that people give: whether one can be part of a topic's name, and what one that nobody knows may mean."""
 
 import re
+from collections.abc import Iterable
+from difflib import get_close_matches
 
 from streamskit.common.errors import TopologyError
 
@@ -17,3 +19,13 @@ def check_name(given: str) -> str:
             "it becomes part of topic names."
         )
     return given
+
+
+def unknown_name(kind: str, name: str, names: Iterable[str]) -> str:
+    """Return a sentence that there is nothing of that name, with the one that may be meant.
+
+    >>> unknown_name("command", "borker", ["broker", "lab"])
+    "There is no command 'borker': did you mean 'broker'?"
+    """
+    close = get_close_matches(name, list(names), 1)
+    return f"There is no {kind} '{name}'" + (f": did you mean '{close[0]}'?" if close else ".")
