@@ -7,9 +7,10 @@ from typing import Any
 import pandas as pd
 
 from streamskit.kafka import consumer, producer, topics
-from streamskit.kafka.consumer import ConsumedRecord, FromOffsets, Isolation
+from streamskit.kafka.consumer import ConsumedRecord, FromOffsets
 from streamskit.kafka.encoding import SerdeLike
 from streamskit.kafka.records import Records
+from streamskit.kafka.topic_reader import Isolation
 from streamskit.kafka.topics import Topic
 
 

@@ -50,7 +50,7 @@ def produce(
             delivery.wait()  # the records before the wrong one are delivered
             if isinstance(error, BrokerError):
                 raise BrokerError(f"{error} The {delivery.sent} record(s) before it are in topic {topic!r}.") from error
-            raise  # from the learner's own generator
+            raise  # from the user's own generator
         delivery.wait()
         return delivery.sent
 
@@ -126,7 +126,7 @@ class Delivery:
     def _encoded(self, part: str, encode: Callable[[Any], bytes | None], value: Any) -> bytes | None:
         try:
             data = encode(value)
-        except Exception as error:  # a serde is the learner's own code
+        except Exception as error:  # a serde is the user's own code
             raise self._error(f"its {part} cannot be serialized: {error}") from error
         if data is None or isinstance(data, bytes):
             return data

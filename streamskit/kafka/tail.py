@@ -2,16 +2,19 @@
 
 import time
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from heapq import merge
-from typing import Any
 
-from kafka import KafkaConsumer, TopicPartition
-from kafka.errors import KafkaError
+import confluent_kafka
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
 
 from streamskit.common.errors import BrokerError
 from streamskit.kafka.connection import reachable
+from streamskit.kafka.topic_partition import TopicPartition
+from streamskit.kafka.topic_reader import Offsets, PartitionReader, TopicRecord, client_log, topic_record
 
+FIRST, END = OffsetSpec.earliest(), OffsetSpec.latest()  # type: ignore[no-untyped-call]
 ANSWER_SECONDS, LOOK_SECONDS = 5.0, 2.0
 """How long a request may take, and how long one look goes on reading."""
 
@@ -29,7 +32,7 @@ class Ends:
 
     def __init__(self, bootstrap_servers: str) -> None:
         self._bootstrap_servers = bootstrap_servers
-        self._consumer: KafkaConsumer | None = None
+        self._admin: AdminClient | None = None
 
     def ask(self, topics: Iterable[str]) -> dict[str, dict[int, int]]:
         """Return the offset after the last record of each partition; a topic that is not there is left out.
@@ -39,49 +42,38 @@ class Ends:
         """
         found: dict[str, dict[int, int]] = {topic: {} for topic in topics}
         try:
-            for where, offset in self._end_offsets(found).items():
+            for where, offset in self._offsets(self._partitions_of(found), END).items():
                 found[where.topic][where.partition] = offset
-        except KafkaError as failure:
+        except KafkaException as failure:
             raise self._lost(failure) from failure
         return {topic: ends for topic, ends in found.items() if ends}
 
     def close(self) -> None:
         """Close the connection, if there is one."""
-        if self._consumer is not None:
-            self._consumer.close(autocommit=False, timeout_ms=1000)
-            self._consumer = None
+        self._admin = None
 
-    def _end_offsets(self, topics: Iterable[str]) -> dict[TopicPartition, int]:
-        consumer = self._connected()
-        there = consumer.topics()
-        partitions = [
-            TopicPartition(topic, number)
-            for topic in topics
-            if topic in there
-            for number in sorted(consumer.partitions_for_topic(topic) or ())
+    def _partitions_of(self, topics: Iterable[str]) -> list[TopicPartition]:
+        there = self._connected().list_topics(timeout=ANSWER_SECONDS).topics
+        return [
+            TopicPartition(topic, number) for topic in topics if topic in there for number in there[topic].partitions
         ]
-        return dict(consumer.end_offsets(partitions)) if partitions else {}
 
-    def _connected(self) -> KafkaConsumer:
-        if self._consumer is None:
+    def _offsets(self, partitions: Iterable[TopicPartition], spec: OffsetSpec) -> Offsets:
+        asked = {confluent_kafka.TopicPartition(*where): spec for where in partitions}
+        if not asked:
+            return {}
+        answers = self._connected().list_offsets(asked, request_timeout=ANSWER_SECONDS)
+        return {TopicPartition(where.topic, where.partition): each.result().offset for where, each in answers.items()}
+
+    def _connected(self) -> AdminClient:
+        if self._admin is None:
             with reachable(self._bootstrap_servers):
-                self._consumer = KafkaConsumer(
-                    bootstrap_servers=self._bootstrap_servers.split(","),
-                    bootstrap_timeout_ms=int(ANSWER_SECONDS * 1000),
-                    request_timeout_ms=int(ANSWER_SECONDS * 1000),
-                    enable_auto_commit=False,
-                    auto_offset_reset="earliest",
-                    allow_auto_create_topics=False,
-                    fetch_max_wait_ms=50,
-                    reconnect_backoff_max_ms=1000,
-                    retry_backoff_ms=20,  # also the wait before each look-up of topics
-                    metrics_enabled=False,
-                )
-        return self._consumer
+                self._admin = AdminClient({"bootstrap.servers": self._bootstrap_servers}, logger=client_log)
+        return self._admin
 
-    def _lost(self, failure: Exception) -> BrokerError:
+    def _lost(self, failure: KafkaException) -> BrokerError:
         self.close()
-        return BrokerError(f"the broker at {self._bootstrap_servers} does not answer ({failure})")
+        return BrokerError(f"the broker at {self._bootstrap_servers} does not answer ({failure.args[0].str()})")
 
 
 class Tail(Ends):
@@ -100,10 +92,11 @@ class Tail(Ends):
     def __init__(self, bootstrap_servers: str, topics: Iterable[str], keep: int) -> None:
         super().__init__(bootstrap_servers)
         self._topics, self._keep = list(topics), keep
-        self._next: dict[TopicPartition, int] = {}
+        self._reader: PartitionReader[TopicRecord] | None = None
+        self._next: Offsets = {}
         self._looks = 0
-        self._kept: dict[TopicPartition, deque[tuple[int, Any]]] = {}
-        self.ends: Mapping[TopicPartition, int] = {}
+        self._kept: dict[TopicPartition, deque[tuple[int, TopicRecord]]] = {}
+        self.ends: Offsets = {}
 
     @property
     def partitions(self) -> list[int]:
@@ -117,14 +110,14 @@ class Tail(Ends):
             BrokerError: the broker does not answer, or has no such topic.
         """
         try:
-            self.ends = self._end_offsets(self._topics)
+            self.ends = self._offsets(self._partitions_of(self._topics), END)
             self._check_there()
             self._looks += 1
             self._read()
-        except KafkaError as failure:
+        except KafkaException as failure:
             raise self._lost(failure) from failure
 
-    def records(self, partition: int | None = None) -> list[Any]:
+    def records(self, partition: int | None = None) -> list[TopicRecord]:
         """Return what is kept, of one partition or all, in the order it came.
 
         Between partitions nobody knows that order: what one look found is merged by the records' times.
@@ -143,27 +136,38 @@ class Tail(Ends):
         if missing:
             raise BrokerError(f"the broker at {self._bootstrap_servers} has no topic {missing[0]!r}")
 
+    def close(self) -> None:
+        super().close()
+        if self._reader is not None:
+            self._reader.close()
+            self._reader = None
+
     def _read(self) -> None:
-        consumer = self._connected()
-        unread = self._seek(consumer)
-        deadline = time.monotonic() + LOOK_SECONDS
+        unread = self._skip()
+        if not unread:
+            return
+        reader = self._reader = self._reader or PartitionReader(
+            self._bootstrap_servers, topic_record, "read_uncommitted"
+        )
+        # Only for the time of a look: a client goes on fetching what is assigned to it.
+        reader.assign({where: self._next[where] for where in unread})
+        read, deadline = unread, time.monotonic() + LOOK_SECONDS
         while unread and time.monotonic() < deadline:
-            for where, records in consumer.poll(timeout_ms=100).items():
+            batch = reader.poll(0.1)
+            for where, records in batch.records.items():
                 self._kept[where].extend((self._looks, record) for record in records)
             # The position, not the last record, says how far it is read: transaction markers have offsets too.
-            self._next |= {where: consumer.position(where) for where in unread}
+            self._next |= batch.positions
             unread = {where for where in unread if self._next[where] < self.ends[where]}
+        reader.unassign(read)
 
-    def _seek(self, consumer: KafkaConsumer) -> set[TopicPartition]:
+    def _skip(self) -> set[TopicPartition]:
         """Set where to read on, and return the partitions that have something to read."""
-        if consumer.assignment() != set(self.ends):
-            consumer.assign(list(self.ends))
-        first = consumer.beginning_offsets(list(self.ends))
+        first = self._offsets(self.ends, FIRST)
         for where, end in self.ends.items():
             kept = self._kept.setdefault(where, deque(maxlen=self._keep))
             if end < self._next.get(where, 0):
                 kept.clear()  # the topic was deleted and made again
                 del self._next[where]
             self._next[where] = max(self._next.get(where, 0), end - self._keep, first[where])
-            consumer.seek(where, self._next[where])
         return {where for where, end in self.ends.items() if self._next[where] < end}

@@ -18,8 +18,8 @@ from streamskit.common.errors import (
     StreamsRebalancingError,
     UnknownStateStoreError,
 )
-from streamskit.kafka.changelog_reader import ChangelogReader, Offsets, Record
 from streamskit.kafka.topic_partition import TopicPartition, partition_for
+from streamskit.kafka.topic_reader import ChangelogRecord, Offsets, TopicReader, changelog_record, client_log
 from streamskit.queries.group.assignment import Assignment, SubscriptionInfo
 from streamskit.queries.group.assignor import Member
 from streamskit.queries.group.catalogue import Catalogue, QueryableStore
@@ -86,7 +86,9 @@ class Instance:
         self._announced: set[str] = set()
         self._flushed = time.monotonic()
         self.stopped = ""
-        self._reader = ChangelogReader(bootstrap_servers, self._take, self._restart, "The stores", self._fail)
+        self._reader = TopicReader(
+            bootstrap_servers, self._take, "The stores", changelog_record, restart=self._restart, failed=self._fail
+        )
         self._membership = Membership(
             bootstrap_servers,
             catalogue,
@@ -313,7 +315,7 @@ class Instance:
                 self._on_disk[where] = storage.mark().position
                 self._folder.release(name, where.partition)
 
-    def _take(self, where: TopicPartition, records: list[Record], offsets: list[int], position: int) -> None:
+    def _take(self, where: TopicPartition, records: list[ChangelogRecord], offsets: list[int], position: int) -> None:
         for name in self._filled[where.topic]:
             self._local[name].take(where.partition, records, position)
             if self._listeners.get(name) and self._partition_roles.get(where) in ("active", "global"):
@@ -322,7 +324,7 @@ class Instance:
         if self._folder is not None and time.monotonic() - self._flushed > FLUSH_SECONDS:
             self._flush()
 
-    def _tell(self, name: str, where: TopicPartition, records: list[Record], offsets: list[int]) -> None:
+    def _tell(self, name: str, where: TopicPartition, records: list[ChangelogRecord], offsets: list[int]) -> None:
         if not self._reader.is_ready(where):
             return  # what is restored is no news
         store = self._local[name]
@@ -355,9 +357,7 @@ class Instance:
 
     def _describe(self) -> dict[str, str]:
         """Learn how many partitions each changelog has, and return its id."""
-        admin = AdminClient(
-            {"bootstrap.servers": self._bootstrap_servers}, logger=logging.getLogger("streamskit.librdkafka")
-        )
+        admin = AdminClient({"bootstrap.servers": self._bootstrap_servers}, logger=client_log)
         topics = list(self._filled)
         counts, ids = dict[str, int](), dict[str, str]()
         futures = admin.describe_topics(TopicCollection(topics), request_timeout=10) if topics else {}

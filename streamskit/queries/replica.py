@@ -2,11 +2,8 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
-from confluent_kafka import KafkaException
-
-from streamskit.common.errors import StreamsError
-from streamskit.kafka.changelog_reader import ChangelogReader, Offsets, Record
 from streamskit.kafka.topic_partition import TopicPartition
+from streamskit.kafka.topic_reader import ChangelogRecord, Offsets, TopicReader, changelog_record
 from streamskit.state.local import LocalStore
 
 
@@ -21,8 +18,15 @@ class Replica:
     """
 
     def __init__(self, bootstrap_servers: str, stores: Mapping[str, Sequence[LocalStore]]) -> None:
-        self._bootstrap_servers, self._stores = bootstrap_servers, stores
-        self._reader = ChangelogReader(bootstrap_servers, self._take, self._restart, "The stores", self._say_failed)
+        self._stores = stores
+        self._reader = TopicReader(
+            bootstrap_servers,
+            self._take,
+            "The stores",
+            changelog_record,
+            restart=self._restart,
+            failed=lambda failure: self.say_stopped(f"No more updates come: {failure}"),
+        )
 
     def start(self) -> None:
         """Begin to read the changelogs from their start.
@@ -30,16 +34,8 @@ class Replica:
         Raises:
             StreamsError: the broker does not say where they begin.
         """
-        if not self._stores:
-            return
-        self._reader.start()
-        try:
-            self._reader.do(self._follow_all).result()
-        except KafkaException as failure:
-            raise StreamsError(
-                f"The stores: the broker at {self._bootstrap_servers} does not say where their topics begin "
-                f"({', '.join(self._stores)}): {failure.args[0].str()}. Start again when it answers."
-            ) from failure
+        if self._stores:
+            self._reader.start(self._stores)
 
     def stop(self) -> None:
         """Stop reading; the stores keep what they have."""
@@ -61,19 +57,11 @@ class Replica:
 
     def say_stopped(self, why: str) -> None:
         """Tell those who look at the stores why no more updates come, unless they were told already."""
-        for store in self._all():
-            store.stopped = store.stopped or why
+        for stores in self._stores.values():
+            for store in stores:
+                store.stopped = store.stopped or why
 
-    def _follow_all(self) -> None:
-        self._reader.follow({where: 0 for topic in self._stores for where in self._reader.partitions(topic)})
-
-    def _say_failed(self, failure: StreamsError) -> None:
-        self.say_stopped(f"No more updates come: {failure}")
-
-    def _all(self) -> list[LocalStore]:
-        return [store for stores in self._stores.values() for store in stores]
-
-    def _take(self, where: TopicPartition, records: list[Record], offsets: list[int], position: int) -> None:
+    def _take(self, where: TopicPartition, records: list[ChangelogRecord], offsets: list[int], position: int) -> None:
         for store in self._stores[where.topic]:
             store.take(where.partition, records, position)
 

@@ -3,12 +3,10 @@
 import time
 from collections.abc import Iterable
 
-from kafka import TopicPartition
-
 from streamskit.broker import ExternalBroker
 from streamskit.common.errors import BrokerError, StreamsError
-from streamskit.kafka.consumer import Isolation
-from streamskit.kafka.follower import Offsets
+from streamskit.kafka.topic_partition import TopicPartition
+from streamskit.kafka.topic_reader import Isolation, Offsets
 from streamskit.queries import Replica
 from streamskit.runtime.query import RunningQuery
 from streamskit.runtime.query_server import QueryServer

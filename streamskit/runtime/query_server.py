@@ -5,7 +5,7 @@ from typing import Any
 
 from streamskit.api.streams_config import StreamsConfig
 from streamskit.common.errors import InvalidStateStorePartitionError
-from streamskit.kafka.changelog_reader import Offsets
+from streamskit.kafka.topic_reader import Offsets
 from streamskit.queries import Catalogue, Instance
 from streamskit.queries.metadata import HostInfo
 

@@ -6,12 +6,10 @@ of such a step travel on a topic, and a thread here calls the function for each.
 
 import threading
 from collections.abc import Callable, Mapping
-from typing import Any
-
-from kafka import TopicPartition
 
 from streamskit.common.errors import StreamsError
-from streamskit.kafka.follower import Offsets, TopicFollower
+from streamskit.kafka.topic_partition import TopicPartition
+from streamskit.kafka.topic_reader import Offsets, TopicReader, TopicRecord, topic_record
 from streamskit.topology import SideEffect
 
 
@@ -34,18 +32,21 @@ class SideEffects:
     ) -> None:
         self._nodes, self._failed = nodes, failed
         self._stopping = threading.Event()
-        self._follower = TopicFollower(
-            bootstrap_servers, nodes, self._take, "The calls of functions", from_now=True, failed=lost
-        )
+        self._reader = TopicReader(bootstrap_servers, self._take, "The calls of functions", topic_record, failed=lost)
 
     def start(self) -> None:
-        """Begin with the records that come from now on."""
-        self._follower.start()
+        """Begin with the records that come from now on.
+
+        Raises:
+            StreamsError: the broker does not say where the topics end.
+        """
+        if self._nodes:
+            self._reader.start(self._nodes, from_now=True)
 
     def stop(self) -> None:
         """Stop calling."""
         self._stopping.set()
-        self._follower.stop()
+        self._reader.stop()
 
     def wait_for(self, offsets: Offsets, deadline: float, check: Callable[[], None] = lambda: None) -> None:
         """Wait until the functions were called for all records before the given offsets.
@@ -53,14 +54,14 @@ class SideEffects:
         Raises:
             StreamsError: they were not by the deadline, or reading has failed.
         """
-        self._follower.wait_for(offsets, deadline, check)
+        self._reader.wait_for(offsets, deadline, check)
 
-    def _take(self, partition: TopicPartition, records: list[Any]) -> None:
+    def _take(self, where: TopicPartition, records: list[TopicRecord], offsets: list[int], position: int) -> None:
         for record in records:
-            while not self._stopping.is_set() and not self._call(self._nodes[partition.topic], record):
+            while not self._stopping.is_set() and not self._call(self._nodes[where.topic], record):
                 pass
 
-    def _call(self, node: SideEffect, record: Any) -> bool:
+    def _call(self, node: SideEffect, record: TopicRecord) -> bool:
         """Call the function for a record, and return whether that is done."""
         try:
             node.action(node.key.deserialize(record.key), node.value.deserialize(record.value))

@@ -18,7 +18,7 @@ from streamskit.broker import ExternalBroker
 from streamskit.common.durations import Duration, to_milliseconds
 from streamskit.common.errors import StreamsError, StreamsNotStartedError, UnknownStateStoreError
 from streamskit.environment.session import spark_session
-from streamskit.kafka.consumer import Isolation
+from streamskit.kafka.topic_reader import Isolation
 from streamskit.planning.plan import Plan, is_readable
 from streamskit.planning.planner import plan
 from streamskit.queries import Replica, local_store

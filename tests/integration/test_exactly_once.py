@@ -34,8 +34,7 @@ from streamskit import (
 )
 from streamskit.broker import Broker, EmbeddedBroker
 from streamskit.common.errors import StreamsError
-from streamskit.kafka.changelog_reader import ChangelogReader
-from streamskit.kafka.follower import TopicFollower
+from streamskit.kafka.topic_reader import TopicReader, changelog_record, topic_record
 from streamskit.runtime.recovery.exactly_once import Transactions
 from tests.integration.conftest import Run
 from tests.integration.counting_program import counted, counting, expected_counts, produce, written
@@ -232,17 +231,20 @@ def left_open(broker: Broker, transactional_id: str, topic: str) -> Iterator[Kaf
 def test_who_follows_a_topic_is_given_what_is_committed(broker: Broker, name: str) -> None:
     broker.create_topics(name)
     taken: list[bytes] = []
-    follower = TopicFollower(
-        broker.bootstrap_servers, [name], lambda _, records: taken.extend(record.value for record in records), "A test"
+    reader = TopicReader(
+        broker.bootstrap_servers,
+        lambda _, records, *more: taken.extend(record.value or b"" for record in records),
+        "A test",
+        topic_record,
     )
     with left_open(broker, name, name) as producer:
-        follower.start()
+        reader.start([name])
         producer.abort_transaction()
         producer.begin_transaction()
         producer.send(name, b"committed")
         producer.commit_transaction()
-    follower.wait_for({TopicPartition(name, 0): broker.end_offsets(name)[0]}, time.monotonic() + 10)
-    follower.stop()
+    reader.wait_for({TopicPartition(name, 0): broker.end_offsets(name)[0]}, time.monotonic() + 10)
+    reader.stop()
     assert taken == [b"committed"]
 
 
@@ -284,8 +286,8 @@ def test_a_store_is_restored_when_it_has_what_is_committed(broker: Broker, name:
     broker.create_topics(name)
     broker.produce(name, [("k", "v")])
     where, taken = TopicPartition(name, 0), list[Any]()
-    reader = ChangelogReader(
-        broker.bootstrap_servers, lambda _, records, *more: taken.extend(records), lambda _: None, "A test"
+    reader = TopicReader(
+        broker.bootstrap_servers, lambda _, records, *more: taken.extend(records), "A test", changelog_record
     )
     reader.start()
     with left_open(broker, name, name):

@@ -150,7 +150,7 @@ def test_a_view_of_a_topic_filters_by_partition_and_stands_still_when_paused(bro
     assert "too new" not in view._table.value
     view._pause.value = False
     assert "too new" in view._table.value
-    assert view._tail._consumer is None, "nobody sees it, so that nothing is left open"
+    assert (view._tail._admin, view._tail._reader) == (None, None), "nobody sees it, so that nothing is left open"
 
 
 @pytest.mark.broker

@@ -1,0 +1,359 @@
+"""Reads partitions of topics without a consumer group: up to an end, or on and on in a thread.
+
+All that reads here stands on librdkafka, which reads many times as fast as a client in pure Python; kafka-python is for
+what librdkafka has not: an assignor of one's own in a consumer group. Three traits of librdkafka shape this module. A
+position is known from a message or from an end-of-partition event, which alone tells of offsets without a record
+(markers of transactions, compacted records). A broker that goes away is no error: the client connects again by itself.
+And a consumer belongs to the thread that uses it, so that others ask for what they want done there.
+"""
+
+import logging
+import queue
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping
+from concurrent.futures import Future
+from typing import Any, Generic, Literal, NamedTuple, TypeAlias, TypeVar
+
+import confluent_kafka
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message
+
+from streamskit.common.errors import StreamsError
+from streamskit.kafka.topic_partition import TopicPartition
+
+logger = logging.getLogger("streamskit")
+# librdkafka says of every lost connection so; what matters is raised or shown as a state.
+client_log = logging.getLogger("streamskit.librdkafka")
+client_log.addHandler(logging.NullHandler())
+client_log.propagate = False
+
+AT_ONCE = 2_000
+"""How many records are taken at a time."""
+
+REQUEST_SECONDS = 30.0
+"""How long a broker may take to say where a topic is; on a busy machine that is long."""
+
+Isolation: TypeAlias = Literal["read_uncommitted", "read_committed"]
+Offsets = dict[TopicPartition, int]
+ChangelogRecord = tuple[bytes, bytes | None, int]
+"""Key, value and timestamp."""
+
+FATAL = (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC, KafkaError._UNKNOWN_PARTITION,
+         KafkaError.TOPIC_AUTHORIZATION_FAILED)  # fmt: skip
+OUT_OF_RANGE = (KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE)
+
+R = TypeVar("R")
+
+
+class TopicRecord(NamedTuple):
+    """A record as it lies in a topic; the timestamp is in milliseconds since 1970."""
+
+    topic: str
+    partition: int
+    offset: int
+    timestamp: int
+    key: bytes | None
+    value: bytes | None
+    headers: list[tuple[str, bytes]]
+
+
+def topic_record(message: Message) -> TopicRecord:
+    """Return a message with all it has."""
+    return TopicRecord(
+        message.topic() or "", message.partition() or 0, message.offset() or 0, message.timestamp()[1],
+        message.key(), message.value(), message.headers() or [],  # type: ignore[arg-type]
+    )  # fmt: skip
+
+
+def changelog_record(message: Message) -> ChangelogRecord | None:
+    """Return a message of a changelog; None for one without a key, for which no table has a row."""
+    key = message.key()
+    return None if key is None else (key, message.value(), message.timestamp()[1])
+
+
+class Batch(Generic[R]):
+    """What one poll has brought: by partition the records, their offsets, and the offset to go on from."""
+
+    def __init__(self) -> None:
+        self.records: dict[TopicPartition, list[R]] = defaultdict(list)
+        self.offsets: dict[TopicPartition, list[int]] = defaultdict(list)
+        self.positions: Offsets = {}
+
+
+class PartitionReader(Generic[R]):
+    """A consumer of partitions that are assigned by hand.
+
+    Args:
+        bootstrap_servers: the broker's address.
+        convert: makes a record of a message, or None to leave it out.
+        isolation: whether to read what a transaction has not committed.
+        out_of_range: called where a partition does not hold the offset to go on from; it begins anew at its first.
+    """
+
+    def __init__(
+        self,
+        bootstrap_servers: str,
+        convert: Callable[[Message], R | None],
+        isolation: Isolation = "read_committed",
+        out_of_range: Callable[[TopicPartition], None] = lambda where: None,
+    ) -> None:
+        self._convert, self._out_of_range = convert, out_of_range
+        self._assigned: set[TopicPartition] = set()
+        self._consumer = Consumer(
+            {
+                "bootstrap.servers": bootstrap_servers,
+                "group.id": "unused: partitions are assigned by hand",
+                "isolation.level": isolation,
+                "enable.auto.commit": False,
+                "enable.auto.offset.store": False,
+                "enable.partition.eof": True,
+                "auto.offset.reset": "error",
+                "reconnect.backoff.max.ms": 1000,
+                "allow.auto.create.topics": False,
+                # Whoever reads keeps all of it, or takes it at once: a queue before that need not hold much.
+                "queued.max.messages.kbytes": 32 * 1024,
+            },
+            logger=client_log,
+        )
+
+    def close(self) -> None:
+        """Let go of the connections."""
+        self._consumer.close()
+
+    def partitions(self, topic: str) -> list[TopicPartition]:
+        """Return the partitions of a topic.
+
+        Raises:
+            KafkaException: there is no such topic, or no broker answers.
+        """
+        described = self._consumer.list_topics(topic, REQUEST_SECONDS).topics[topic]
+        if described.error is not None:
+            raise KafkaException(described.error)
+        return [TopicPartition(topic, number) for number in sorted(described.partitions)]
+
+    def extent(self, where: TopicPartition, cached: bool = False) -> tuple[int, int]:
+        """Return the first offset of a partition and the one after its last record, as the isolation shows it.
+
+        Raises:
+            KafkaException: the broker does not say so.
+        """
+        extent = self._consumer.get_watermark_offsets(_native(where), REQUEST_SECONDS, cached=cached)
+        if extent is None:
+            raise KafkaException(KafkaError(KafkaError._TIMED_OUT))
+        return extent
+
+    def assign(self, starts: Mapping[TopicPartition, int]) -> None:
+        """Read further partitions, from offsets on."""
+        self._consumer.incremental_assign([_native(where, start) for where, start in starts.items()])
+        self._assigned |= starts.keys()
+
+    def unassign(self, partitions: Collection[TopicPartition]) -> None:
+        """Read partitions no more."""
+        self._consumer.incremental_unassign([_native(where) for where in partitions])
+        self._assigned -= set(partitions)
+
+    def poll(self, seconds: float) -> Batch[R]:
+        """Return what has come, after a wait of so many seconds at most.
+
+        Raises:
+            KafkaException: a partition cannot be read, and trying again would not help.
+        """
+        batch, convert = Batch[R](), self._convert
+        first = self._consumer.poll(seconds)
+        if first is None:
+            return batch
+        for message in [first, *self._consumer.consume(AT_ONCE, 0)]:
+            where = TopicPartition(message.topic() or "", message.partition() or 0)
+            if where not in self._assigned:
+                continue  # it was on its way when the partition was given up
+            if (error := message.error()) is not None:
+                self._heed(where, error, message, batch)
+                continue
+            offset = message.offset() or 0
+            batch.positions[where] = offset + 1
+            if (record := convert(message)) is not None:
+                batch.records[where].append(record)
+                batch.offsets[where].append(offset)
+        return batch
+
+    def _heed(self, where: TopicPartition, error: KafkaError, message: Message, batch: Batch[R]) -> None:
+        code = error.code()
+        if code == KafkaError._PARTITION_EOF:
+            batch.positions[where] = max(message.offset() or 0, batch.positions.get(where, 0))
+        elif code in OUT_OF_RANGE:
+            self._out_of_range(where)
+            batch.records.pop(where, None)
+            batch.offsets.pop(where, None)
+            first, _ = self.extent(where)
+            self.unassign([where])
+            self.assign({where: first})
+            batch.positions[where] = first
+        elif code in FATAL:
+            raise KafkaException(error)
+
+
+class TopicReader(Generic[R]):
+    """Follows partitions, which may come and go, in a thread of its own; it outlives a broker that is away.
+
+    Args:
+        bootstrap_servers: the broker's address.
+        take: called in the reader's thread with a partition, its new records, their offsets, and the offset to go on
+            from.
+        who: who is served, for sentences such as "The stores could not be read".
+        convert: makes a record of a message, or None to leave it out.
+        restart: called when a partition does not hold what it was to go on with: it begins anew.
+        failed: called with the reason when no more will be read, though nobody asked to stop.
+
+    >>> reader = TopicReader("localhost:9092", print, "The prints", topic_record)  # doctest: +SKIP
+    >>> reader.start(["trades"])  # doctest: +SKIP
+    """
+
+    def __init__(
+        self,
+        bootstrap_servers: str,
+        take: Callable[[TopicPartition, list[R], list[int], int], None],
+        who: str,
+        convert: Callable[[Message], R | None],
+        *,
+        restart: Callable[[TopicPartition], None] = lambda where: None,
+        failed: Callable[[StreamsError], None] = lambda failure: None,
+    ) -> None:
+        self._bootstrap_servers, self._take, self._who = bootstrap_servers, take, who
+        self._convert, self._restart, self._failed = convert, restart, failed
+        self.positions: Offsets = {}
+        self.ends: Offsets = {}
+        self._goals: Offsets = {}
+        self._jobs: queue.SimpleQueue[tuple[Callable[[], Any], Future[Any]]] = queue.SimpleQueue()
+        self._moved, self._stopping = threading.Condition(), threading.Event()
+        self._failure: StreamsError | None = None
+        self._thread = threading.Thread(target=self._run, name=f"streamskit: {who}", daemon=True)
+
+    def start(self, topics: Iterable[str] = (), *, from_now: bool = False) -> None:
+        """Begin to read, and return once it is known where.
+
+        Args:
+            topics: of these all partitions are followed.
+            from_now: whether to begin with the records that come from now on, not with the first there are.
+
+        Raises:
+            StreamsError: the broker does not say where the topics begin and end.
+        """
+        self._thread.start()
+        names = list(topics)
+        if not names:
+            return
+
+        def follow_all() -> None:
+            partitions = [where for topic in names for where in self._reader.partitions(topic)]
+            self.follow({where: self._reader.extent(where)[1] if from_now else 0 for where in partitions})
+
+        try:
+            self.do(follow_all).result()
+        except KafkaException as failure:
+            raise StreamsError(
+                f"{self._who}: the broker at {self._bootstrap_servers} does not say where their topics begin "
+                f"({', '.join(names)}): {failure.args[0].str()}. Start again when it answers."
+            ) from failure
+
+    def stop(self, timeout: float = 10.0) -> None:
+        """Stop reading, and wait for the thread to end, at most so many seconds."""
+        self._stopping.set()
+        if self._thread.is_alive() and self._thread is not threading.current_thread():
+            self._thread.join(timeout)
+
+    def do(self, job: Callable[[], Any]) -> Future[Any]:
+        """Run a function in the reader's thread, between two portions of records."""
+        done: Future[Any] = Future()
+        self._jobs.put((job, done))
+        return done
+
+    def follow(self, starts: Offsets) -> None:
+        """Follow partitions from offsets on; to be called in the reader's thread.
+
+        Raises:
+            KafkaException: the broker does not say where they end.
+        """
+        ends = {where: self._reader.extent(where)[1] for where in starts}
+        self.ends |= ends
+        self._goals |= ends
+        self._reader.assign(starts)
+        self._move(starts)
+
+    def unfollow(self, partitions: list[TopicPartition]) -> None:
+        """Follow partitions no more; to be called in the reader's thread."""
+        self._reader.unassign(partitions)
+        for where in partitions:
+            for each in (self.positions, self.ends, self._goals):
+                each.pop(where, None)
+
+    def is_ready(self, where: TopicPartition) -> bool:
+        """Whether all that a partition held when it was first followed was taken."""
+        goal = self._goals.get(where)
+        return goal is not None and self.positions.get(where, 0) >= goal
+
+    def wait_for(self, offsets: Offsets, deadline: float, check: Callable[[], None] = lambda: None) -> None:
+        """Wait until all records before the given offsets were taken.
+
+        Args:
+            offsets: for each partition the offset to reach.
+            deadline: when to give up, as `time.monotonic()` counts.
+            check: called now and then, to end the waiting by an error of its own.
+
+        Raises:
+            StreamsError: they were not by the deadline, or no more will be.
+        """
+        with self._moved:
+            while behind := sum(max(0, end - self.positions.get(where, 0)) for where, end in offsets.items()):
+                check()
+                if self._failure is not None:
+                    raise StreamsError(str(self._failure)) from self._failure
+                if self._stopping.is_set():
+                    raise StreamsError(f"{self._who} are {behind} records behind, and stopped: nothing reads on.")
+                if time.monotonic() > deadline:
+                    raise StreamsError(f"{self._who} are still {behind} records behind their topics: wait longer.")
+                self._moved.wait(0.1)
+
+    def _run(self) -> None:
+        self._reader = PartitionReader(self._bootstrap_servers, self._convert, out_of_range=self._restart)
+        try:
+            while not self._stopping.is_set():
+                self._do_jobs()
+                self._read()
+        except Exception as failure:
+            topics = ", ".join(sorted({where.topic for where in self._goals}))
+            self._failure = StreamsError(f"{self._who} could not be read on from their topics ({topics}): {failure}")
+            logger.debug("%s", self._failure, exc_info=True)
+            self._failed(self._failure)
+        finally:
+            self._reader.close()
+            self._do_jobs(StreamsError(f"{self._who} are not read any more."))
+
+    def _do_jobs(self, refusal: StreamsError | None = None) -> None:
+        while not self._jobs.empty():
+            job, done = self._jobs.get()
+            try:
+                if refusal is not None:
+                    raise refusal
+                done.set_result(job())
+            except Exception as failure:
+                done.set_exception(failure)
+
+    def _read(self) -> None:
+        batch = self._reader.poll(0.05)
+        for where, position in batch.positions.items():
+            self._take(where, batch.records[where], batch.offsets[where], position)
+            if self._stopping.is_set():
+                return  # the last of them may not have been taken
+            known = self._reader.extent(where, cached=True)[1]
+            self.ends[where] = max(known, position, self.ends.get(where, 0))
+        self._move(batch.positions)
+
+    def _move(self, positions: Offsets) -> None:
+        with self._moved:
+            self.positions.update(positions)
+            self._moved.notify_all()
+
+
+def _native(where: TopicPartition, offset: int | None = None) -> confluent_kafka.TopicPartition:
+    return confluent_kafka.TopicPartition(*where) if offset is None else confluent_kafka.TopicPartition(*where, offset)

@@ -1,0 +1,202 @@
+"""A thread that follows topics: what it waits for, and what it says when it cannot go on."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import confluent_kafka
+import pytest
+from confluent_kafka import KafkaError, Message
+
+from streamskit.common.errors import StreamsError
+from streamskit.kafka import topic_reader
+from streamskit.kafka.topic_partition import TopicPartition
+from streamskit.kafka.topic_reader import TopicReader
+
+IN = TopicPartition("in", 0)
+
+
+class FakeMessage:
+    """A letter at an offset, or an error."""
+
+    def __init__(
+        self, offset: int, letter: str = "", error: KafkaError | None = None, topic: str | None = "in"
+    ) -> None:
+        self.letter, self._offset, self._error, self._topic = letter, offset, error, topic
+
+    def topic(self) -> str | None:
+        return self._topic
+
+    def partition(self) -> int:
+        return 0
+
+    def offset(self) -> int:
+        return self._offset
+
+    def error(self) -> KafkaError | None:
+        return self._error
+
+
+class FakeConsumer:
+    """A consumer of one partition that holds the letters of `log`; `plan` says what polls give, one after the other."""
+
+    log, first, there = "abc", 0, True
+    plan: list[Callable[[], FakeMessage | None]]
+
+    def __init__(self, settings: dict[str, Any], logger: Any) -> None:
+        self._at = -1
+
+    def list_topics(self, topic: str, timeout: float) -> Any:
+        described = SimpleNamespace(error=None if self.there else KafkaError(KafkaError.UNKNOWN_TOPIC_OR_PART))
+        described.partitions = {0: None}
+        return SimpleNamespace(topics={topic: described})
+
+    def get_watermark_offsets(self, where: confluent_kafka.TopicPartition, *timeout: float, cached: bool) -> Any:
+        return self.first, len(self.log)
+
+    def incremental_assign(self, partitions: list[confluent_kafka.TopicPartition]) -> None:
+        self._at = partitions[0].offset
+
+    def incremental_unassign(self, partitions: list[confluent_kafka.TopicPartition]) -> None:
+        self._at = -1
+
+    def poll(self, timeout: float) -> FakeMessage | None:
+        if self.plan and self._at >= 0 and (planned := self.plan.pop(0)()) is not None:
+            return planned
+        time.sleep(0.005)
+        if 0 <= self._at < self.first:
+            return FakeMessage(self._at, error=KafkaError(KafkaError._AUTO_OFFSET_RESET))
+        if not 0 <= self._at < len(self.log):
+            return None
+        self._at += 1
+        return FakeMessage(self._at - 1, self.log[self._at - 1])
+
+    def consume(self, number: int, timeout: float) -> list[FakeMessage]:
+        return []
+
+    def close(self) -> None:
+        self._at = -1
+
+
+@pytest.fixture
+def consumer(monkeypatch: pytest.MonkeyPatch) -> type[FakeConsumer]:
+    FakeConsumer.plan = []
+    monkeypatch.setattr(topic_reader, "Consumer", FakeConsumer)
+    return FakeConsumer
+
+
+class Letters:
+    """A reader that gathers letters."""
+
+    def __init__(self) -> None:
+        self.seen: list[str] = []
+        self.failures: list[StreamsError] = []
+        self.restarts: list[TopicPartition] = []
+        self.reader = TopicReader[str](
+            "somewhere:9092",
+            lambda partition, records, *more: self.seen.extend(records),
+            "The letters",
+            letter_of,
+            restart=self.restarts.append,
+            failed=self.failures.append,
+        )
+
+    def wait(self, offset: int, seconds: float = 5.0, check: Callable[[], None] = lambda: None) -> None:
+        self.reader.wait_for({IN: offset}, time.monotonic() + seconds, check)
+
+
+def letter_of(message: Message) -> str:
+    assert isinstance(message, FakeMessage)
+    return message.letter
+
+
+@pytest.fixture
+def letters(consumer: type[FakeConsumer]) -> Iterator[Letters]:
+    made = Letters()
+    yield made
+    made.reader.stop()
+
+
+def raising(failure: Exception) -> Callable[[], None]:
+    def fail() -> None:
+        raise failure
+
+    return fail
+
+
+def telling(error: int, topic: str | None = "in") -> Callable[[], FakeMessage]:
+    return lambda: FakeMessage(0, error=KafkaError(error), topic=topic)
+
+
+def test_records_are_handed_on_from_the_first(letters: Letters) -> None:
+    letters.reader.start(["in"])
+    letters.wait(3)
+    assert letters.seen == ["a", "b", "c"]
+
+
+def test_from_now_on_means_that_older_records_are_left_out(consumer: type[FakeConsumer]) -> None:
+    letters = Letters()
+    letters.reader.start(["in"], from_now=True)
+    letters.wait(3)
+    letters.reader.stop()
+    assert letters.seen == []
+
+
+def test_a_broker_that_goes_and_comes_back_is_read_on_without_a_gap_or_a_repeat(letters: Letters) -> None:
+    gone = [telling(KafkaError._TRANSPORT, None), telling(KafkaError._ALL_BROKERS_DOWN, None)]
+    FakeConsumer.plan = [lambda: None, *gone, lambda: None, telling(KafkaError._TRANSPORT)]
+    letters.reader.start(["in"])
+    letters.wait(3)
+    assert letters.seen == ["a", "b", "c"]
+
+
+def test_a_failure_that_will_not_go_away_is_told_to_those_who_wait(letters: Letters) -> None:
+    FakeConsumer.plan = [lambda: None, telling(KafkaError.TOPIC_AUTHORIZATION_FAILED)]
+    letters.reader.start(["in"])
+    with pytest.raises(StreamsError, match=r"The letters could not be read on from their topics \(in\): "):
+        letters.wait(3)
+    assert len(letters.failures) == 1
+
+
+def test_whoever_waits_in_vain_is_told_how_many_are_missing(letters: Letters) -> None:
+    letters.reader.start(["in"])
+    with pytest.raises(StreamsError, match="The letters are still 2 records behind their topics: wait longer"):
+        letters.wait(5, seconds=0.3)
+
+
+def test_a_reader_that_was_stopped_says_so_to_those_who_wait(letters: Letters) -> None:
+    letters.reader.start(["in"])
+    letters.wait(3)
+    threading.Timer(0.1, letters.reader.stop).start()
+    with pytest.raises(StreamsError, match="The letters are 1 records behind, and stopped"):
+        letters.wait(4)
+
+
+def test_waiting_ends_with_the_error_of_the_check(letters: Letters) -> None:
+    letters.reader.start(["in"])
+    with pytest.raises(StreamsError, match="the application failed"):
+        letters.wait(9, check=raising(StreamsError("the application failed")))
+
+
+def test_what_the_partition_does_not_hold_any_more_is_begun_anew_at_its_first_record(
+    letters: Letters, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(FakeConsumer, "first", 1)
+    letters.reader.start(["in"])
+    letters.wait(3)
+    assert letters.seen == ["b", "c"]
+    assert letters.restarts == [IN]
+
+
+def test_a_topic_that_is_not_there_is_told_to_who_starts(letters: Letters, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(FakeConsumer, "there", False)
+    with pytest.raises(StreamsError, match=r"The letters: the broker at somewhere:9092 does not say .*\(in\): "):
+        letters.reader.start(["in"])
+
+
+def test_without_topics_there_is_nothing_to_wait_for(letters: Letters) -> None:
+    letters.reader.start()
+    letters.wait(0)
+    letters.reader.stop()
