@@ -74,10 +74,10 @@ from .serdes import RegistryError as RegistryError
 from .serdes import SchemaRegistry as SchemaRegistry
 from .serdes import Serde as Serde
 from .serdes import Serdes as Serdes
+from .state.read_only import VersionedRecord as VersionedRecord
 from .state.stores import KeyValue as KeyValue
 from .state.stores import Stores as Stores
 from .state.stores import ValueAndTimestamp as ValueAndTimestamp
-from .state.timed import VersionedRecord as VersionedRecord
 from .testing import TopologyTestDriver as TopologyTestDriver
 from .topology import Topology as Topology
 

@@ -4,13 +4,13 @@ from streamskit.queries.group.catalogue import Catalogue, QueryableStore
 from streamskit.queries.instance import Instance
 from streamskit.queries.replica import Replica
 from streamskit.state.local import LocalKeyValueStore, LocalStore
+from streamskit.state.read_only import VersionedRecord
 from streamskit.state.stores import KeyValue
 from streamskit.state.timed import (
     LocalSessionStore,
     LocalVersionedStore,
     LocalWindowStore,
     TimedStore,
-    VersionedRecord,
     local_store,
 )
 

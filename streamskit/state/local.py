@@ -12,6 +12,7 @@ import pandas as pd
 
 from streamskit.api.windows import Windowed
 from streamskit.serdes import Serde
+from streamskit.state.read_only import ReadOnlyKeyValueStore, ReadOnlyStore
 from streamskit.state.rows import Entry, Span, after_prefix, pack, timestamp_of
 from streamskit.state.storage import Change, Mark, MemoryStorage, Storage
 from streamskit.state.stores import KeyValue, Store, ValueAndTimestamp
@@ -34,7 +35,7 @@ class Partition:
         self.stream_time = storage.mark().stream_time
 
 
-class LocalStore:
+class LocalStore(ReadOnlyStore[Span]):
     """What all local stores share: rows by partition, written by one thread and read by any.
 
     A row's value stays in its bytes until somebody asks for it. `updates` counts what was taken in; `stopped` says why
@@ -53,7 +54,6 @@ class LocalStore:
         self._store = store
         self._make = make or (lambda number: MemoryStorage())
         self._partitions: dict[int, Partition] = {}
-        self._timestamped = False
 
     def __len__(self) -> int:
         return sum(partition.storage.count() for _, partition in self._readable())
@@ -122,28 +122,10 @@ class LocalStore:
         """The partitions that are here."""
         return set(self._partitions)
 
-    def with_timestamps(self) -> Self:
-        """Return a view whose values come with the time they were set: `ValueAndTimestamp`.
-
-        Mirrors `QueryableStoreTypes#timestampedKeyValueStore` and `timestampedWindowStore`.
-        """
-        view = copy.copy(self)
-        view._timestamped = True
-        return view
-
     def approximate_num_entries(self) -> int:
-        """Return the number of rows; about that many of a store on the disk.
-
-        Mirrors `ReadOnlyKeyValueStore#approximateNumEntries`.
-        """
         return len(self)
 
-    def all(self) -> list[KeyValue]:
-        """Return every row, in the order of the keys' bytes. Mirrors the stores' `all()`."""
-        return self._pairs(self.everything())
-
     def everything(self, reverse: bool = False) -> Span:
-        """Return what asks for all rows."""
         return Span(reverse=reverse)
 
     def entries(self, span: Span, limit: int | None = None, after: bytes | None = None) -> list[Entry]:
@@ -241,9 +223,7 @@ class LocalStore:
         return ValueAndTimestamp(value, timestamp_of(packed)) if self._timestamped else value
 
     def _key_bytes(self, key: Any) -> bytes:
-        if key is None:
-            raise ValueError(f"Store '{self.name}' has no row with the key None: name a key.")
-        return self._store.key.serialize(key) or b""
+        return self._store.key.serialize(self._named(key)) or b""
 
 
 def merged(sorted_rows: Sequence[Iterator[Row]], reverse: bool) -> Iterator[Row]:
@@ -252,40 +232,16 @@ def merged(sorted_rows: Sequence[Iterator[Row]], reverse: bool) -> Iterator[Row]
     return sorted_rows[0] if len(sorted_rows) == 1 else merge(*sorted_rows, key=itemgetter(0), reverse=reverse)
 
 
-class LocalKeyValueStore(LocalStore):
-    """A table of keys and values. Mirrors `org.apache.kafka.streams.state.ReadOnlyKeyValueStore`."""
+class LocalKeyValueStore(LocalStore, ReadOnlyKeyValueStore[Span]):
+    """A table of keys and values that is here."""
 
     def get(self, key: Any) -> Any:
-        """Return the value of `key`, or None if there is none.
-
-        >>> streams.store("counts").get("KO")
-        42
-        """
         row = self._key_bytes(key)
         for partition in self._partitions.values():
             packed = partition.storage.get(0, row)
             if packed is not None:
                 return self._value(packed)
         return None
-
-    def range(self, first: Any = None, last: Any = None) -> list[KeyValue]:
-        """Return the rows with keys from `first` to `last`, both included, in the order of their bytes.
-
-        A bound that is None is open; from a key to one before it there are none.
-        """
-        return self._pairs(self.between(first, last))
-
-    def reverse_range(self, first: Any = None, last: Any = None) -> list[KeyValue]:
-        """Return the rows of `range`, the last first."""
-        return self._pairs(self.between(first, last, reverse=True))
-
-    def prefix_scan(self, prefix: Any, serde: Serde | None = None) -> list[KeyValue]:
-        """Return the rows whose keys' bytes begin with those of `prefix`, written by the store's serde or another."""
-        return self._pairs(self.with_prefix(prefix, serde))
-
-    def reverse_all(self) -> list[KeyValue]:
-        """Return every row, the last first."""
-        return self._pairs(self.everything(reverse=True))
 
     def entry(self, key: Any) -> Entry | None:
         """Return the row of `key` with all that is known of it, or None."""
@@ -297,11 +253,9 @@ class LocalKeyValueStore(LocalStore):
         return None
 
     def between(self, first: Any = None, last: Any = None, reverse: bool = False) -> Span:
-        """Return what asks for the rows of `range`."""
         begin = None if first is None else self._key_bytes(first)
         return Span(begin, None if last is None else self._key_bytes(last) + b"\0", reverse)
 
     def with_prefix(self, prefix: Any, serde: Serde | None = None, reverse: bool = False) -> Span:
-        """Return what asks for the rows of `prefix_scan`."""
         begin = self._key_bytes(prefix) if serde is None else serde.serialize(prefix) or b""
         return Span(begin, after_prefix(begin), reverse)

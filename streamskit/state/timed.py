@@ -1,19 +1,24 @@
 """Local copies of stores whose rows have times: windows and sessions, gone when theirs is long past, and versions."""
 
 from collections.abc import Callable, Iterable, Iterator
-from datetime import UTC, datetime
 from heapq import nsmallest
 from itertools import islice
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 from streamskit.api.windows import SessionWindows, Windowed
 from streamskit.serdes import Serde
 from streamskit.state.local import Found, LocalKeyValueStore, LocalStore, Partition, Record
+from streamskit.state.read_only import (
+    ReadOnlySessionStore,
+    ReadOnlyVersionedStore,
+    ReadOnlyWindowStore,
+    Time,
+    VersionedRecord,
+    milliseconds,
+)
 from streamskit.state.rows import Entry, Span, keyed, pack, time_at, time_bytes, timestamp_of, unkeyed
 from streamskit.state.storage import Change, Storage
-from streamskit.state.stores import KeyValue, Store, ValueAndTimestamp
-
-Time = int | datetime
+from streamskit.state.stores import Store, ValueAndTimestamp
 
 SHORTEST_SEGMENT = 60_000
 """The least time that a segment covers, in milliseconds, as in Kafka Streams."""
@@ -35,10 +40,6 @@ class TimedStore(LocalStore):
             raise ValueError(f"Store '{store.name}' has no retention: say for how long it keeps its rows.")
         self._retention = store.retention
         self._length = max(store.retention // 2, SHORTEST_SEGMENT)
-
-    def backward_all(self) -> list[KeyValue]:
-        """Return every row, the last first."""
-        return self._pairs(self.everything(reverse=True))
 
     def _changes(self, partition: Partition, records: Iterable[Record]) -> Iterator[Change]:
         for key, value, timestamp in records:
@@ -97,11 +98,8 @@ class TimedStore(LocalStore):
         return None
 
 
-class LocalWindowStore(TimedStore):
-    """A table of keys, windows and values; a window's time is its start.
-
-    Mirrors `org.apache.kafka.streams.state.ReadOnlyWindowStore`.
-    """
+class LocalWindowStore(TimedStore, ReadOnlyWindowStore[Span]):
+    """A table of keys, windows and values that is here."""
 
     def __init__(self, store: Store, make: Callable[[int], Storage] | None = None) -> None:
         if store.windows is None or isinstance(store.windows, SessionWindows):
@@ -109,66 +107,24 @@ class LocalWindowStore(TimedStore):
         self._size = store.windows.size
         super().__init__(store, make)
 
-    def fetch(self, key: Any, time_from: Time, time_to: Time | None = None) -> Any:
-        """Return the windows of `key` that start between two times, or the value of the one that starts at a time.
-
-        Args:
-            key: the key.
-            time_from: a datetime, or milliseconds since 1970.
-            time_to: likewise, included; without it the value of the window that starts at `time_from`, or None.
-
-        >>> streams.store("trade-aggregates").fetch("KO", 0, 60_000)
-        [(0, {'count': 3}), (1000, {'count': 2})]
-        """
-        if time_to is None:
-            found = self.entry(key, time_from)
-            return None if found is None else found.value
-        return [(entry.key.start, entry.value) for entry in self.entries(self.windows(key, time_from, time_to))]
-
-    def backward_fetch(self, key: Any, time_from: Time, time_to: Time) -> list[tuple[int, Any]]:
-        """Return the windows of `key` that start between two times, the latest first."""
-        span = self.windows(key, time_from, time_to, reverse=True)
-        return [(entry.key.start, entry.value) for entry in self.entries(span)]
-
-    def fetch_range(self, key_from: Any, key_to: Any, time_from: Time, time_to: Time) -> list[KeyValue]:
-        """Return the windows of the keys from one to another that start between two times, by key and then by time.
-
-        Mirrors `ReadOnlyWindowStore#fetch(keyFrom, keyTo, timeFrom, timeTo)`.
-        """
-        return self._pairs(self.windows_between(key_from, key_to, time_from, time_to))
-
-    def backward_fetch_range(self, key_from: Any, key_to: Any, time_from: Time, time_to: Time) -> list[KeyValue]:
-        """Return the windows of `fetch_range`, the last first."""
-        return self._pairs(self.windows_between(key_from, key_to, time_from, time_to, reverse=True))
-
-    def fetch_all(self, time_from: Time, time_to: Time) -> list[KeyValue]:
-        """Return the windows of all keys that start between two times, both included, by key and then by time."""
-        return self._pairs(self.windows_of_all(time_from, time_to))
-
-    def backward_fetch_all(self, time_from: Time, time_to: Time) -> list[KeyValue]:
-        """Return the windows of `fetch_all`, the last first."""
-        return self._pairs(self.windows_of_all(time_from, time_to, reverse=True))
-
     def entry(self, key: Any, start: Time) -> Entry | None:
         """Return the window of `key` that starts at a time with all that is known of it, or None."""
         return self._find(keyed(self._key_bytes(key)) + time_bytes(milliseconds(start)))
 
     def windows(self, key: Any, time_from: Time, time_to: Time, reverse: bool = False) -> Span:
-        """Return what asks for the windows of `fetch`."""
         inner, first, last = keyed(self._key_bytes(key)), milliseconds(time_from), milliseconds(time_to)
         return Span(inner + time_bytes(first), inner + time_bytes(last) + b"\0", reverse, first, last)
-
-    def windows_of_all(self, time_from: Time, time_to: Time, reverse: bool = False) -> Span:
-        """Return what asks for the windows of `fetch_all`."""
-        return Span(None, None, reverse, milliseconds(time_from), milliseconds(time_to))
 
     def windows_between(
         self, key_from: Any, key_to: Any, time_from: Time, time_to: Time, reverse: bool = False
     ) -> Span:
-        """Return what asks for the windows of `fetch_range`; a key that is None leaves that side open."""
         begin = None if key_from is None else keyed(self._key_bytes(key_from))
         end = None if key_to is None else keyed(self._key_bytes(key_to)) + b"\xff" * 9
         return Span(begin, end, reverse, milliseconds(time_from), milliseconds(time_to))
+
+    def _value_at(self, key: Any, start: Time) -> Any:
+        found = self.entry(key, start)
+        return None if found is None else found.value
 
     def _row(self, key: bytes) -> bytes:
         return keyed(key[:-12]) + time_bytes(int.from_bytes(key[-12:-4], "big", signed=True))
@@ -178,42 +134,14 @@ class LocalWindowStore(TimedStore):
         return Windowed(self._store.key.deserialize(unkeyed(row, 1)), start, start + self._size)
 
 
-class LocalSessionStore(TimedStore):
-    """A table of keys, sessions and values; a session's time is its end.
-
-    Mirrors `org.apache.kafka.streams.state.ReadOnlySessionStore`.
-    """
+class LocalSessionStore(TimedStore, ReadOnlySessionStore[Span]):
+    """A table of keys, sessions and values that is here."""
 
     times = 2
 
-    def fetch(self, key: Any) -> list[KeyValue]:
-        """Return all sessions of `key`, the earliest first.
-
-        >>> streams.store("visits").fetch("alice")
-        [KeyValue(key=Windowed(key='alice', start=0, end=900), value=3)]
-        """
-        return self._pairs(self.sessions(key))
-
-    def backward_fetch(self, key: Any) -> list[KeyValue]:
-        """Return all sessions of `key`, the latest first."""
-        return self._pairs(self.sessions(key, reverse=True))
-
     def fetch_session(self, key: Any, start: Time, end: Time) -> Any:
-        """Return the value of the session of `key` with exactly this start and end, or None."""
         found = self.entry(key, start, end)
         return None if found is None else found.value
-
-    def find_sessions(self, key: Any, earliest_end: Time, latest_start: Time) -> list[KeyValue]:
-        """Return the sessions of `key` that end at a time or later and start at a time or earlier."""
-        first, last = milliseconds(earliest_end), milliseconds(latest_start)
-        return [session for session in self.fetch(key) if session.key.end >= first and session.key.start <= last]
-
-    def fetch_range(self, key_from: Any, key_to: Any) -> list[KeyValue]:
-        """Return all sessions of the keys from one to another, by key and then by time.
-
-        Mirrors `ReadOnlySessionStore#fetch(keyFrom, keyTo)`.
-        """
-        return self._pairs(self.sessions_between(key_from, key_to))
 
     def entry(self, key: Any, start: Time, end: Time) -> Entry | None:
         """Return one session with all that is known of it, or None."""
@@ -221,11 +149,9 @@ class LocalSessionStore(TimedStore):
         return self._find(keyed(self._key_bytes(key)) + times)
 
     def sessions(self, key: Any, reverse: bool = False) -> Span:
-        """Return what asks for the sessions of `fetch`."""
         return self.sessions_between(key, key, reverse)
 
     def sessions_between(self, key_from: Any, key_to: Any, reverse: bool = False) -> Span:
-        """Return what asks for the sessions of `fetch_range`; a key that is None leaves that side open."""
         begin = None if key_from is None else keyed(self._key_bytes(key_from))
         return Span(begin, None if key_to is None else keyed(self._key_bytes(key_to)) + b"\xff" * 17, reverse)
 
@@ -238,46 +164,19 @@ class LocalSessionStore(TimedStore):
         return Windowed(inner, time_at(row, len(row) - 16), time_at(row, len(row) - 8))
 
 
-def milliseconds(time: Time) -> int:
-    """Return a time as milliseconds since 1970; a datetime without a zone is UTC."""
-    if isinstance(time, datetime):
-        return round((time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp() * 1000)
-    return int(time)
-
-
 GONE, THERE = b"\0", b"\1"
 """What a version begins with: one that deletes the row, and one with a value."""
 
 
-class VersionedRecord(NamedTuple):
-    """A value and the time from which on it was the row's. Mirrors `org.apache.kafka.streams.state.VersionedRecord`."""
-
-    value: Any
-    timestamp: int
-
-
-class LocalVersionedStore(LocalKeyValueStore):
-    """A table of keys, times and values; which of two updates is the later one does not depend on their order.
-
-    A row's bytes here are a key and the time of a version. Lists have the latest version of each row.
-    Mirrors `org.apache.kafka.streams.state.VersionedKeyValueStore`.
-    """
+class LocalVersionedStore(LocalKeyValueStore, ReadOnlyVersionedStore[Span]):
+    """A table of keys, times and values that is here: a row's bytes are a key and the time of a version."""
 
     def __init__(self, store: Store, make: Callable[[int], Storage] | None = None) -> None:
         super().__init__(store, make)
         self._history = store.retention or 0
 
-    def get(self, key: Any, as_of: int | None = None) -> Any:
-        """Return the version of `key` that was valid at a time, the latest one when not given, or None.
-
-        Args:
-            key: the key.
-            as_of: milliseconds since 1970. What was replaced before the store's history begins is not known any more.
-
-        >>> streams.store("prices").get("KO", as_of=1000)
-        VersionedRecord(value=78.4, timestamp=900)
-        """
-        entry = self.entry(key, as_of)
+    def get(self, key: Any, as_of: Time | None = None) -> VersionedRecord | None:
+        entry = self.entry(key, None if as_of is None else milliseconds(as_of))
         if entry is None:
             return None
         value = entry.value.value if isinstance(entry.value, ValueAndTimestamp) else entry.value

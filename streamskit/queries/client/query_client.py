@@ -8,12 +8,13 @@ from streamskit.common.errors import StreamsError, UnknownStateStoreError
 from streamskit.queries.client.calls import Calls
 from streamskit.queries.client.stores import (
     RemoteKeyValueStore,
+    RemoteSessionStore,
     RemoteStore,
     RemoteVersionedStore,
+    RemoteWindowStore,
     StoreUpdate,
     read_key,
 )
-from streamskit.queries.client.timed_stores import RemoteSessionStore, RemoteWindowStore
 from streamskit.queries.metadata import HostInfo, KeyQueryMetadata
 from streamskit.queries.rest.json_codec import from_json, to_text
 from streamskit.queries.rest.protocol import EventReader, path

@@ -2,20 +2,35 @@
 
 import time
 from collections.abc import Callable, Iterator, Mapping
-from copy import copy
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 from streamskit.api.windows import Windowed
 from streamskit.queries.client.calls import Calls, RowMissingError
 from streamskit.queries.rest.json_codec import from_json, to_base64, to_text
 from streamskit.queries.rest.protocol import path
 from streamskit.serdes import Serde
+from streamskit.state.read_only import (
+    ReadOnlyKeyValueStore,
+    ReadOnlySessionStore,
+    ReadOnlyStore,
+    ReadOnlyVersionedStore,
+    ReadOnlyWindowStore,
+    Time,
+    VersionedRecord,
+    milliseconds,
+)
 from streamskit.state.stores import KeyValue, ValueAndTimestamp
-from streamskit.state.timed import Time, VersionedRecord, milliseconds
 
 PAGE = 1000
 """How many rows are asked for at a time."""
+
+
+class Selection(NamedTuple):
+    """The path of a list of rows, and its query."""
+
+    parts: tuple[str, ...]
+    query: Mapping[str, object]
 
 
 class StoreUpdate(NamedTuple):
@@ -54,7 +69,7 @@ class AnsweredBy:
         return f"{', '.join(self.hosts)} ({', '.join(self.roles)}{behind})"
 
 
-class RemoteStore:
+class RemoteStore(ReadOnlyStore[Selection]):
     """What all remote stores share.
 
     `answered_by` says who gave the last answer, None before the first, and `took` how long it took, in seconds.
@@ -70,28 +85,16 @@ class RemoteStore:
         self.answered_by: AnsweredBy | None = None
         self.took = 0.0
         self._calls, self._described = calls, described
-        self._timestamped = False
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} '{self.name}' at {self._calls.urls[0]}>"
 
-    def with_timestamps(self) -> Self:
-        """Return the same store with values that come with the time they were set: `ValueAndTimestamp`."""
-        store = copy(self)
-        store._timestamped = True
-        return store
-
     def approximate_num_entries(self) -> int:
-        """Return the number of rows. Mirrors `ReadOnlyKeyValueStore#approximateNumEntries`."""
         return int(self._ask(path("state", "keyvalues", self.name, "count"))["count"])
-
-    def all(self) -> list[KeyValue]:
-        """Return every row. Mirrors the stores' `all()`."""
-        return list(self.each())
 
     def each(self, reverse: bool = False) -> Iterator[KeyValue]:
         """Yield every row; one page of them is in memory at a time."""
-        return self._pairs(self._everything(), reverse=reverse)
+        return map(self._pair, self._rows(self.everything(reverse)))
 
     def peek(self, rows: int, wanted: Callable[[Any], bool] | None = None) -> list[KeyValue]:
         """Return a few rows to look at: the first by key, or the newest windows.
@@ -118,8 +121,11 @@ class RemoteStore:
         said = self._ask(path("state", "peek", self.name, rows=min(rows, 10 * PAGE), search=text or None))
         return [self._pair(row) for row in said["rows"]]
 
-    def _everything(self) -> tuple[str, ...]:
-        return ("state", "keyvalues", self.name, "all")
+    def everything(self, reverse: bool = False) -> Selection:
+        return self._select("keyvalues", "all", reverse=reverse)
+
+    def _select(self, kind: str, *parts: str, **query: object) -> Selection:
+        return Selection(("state", kind, self.name, *parts), query)
 
     def _ask(self, asked: str) -> Any:
         began = time.perf_counter()
@@ -133,17 +139,22 @@ class RemoteStore:
         finally:
             self.took = time.perf_counter() - began
 
-    def _rows(self, parts: tuple[str, ...], **query: object) -> Iterator[dict[str, Any]]:
+    def _rows(self, selection: Selection) -> Iterator[dict[str, Any]]:
         after = None
         while True:
-            said = self._ask(path(*parts, limit=PAGE, after=after, **query))
+            said = self._ask(path(*selection.parts, limit=PAGE, after=after, **selection.query))
             yield from said["rows"]
             after = said["next"]
             if after is None:
                 return
 
-    def _pairs(self, parts: tuple[str, ...], **query: object) -> Iterator[KeyValue]:
-        return map(self._pair, self._rows(parts, **query))
+    def _pairs(self, selection: Selection) -> list[KeyValue]:
+        return list(map(self._pair, self._rows(selection)))
+
+    def _value_of(self, *parts: str, **query: object) -> Any:
+        """Return the value of the row at a path, or None if there is none."""
+        row = self._ask(path("state", *parts, **query))
+        return None if row is None else self._value(row)
 
     def _pair(self, row: Mapping[str, Any]) -> KeyValue:
         return KeyValue(read_key(self._described, row), self._value(row))
@@ -153,62 +164,83 @@ class RemoteStore:
         return ValueAndTimestamp(value, row["timestamp"]) if self._timestamped else value
 
     def _text(self, key: Any) -> str:
-        if key is None:
-            raise ValueError(f"Store '{self.name}' has no row with the key None: name a key.")
-        return to_text(self._described["key"], key)
+        return to_text(self._described["key"], self._named(key))
 
-    def _open_text(self, key: Any) -> str | None:
-        return None if key is None else self._text(key)
+    def _bounds(self, key_from: Any, key_to: Any) -> tuple[str | None, str | None]:
+        """Return two keys as text; None leaves a side open."""
+        low, high = (None if key is None else self._text(key) for key in (key_from, key_to))
+        return low, high
 
 
-class RemoteKeyValueStore(RemoteStore):
-    """A table of keys and values, somewhere else. Mirrors `org.apache.kafka.streams.state.ReadOnlyKeyValueStore`."""
+class RemoteKeyValueStore(RemoteStore, ReadOnlyKeyValueStore[Selection]):
+    """A table of keys and values, somewhere else."""
 
     def get(self, key: Any) -> Any:
-        """Return the value of `key`, or None if there is none."""
-        row = self._ask(path("state", "keyvalue", self.name, self._text(key)))
-        return None if row is None else self._value(row)
+        return self._value_of("keyvalue", self.name, self._text(key))
 
-    def range(self, first: Any = None, last: Any = None) -> list[KeyValue]:
-        """Return the rows with keys from `first` to `last`, both included; a bound that is None is open."""
-        return list(self._between(first, last, False))
+    def between(self, first: Any = None, last: Any = None, reverse: bool = False) -> Selection:
+        low, high = self._bounds(first, last)
+        return self._select("keyvalues", "range", **{"from": low, "to": high}, reverse=reverse)
 
-    def reverse_range(self, first: Any = None, last: Any = None) -> list[KeyValue]:
-        """Return the rows of `range`, the last first."""
-        return list(self._between(first, last, True))
-
-    def prefix_scan(self, prefix: Any, serde: Serde | None = None) -> list[KeyValue]:
-        """Return the rows whose keys' bytes begin with those of `prefix`, written by the store's serde or another."""
+    def with_prefix(self, prefix: Any, serde: Serde | None = None, reverse: bool = False) -> Selection:
         text = self._text(prefix) if serde is None else to_base64(serde.serialize(prefix) or b"")
-        return list(self._pairs(("state", "keyvalues", self.name, "prefix", text), as_bytes=serde is not None))
-
-    def reverse_all(self) -> list[KeyValue]:
-        """Return every row, the last first."""
-        return list(self.each(reverse=True))
-
-    def _between(self, first: Any, last: Any, reverse: bool) -> Iterator[KeyValue]:
-        bounds = {"from": self._open_text(first), "to": self._open_text(last)}
-        return self._pairs(("state", "keyvalues", self.name, "range"), **bounds, reverse=reverse)
+        return self._select("keyvalues", "prefix", text, as_bytes=serde is not None, reverse=reverse)
 
 
-class RemoteVersionedStore(RemoteKeyValueStore):
-    """A table of keys, times and values, somewhere else; lists have the latest version of each row.
+class RemoteVersionedStore(RemoteKeyValueStore, ReadOnlyVersionedStore[Selection]):
+    """A table of keys, times and values, somewhere else; lists have the latest version of each row."""
 
-    Mirrors `org.apache.kafka.streams.state.VersionedKeyValueStore`.
-    """
-
-    def get(self, key: Any, as_of: Time | None = None) -> Any:
-        """Return the version of `key` that was valid at a time, the latest one when not given, or None."""
+    def get(self, key: Any, as_of: Time | None = None) -> VersionedRecord | None:
         at = None if as_of is None else milliseconds(as_of)
         row = self._ask(path("state", "keyvalue", self.name, self._text(key), as_of=at))
-        return (
-            None
-            if row is None
-            else VersionedRecord(from_json(self._described["value"], row["value"]), row["timestamp"])
-        )
+        if row is None:
+            return None
+        return VersionedRecord(from_json(self._described["value"], row["value"]), row["timestamp"])
+
+
+class RemoteWindowStore(RemoteStore, ReadOnlyWindowStore[Selection]):
+    """A table of keys, windows and values, somewhere else."""
+
+    def everything(self, reverse: bool = False) -> Selection:
+        return self._select("windows", reverse=reverse)
+
+    def windows(self, key: Any, time_from: Time, time_to: Time, reverse: bool = False) -> Selection:
+        return self._select("windowed", self._text(key), *_times(time_from, time_to), reverse=reverse)
+
+    def windows_between(
+        self, key_from: Any, key_to: Any, time_from: Time, time_to: Time, reverse: bool = False
+    ) -> Selection:
+        low, high = self._bounds(key_from, key_to)
+        return self._select("windows", *_times(time_from, time_to), key_from=low, key_to=high, reverse=reverse)
+
+    def _value_at(self, key: Any, start: Time) -> Any:
+        return self._value_of("windowed", self.name, self._text(key), str(milliseconds(start)))
+
+
+class RemoteSessionStore(RemoteStore, ReadOnlySessionStore[Selection]):
+    """A table of keys, sessions and values, somewhere else."""
+
+    def everything(self, reverse: bool = False) -> Selection:
+        return self._select("sessions", reverse=reverse)
+
+    def fetch_session(self, key: Any, start: Time, end: Time) -> Any:
+        times = {"start": milliseconds(start), "end": milliseconds(end)}
+        found = self._pairs(self._select("sessions", self._text(key), **times))
+        return found[0].value if found else None
+
+    def sessions(self, key: Any, reverse: bool = False) -> Selection:
+        return self._select("sessions", self._text(key), reverse=reverse)
+
+    def sessions_between(self, key_from: Any, key_to: Any, reverse: bool = False) -> Selection:
+        low, high = self._bounds(key_from, key_to)
+        return self._select("sessions", key_from=low, key_to=high, reverse=reverse)
 
 
 def read_key(described: Mapping[str, Any], row: Mapping[str, Any]) -> Any:
     """Return the key of a row, with its window if it has one, given what the application says of the store."""
     key, window = from_json(described["key"], row["key"]), row.get("window")
     return key if window is None else Windowed(key, window["start"], window["end"])
+
+
+def _times(first: Time, last: Time) -> tuple[str, str]:
+    return str(milliseconds(first)), str(milliseconds(last))

@@ -1,0 +1,243 @@
+"""What can be asked of a store, wherever it is: Kafka Streams' read-only stores, which local and remote ones are."""
+
+import copy
+from abc import ABC, abstractmethod
+from datetime import UTC, datetime
+from typing import Any, Generic, NamedTuple, Self, TypeVar
+
+from streamskit.serdes import Serde
+from streamskit.state.stores import KeyValue
+
+Time = int | datetime
+"""Milliseconds since 1970, or a datetime; one without a zone is UTC."""
+
+Windows = list[tuple[int, Any]]
+"""The starts of windows, each with its value."""
+
+Selection = TypeVar("Selection")
+"""What asks for rows in order: a range of bytes where they are here, a path where they are somewhere else."""
+
+
+class VersionedRecord(NamedTuple):
+    """A value and the time from which on it was the row's. Mirrors `org.apache.kafka.streams.state.VersionedRecord`."""
+
+    value: Any
+    timestamp: int
+
+
+class ReadOnlyStore(ABC, Generic[Selection]):
+    """What all stores share: a subclass says how rows are selected and read."""
+
+    name: str
+    kind: str
+    _timestamped = False
+
+    def with_timestamps(self) -> Self:
+        """Return a view whose values come with the time they were set: `ValueAndTimestamp`.
+
+        Mirrors `QueryableStoreTypes#timestampedKeyValueStore` and `timestampedWindowStore`.
+        """
+        view = copy.copy(self)
+        view._timestamped = True
+        return view
+
+    def all(self) -> list[KeyValue]:
+        """Return every row, in the order of the keys' bytes. Mirrors the stores' `all()`."""
+        return self._pairs(self.everything())
+
+    @abstractmethod
+    def approximate_num_entries(self) -> int:
+        """Return the number of rows; about that many of a store on the disk.
+
+        Mirrors `ReadOnlyKeyValueStore#approximateNumEntries`.
+        """
+
+    @abstractmethod
+    def everything(self, reverse: bool = False) -> Selection:
+        """Return what asks for all rows."""
+
+    @abstractmethod
+    def _pairs(self, selection: Selection) -> list[KeyValue]:
+        """Return the rows that are asked for."""
+
+    def _named(self, key: Any) -> Any:
+        """Return a key, unless it is None."""
+        if key is None:
+            raise ValueError(f"Store '{self.name}' has no row with the key None: name a key.")
+        return key
+
+
+class ReadOnlyKeyValueStore(ReadOnlyStore[Selection]):
+    """A table of keys and values. Mirrors `org.apache.kafka.streams.state.ReadOnlyKeyValueStore`."""
+
+    @abstractmethod
+    def get(self, key: Any) -> Any:
+        """Return the value of `key`, or None if there is none.
+
+        >>> streams.store("counts").get("KO")
+        42
+        """
+
+    def range(self, first: Any = None, last: Any = None) -> list[KeyValue]:
+        """Return the rows with keys from `first` to `last`, both included, in the order of their bytes.
+
+        A bound that is None is open; from a key to one before it there are none.
+        """
+        return self._pairs(self.between(first, last))
+
+    def reverse_range(self, first: Any = None, last: Any = None) -> list[KeyValue]:
+        """Return the rows of `range`, the last first."""
+        return self._pairs(self.between(first, last, reverse=True))
+
+    def prefix_scan(self, prefix: Any, serde: Serde | None = None) -> list[KeyValue]:
+        """Return the rows whose keys' bytes begin with those of `prefix`, written by the store's serde or another."""
+        return self._pairs(self.with_prefix(prefix, serde))
+
+    def reverse_all(self) -> list[KeyValue]:
+        """Return every row, the last first."""
+        return self._pairs(self.everything(reverse=True))
+
+    @abstractmethod
+    def between(self, first: Any = None, last: Any = None, reverse: bool = False) -> Selection:
+        """Return what asks for the rows of `range`."""
+
+    @abstractmethod
+    def with_prefix(self, prefix: Any, serde: Serde | None = None, reverse: bool = False) -> Selection:
+        """Return what asks for the rows of `prefix_scan`."""
+
+
+class ReadOnlyVersionedStore(ReadOnlyKeyValueStore[Selection]):
+    """A table of keys, times and values; which of two updates is the later one does not depend on their order.
+
+    Lists have the latest version of each row. Mirrors `org.apache.kafka.streams.state.VersionedKeyValueStore`.
+    """
+
+    @abstractmethod
+    def get(self, key: Any, as_of: Time | None = None) -> VersionedRecord | None:
+        """Return the version of `key` that was valid at a time, the latest one when not given, or None.
+
+        Args:
+            key: the key.
+            as_of: the time. What was replaced before the store's history begins is not known any more.
+
+        >>> streams.store("prices").get("KO", as_of=1000)
+        VersionedRecord(value=78.4, timestamp=900)
+        """
+
+
+class ReadOnlyWindowStore(ReadOnlyStore[Selection]):
+    """A table of keys, windows and values; a window's time is its start.
+
+    Mirrors `org.apache.kafka.streams.state.ReadOnlyWindowStore`.
+    """
+
+    def fetch(self, key: Any, time_from: Time, time_to: Time | None = None) -> Any:
+        """Return the windows of `key` that start between two times, or the value of the one that starts at a time.
+
+        Args:
+            key: the key.
+            time_from: a datetime, or milliseconds since 1970.
+            time_to: likewise, included; without it the value of the window that starts at `time_from`, or None.
+
+        >>> streams.store("trade-aggregates").fetch("KO", 0, 60_000)
+        [(0, {'count': 3}), (1000, {'count': 2})]
+        """
+        return self._value_at(key, time_from) if time_to is None else self._windows(key, time_from, time_to, False)
+
+    def backward_fetch(self, key: Any, time_from: Time, time_to: Time) -> Windows:
+        """Return the windows of `key` that start between two times, the latest first."""
+        return self._windows(key, time_from, time_to, True)
+
+    def fetch_range(self, key_from: Any, key_to: Any, time_from: Time, time_to: Time) -> list[KeyValue]:
+        """Return the windows of the keys from one to another that start between two times, by key and then by time.
+
+        Mirrors `ReadOnlyWindowStore#fetch(keyFrom, keyTo, timeFrom, timeTo)`.
+        """
+        return self._pairs(self.windows_between(key_from, key_to, time_from, time_to))
+
+    def backward_fetch_range(self, key_from: Any, key_to: Any, time_from: Time, time_to: Time) -> list[KeyValue]:
+        """Return the windows of `fetch_range`, the last first."""
+        return self._pairs(self.windows_between(key_from, key_to, time_from, time_to, reverse=True))
+
+    def fetch_all(self, time_from: Time, time_to: Time) -> list[KeyValue]:
+        """Return the windows of all keys that start between two times, both included, by key and then by time."""
+        return self.fetch_range(None, None, time_from, time_to)
+
+    def backward_fetch_all(self, time_from: Time, time_to: Time) -> list[KeyValue]:
+        """Return the windows of `fetch_all`, the last first."""
+        return self.backward_fetch_range(None, None, time_from, time_to)
+
+    def backward_all(self) -> list[KeyValue]:
+        """Return every row, the last first."""
+        return self._pairs(self.everything(reverse=True))
+
+    @abstractmethod
+    def windows(self, key: Any, time_from: Time, time_to: Time, reverse: bool = False) -> Selection:
+        """Return what asks for the windows of `fetch`."""
+
+    @abstractmethod
+    def windows_between(
+        self, key_from: Any, key_to: Any, time_from: Time, time_to: Time, reverse: bool = False
+    ) -> Selection:
+        """Return what asks for the windows of `fetch_range`; a key that is None leaves that side open."""
+
+    @abstractmethod
+    def _value_at(self, key: Any, start: Time) -> Any:
+        """Return the value of the window of `key` that starts at a time, or None."""
+
+    def _windows(self, key: Any, time_from: Time, time_to: Time, reverse: bool) -> Windows:
+        return [(pair.key.start, pair.value) for pair in self._pairs(self.windows(key, time_from, time_to, reverse))]
+
+
+class ReadOnlySessionStore(ReadOnlyStore[Selection]):
+    """A table of keys, sessions and values; a session's time is its end.
+
+    Mirrors `org.apache.kafka.streams.state.ReadOnlySessionStore`.
+    """
+
+    def fetch(self, key: Any) -> list[KeyValue]:
+        """Return all sessions of `key`, the earliest first.
+
+        >>> streams.store("visits").fetch("alice")
+        [KeyValue(key=Windowed(key='alice', start=0, end=900), value=3)]
+        """
+        return self._pairs(self.sessions(key))
+
+    def backward_fetch(self, key: Any) -> list[KeyValue]:
+        """Return all sessions of `key`, the latest first."""
+        return self._pairs(self.sessions(key, reverse=True))
+
+    @abstractmethod
+    def fetch_session(self, key: Any, start: Time, end: Time) -> Any:
+        """Return the value of the session of `key` with exactly this start and end, or None."""
+
+    def find_sessions(self, key: Any, earliest_end: Time, latest_start: Time) -> list[KeyValue]:
+        """Return the sessions of `key` that end at a time or later and start at a time or earlier."""
+        first, last = milliseconds(earliest_end), milliseconds(latest_start)
+        return [session for session in self.fetch(key) if session.key.end >= first and session.key.start <= last]
+
+    def fetch_range(self, key_from: Any, key_to: Any) -> list[KeyValue]:
+        """Return all sessions of the keys from one to another, by key and then by time.
+
+        Mirrors `ReadOnlySessionStore#fetch(keyFrom, keyTo)`.
+        """
+        return self._pairs(self.sessions_between(key_from, key_to))
+
+    def backward_all(self) -> list[KeyValue]:
+        """Return every row, the last first."""
+        return self._pairs(self.everything(reverse=True))
+
+    @abstractmethod
+    def sessions(self, key: Any, reverse: bool = False) -> Selection:
+        """Return what asks for the sessions of `fetch`."""
+
+    @abstractmethod
+    def sessions_between(self, key_from: Any, key_to: Any, reverse: bool = False) -> Selection:
+        """Return what asks for the sessions of `fetch_range`; a key that is None leaves that side open."""
+
+
+def milliseconds(time: Time) -> int:
+    """Return a time as milliseconds since 1970; a datetime without a zone is UTC."""
+    if isinstance(time, datetime):
+        return round((time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp() * 1000)
+    return int(time)
