@@ -1,7 +1,7 @@
-"""`AbstractStream`: what every step of the DSL returns, and how a step is added."""
+"""`AbstractStream`: what every step of the DSL returns, and how the next step is added to it."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Self
 
 from pyspark.sql import types as T
 
@@ -10,6 +10,7 @@ from streamskit.columns.user_functions import type_text
 from streamskit.common.call_site import call_site
 from streamskit.common.errors import TopologyError
 from streamskit.dsl.graph_builder import GraphBuilder
+from streamskit.dsl.materialized import Materialized
 from streamskit.environment.session import spark_session
 from streamskit.serdes import Serde, Serdes
 from streamskit.topology import Node
@@ -20,12 +21,18 @@ ColumnFunction = Callable[..., Any]
 PythonFunction = Callable[..., Any]
 """Takes plain Python values and returns one: `lambda aggregate, value: aggregate + value`."""
 
+JOIN_OPERATORS = {(False, False): "join", (True, False): "left_join", (True, True): "outer_join"}
+"""What a join is called, by whether the unmatched records of the left and of the right side go out."""
+
 
 class AbstractStream:
-    """The node that a step of the DSL added, and the draft to add the next one to."""
+    """The node that a step of the DSL added, and the graph to add the next one to.
 
-    def __init__(self, builder: GraphBuilder, node: Node) -> None:
-        self._builder = builder
+    Mirrors `org.apache.kafka.streams.kstream.internals.AbstractStream`.
+    """
+
+    def __init__(self, graph: GraphBuilder, node: Node) -> None:
+        self._graph = graph
         self._name = node.name
 
     def __repr__(self) -> str:
@@ -35,45 +42,81 @@ class AbstractStream:
     @property
     def _node(self) -> Node:
         # A source table is replaced when a later step needs its rows kept, so it is looked up each time.
-        return self._builder._nodes[self._name]
+        return self._graph.nodes[self._name]
+
+    # ---- adding the next step ----------------------------------------------------------------------------------------
+
+    def _step(self, operator: str, name: str) -> str:
+        """Return what an error calls a step: the operator, its name, and the line of the program."""
+        return f"{operator} ({name}) at {call_site()}"
+
+    def _after(self, kind: Callable[..., Node], name: str, **fields: Any) -> Node:
+        """Add a node after this one; it has the key and value serdes of this node unless they are among the fields."""
+        key, value = fields.pop("key", self._node.key), fields.pop("value", self._node.value)
+        node: Node = self._graph.add(kind, name, (self._name,), key, value, **fields)
+        return node
+
+    def _next(self, kind: Callable[..., Node], name: str, **fields: Any) -> Self:
+        """Add a node after this one, and return what goes on from it."""
+        return self._at(self._after(kind, name, **fields))
+
+    def _at(self, node: Node) -> Self:
+        """Return the same kind of stream or table at another node."""
+        return type(self)(self._graph, node)
+
+    def _materialized(self, materialized: str | Materialized | None, prefix: str) -> Materialized:
+        """Return how a step keeps its results; one without a name uses up that of a store, as in Kafka Streams."""
+        if isinstance(materialized, Materialized) and materialized.name is None:
+            self._graph.store_name(prefix)
+        return Materialized.of(materialized)
+
+    # ---- users' functions and serdes ---------------------------------------------------------------------------------
 
     def _inputs(self) -> dict[str, T.DataType]:
         spark_session()  # neither a type nor a Column can be made without one
         return {"key": self._node.key.data_type, "value": self._node.value.data_type}
 
-    def _result(self, function: ColumnFunction, operator: str, name: str, aggregate: bool = False) -> T.DataType:
-        """Try a learner's function on Columns of the right types, and return the type it makes."""
-        return type_inference.infer_type(function, self._inputs(), self._what(operator, name), aggregate)
+    def _result_type(self, function: ColumnFunction, operator: str, name: str, aggregate: bool = False) -> T.DataType:
+        """Try a user's function on Columns of the right types, and return the type it makes."""
+        return type_inference.infer_type(function, self._inputs(), self._step(operator, name), aggregate)
 
-    def _joined(
-        self, joiner: ColumnFunction, left: Serde, right: Serde, operator: str, name: str, key: Serde | None = None
-    ) -> Serde:
+    def _joined_serde(self, joiner: ColumnFunction, other: "AbstractStream", operator: str, name: str) -> Serde:
         """Try a joiner on Columns of the two values, or of key and values, and return the serde of what it makes."""
-        key = key or self._node.key
+        key, left, right = self._node.key, self._node.value, other._node.value
         inputs = {"key": key.data_type, "left": left.data_type, "right": right.data_type}
-        return Serdes.for_type(type_inference.infer_type(joiner, inputs, self._what(operator, name), at_least=2))
+        return Serdes.for_type(type_inference.infer_type(joiner, inputs, self._step(operator, name), at_least=2))
+
+    def _serdes(self, key: Serde | None, value: Serde | None, step: str) -> tuple[Serde, Serde]:
+        """Return the user's serdes, or by default those of this node; they have to be for the same types."""
+        return (
+            type_inference.check_serde(key, self._node.key, "key", step),
+            type_inference.check_serde(value, self._node.value, "value", step),
+        )
 
     def _check_predicate(self, predicate: ColumnFunction, operator: str, name: str) -> None:
-        made = self._result(predicate, operator, name)
-        if not isinstance(made, T.BooleanType):
+        result = self._result_type(predicate, operator, name)
+        if not isinstance(result, T.BooleanType):
             raise TopologyError(
-                f"{self._what(operator, name)}: the function must say true or false, and makes a "
-                f"{made.simpleString()}. Compare with something: lambda v: v.price > 0."
+                f"{self._step(operator, name)}: the function must say true or false, and makes a "
+                f"{result.simpleString()}. Compare with something: lambda v: v.price > 0."
             )
 
     def _check_same_key(self, other: "AbstractStream", operator: str, name: str) -> None:
         one, two = self._node.key, other._node.key
         if not type_inference.same_type(one, two):
             raise TopologyError(
-                f"{self._what(operator, name)}: the keys are {type_text(one.data_type)} here and "
+                f"{self._step(operator, name)}: the keys are {type_text(one.data_type)} here and "
                 f"{type_text(two.data_type)} in {other._name}; records only meet where both sides have the "
                 "same key type. Give one side another key with select_key."
             )
 
-    def _after(self, kind: Callable[..., Node], name: str, **details: Any) -> Node:
-        """Add a node after this one; key and value serdes are those of this node unless given."""
-        key, value = details.pop("key", self._node.key), details.pop("value", self._node.value)
-        return self._builder._add(kind, name, (self._name,), key, value, **details)
-
-    def _what(self, operator: str, name: str) -> str:
-        return f"{operator} ({name}) at {call_site()}"
+    def _check_selects_key(
+        self, function: ColumnFunction, argument: str, other: "AbstractStream", title: str, step: str
+    ) -> None:
+        """Check that a function, given as `argument`, makes keys of the other side, which an error calls by `title`."""
+        serde = Serdes.for_type(type_inference.infer_type(function, self._inputs(), f"{step}, {argument}"))
+        if not type_inference.same_type(serde, other._node.key):
+            raise TopologyError(
+                f"{step}: {argument} makes a {type_text(serde.data_type)}, and the keys of {title} are "
+                f"{type_text(other._node.key.data_type)}."
+            )

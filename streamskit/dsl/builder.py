@@ -1,5 +1,6 @@
 """`StreamsBuilder`: where a program starts, and where its nodes get their names."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from pyspark.sql import types as T
@@ -11,18 +12,18 @@ from streamskit.common.errors import TopologyError
 from streamskit.dsl.abstract_stream import ColumnFunction
 from streamskit.dsl.graph_builder import GraphBuilder
 from streamskit.dsl.kstream import KStream
-from streamskit.dsl.ktable import GlobalKTable, KTable
-from streamskit.dsl.materialized import Materialized
-from streamskit.dsl.materializing import key_value_store
-from streamskit.dsl.repartition import kept_null_keys
+from streamskit.dsl.ktable import KTable
+from streamskit.dsl.materialized import Materialized, table_store
+from streamskit.dsl.repartition import keep_null_keys
+from streamskit.dsl.table_joins import GlobalKTable
 from streamskit.serdes import Serde, Serdes
 from streamskit.state.stores import Store
-from streamskit.topology import GlobalTableSource, Source, TableSource, Topology
+from streamskit.topology import Node, Topology, nodes
 
 Timestamps = TimestampExtractor | ColumnFunction
 
 
-class StreamsBuilder(GraphBuilder):
+class StreamsBuilder:
     """Collects the steps of a program and builds its topology.
 
     Mirrors `org.apache.kafka.streams.StreamsBuilder`.
@@ -30,6 +31,9 @@ class StreamsBuilder(GraphBuilder):
     >>> builder = StreamsBuilder()
     >>> builder.stream("lines").filter(lambda v: v.contains("Kafka")).to("kafka-lines")
     """
+
+    def __init__(self) -> None:
+        self._graph = GraphBuilder(stream_of=KStream)
 
     def stream(
         self,
@@ -43,29 +47,32 @@ class StreamsBuilder(GraphBuilder):
 
         Args:
             topics: the topics' names.
-            key: the serde of the keys; text when not given.
-            value: the serde of the values; text when not given.
+            key: the serde of the keys; text by default.
+            value: the serde of the values; text by default.
             timestamps: where a record's time comes from: a `TimestampExtractor`, or a Column function of the value
-                that makes milliseconds since 1970; the record's own timestamp when not given.
+                that makes milliseconds since 1970; by default the record's own timestamp.
             name: a name of your own for this step.
 
         Raises:
             TopologyError: no topic is named, or one is already read in another way.
 
-        Mirrors `StreamsBuilder#stream(topic, Consumed)`.
+        >>> payments = builder.stream("payments", value=Serdes.json("customer string, amount double, time long"))
+        >>> by_payday = builder.stream("paydays", value=Serdes.json("time long"), timestamps=lambda v: v.time)
+
+        Mirrors `StreamsBuilder#stream(topic, Consumed)`; Spark's `readStream`.
         """
         if not topics:
             raise TopologyError("stream() needs the name of a topic: builder.stream('orders').")
-        name = self._name_for("KSTREAM-SOURCE", name)
-        details = {"topics": topics, "timestamps": self._extractor(timestamps, key, value, name)}
-        source = Source(name, (), key or Serdes.string(), value or Serdes.string(), call_site(), **details)  # type: ignore[arg-type]
+        name = self._graph.name_for("KSTREAM-SOURCE", name)
+        serdes = key or Serdes.string(), value or Serdes.string()
+        extractor = self._extractor(timestamps, *serdes, name)
+        source = nodes.Source(name, (), *serdes, call_site(), topics=topics, timestamps=extractor)
         for other in self._readers(topics):
-            same = replace(source, name=other.name, call_site=other.call_site)
-            if same != other:
-                raise self._read_twice(topics, other)
-            return KStream(self, other)
-        self._nodes[name] = source
-        return KStream(self, source)
+            if replace(source, name=other.name, call_site=other.call_site) != other:
+                raise _read_twice(topics, other)
+            return KStream(self._graph, other)
+        self._graph.nodes[name] = source
+        return KStream(self._graph, source)
 
     def table(
         self,
@@ -80,27 +87,23 @@ class StreamsBuilder(GraphBuilder):
 
         Args:
             topic: the topic's name.
-            key: the serde of the keys; text when not given.
-            value: the serde of the values; text when not given.
+            key: the serde of the keys; text by default.
+            value: the serde of the values; text by default.
             materialized: the name of the store that keeps the rows, to query it; without one the rows are only kept
                 where a later step has to look at them.
             timestamps: where a record's time comes from, as in `stream`.
             name: a name of your own for this step.
 
         Raises:
-            TopologyError: the topic is already read.
+            TopologyError: the topic is already read, or the store's name cannot be part of a topic's name.
 
-        >>> builder.table("customers", value=Serdes.json("name string, city string"))
+        >>> people = builder.table("people", value=Serdes.json("name string, city string"), materialized="people")
 
         Mirrors `StreamsBuilder#table`.
         """
-        source, row_name, wanted, store_name = self._table_source(topic, key, value, materialized, timestamps, name)
-        store = key_value_store(wanted, store_name, source.key, source.value)
-        row = self._add(TableSource, row_name, (source.name,), source.key, source.value)
-        self._stores_on_demand[row.name] = store
-        if wanted.name is not None:
-            self._rows_of(row)
-        return KTable(self, row)
+        materialized = Materialized.of(materialized)
+        node = self._add_table(nodes.TableSource, topic, key, value, materialized, timestamps, name)
+        return KTable(self._graph, node)
 
     def global_table(
         self,
@@ -113,25 +116,34 @@ class StreamsBuilder(GraphBuilder):
     ) -> GlobalKTable:
         """Read a whole topic, all its partitions, into a table that every instance of the application holds.
 
-        Args are those of `table`. A stream can be joined with it by any key.
+        Args:
+            topic: the topic's name.
+            key: the serde of the keys; text by default.
+            value: the serde of the values; text by default.
+            materialized: the name of the store that keeps the rows, to query it.
+            timestamps: where a record's time comes from, as in `stream`.
+            name: a name of your own for this step.
 
         Raises:
             TopologyError: the topic is already read, or the store is versioned.
 
-        >>> builder.global_table("countries", materialized="countries")
+        >>> currencies = builder.global_table("currencies", materialized="currencies")
 
         Mirrors `StreamsBuilder#globalTable`.
         """
-        source, row_name, wanted, store_name = self._table_source(topic, key, value, materialized, timestamps, name)
-        if wanted.history is not None:
-            raise TopologyError(f"global_table('{topic}'): a global table cannot be versioned; leave the history out.")
         # Its own topic is all it takes to rebuild it, so it needs no changelog.
-        store = key_value_store(replace(wanted, logged=False), store_name, source.key, source.value)
-        row = self._add(GlobalTableSource, row_name, (source.name,), source.key, source.value, store=store)
-        return GlobalKTable(self, row)
+        materialized = replace(Materialized.of(materialized), logged=False)
+        node = self._add_table(nodes.GlobalTableSource, topic, key, value, materialized, timestamps, name)
+        if materialized.history is not None:
+            raise TopologyError(f"global_table('{topic}'): a global table cannot be versioned; leave the history out.")
+        self._graph.lookup_stores(node)
+        return GlobalKTable(self._graph, node)
 
     def add_state_store(self, store: Store) -> "StreamsBuilder":
         """Add a store for processors, which then name it in `stores=[...]`, and return this builder.
+
+        Args:
+            store: made by `Stores`.
 
         Raises:
             TopologyError: there is another one with its name.
@@ -140,7 +152,7 @@ class StreamsBuilder(GraphBuilder):
 
         Mirrors `StreamsBuilder#addStateStore`.
         """
-        self._add_store(store, f"add_state_store('{store.name}') at {call_site()}")
+        self._graph.add_state_store(store, f"add_state_store('{store.name}') at {call_site()}")
         return self
 
     def build(self) -> Topology:
@@ -148,64 +160,64 @@ class StreamsBuilder(GraphBuilder):
 
         Raises:
             TopologyError: the program reads no topic.
+
+        >>> print(builder.build().describe())
+
+        Mirrors `StreamsBuilder#build`.
         """
-        if not self._nodes:
+        if not self._graph.nodes:
             raise TopologyError("The topology is empty: start with builder.stream('a-topic').")
-        return Topology(kept_null_keys(self._nodes), self._state_stores.values())
+        return Topology(keep_null_keys(self._graph.nodes), self._graph.state_stores.values())
 
     # ---- sources -----------------------------------------------------------------------------------------------------
 
-    def _table_source(
+    def _add_table(
         self,
+        kind: Callable[..., Node],
         topic: str,
         key: Serde | None,
         value: Serde | None,
-        materialized: str | Materialized | None,
+        materialized: Materialized,
         timestamps: Timestamps | None,
         name: str | None,
-    ) -> tuple[Source, str, Materialized, str]:
-        """Add the source of a table; return it with the name of the node and of the store that follow it."""
+    ) -> Node:
+        """Add the source of a table, and return the node that takes its records for rows."""
         for other in self._readers((topic,)):
-            raise self._read_twice((topic,), other)
-        wanted = Materialized.of(materialized)
-        store_name = wanted.name or self._store_name(f"{topic}-")
-        source_name = self._name_for("KSTREAM-SOURCE", name and f"{name}-source")
-        row_name = self._name_for("KTABLE-SOURCE", name)
-        extractor = self._extractor(timestamps, key, value, source_name)
-        source = self._add(
-            Source,
-            source_name,
-            (),
-            key or Serdes.string(),
-            wanted.value or value or Serdes.string(),
-            topics=(topic,),
-            timestamps=extractor,
-        )
-        return source, row_name, wanted, store_name
+            raise _read_twice((topic,), other)
+        graph, serdes = self._graph, (key or Serdes.string(), materialized.value or value or Serdes.string())
+        store_name = materialized.name or graph.store_name(f"{topic}-")
+        source_name = graph.name_for("KSTREAM-SOURCE", name, "-source")
+        row_name = graph.name_for("KTABLE-SOURCE", name)
+        extractor = self._extractor(timestamps, key or Serdes.string(), value or Serdes.string(), source_name)
+        graph.add(nodes.Source, source_name, (), *serdes, topics=(topic,), timestamps=extractor)
+        node: Node = graph.add(kind, row_name, (source_name,), *serdes)
+        graph.store_on_demand(node, table_store(materialized, store_name, *serdes))
+        return node
 
-    def _readers(self, topics: tuple[str, ...]) -> list[Source]:
-        sources = (node for node in self._nodes.values() if isinstance(node, Source))
+    def _readers(self, topics: tuple[str, ...]) -> list[nodes.Source]:
+        sources = (node for node in self._graph.nodes.values() if isinstance(node, nodes.Source))
         return [source for source in sources if set(topics) & set(source.topics)]
 
-    def _read_twice(self, topics: tuple[str, ...], other: Source) -> TopologyError:
-        twice = next(topic for topic in topics if topic in other.topics)
-        return TopologyError(
-            f"Topic '{twice}' is already read by {other.name} ({other.call_site}), in another way: keep what that "
-            "returned in a variable and use it twice."
-        )
-
     def _extractor(
-        self, timestamps: Timestamps | None, key: Serde | None, value: Serde | None, name: str
+        self, timestamps: Timestamps | None, key: Serde, value: Serde, name: str
     ) -> TimestampExtractor | None:
         if timestamps is None or (isinstance(timestamps, TimestampExtractor) and timestamps.extract is None):
             return timestamps
         extractor = timestamps if isinstance(timestamps, TimestampExtractor) else TimestampExtractor.of(timestamps)
-        inputs = {"key": (key or Serdes.string()).data_type, "value": (value or Serdes.string()).data_type}
-        what = f"timestamps= ({name}) at {call_site()}"
-        made = type_inference.infer_type(extractor.extract, inputs, what)  # type: ignore[arg-type]
-        if not isinstance(made, T.IntegralType):
+        inputs = {"key": key.data_type, "value": value.data_type}
+        step = f"timestamps= ({name}) at {call_site()}"
+        result = type_inference.infer_type(extractor.extract, inputs, step)  # type: ignore[arg-type]
+        if not isinstance(result, T.IntegralType):
             raise TopologyError(
-                f"{what}: the function has to make milliseconds since 1970 as a whole number, and makes a "
-                f"{made.simpleString()}. For a timestamp write F.unix_millis(v.time)."
+                f"{step}: the function has to make milliseconds since 1970 as a whole number, and makes a "
+                f"{result.simpleString()}. For a timestamp write F.unix_millis(v.time)."
             )
         return extractor
+
+
+def _read_twice(topics: tuple[str, ...], other: nodes.Source) -> TopologyError:
+    twice = next(topic for topic in topics if topic in other.topics)
+    return TopologyError(
+        f"Topic '{twice}' is already read by {other.name} ({other.call_site}), in another way: keep what that "
+        "returned in a variable and use it twice."
+    )

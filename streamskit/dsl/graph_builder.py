@@ -9,108 +9,166 @@ from streamskit.common.errors import TopologyError
 from streamskit.common.names import check_name
 from streamskit.serdes import Serde
 from streamskit.state.stores import Store
-from streamskit.topology import GlobalTableSource, Node, Sink, Source, Suppress
+from streamskit.topology import Node, nodes
 from streamskit.topology.wiring import check_can_be_looked_up
 
 
 class GraphBuilder:
-    """The nodes of a program under way. A `StreamsBuilder` is one; each step of the DSL adds its nodes to it."""
+    """The nodes of a program that is being written; each step of the DSL adds its nodes to it.
 
-    def __init__(self) -> None:
-        self._nodes: dict[str, Node] = {}
+    Args:
+        stream_of: makes the `KStream` of this builder and a node. Tables become streams, too, and know no class of
+            streams, as streams know that of tables.
+
+    Mirrors `org.apache.kafka.streams.kstream.internals.InternalStreamsBuilder`.
+    """
+
+    def __init__(self, stream_of: Callable[["GraphBuilder", Node], Any]) -> None:
+        self.stream_of = stream_of
+        self.nodes: dict[str, Node] = {}
+        self.state_stores: dict[str, Store] = {}
+        """By name: the stores for processors that were added, or given to one."""
         self._stores_on_demand: dict[str, Store] = {}
-        """By the name of a source table's node: the store it gets once a later step needs its rows kept."""
-        self._state_stores: dict[str, Store] = {}
-        """Stores for processors, by name, that were added or given to one."""
+        """By the name of a table's node: the store it gets once a later step needs its rows kept."""
         self._counter = 0
 
-    def _name_for(self, operator: str, given: str | None = None) -> str:
-        """Return the name that was given, or the next one as Kafka Streams numbers them: KSTREAM-FILTER-0000000003.
+    # ---- nodes and their names ---------------------------------------------------------------------------------------
 
-        A given name uses up a number too, so that naming one step leaves the names of the others as they are.
+    def name_for(self, operator: str, name: str | None = None, ending: str = "") -> str:
+        """Return a user's name with an ending, or the next one that Kafka Streams gives: KSTREAM-FILTER-0000000003.
+
+        A user's name uses up a number too, so that naming one step leaves the names of the others as they are.
+
+        Raises:
+            TopologyError: the user's name cannot be part of a topic's name.
         """
         number = self._counter
         self._counter += 1
-        if given is None:
-            return f"{operator}-{number:010d}"
-        return check_name(given)
+        return check_name(name and name + ending) if name is not None else f"{operator}-{number:010d}"
 
-    def _store_name(self, prefix: str) -> str:
-        """Return the name of a store that the learner did not name: KSTREAM-AGGREGATE-STATE-STORE-0000000001."""
-        return self._name_for(f"{prefix}STATE-STORE")
+    def store_name(self, prefix: str) -> str:
+        """Return the name of a store that the user did not name: KSTREAM-AGGREGATE-STATE-STORE-0000000001."""
+        return self.name_for(f"{prefix}STATE-STORE")
 
-    def _add(
-        self, kind: Callable[..., Node], name: str, parents: tuple[str, ...], key: Serde, value: Serde, **details: Any
+    def add(
+        self, kind: Callable[..., Node], name: str, parents: tuple[str, ...], key: Serde, value: Serde, **fields: Any
     ) -> Any:
-        if name in self._nodes:
+        """Add a node behind its parents, and return it.
+
+        Args:
+            kind: the class of the node.
+            name: of the node.
+            parents: the names of the nodes that feed it.
+            key: the serde of the keys that it passes on.
+            value: the serde of the values that it passes on.
+            fields: what the class has beside these.
+
+        Raises:
+            TopologyError: another node has this name.
+        """
+        if name in self.nodes:
             raise TopologyError(
-                f"Two steps are named '{name}': the first is at {self._nodes[name].call_site}, the second at "
+                f"Two steps are named '{name}': the first is at {self.nodes[name].call_site}, the second at "
                 f"{call_site()}. Give one of them another name."
             )
-        node = self._nodes[name] = kind(name, parents, key, value, call_site(), **details)
+        node = self.nodes[name] = kind(name, parents, key, value, call_site(), **fields)
         return node
 
-    def _move_to_end(self, first: list[str]) -> None:
+    def add_topic(
+        self, topic: str, sink: str, source: str, parents: tuple[str, ...], key: Serde, value: Serde, **fields: Any
+    ) -> nodes.Source:
+        """Send what nodes pass on through a topic of the application's own, and return the node that reads it back.
+
+        Args:
+            topic: its name, without the application's id.
+            sink: the name of the node that writes it.
+            source: the name of the node that reads it.
+            parents: the names of the nodes whose records go through it.
+            key: the serde of the keys in the topic.
+            value: the serde of the values in the topic.
+            fields: what the sink has beside these.
+        """
+        self.add(nodes.Sink, sink, parents, key, value, topic=topic, internal=True, **fields)
+        reader: nodes.Source = self.add(nodes.Source, source, (), key, value, topics=(topic,), internal=True)
+        return reader
+
+    def move_to_end(self, names: list[str]) -> None:
         """Put nodes, and all that comes after them, behind all others.
 
         Kafka Streams writes a repartition topic that several steps share where it was asked for last.
         """
-        moving = set(first)
-        for name, node in list(self._nodes.items()):
-            feeding = (self._nodes[moved] for moved in moving)
-            topics = {sink.topic for sink in feeding if isinstance(sink, Sink)}
-            is_fed = isinstance(node, Source) and node.internal and not topics.isdisjoint(node.topics)
+        moving = set(names)
+        for name, node in list(self.nodes.items()):
+            feeding = (self.nodes[moved] for moved in moving)
+            topics = {sink.topic for sink in feeding if isinstance(sink, nodes.Sink)}
+            is_fed = isinstance(node, nodes.Source) and node.internal and not topics.isdisjoint(node.topics)
             if name in moving or is_fed or not moving.isdisjoint(node.parents):
                 moving.add(name)
-                self._nodes[name] = self._nodes.pop(name)
+                self.nodes[name] = self.nodes.pop(name)
 
-    def _rows_of(self, table: Node) -> tuple[str, ...]:
+    # ---- stores ------------------------------------------------------------------------------------------------------
+
+    def store_on_demand(self, table: Node, store: Store) -> None:
+        """Give a table's node a store for when a later step looks at its rows; at once if it is to be queried."""
+        self._stores_on_demand[table.name] = store
+        if store.queryable:
+            self.lookup_stores(table)
+
+    def lookup_stores(self, table: Node) -> tuple[str, ...]:
         """Return the names of the stores in which a table's rows can be looked up.
 
         A table that keeps no rows looks into the tables it is made of; a source table keeps its rows from now on.
+        Mirrors `KTableValueGetterSupplier#storeNames`.
         """
-        table = self._nodes[table.name]
+        table = self.nodes[table.name]
         if table.name in self._stores_on_demand:
             table = replace(table, store=self._stores_on_demand.pop(table.name))  # type: ignore[call-arg]
-            self._nodes[table.name] = table
+            self.nodes[table.name] = table
         own = tuple(store.name for store in table.stores)
-        if own and not isinstance(table, Suppress):
+        if own and not isinstance(table, nodes.Suppress):
             return own
-        parents = (self._nodes[name] for name in table.parents)
-        found = [name for parent in parents for name in self._rows_of(parent)]
-        return tuple(dict.fromkeys([*found, *own]))
+        inherited = [name for parent in table.parents for name in self.lookup_stores(self.nodes[parent])]
+        return tuple(dict.fromkeys([*inherited, *own]))
 
-    def _store(self, name: str) -> Store:
-        return next(store for node in self._nodes.values() for store in node.stores if store.name == name)
+    def store(self, name: str) -> Store:
+        """Return the store of that name."""
+        return next(store for node in self.nodes.values() for store in node.stores if store.name == name)
 
-    def _stores_for(self, stores: Sequence["Store | str"], what: str) -> dict[str, tuple[Any, ...]]:
-        """Return what a processor may use: the stores it keeps, and the names of tables' stores that it reads.
+    def add_state_store(self, store: Store, step: str) -> Store:
+        """Add a store for processors, unless it was added before, and return it.
+
+        Raises:
+            TopologyError: another store has its name.
+        """
+        check_name(store.name)
+        if store.name in self._tables() or self.state_stores.get(store.name, store) != store:
+            raise TopologyError(f"{step}: there is another store with the name '{store.name}'; choose another name.")
+        return self.state_stores.setdefault(store.name, store)
+
+    def stores_for(self, stores: Sequence[Store | str], step: str) -> dict[str, tuple[Any, ...]]:
+        """Return what a processor may use, as the fields of its node.
 
         Raises:
             TopologyError: there is no such store, it is a table's with windows, or another one has its name.
         """
-        kept, looked_up, global_stores = list[Store](), list[str](), list[str]()
-        tables = {store.name: (node, store) for node in self._nodes.values() if node.is_table for store in node.stores}
-        for given in stores:
-            if isinstance(given, Store):
-                kept.append(self._add_store(given, what))
-            elif given in self._state_stores:
-                kept.append(self._state_stores[given])
-            elif given not in tables:
-                known = ", ".join([*self._state_stores, *tables]) or "none"
+        state_stores, lookups, global_lookups = list[Store](), list[str](), list[str]()
+        tables = self._tables()
+        for store in stores:
+            if isinstance(store, Store):
+                state_stores.append(self.add_state_store(store, step))
+            elif store in self.state_stores:
+                state_stores.append(self.state_stores[store])
+            elif store not in tables:
+                known = ", ".join([*self.state_stores, *tables]) or "none"
                 raise TopologyError(
-                    f"{what}: there is no store '{given}'; there are: {known}. Give the store itself, "
+                    f"{step}: there is no store '{store}'; there are: {known}. Give the store itself, "
                     "Stores.persistent_key_value_store(...), or add it with builder.add_state_store() before."
                 )
             else:
-                node, store = tables[given]
-                check_can_be_looked_up(store, what)
-                (global_stores if isinstance(node, GlobalTableSource) else looked_up).append(given)
-        return {"kept": tuple(kept), "looked_up": tuple(looked_up), "global_stores": tuple(global_stores)}
+                check_can_be_looked_up(self.store(store), step)
+                (global_lookups if isinstance(tables[store], nodes.GlobalTableSource) else lookups).append(store)
+        return {"kept": tuple(state_stores), "looked_up": tuple(lookups), "global_stores": tuple(global_lookups)}
 
-    def _add_store(self, store: Store, what: str) -> Store:
-        check_name(store.name)
-        taken = any(store.name == other.name for node in self._nodes.values() if node.is_table for other in node.stores)
-        if taken or self._state_stores.get(store.name, store) != store:
-            raise TopologyError(f"{what}: there is another store with the name '{store.name}'; choose another name.")
-        return self._state_stores.setdefault(store.name, store)
+    def _tables(self) -> dict[str, Node]:
+        """Return the node that keeps each table's store, by the store's name."""
+        return {store.name: node for node in self.nodes.values() if node.is_table for store in node.stores}

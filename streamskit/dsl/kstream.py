@@ -1,101 +1,32 @@
-"""`KStream`: the DSL for streams of independent records."""
+"""`KStream`: the DSL for streams of independent records, and `BranchedKStream`, one of them split into several."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
-
-from pyspark.sql import types as T
 
 from streamskit.api.processor import FixedKeyProcessor, Processor
 from streamskit.columns import type_inference
 from streamskit.common.errors import TopologyError
 from streamskit.common.names import check_name
 from streamskit.dsl.abstract_stream import AbstractStream, ColumnFunction, PythonFunction
-from streamskit.dsl.branched_stream import BranchedKStream
+from streamskit.dsl.aggregations import Grouping
+from streamskit.dsl.grouped_stream import KGroupedStream
+from streamskit.dsl.ktable import KTable
+from streamskit.dsl.materialized import Materialized, table_store
+from streamskit.dsl.repartition import RepartitionNames, repartition
+from streamskit.dsl.stateless_transformations import StatelessTransformations
 from streamskit.dsl.stream_joins import StreamJoins
 from streamskit.serdes import Serde, Serdes
 from streamskit.state.stores import Store
-from streamskit.topology import (
-    Filter,
-    FlatMap,
-    FlatMapValues,
-    Map,
-    MapValues,
-    Merge,
-    Node,
-    Process,
-    SelectKey,
-    SideEffect,
-    Sink,
-)
+from streamskit.topology import nodes
 
 
-class KStream(StreamJoins):
+class KStream(StatelessTransformations, StreamJoins):
     """A stream of records, each independent of those before it.
 
     Every step takes a `name=` of your own for its node. Mirrors `org.apache.kafka.streams.kstream.KStream`.
     """
 
-    # ---- one record to one record ------------------------------------------------------------------------------------
-
-    def filter(self, predicate: ColumnFunction, name: str | None = None) -> "KStream":
-        """Keep the records for which `predicate(value)` or `predicate(key, value)` is true; null counts as false.
-
-        Raises:
-            TopologyError: the function does not make a true-or-false Column.
-
-        >>> trades.filter(lambda v: v.price > 0)
-
-        Mirrors `KStream#filter`; Spark's `where`.
-        """
-        return self._filtered(predicate, "filter", name)
-
-    def filter_not(self, predicate: ColumnFunction, name: str | None = None) -> "KStream":
-        """Keep the records for which `predicate(value)` or `predicate(key, value)` is not true: false or null.
-
-        >>> trades.filter_not(lambda v: v.price > 100)
-
-        Mirrors `KStream#filterNot`.
-        """
-        return self._filtered(predicate, "filter_not", name)
-
-    def map_values(self, mapper: ColumnFunction, name: str | None = None) -> "KStream":
-        """Give each record the value `mapper(value)` or `mapper(key, value)`; the key stays.
-
-        Raises:
-            TopologyError: the function does not make a Column.
-
-        >>> trades.map_values(lambda v: v.price * v.size)
-
-        Mirrors `KStream#mapValues`; Spark's `select`.
-        """
-        name = self._builder._name_for("KSTREAM-MAPVALUES", name)
-        value = Serdes.for_type(self._result(mapper, "map_values", name))
-        return self._next(MapValues, name, value=value, mapper=mapper)
-
-    def map(self, mapper: ColumnFunction, name: str | None = None) -> "KStream":
-        """Give each record a new key and value: `mapper(key, value)` returns the two Columns.
-
-        Raises:
-            TopologyError: the function does not make two Columns.
-
-        >>> trades.map(lambda k, v: (v.symbol, v.price))
-
-        Mirrors `KStream#map`.
-        """
-        name = self._builder._name_for("KSTREAM-MAP", name)
-        key, value = type_inference.infer_pair(mapper, self._inputs(), self._what("map", name))
-        return self._rekeying(Map, name, key=Serdes.for_type(key), value=Serdes.for_type(value), mapper=mapper)
-
-    def select_key(self, mapper: ColumnFunction, name: str | None = None) -> "KStream":
-        """Give each record the key `mapper(value)` or `mapper(key, value)`; the value stays.
-
-        >>> trades.select_key(lambda v: v.symbol)
-
-        Mirrors `KStream#selectKey`.
-        """
-        name = self._builder._name_for("KSTREAM-KEY-SELECT", name)
-        key = Serdes.for_type(self._result(mapper, "select_key", name))
-        return self._rekeying(SelectKey, name, key=key, mapper=mapper)
+    # ---- processors of your own --------------------------------------------------------------------------------------
 
     def process(
         self,
@@ -110,9 +41,9 @@ class KStream(StreamJoins):
         Args:
             processor: a subclass of `Processor`, or a function that makes one; each task has its own.
             stores: what it may use: stores made by `Stores`, or names of those that were added or that tables keep.
-            key: the serde of the keys that it forwards; that of this stream when not given.
+            key: the serde of the keys that it forwards; by default that of this stream.
             value: the serde of the values, likewise.
-            name: of this step.
+            name: a name of your own for this step.
 
         Raises:
             TopologyError: `processor` cannot be called, or there is no such store.
@@ -121,10 +52,9 @@ class KStream(StreamJoins):
 
         Mirrors `KStream#process`; Spark's `transformWithState`.
         """
-        name = self._processor_name("KSTREAM-PROCESSOR", name)
-        details = self._processing(processor, stores, "process", name)
+        name, fields = self._processing("KSTREAM-PROCESSOR", processor, stores, "process", name)
         key, value = key or self._node.key, value or self._node.value
-        return self._rekeying(Process, name, key=key, value=value, **details)
+        return self._rekeyed_by(nodes.Process, name, key=key, value=value, **fields)
 
     def process_values(
         self,
@@ -138,8 +68,8 @@ class KStream(StreamJoins):
         Args:
             processor: a subclass of `FixedKeyProcessor`, or a function that makes one; each task has its own.
             stores: what it may use, as in `process`.
-            value: the serde of the values that it forwards; that of this stream when not given.
-            name: of this step.
+            value: the serde of the values that it forwards; by default that of this stream.
+            name: a name of your own for this step.
 
         Raises:
             TopologyError: `processor` cannot be called, or there is no such store.
@@ -148,49 +78,21 @@ class KStream(StreamJoins):
 
         Mirrors `KStream#processValues`.
         """
-        name = self._processor_name("KSTREAM-PROCESSVALUES", name)
-        details = self._processing(processor, stores, "process_values", name)
-        return self._next(Process, name, value=value or self._node.value, **details)
+        name, fields = self._processing("KSTREAM-PROCESSVALUES", processor, stores, "process_values", name)
+        return self._next(nodes.Process, name, value=value or self._node.value, **fields)
 
-    # ---- one record to many ------------------------------------------------------------------------------------------
+    def _processing(
+        self, prefix: str, processor: PythonFunction, stores: Sequence[Store | str], operator: str, name: str | None
+    ) -> tuple[str, dict[str, Any]]:
+        # Unlike that of any other step, a user's name of a processor uses up no number.
+        name = self._graph.name_for(prefix) if name is None else check_name(name)
+        step = self._step(operator, name)
+        type_inference.check_signature(processor, "processor", (), step)
+        return name, {"supplier": processor, **self._graph.stores_for(stores, step)}
 
-    def flat_map(self, mapper: ColumnFunction, name: str | None = None) -> "KStream":
-        """Make any number of records of each: `mapper` returns an array of structs of two fields, key and value.
+    # ---- one stream of several, several of one -----------------------------------------------------------------------
 
-        Raises:
-            TopologyError: the function does not make such an array.
-
-        >>> lines.flat_map(lambda k, v: F.transform(F.split(v, ","), lambda part: F.struct(part, k)))
-
-        Mirrors `KStream#flatMap`.
-        """
-        name = self._builder._name_for("KSTREAM-FLATMAP", name)
-        element = self._element(mapper, "flat_map", name)
-        if not isinstance(element, T.StructType) or len(element) != 2:
-            raise TopologyError(
-                f"{self._what('flat_map', name)}: the function has to make an array of structs with two fields, key "
-                f"and value, and makes an array of {element.simpleString()}. Write "
-                "F.transform(items, lambda item: F.struct(item.id.alias('key'), item.alias('value')))."
-            )
-        key, value = (Serdes.for_type(field.dataType) for field in element)
-        fields = tuple(element.fieldNames())
-        return self._rekeying(FlatMap, name, key=key, value=value, mapper=mapper, fields=fields)
-
-    def flat_map_values(self, mapper: ColumnFunction, name: str | None = None) -> "KStream":
-        """Make any number of records of each, with its key: `mapper` returns an array of the values.
-
-        Raises:
-            TopologyError: the function does not make an array.
-
-        >>> lines.flat_map_values(lambda v: F.split(v, " "))
-
-        Mirrors `KStream#flatMapValues`; Spark's `explode`.
-        """
-        name = self._builder._name_for("KSTREAM-FLATMAPVALUES", name)
-        value = Serdes.for_type(self._element(mapper, "flat_map_values", name))
-        return self._next(FlatMapValues, name, value=value, mapper=mapper)
-
-    def split(self, name: str | None = None) -> BranchedKStream:
+    def split(self, name: str | None = None) -> "BranchedKStream":
         """Begin to split the stream into branches; each record goes to the first that wants it.
 
         Args:
@@ -198,121 +100,183 @@ class KStream(StreamJoins):
 
         >>> trades.split("b-").branch(lambda v: v.price > 100, name="high").default_branch(name="low")["b-high"]
 
-        Mirrors `KStream#split`.
+        Mirrors `KStream#split(Named)`.
         """
         return BranchedKStream(self, name)
 
     def merge(self, other: "KStream", name: str | None = None) -> "KStream":
         """Return one stream of the records of both; nothing is said about the order between the two.
 
+        Args:
+            other: a stream whose keys and values have the same types.
+            name: a name of your own for this step.
+
         Raises:
             TopologyError: the other is no stream, or has other types.
 
+        >>> lines.merge(builder.stream("more-lines")).to("all-lines")
+
         Mirrors `KStream#merge`; Spark's `union`.
         """
-        name = self._builder._name_for("KSTREAM-MERGE", name)
+        name = self._graph.name_for("KSTREAM-MERGE", name)
+        step = self._step("merge", name)
         if not isinstance(other, KStream):
-            raise TopologyError(f"{self._what('merge', name)}: only a stream can be merged in, not {_kind(other)}.")
-        for part in ("key", "value"):
-            type_inference.check_serde(
-                getattr(other._node, part), getattr(self._node, part), f"{part} here", self._what("merge", name)
-            )
+            raise TopologyError(f"{step}: only a stream can be merged in, not {_kind(other)}.")
+        type_inference.check_serde(other._node.key, self._node.key, "key here", step)
+        type_inference.check_serde(other._node.value, self._node.value, "value here", step)
         parents = (self._name, other._name)
-        node = self._builder._add(Merge, name, parents, self._node.key, self._node.value)
-        return KStream(self._builder, node, self._rekeyed or other._rekeyed)
+        node = self._graph.add(nodes.Merge, name, parents, self._node.key, self._node.value)
+        return self._at(node, self._rekeyed or other._rekeyed)
 
-    # ---- side effects and ends ---------------------------------------------------------------------------------------
+    # ---- to groups and tables ----------------------------------------------------------------------------------------
 
-    def peek(self, action: PythonFunction, name: str | None = None) -> "KStream":
-        """Call a plain Python function `action(key, value)` for each record, and pass the record on as it is.
-
-        Mirrors `KStream#peek`.
-        """
-        return self._with_effect("KSTREAM-PEEK", "peek", action, name)
-
-    def foreach(self, action: PythonFunction, name: str | None = None) -> None:
-        """Call a plain Python function `action(key, value)` for each record. Mirrors `KStream#foreach`."""
-        self._with_effect("KSTREAM-FOREACH", "foreach", action, name)
-
-    def print(self, label: str | None = None, name: str | None = None) -> None:
-        """Print each record as `[label]: key, value`; the label is this step's name when not given.
-
-        Mirrors `KStream#print`; Spark's console sink.
-        """
-        shown = label or self._name
-
-        def show(key: Any, value: Any) -> None:
-            print(f"[{shown}]: {key}, {value}")
-
-        self._with_effect("KSTREAM-PRINTER", "print", show, name)
-
-    def to(
-        self,
-        topic: str | ColumnFunction,
-        key: Serde | None = None,
-        value: Serde | None = None,
-        name: str | None = None,
-    ) -> None:
-        """Write the records to a topic.
+    def group_by_key(
+        self, name: str | None = None, key: Serde | None = None, value: Serde | None = None
+    ) -> KGroupedStream:
+        """Group the records by the key they have.
 
         Args:
-            topic: the topic's name; or a Column function of the value, or of key and value, that names each record's.
-                The topics have to exist when the application starts.
-            key: the serde of the keys; by default the one they came with, or the one that fits their type.
-            value: the serde of the values, likewise.
+            name: if the key has changed, the records go through `<application id>-<name>-repartition`.
+            key: the serde of the keys in that topic and in stores; by default that of this stream.
+            value: the serde of the values in that topic, likewise.
 
         Raises:
             TopologyError: a serde is for another type than the records have.
 
-        Mirrors `KStream#to(topic, Produced)`; Spark's Kafka sink.
+        >>> trades.group_by_key().count("trades-by-key")
+
+        Mirrors `KStream#groupByKey(Grouped)`; Spark's `groupBy`.
         """
-        name = self._builder._name_for("KSTREAM-SINK", name)
-        what = self._what(f"to('{topic}')" if isinstance(topic, str) else "to", name)
-        if not isinstance(topic, str) and not isinstance(made := self._result(topic, "to", name), T.StringType):
-            raise TopologyError(
-                f"{what}: the function has to make the topic's name, and makes a {made.simpleString()}."
-            )
-        key, value = self._serdes(key, value, what)
-        self._after(Sink, name, key=key, value=value, topic=topic)
+        key, value = self._serdes(key, value, self._step("group_by_key", name or self._name))
+        return KGroupedStream(Grouping(self._graph, self._node, self._rekeyed, name, key, value))
 
-    # ---- how a step is added -----------------------------------------------------------------------------------------
+    def group_by(
+        self,
+        selector: ColumnFunction,
+        name: str | None = None,
+        key: Serde | None = None,
+        value: Serde | None = None,
+    ) -> KGroupedStream:
+        """Group the records by a key that a function makes, through a repartition topic.
 
-    def _next(self, kind: Callable[..., Node], name: str, **details: Any) -> "KStream":
-        return KStream(self._builder, self._after(kind, name, **details), self._rekeyed)
+        Args:
+            selector: a Column function of the value, or of key and value, that makes the new key; a record whose new
+                key is null is left out.
+            name: the records go through `<application id>-<name>-repartition`.
+            key: the serde of the keys in that topic and in stores; by default the one that fits their type.
+            value: the serde of the values in that topic; by default that of this stream.
 
-    def _processor_name(self, operator: str, given: str | None) -> str:
-        # Unlike that of any other step, a given name of a processor uses up no number.
-        return self._builder._name_for(operator) if given is None else check_name(given)
+        Raises:
+            TopologyError: the function does not make a Column, or a serde is for another type.
 
-    def _processing(
-        self, processor: PythonFunction, stores: Sequence[Store | str], operator: str, name: str
-    ) -> dict[str, Any]:
-        what = self._what(operator, name)
-        type_inference.check_signature(processor, "processor", (), what)
-        return {"supplier": processor, **self._builder._stores_for(stores, what)}
+        >>> trades.group_by(lambda v: v.symbol).count("trades-by-symbol")
 
-    def _rekeying(self, kind: Callable[..., Node], name: str, **details: Any) -> "KStream":
-        return KStream(self._builder, self._after(kind, name, **details), rekeyed=True)
+        Mirrors `KStream#groupBy(selector, Grouped)`; Spark's `groupBy`.
+        """
+        step_name = self._graph.name_for("KSTREAM-KEY-SELECT", name)
+        selected = Serdes.for_type(self._result_type(selector, "group_by", step_name))
+        rekeyed = self._rekeyed_by(nodes.SelectKey, step_name, key=selected, mapper=selector)
+        key, value = rekeyed._serdes(key, value, self._step("group_by", step_name))
+        return KGroupedStream(Grouping(self._graph, rekeyed._node, True, name, key, value))
 
-    def _filtered(self, predicate: ColumnFunction, operator: str, name: str | None) -> "KStream":
-        name = self._builder._name_for("KSTREAM-FILTER", name)
-        self._check_predicate(predicate, operator, name)
-        return self._next(Filter, name, predicate=predicate, negated=operator == "filter_not")
+    def to_table(self, materialized: str | Materialized | None = None, name: str | None = None) -> KTable:
+        """Take each record for the new value of its key's row; a null value deletes the row.
 
-    def _with_effect(self, prefix: str, operator: str, action: PythonFunction, name: str | None) -> "KStream":
-        name = self._builder._name_for(prefix, name)
-        type_inference.check_signature(action, "action", ("key", "value"), self._what(operator, name))
-        return self._next(SideEffect, name, action=action)
+        Args:
+            materialized: the name of the store that keeps the rows, to query it.
+            name: a name of your own for this step.
 
-    def _element(self, mapper: ColumnFunction, operator: str, name: str) -> T.DataType:
-        made = self._result(mapper, operator, name)
-        if not isinstance(made, T.ArrayType):
-            raise TopologyError(
-                f"{self._what(operator, name)}: the function has to make an array, and makes a "
-                f"{made.simpleString()}: F.split(v, ' '), F.array(a, b), F.transform(v.items, ...)."
-            )
-        return made.elementType
+        Raises:
+            TopologyError: the serde of the store is for another type than the records have.
+
+        >>> trades.select_key(lambda v: v.symbol).to_table("latest-trades")
+
+        Mirrors `KStream#toTable`.
+        """
+        materialized = Materialized.of(materialized)
+        name = self._graph.name_for("KSTREAM-TOTABLE", name)
+        store_name = materialized.name or self._graph.store_name("KSTREAM-TOTABLE-")
+        key, value = self._serdes(None, materialized.value, self._step("to_table", name))
+        parent = self._node
+        if self._rekeyed:
+            parent = repartition(self._graph, parent, RepartitionNames.of(self._graph, name), key, value)
+        node = self._graph.add(nodes.TableSource, name, (parent.name,), key, value)
+        self._graph.store_on_demand(node, table_store(materialized, store_name, key, value))
+        return KTable(self._graph, node)
 
 
-def _kind(thing: Any) -> str:
-    return f"a {type(thing).__name__}" if isinstance(thing, AbstractStream) else repr(thing)
+Chain = Callable[[KStream], KStream | None]
+"""What to do with a branch: takes its stream and returns the one to hand back, or None."""
+
+
+class BranchedKStream:
+    """A stream being split; `default_branch` or `no_default_branch` ends it and returns the branches by name.
+
+    A branch's name is that of the split and its own: "b-" and "high" make "b-high". Without a name of its own it is
+    the branch's number, the default branch 0. Mirrors `org.apache.kafka.streams.kstream.BranchedKStream`.
+    """
+
+    def __init__(self, stream: KStream, name: str | None = None) -> None:
+        self._stream = stream
+        self._name = stream._graph.name_for("KSTREAM-BRANCH", name)
+        self._root = stream._next(nodes.PassThrough, self._name)
+        self._predicates: list[ColumnFunction] = []
+        self._branches: dict[str, KStream] = {}
+
+    def branch(
+        self, predicate: ColumnFunction, name: str | None = None, chain: Chain | None = None
+    ) -> "BranchedKStream":
+        """Take the records for which `predicate` is true and that no earlier branch took.
+
+        Args:
+            predicate: a Column function of the value, or of key and value, that makes a true-or-false Column.
+            name: what the branch's name ends with; by default its number.
+            chain: a function to call with the branch at once; the stream it returns takes the branch's place, and if
+                it returns none, the branch is not handed back.
+
+        Raises:
+            TopologyError: the predicate does not make a true-or-false Column.
+
+        >>> trades.split().branch(lambda v: v.price > 100, chain=lambda branch: branch.to("high"))
+
+        Mirrors `BranchedKStream#branch(predicate, Branched)`.
+        """
+        ending = name or str(len(self._predicates) + 1)
+        self._stream._check_predicate(predicate, "branch", self._name + ending)
+        self._predicates.append(predicate)
+        self._add(len(self._predicates) - 1, ending, chain)
+        return self
+
+    def default_branch(self, name: str | None = None, chain: Chain | None = None) -> dict[str, KStream]:
+        """Take the records that no branch took, and return all branches by name.
+
+        Args:
+            name: what the branch's name ends with; by default 0.
+            chain: a function to call with the branch at once, as in `branch`.
+
+        >>> branches = trades.split("b-").branch(lambda v: v.price > 100, name="high").default_branch(name="low")
+
+        Mirrors `BranchedKStream#defaultBranch(Branched)`.
+        """
+        self._add(-1, name or "0", chain)
+        return self._branches
+
+    def no_default_branch(self) -> dict[str, KStream]:
+        """Drop the records that no branch took, and return the branches by name.
+
+        >>> high = trades.split("b-").branch(lambda v: v.price > 100, name="high").no_default_branch()["b-high"]
+
+        Mirrors `BranchedKStream#noDefaultBranch`.
+        """
+        return self._branches
+
+    def _add(self, index: int, ending: str, chain: Chain | None) -> None:
+        name = self._stream._graph.name_for("KSTREAM-BRANCH", self._name + ending)
+        branch = self._root._next(nodes.Branch, name, predicates=tuple(self._predicates), index=index)
+        result = branch if chain is None else chain(branch)
+        if result is not None:
+            self._branches[name] = result
+
+
+def _kind(argument: Any) -> str:
+    return f"a {type(argument).__name__}" if isinstance(argument, AbstractStream) else repr(argument)

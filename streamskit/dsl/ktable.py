@@ -1,25 +1,22 @@
-"""`KTable` and `GlobalKTable`: tables that change, one update for each change."""
+"""`KTable`: tables that change, one update for each change; and `KGroupedTable`, their rows grouped by another key."""
+
+from collections.abc import Callable, Mapping
+from functools import wraps
+from typing import TYPE_CHECKING, Any, Self
 
 from streamskit.api.windows import AnyWindows
 from streamskit.columns import type_inference
 from streamskit.common.errors import TopologyError
-from streamskit.dsl.abstract_stream import AbstractStream, ColumnFunction
-from streamskit.dsl.grouped_table import KGroupedTable
-from streamskit.dsl.kstream import KStream
-from streamskit.dsl.materialized import Materialized, Suppressed
-from streamskit.dsl.materializing import key_value_store
+from streamskit.dsl.abstract_stream import AbstractStream, ColumnFunction, PythonFunction
+from streamskit.dsl.graph_builder import GraphBuilder
+from streamskit.dsl.materialized import Materialized, Suppressed, table_store
 from streamskit.dsl.table_joins import TableJoins
 from streamskit.serdes import Serde, Serdes
-from streamskit.topology import (
-    Aggregation,
-    Node,
-    Store,
-    Suppress,
-    TableFilter,
-    TableGroupBy,
-    TableMapValues,
-    ToStream,
-)
+from streamskit.state.stores import Store
+from streamskit.topology import Node, nodes
+
+if TYPE_CHECKING:
+    from streamskit.dsl.kstream import KStream
 
 
 class KTable(TableJoins):
@@ -30,60 +27,81 @@ class KTable(TableJoins):
 
     def filter(
         self, predicate: ColumnFunction, materialized: str | Materialized | None = None, name: str | None = None
-    ) -> "KTable":
-        """Keep the rows for which `predicate(value)` or `predicate(key, value)` is true; the others are deleted.
+    ) -> Self:
+        """Keep the rows for which the predicate is true; the others are deleted.
 
         Args:
-            predicate: makes a true-or-false Column; null counts as false.
+            predicate: a Column function of the value, or of key and value, that makes a true-or-false Column; null
+                counts as false.
             materialized: the name of the store that keeps the result's rows, to query it.
+            name: a name of your own for this step.
 
         Raises:
             TopologyError: the function does not make a true-or-false Column.
 
-        >>> customers.filter(lambda v: v.country == "NO")
+        >>> customers.filter(lambda v: v.country == "NO", "norwegians")
 
-        Mirrors `KTable#filter`.
+        Mirrors `KTable#filter`; Spark's `where`.
         """
         return self._filtered(predicate, "filter", materialized, name)
 
     def filter_not(
         self, predicate: ColumnFunction, materialized: str | Materialized | None = None, name: str | None = None
-    ) -> "KTable":
-        """Keep the rows for which the predicate is not true. Args are those of `filter`. Mirrors `KTable#filterNot`."""
+    ) -> Self:
+        """Keep the rows for which the predicate is not true: false or null; the others are deleted.
+
+        Args:
+            predicate: a Column function of the value, or of key and value, that makes a true-or-false Column.
+            materialized: the name of the store that keeps the result's rows, to query it.
+            name: a name of your own for this step.
+
+        Raises:
+            TopologyError: the function does not make a true-or-false Column.
+
+        >>> customers.filter_not(lambda v: v.country == "NO", "foreigners")
+
+        Mirrors `KTable#filterNot`.
+        """
         return self._filtered(predicate, "filter_not", materialized, name)
 
     def map_values(
         self, mapper: ColumnFunction, materialized: str | Materialized | None = None, name: str | None = None
-    ) -> "KTable":
-        """Give each row the value `mapper(value)` or `mapper(key, value)`; a deleted row stays deleted.
+    ) -> Self:
+        """Give each row a new value; a deleted row stays deleted.
 
         Args:
-            mapper: makes the new value.
+            mapper: a Column function of the value, or of key and value, that makes the new value.
             materialized: the name of the store that keeps the result's rows, to query it.
+            name: a name of your own for this step.
 
-        >>> stats.map_values(lambda v: v.sum_price / v["count"])
+        Raises:
+            TopologyError: the function does not make a Column, or the store's serde is for another type.
 
-        Mirrors `KTable#mapValues`.
+        >>> customers.map_values(lambda v: F.upper(v.city), "cities")
+
+        Mirrors `KTable#mapValues`; Spark's `select`.
         """
-        wanted = self._burnt(materialized, "KTABLE-MAPVALUES-")
-        name = self._builder._name_for("KTABLE-MAPVALUES", name)
-        made = Serdes.for_type(self._result(mapper, "map_values", name))
-        value = type_inference.check_serde(wanted.value, made, "value", self._what("map_values", name))
-        store = self._store(wanted, value)
-        return KTable(self._builder, self._after(TableMapValues, name, value=value, mapper=mapper, store=store))
+        materialized = self._materialized(materialized, "KTABLE-MAPVALUES-")
+        name = self._graph.name_for("KTABLE-MAPVALUES", name)
+        value = Serdes.for_type(self._result_type(mapper, "map_values", name))
+        return self._kept(nodes.TableMapValues, name, materialized, value, "map_values", mapper=mapper)
 
-    def to_stream(self, selector: ColumnFunction | None = None, name: str | None = None) -> KStream:
+    def to_stream(self, selector: ColumnFunction | None = None, name: str | None = None) -> "KStream":
         """Return the table's updates as a stream; a deletion is a record with a null value.
 
         Args:
-            selector: makes another key for each record, of the value, or of key and value.
+            selector: a Column function of the value, or of key and value, that makes another key for each record.
+            name: a name of your own for this step.
+
+        Raises:
+            TopologyError: the function does not make a Column.
 
         >>> counts.to_stream().to("counts")
 
         Mirrors `KTable#toStream`.
         """
-        name = self._builder._name_for("KTABLE-TOSTREAM", name)
-        stream = KStream(self._builder, self._after(ToStream, name))
+        name = self._graph.name_for("KTABLE-TOSTREAM", name)
+        stream: KStream = self._graph.stream_of(self._graph, self._after(nodes.ToStream, name))
         return stream if selector is None else stream.select_key(selector)
 
     def group_by(
@@ -92,38 +110,37 @@ class KTable(TableJoins):
         name: str | None = None,
         key: Serde | None = None,
         value: Serde | None = None,
-    ) -> KGroupedTable:
+    ) -> "KGroupedTable":
         """Give each row a new key and value, to aggregate the rows by that key.
 
         Args:
             selector: a Column function of key and value that returns the two Columns; a row whose new key is null
                 belongs to no group.
-            name: the rows go through `<application id>-<name>-repartition`; named after the store when not given.
-            key: the serde of the keys in that topic and in stores.
-            value: the serde of the values in that topic.
+            name: the rows go through `<application id>-<name>-repartition`; by default it is named after the store.
+            key: the serde of the keys in that topic and in stores; by default the one that fits their type.
+            value: the serde of the values in that topic, likewise.
 
         Raises:
-            TopologyError: the function does not make two Columns.
+            TopologyError: the function does not make two Columns, or a serde is for another type.
 
         >>> customers.group_by(lambda k, v: (v.city, v)).count("by-city")
 
-        Mirrors `KTable#groupBy(selector, Grouped)`.
+        Mirrors `KTable#groupBy(selector, Grouped)`; Spark's `groupBy`.
         """
-        node_name = self._builder._name_for("KTABLE-SELECT", name)
-        what = self._what("group_by", node_name)
-        made_key, made_value = (
-            Serdes.for_type(made) for made in type_inference.infer_pair(selector, self._inputs(), what)
-        )
-        key, value = (
-            type_inference.check_serde(key, made_key, "key", what),
-            type_inference.check_serde(value, made_value, "value", what),
-        )
-        node = self._after(TableGroupBy, node_name, key=key, value=value, mapper=selector)
-        self._builder._rows_of(self._node)  # the old row has to be known, to take it out of its group
-        return KGroupedTable(self._builder, node, name)
+        step_name = self._graph.name_for("KTABLE-SELECT", name)
+        step = self._step("group_by", step_name)
+        key_type, value_type = type_inference.infer_pair(selector, self._inputs(), step)
+        key = type_inference.check_serde(key, Serdes.for_type(key_type), "key", step)
+        value = type_inference.check_serde(value, Serdes.for_type(value_type), "value", step)
+        node = self._after(nodes.TableGroupBy, step_name, key=key, value=value, mapper=selector)
+        self._graph.lookup_stores(self._node)  # the old row has to be known, to take it out of its group
+        return KGroupedTable(self._graph, node, name)
 
-    def suppress(self, suppressed: Suppressed) -> "KTable":
+    def suppress(self, suppressed: Suppressed) -> Self:
         """Hold updates back, so that fewer go out: until a window closes, or for some time.
+
+        Args:
+            suppressed: until when, and how many updates may be held back.
 
         Raises:
             TopologyError: the table is not windowed and so has no windows that close, or it keeps versions.
@@ -134,64 +151,219 @@ class KTable(TableJoins):
         """
         if not isinstance(suppressed, Suppressed):
             raise TopologyError(f"suppress: give Suppressed.until_window_closes() or the like, not {suppressed!r}.")
-        name = suppressed.name or self._builder._name_for("KTABLE-SUPPRESS")
-        store_name = f"{name}-store" if suppressed.name else self._builder._store_name("KTABLE-SUPPRESS-")
-        what = self._what("suppress", name)
-        if any(self._builder._store(store).kind == "versioned" for store in self._builder._rows_of(self._node)):
-            raise TopologyError(f"{what}: a versioned table cannot be suppressed; materialize it without history.")
-        windows = _windows_before(self._builder._nodes, self._node)
+        graph, buffer = self._graph, suppressed.buffer
+        name = suppressed.name or graph.name_for("KTABLE-SUPPRESS")
+        store_name = f"{name}-store" if suppressed.name else graph.store_name("KTABLE-SUPPRESS-")
+        step = self._step("suppress", name)
+        if any(graph.store(store).kind == "versioned" for store in graph.lookup_stores(self._node)):
+            raise TopologyError(f"{step}: a versioned table cannot be suppressed; materialize it without history.")
+        windows = _windows_before(graph.nodes, self._node)
         if suppressed.time_limit is None and windows is None:
             raise TopologyError(
-                f"{what}: this table has no windows that could close. Aggregate in windows first "
+                f"{step}: this table has no windows that could close. Aggregate in windows first "
                 "(windowed_by), or hold updates back for some time: Suppressed.until_time_limit('5 seconds')."
             )
-        node = self._after(
-            Suppress,
+        return self._next(
+            nodes.Suppress,
             name,
             time_limit=suppressed.time_limit,
-            max_records=suppressed.buffer.records,
-            max_bytes=suppressed.buffer.bytes,
-            emit_early=suppressed.buffer.emit_early,
+            max_records=buffer.records,
+            max_bytes=buffer.bytes,
+            emit_early=buffer.emit_early,
             windows=windows if suppressed.time_limit is None else None,
             store=Store(store_name, "buffer", self._node.key, self._node.value, queryable=False),
         )
-        return KTable(self._builder, node)
 
     def _filtered(
-        self,
-        predicate: ColumnFunction,
-        operator: str,
-        materialized: str | Materialized | None,
-        name: str | None,
-    ) -> "KTable":
-        wanted = self._burnt(materialized, "KTABLE-FILTER-")
-        name = self._builder._name_for("KTABLE-FILTER", name)
+        self, predicate: ColumnFunction, operator: str, materialized: str | Materialized | None, name: str | None
+    ) -> Self:
+        materialized, negated = self._materialized(materialized, "KTABLE-FILTER-"), operator == "filter_not"
+        name = self._graph.name_for("KTABLE-FILTER", name)
         self._check_predicate(predicate, operator, name)
-        value = type_inference.check_serde(wanted.value, self._node.value, "value", self._what(operator, name))
-        store, negated = self._store(wanted, value), operator == "filter_not"
-        node = self._after(TableFilter, name, value=value, predicate=predicate, negated=negated, store=store)
-        return KTable(self._builder, node)
+        fields = {"predicate": predicate, "negated": negated}
+        return self._kept(nodes.TableFilter, name, materialized, self._node.value, operator, **fields)
 
-    def _burnt(self, materialized: str | Materialized | None, prefix: str) -> Materialized:
-        wanted = Materialized.of(materialized)
-        if materialized is not None and wanted.name is None:
-            self._builder._store_name(prefix)  # Kafka Streams, too, uses up a name here, and makes no store
-        return wanted
+    def _kept(
+        self,
+        kind: Callable[..., Node],
+        name: str,
+        materialized: Materialized,
+        value: Serde,
+        operator: str,
+        **functions: Any,
+    ) -> Self:
+        """Add a node that makes rows of this table's, and keeps them only in a store that has a name."""
+        value = type_inference.check_serde(materialized.value, value, "value", self._step(operator, name))
+        store = None
+        if materialized.name is not None:
+            store = table_store(materialized, materialized.name, self._node.key, value)
+        return self._next(kind, name, value=value, store=store, **functions)
 
-    def _store(self, wanted: Materialized, value: Serde) -> Store | None:
-        return key_value_store(wanted, wanted.name, self._node.key, value) if wanted.name is not None else None
+
+def _windows_before(graph: Mapping[str, Node], node: Node) -> AnyWindows | None:
+    """Return the windows of the nearest windowed aggregation that the node's rows come from."""
+    if isinstance(node, nodes.Aggregation) and node.windows is not None:
+        return node.windows
+    windows = (_windows_before(graph, graph[parent]) for parent in node.parents)
+    return next((each for each in windows if each is not None), None)
 
 
-class GlobalKTable(AbstractStream):
-    """A table that every instance holds whole, for streams to be joined with by any key.
+class KGroupedTable(AbstractStream):
+    """Rows grouped by another key. When a row changes, its old value is taken out of its group and the new put in.
 
-    Mirrors `org.apache.kafka.streams.kstream.GlobalKTable`.
+    Mirrors `org.apache.kafka.streams.kstream.KGroupedTable`.
     """
 
+    def __init__(self, graph: GraphBuilder, node: Node, topic_name: str | None) -> None:
+        super().__init__(graph, node)
+        self._topic_name = topic_name
+        self._shared: tuple[str, nodes.Source] | None = None
 
-def _windows_before(nodes: dict[str, Node], node: Node) -> AnyWindows | None:
-    """Return the windows of the nearest windowed aggregation that the node's rows come from."""
-    if isinstance(node, Aggregation) and node.windows is not None:
-        return node.windows
-    found = (_windows_before(nodes, nodes[parent]) for parent in node.parents)
-    return next((windows for windows in found if windows is not None), None)
+    def count(self, materialized: str | Materialized | None = None, name: str | None = None) -> KTable:
+        """Count the rows of each group.
+
+        Args:
+            materialized: the name of the store that holds the counts, to query it.
+            name: a name of your own for this step.
+
+        Raises:
+            TopologyError: the store is for values of another type.
+
+        >>> customers.group_by(lambda k, v: (v.city, v)).count("by-city")
+
+        Mirrors `KGroupedTable#count`.
+        """
+        materialized, store_name = self._stored(materialized)
+        step = self._step("count", name or "KTABLE")
+        value = type_inference.check_serde(materialized.value, Serdes.long(), "count", step)
+        functions = _zero, _one_more, _one_less
+        return self._aggregated("KTABLE-AGGREGATE", materialized, store_name, value, name, *functions)
+
+    def reduce(
+        self,
+        adder: PythonFunction,
+        subtractor: PythonFunction,
+        materialized: str | Materialized | None = None,
+        name: str | None = None,
+    ) -> KTable:
+        """Fold the values of each group into one of the same type.
+
+        Args:
+            adder: a plain Python function of the aggregate and a row's new value, that puts it in.
+            subtractor: of the aggregate and a row's old value, that takes it out.
+            materialized: the name of the store that holds the results, to query it.
+            name: a name of your own for this step.
+
+        Raises:
+            TopologyError: a function does not take two arguments.
+
+        >>> grouped = customers.group_by(lambda k, v: (v.city, F.lit(1)))
+        >>> grouped.reduce(lambda total, one: total + one, lambda total, one: total - one, "by-city")
+
+        Mirrors `KGroupedTable#reduce`.
+        """
+        materialized, store_name = self._stored(materialized)
+        step = self._step("reduce", name or store_name)
+        for role, function in (("adder", adder), ("subtractor", subtractor)):
+            type_inference.check_signature(function, role, ("aggregate", "value"), step)
+        value = type_inference.check_serde(materialized.value, self._node.value, "value", step)
+        functions = None, _without_key(adder), _without_key(subtractor)
+        return self._aggregated("KTABLE-REDUCE", materialized, store_name, value, name, *functions)
+
+    def aggregate(
+        self,
+        initializer: PythonFunction,
+        adder: PythonFunction,
+        subtractor: PythonFunction,
+        materialized: str | Materialized | None = None,
+        *,
+        value: Serde | None = None,
+        name: str | None = None,
+    ) -> KTable:
+        """Aggregate the rows of each group with plain Python functions.
+
+        Args:
+            initializer: makes the aggregate that a group starts with.
+            adder: makes the next aggregate of group key, a row's new value and the aggregate.
+            subtractor: makes the next aggregate of group key, a row's old value and the aggregate.
+            materialized: the name of the store that holds the aggregates, to query it.
+            value: the serde of the aggregates; needed, as Python functions say nothing about types.
+            name: a name of your own for this step.
+
+        Raises:
+            TopologyError: a function takes other arguments, or the serde is missing.
+
+        >>> names = customers.group_by(lambda k, v: (v.city, v.name)).aggregate(
+        ...     lambda: [],
+        ...     lambda city, name, names: [*names, name],
+        ...     lambda city, name, names: [each for each in names if each != name],
+        ...     value=Serdes.json("array<string>"),
+        ... )
+
+        Mirrors `KGroupedTable#aggregate`.
+        """
+        materialized, store_name = self._stored(materialized)
+        step = self._step("aggregate", name or store_name)
+        type_inference.check_signature(initializer, "initializer", (), step)
+        for role, function in (("adder", adder), ("subtractor", subtractor)):
+            type_inference.check_signature(function, role, ("key", "value", "aggregate"), step)
+        value = value or materialized.value
+        if value is None:
+            raise TopologyError(f"{step}: say which serde writes the aggregates: value=Serdes.json('array<string>').")
+        functions = initializer, adder, subtractor
+        return self._aggregated("KTABLE-AGGREGATE", materialized, store_name, value, name, *functions)
+
+    def _stored(self, materialized: str | Materialized | None) -> tuple[Materialized, str]:
+        """Return how the aggregates are kept, and the name of the store."""
+        materialized = Materialized.of(materialized)
+        return materialized, materialized.name or self._graph.store_name("KTABLE-AGGREGATE-")
+
+    def _aggregated(
+        self,
+        prefix: str,
+        materialized: Materialized,
+        store_name: str,
+        value: Serde,
+        name: str | None,
+        initializer: PythonFunction | None,
+        adder: PythonFunction,
+        subtractor: PythonFunction,
+    ) -> KTable:
+        sink = self._graph.name_for("KSTREAM-SINK", name, "-sink")
+        source = self._graph.name_for("KSTREAM-SOURCE", name, "-source")
+        name = self._graph.name_for(prefix, name)
+        parents = (self._repartitioned(sink, source, f"{self._topic_name or store_name}-repartition").name,)
+        key, functions = self._node.key, {"initializer": initializer, "adder": adder, "subtractor": subtractor}
+        store = table_store(materialized, store_name, key, value)
+        node = self._graph.add(nodes.TableAggregate, name, parents, key, value, store=store, **functions)
+        return KTable(self._graph, node)
+
+    def _repartitioned(self, sink: str, source: str, topic: str) -> nodes.Source:
+        """Send the rows, each with its old value, through a topic; one that the user named is shared."""
+        if self._shared is not None and self._topic_name is not None:
+            self._graph.move_to_end([self._shared[0]])
+            return self._shared[1]
+        key, value = self._node.key, self._node.value
+        reader = self._graph.add_topic(topic, sink, source, (self._name,), key, value, changes=True)
+        self._shared = sink, reader
+        return reader
+
+
+def _without_key(function: PythonFunction) -> PythonFunction:
+    @wraps(function)
+    def folded(key: Any, value: Any, aggregate: Any) -> Any:
+        return function(aggregate, value)
+
+    return folded
+
+
+def _zero() -> int:
+    return 0
+
+
+def _one_more(key: Any, value: Any, count: int) -> int:
+    return count + 1
+
+
+def _one_less(key: Any, value: Any, count: int) -> int:
+    return count - 1

@@ -1,9 +1,13 @@
-"""How a step keeps and sends its results: `Materialized`, `EmitStrategy`, `Suppressed`. Plain values."""
+"""How a step keeps and sends its results: `Materialized`, `EmitStrategy`, `Suppressed`; and the store it gets."""
 
 from dataclasses import dataclass, replace
 
+from streamskit.api.windows import AnyWindows, SessionWindows, SlidingWindows
 from streamskit.common.durations import Duration, to_milliseconds
+from streamskit.common.errors import TopologyError
+from streamskit.common.names import check_name
 from streamskit.serdes import Serde
+from streamskit.state.stores import Store
 
 
 @dataclass(frozen=True)
@@ -41,9 +45,58 @@ class Materialized:
         return cls(name, value, history=history_retention)
 
     @classmethod
-    def of(cls, given: "str | Materialized | None") -> "Materialized":
-        """Return what a learner gave for `materialized=`: the name of a store says it all."""
-        return given if isinstance(given, Materialized) else cls(given)
+    def of(cls, materialized: "str | Materialized | None") -> "Materialized":
+        """Return the argument `materialized=` of a step, which may also be just the name of a store."""
+        return materialized if isinstance(materialized, Materialized) else cls(materialized)
+
+
+def table_store(
+    materialized: Materialized,
+    name: str,
+    key: Serde,
+    value: Serde,
+    windows: AnyWindows | None = None,
+    step: str = "",
+) -> Store:
+    """Return the store of a table: one row for each key, or for each key and window; or the versions of a row.
+
+    Args:
+        materialized: how the store is kept.
+        name: of the store.
+        key: the serde of its keys, without the window.
+        value: the serde of its values.
+        windows: of the table, if it has any.
+        step: the operator and where it stands, for the error.
+
+    Raises:
+        TopologyError: it would lose windows that are still open, or it was to keep versions of windows.
+    """
+    kind, retention = "key-value", None
+    if windows is not None:
+        kind = "session" if isinstance(windows, SessionWindows) else "window"
+        retention = _window_retention(materialized, windows, step)
+    elif materialized.history is not None:
+        kind, retention = "versioned", to_milliseconds(materialized.history, "history retention")
+    queryable = materialized.name is not None
+    return Store(check_name(name), kind, key, value, windows, retention, queryable, materialized.logged)
+
+
+def _window_retention(materialized: Materialized, windows: AnyWindows, step: str) -> int:
+    if materialized.history is not None:
+        raise TopologyError(f"{step}: a windowed table keeps a row for each window, not versions: leave history out.")
+    if materialized.retention is None:
+        return windows.retention
+    retention = to_milliseconds(materialized.retention, "retention")
+    if retention < windows.retention:
+        if isinstance(windows, SessionWindows):
+            open_for = f"{windows.gap}"
+        else:  # a record can make the window that follows that of another one, so sliding windows are kept for two
+            open_for = f"2 * {windows.size}" if isinstance(windows, SlidingWindows) else f"{windows.size}"
+        raise TopologyError(
+            f"{step}: a retention of {retention} ms is shorter than windows stay open with their grace "
+            f"({open_for} + {windows.grace} ms), so windows would be lost while open. Keep at least that long."
+        )
+    return retention
 
 
 @dataclass(frozen=True)

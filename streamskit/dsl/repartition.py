@@ -1,17 +1,19 @@
-"""Repartitioning: through a topic, so that records with the same new key meet in one task."""
+"""Repartitioning: through a topic of the application's own, so that records with the same new key meet in one task."""
 
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Self
 
 from streamskit.common.names import check_name
+from streamskit.dsl.abstract_stream import AbstractStream
 from streamskit.dsl.graph_builder import GraphBuilder
 from streamskit.serdes import Serde
-from streamskit.topology import Node, RepartitionFilter, Sink, Source, StreamJoinSide, StreamTableJoin
+from streamskit.topology import Node, nodes
 
 
 @dataclass(frozen=True)
-class Names:
+class RepartitionNames:
     """What the parts of a repartition are called: its topic (without the application's id) and its three nodes."""
 
     topic: str
@@ -20,12 +22,12 @@ class Names:
     source: str
 
     @classmethod
-    def of(cls, builder: GraphBuilder, prefix: str) -> "Names":
-        """Return the names that Kafka Streams gives; only those made from a learner's own name are readable."""
+    def of(cls, graph: GraphBuilder, prefix: str) -> "RepartitionNames":
+        """Return the names that Kafka Streams gives; only those made from a user's own name are readable."""
         topic = prefix if prefix.endswith("-repartition") else f"{prefix}-repartition"
-        sink = builder._name_for("KSTREAM-SINK")
-        null_filter = builder._name_for("KSTREAM-FILTER")
-        source = builder._name_for("KSTREAM-SOURCE")
+        sink = graph.name_for("KSTREAM-SINK")
+        null_filter = graph.name_for("KSTREAM-FILTER")
+        source = graph.name_for("KSTREAM-SOURCE")
         if re.fullmatch(r"KSTREAM.*-[0-9]{10}", prefix):
             return cls(topic, null_filter, sink, source)
         check_name(prefix)
@@ -33,37 +35,97 @@ class Names:
 
 
 def repartition(
-    builder: GraphBuilder,
+    graph: GraphBuilder,
     node: Node,
-    names: Names,
+    names: RepartitionNames,
     key: Serde | None = None,
     value: Serde | None = None,
     partitions: int | None = None,
-) -> Source:
-    """Send what `node` passes on through a topic of the application's own, and return the node that reads it back."""
+) -> nodes.Source:
+    """Send what `node` passes on through a topic of the application's own, and return the node that reads it back.
+
+    Args:
+        graph: the program.
+        node: whose records are repartitioned.
+        names: of the topic and the nodes.
+        key: the serde of the keys in the topic; by default the node's.
+        value: the serde of the values in the topic; by default the node's.
+        partitions: how many partitions the topic has; None makes as many as those have that feed it.
+    """
     key, value = key or node.key, value or node.value
-    builder._add(RepartitionFilter, names.filter, (node.name,), node.key, node.value)
-    builder._add(Sink, names.sink, (names.filter,), key, value, topic=names.topic, internal=True, partitions=partitions)
-    source: Source = builder._add(Source, names.source, (), key, value, topics=(names.topic,), internal=True)
-    return source
+    graph.add(nodes.RepartitionFilter, names.filter, (node.name,), node.key, node.value)
+    return graph.add_topic(names.topic, names.sink, names.source, (names.filter,), key, value, partitions=partitions)
 
 
-def kept_null_keys(nodes: Mapping[str, Node]) -> list[Node]:
+def keep_null_keys(graph: Mapping[str, Node]) -> list[Node]:
     """Return the nodes, where those before a left or outer join let null keys pass: such a join keeps these records."""
-    writers = {node.topic: name for name, node in nodes.items() if isinstance(node, Sink) and node.internal}
+    writers = {node.topic: name for name, node in graph.items() if isinstance(node, nodes.Sink) and node.internal}
     before: set[str] = set()
-    to_visit = [name for name, node in nodes.items() if _keeps_null_keys(node)]
+    to_visit = [name for name, node in graph.items() if _keeps_null_keys(node)]
     while to_visit:
-        node = nodes[to_visit.pop()]
+        node = graph[to_visit.pop()]
         if node.name not in before:
             before.add(node.name)
-            topics = node.topics if isinstance(node, Source) and node.internal else ()
+            topics = node.topics if isinstance(node, nodes.Source) and node.internal else ()
             to_visit += [*node.parents, *(writers[topic] for topic in topics)]
     return [
-        replace(node, null_keys=True) if isinstance(node, RepartitionFilter) and node.name in before else node
-        for node in nodes.values()
+        replace(node, null_keys=True) if isinstance(node, nodes.RepartitionFilter) and node.name in before else node
+        for node in graph.values()
     ]
 
 
 def _keeps_null_keys(node: Node) -> bool:
-    return (isinstance(node, StreamTableJoin) and node.left) or (isinstance(node, StreamJoinSide) and any(node.outer))
+    return (isinstance(node, nodes.StreamTableJoin) and node.left) or (
+        isinstance(node, nodes.StreamJoinSide) and any(node.outer)
+    )
+
+
+class RepartitionableStream(AbstractStream):
+    """A stream that knows whether its key may have changed, so that equal keys may be in different tasks."""
+
+    def __init__(self, graph: GraphBuilder, node: Node, rekeyed: bool = False) -> None:
+        super().__init__(graph, node)
+        self._rekeyed = rekeyed
+        self._repartitioned: Node | None = None
+
+    def _at(self, node: Node, rekeyed: bool | None = None) -> Self:
+        return type(self)(self._graph, node, self._rekeyed if rekeyed is None else rekeyed)
+
+    def repartition(
+        self,
+        name: str | None = None,
+        key: Serde | None = None,
+        value: Serde | None = None,
+        partitions: int | None = None,
+    ) -> Self:
+        """Send the records through a topic of the application's own, so that equal keys meet in one task.
+
+        Args:
+            name: the topic is `<application id>-<name>-repartition`.
+            key: the serde of the keys in that topic; by default that of this stream.
+            value: the serde of the values in that topic, likewise.
+            partitions: how many partitions it has; by default as many as the topics that feed it.
+
+        Raises:
+            TopologyError: a serde is for another type than the records have.
+
+        >>> trades.select_key(lambda v: v.symbol).repartition("by-symbol", partitions=4).to("trades-by-symbol")
+
+        Mirrors `KStream#repartition(Repartitioned)`; Spark's `repartition`.
+        """
+        prefix = name or self._graph.name_for("KSTREAM-REPARTITION")
+        key, value = self._serdes(key, value, self._step("repartition", prefix))
+        names = RepartitionNames.of(self._graph, prefix)
+        return self._at(repartition(self._graph, self._node, names, key, value, partitions), rekeyed=False)
+
+    def _partitioned_by_key(self, topic_name: str | None) -> Self:
+        """Return this stream, through a repartition topic if its key may have changed.
+
+        Without a name of the user's, all joins of this stream share one topic.
+        """
+        if not self._rekeyed:
+            return self
+        names = RepartitionNames.of(self._graph, topic_name or self._name)
+        if self._repartitioned is None or topic_name not in (None, self._name):
+            self._repartitioned = repartition(self._graph, self._node, names)
+        return self._at(self._repartitioned, rekeyed=False)

@@ -1,23 +1,21 @@
 """Joins of a stream: with another stream in a window, with a table, with a global table."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple, Self
 
 from streamskit.api.windows import JoinWindows
-from streamskit.columns import type_inference
-from streamskit.columns.user_functions import type_text
 from streamskit.common.durations import Duration, to_milliseconds
 from streamskit.common.errors import TopologyError
-from streamskit.dsl.abstract_stream import AbstractStream, ColumnFunction
-from streamskit.dsl.regrouping import Regrouping
-from streamskit.dsl.windowed_join import OPERATORS, join_in_window
-from streamskit.serdes import Serdes
-from streamskit.topology import Store, StreamTableJoin
+from streamskit.dsl.abstract_stream import JOIN_OPERATORS, AbstractStream, ColumnFunction
+from streamskit.dsl.graph_builder import GraphBuilder
+from streamskit.dsl.ktable import KTable
+from streamskit.dsl.repartition import RepartitionableStream
+from streamskit.dsl.table_joins import GlobalKTable
+from streamskit.serdes import Serde, Serdes
+from streamskit.state.stores import Store
+from streamskit.topology import nodes
 
-if TYPE_CHECKING:
-    from streamskit.dsl.kstream import KStream
 
-
-class StreamJoins(Regrouping):
+class StreamJoins(RepartitionableStream):
     """The joins of a `KStream`."""
 
     def join(
@@ -30,7 +28,7 @@ class StreamJoins(Regrouping):
         grace: Duration | None = None,
         name: str | None = None,
         store_name: str | None = None,
-    ) -> "KStream":
+    ) -> Self:
         """Join each record with those of the same key on the other side; a record without a match gives nothing.
 
         Args:
@@ -46,14 +44,14 @@ class StreamJoins(Regrouping):
             TopologyError: the other side is something else, its keys have another type, or an argument is missing.
 
         >>> window = JoinWindows.of_time_difference_with_no_grace("1 hour")
-        >>> orders.join(payments, lambda order, payment: F.struct(order.id, payment.amount), window)
-        >>> plays.join(songs, lambda play, song: song.title)
-        >>> orders.join(countries, lambda o, c: c.name, key_selector=lambda k, v: v.country)
+        >>> trades.join(lines, lambda trade, line: F.struct(trade.price, line), window).to("remarks")
+        >>> trades.join(customers, lambda trade, customer: F.struct(trade.price, customer.city)).to("sales")
+        >>> trades.join(countries, lambda trade, country: country, key_selector=lambda v: v.symbol).to("markets")
 
-        Mirrors `KStream#join`.
+        Mirrors `KStream#join`; Spark's `join`.
         """
-        details = {"windows": windows, "key_selector": key_selector, "grace": grace, "store_name": store_name}
-        return self._join(other, joiner, (False, False), name, **details)
+        arguments = {"windows": windows, "key_selector": key_selector, "grace": grace, "store_name": store_name}
+        return self._join(other, joiner, (False, False), name, **arguments)
 
     def left_join(
         self,
@@ -65,143 +63,215 @@ class StreamJoins(Regrouping):
         grace: Duration | None = None,
         name: str | None = None,
         store_name: str | None = None,
-    ) -> "KStream":
+    ) -> Self:
         """Join each record with those of the same key on the other side; one without a match is joined with null.
 
-        Args are those of `join`. Mirrors `KStream#leftJoin`.
+        Args:
+            other: a stream, a table or a global table.
+            joiner: a Column function of the two values, or of key and the two values.
+            windows: for a stream: how far apart in time two records may be.
+            key_selector: for a global table: makes the key to look up, of the value, or of key and value.
+            grace: for a versioned table: how long records wait, to be joined in the order of their time.
+            name: a name of your own, that the names of this step's nodes begin with.
+            store_name: for a stream: what the names of the join's stores begin with.
+
+        Raises:
+            TopologyError: the other side is something else, its keys have another type, or an argument is missing.
+
+        >>> trades.left_join(customers, lambda trade, customer: F.struct(trade.price, customer.city)).to("sales")
+
+        Mirrors `KStream#leftJoin`.
         """
-        details = {"windows": windows, "key_selector": key_selector, "grace": grace, "store_name": store_name}
-        return self._join(other, joiner, (True, False), name, **details)
+        arguments = {"windows": windows, "key_selector": key_selector, "grace": grace, "store_name": store_name}
+        return self._join(other, joiner, (True, False), name, **arguments)
 
     def outer_join(
         self,
-        other: "KStream",
+        other: "StreamJoins",
         joiner: ColumnFunction,
         windows: JoinWindows | None = None,
         *,
         name: str | None = None,
         store_name: str | None = None,
-    ) -> "KStream":
+    ) -> Self:
         """Join the records of two streams; those of either side without a match are joined with null.
 
-        Args are those of `join`, for a stream. Mirrors `KStream#outerJoin`.
+        Args:
+            other: the other stream.
+            joiner: a Column function of the two values, or of key and the two values.
+            windows: how far apart in time two records may be.
+            name: a name of your own, that the names of this step's nodes begin with.
+            store_name: what the names of the join's stores begin with.
+
+        Raises:
+            TopologyError: the other side is no stream, its keys have another type, or the windows are missing.
+
+        >>> window = JoinWindows.of_time_difference_and_grace("1 hour", "10 minutes")
+        >>> trades.outer_join(lines, lambda trade, line: F.struct(trade.price, line), window).to("remarks")
+
+        Mirrors `KStream#outerJoin`.
         """
-        details = {"windows": windows, "key_selector": None, "grace": None, "store_name": store_name}
-        return self._join(other, joiner, (True, True), name, **details)
+        return self._join(other, joiner, (True, True), name, windows=windows, store_name=store_name)
 
     def _join(
-        self, other: AbstractStream, joiner: ColumnFunction, outer: tuple[bool, bool], name: str | None, **details: Any
-    ) -> "KStream":
-        from streamskit.dsl.kstream import KStream
-        from streamskit.dsl.ktable import GlobalKTable, KTable
-
-        what = self._what(OPERATORS[outer], name or self._name)
-        windows, selector, grace = details["windows"], details["key_selector"], details["grace"]
-        if isinstance(other, KStream):
-            _refuse(what, "a stream", key_selector=selector, grace=grace)
-            if not isinstance(windows, JoinWindows):
+        self,
+        other: AbstractStream,
+        joiner: ColumnFunction,
+        outer: tuple[bool, bool],
+        name: str | None,
+        **arguments: Any,
+    ) -> Self:
+        operator = JOIN_OPERATORS[outer]
+        step = self._step(operator, name or self._name)
+        if isinstance(other, StreamJoins):
+            _refuse(step, "a stream", arguments, "key_selector", "grace")
+            if not isinstance(windows := arguments["windows"], JoinWindows):
                 raise TopologyError(
-                    f"{what}: two streams are joined within a window of time; add "
+                    f"{step}: two streams are joined within a window of time; add "
                     f"JoinWindows.of_time_difference_with_no_grace('10 seconds') (given: {windows!r})."
                 )
-            return join_in_window(self, other, joiner, windows, outer, name, details["store_name"])
+            return self._join_stream(other, joiner, windows, outer, name, arguments["store_name"])
         if all(outer):
-            raise TopologyError(f"{what}: only two streams, or two tables, can be outer-joined; use left_join.")
+            raise TopologyError(f"{step}: only two streams, or two tables, can be outer-joined; use left_join.")
         if isinstance(other, KTable):
-            _refuse(what, "a table", windows=windows, key_selector=selector, store_name=details["store_name"])
-            return _join_table(self, other, joiner, outer[0], name, grace)
+            _refuse(step, "a table", arguments, "windows", "key_selector", "store_name")
+            return self._join_table(other, joiner, operator, name, arguments["grace"])
         if isinstance(other, GlobalKTable):
-            _refuse(what, "a global table", windows=windows, grace=grace, store_name=details["store_name"])
-            return _join_global(self, other, joiner, outer[0], name, selector)
+            _refuse(step, "a global table", arguments, "windows", "grace", "store_name")
+            return self._join_global(other, joiner, operator, name, arguments["key_selector"])
         raise TopologyError(
-            f"{what}: a stream can be joined with a stream, a table or a global table, not with a "
+            f"{step}: a stream can be joined with a stream, a table or a global table, not with a "
             f"{type(other).__name__}."
         )
 
+    def _join_stream(
+        self,
+        stream: "StreamJoins",
+        joiner: ColumnFunction,
+        windows: JoinWindows,
+        outer: tuple[bool, bool],
+        name: str | None,
+        store_name: str | None,
+    ) -> Self:
+        """Have a window node of each side keep its records, and a join node look into what the other side kept."""
+        graph, operator = self._graph, JOIN_OPERATORS[outer]
+        self._check_same_key(stream, operator, name or self._name)
+        this = self._partitioned_by_key(name and f"{name}-left")
+        other = stream._partitioned_by_key(name and f"{name}-right")
+        names = JoinNames.of(graph, name, store_name, outer)
+        key, value = this._node.key, this._joined_serde(joiner, other, operator, names.merge)
 
-def _join_table(
-    stream: StreamJoins,
-    table: AbstractStream,
-    joiner: ColumnFunction,
-    left: bool,
-    name: str | None,
-    grace: Duration | None,
-) -> "KStream":
-    """Look each record up in the table's rows."""
-    from streamskit.dsl.kstream import KStream
+        def store(name: str, kind: str, value: Serde) -> Store:
+            kept_in = windows if kind == "window" else None
+            return Store(name, kind, key, value, kept_in, windows.retention, queryable=store_name is not None)
 
-    builder, operator = stream._builder, "left_join" if left else "join"
-    stream._check_same_key(table, operator, name or stream._name)
-    this = stream._for_join(name)
-    node_name = builder._name_for("KSTREAM-LEFTJOIN" if left else "KSTREAM-JOIN", name)
-    value = stream._joined(joiner, this._node.value, table._node.value, operator, node_name, this._node.key)
-    stores = builder._rows_of(table._node)
-    buffer, wait = None, None
-    if grace is not None:
-        wait = to_milliseconds(grace, "grace")
-        _check_versions([builder._store(store) for store in stores], wait, stream._what(operator, node_name))
-        buffer = Store(f"{node_name}-Buffer", "buffer", this._node.key, this._node.value, None, wait, queryable=False)
-    node = this._after(
-        StreamTableJoin,
-        node_name,
-        value=value,
-        table=table._name,
-        table_stores=stores,
-        left=left,
-        joiner=joiner,
-        grace=wait,
-        store=buffer,
-    )
-    return KStream(builder, node)
+        # Records that wait for a match are kept once, for both sides.
+        shared = store(names.shared_store, "buffer", Serdes.byte_array()) if outer[0] else None
+        waiting = (shared.name,) if shared else ()
+        this_store = store(names.this_store, "window", this._node.value)
+        other_store = store(names.other_store, "window", other._node.value)
+        graph.add(nodes.PassThrough, names.this_window, (this._name,), key, this._node.value, store=this_store)
+        graph.add(nodes.PassThrough, names.other_window, (other._name,), key, other._node.value, store=other_store)
+        common = {"group": names.merge, "windows": windows, "outer": outer, "joiner": joiner}
+        parents, lookups = (names.this_window,), (names.other_store, *waiting)
+        graph.add(nodes.StreamJoinSide, names.this, parents, key, value, store=shared, other_stores=lookups, **common)
+        parents, lookups = (names.other_window,), (names.this_store, *waiting)
+        graph.add(nodes.StreamJoinSide, names.other, parents, key, value, side=1, other_stores=lookups, **common)
+        node = graph.add(nodes.Merge, names.merge, (names.this, names.other), key, value)
+        return self._at(node, rekeyed=False)
+
+    def _join_table(
+        self, table: KTable, joiner: ColumnFunction, operator: str, name: str | None, grace: Duration | None
+    ) -> Self:
+        """Look each record up in the table's rows."""
+        self._check_same_key(table, operator, name or self._name)
+        this, left = self._partitioned_by_key(name), operator == "left_join"
+        name = self._graph.name_for("KSTREAM-LEFTJOIN" if left else "KSTREAM-JOIN", name)
+        fields: dict[str, Any] = {"table": table._name, "left": left, "joiner": joiner}
+        fields["value"] = this._joined_serde(joiner, table, operator, name)
+        fields["table_stores"] = self._graph.lookup_stores(table._node)
+        if grace is not None:
+            wait = to_milliseconds(grace, "grace")
+            stores = [self._graph.store(store) for store in fields["table_stores"]]
+            _check_versions(stores, wait, self._step(operator, name))
+            key, value = this._node.key, this._node.value
+            buffer = Store(f"{name}-Buffer", "buffer", key, value, None, wait, queryable=False)
+            fields |= {"grace": wait, "store": buffer}
+        return this._at(this._after(nodes.StreamTableJoin, name, **fields), rekeyed=False)
+
+    def _join_global(
+        self,
+        table: GlobalKTable,
+        joiner: ColumnFunction,
+        operator: str,
+        name: str | None,
+        selector: ColumnFunction | None,
+    ) -> Self:
+        """Look each record up in the global table by a key of its own choice; the record keeps the key it has."""
+        # Kafka Streams calls the inner join of a global table a left join, too.
+        name = self._graph.name_for("KSTREAM-LEFTJOIN", name)
+        step = self._step(operator, name)
+        if selector is None:
+            raise TopologyError(
+                f"{step}: say which key to look up in the global table: key_selector=lambda k, v: v.country."
+            )
+        self._check_selects_key(selector, "key_selector", table, "the global table", step)
+        fields = {"table": table._name, "left": operator == "left_join", "joiner": joiner, "key_selector": selector}
+        value = self._joined_serde(joiner, table, operator, name)
+        return self._next(nodes.StreamTableJoin, name, value=value, **fields)
 
 
-def _join_global(
-    stream: StreamJoins,
-    table: AbstractStream,
-    joiner: ColumnFunction,
-    left: bool,
-    name: str | None,
-    selector: ColumnFunction | None,
-) -> "KStream":
-    """Look each record up in the global table by a key of its own choice; the record keeps the key it has."""
-    from streamskit.dsl.kstream import KStream
+class JoinNames(NamedTuple):
+    """What the nodes and stores of a join of two streams are called."""
 
-    operator = "left_join" if left else "join"
-    # Kafka Streams calls the inner join of a global table a left join, too.
-    name = stream._builder._name_for("KSTREAM-LEFTJOIN", name)
-    what = stream._what(operator, name)
-    if selector is None:
-        raise TopologyError(
-            f"{what}: say which key to look up in the global table: key_selector=lambda k, v: v.country."
+    this_window: str
+    other_window: str
+    this: str
+    other: str
+    merge: str
+    this_store: str
+    other_store: str
+    shared_store: str
+
+    @classmethod
+    def of(cls, graph: GraphBuilder, name: str | None, store_name: str | None, outer: tuple[bool, bool]) -> "JoinNames":
+        """Return the names that Kafka Streams gives, in the order in which it numbers them."""
+        left, right = outer
+        this_window = graph.name_for("KSTREAM-WINDOWED", name, "-this-windowed")
+        other_window = graph.name_for("KSTREAM-WINDOWED", name, "-other-windowed")
+        this = graph.name_for("KSTREAM-OUTERTHIS" if right else "KSTREAM-JOINTHIS")
+        other = graph.name_for("KSTREAM-OUTEROTHER" if left else "KSTREAM-JOINOTHER")
+        merge = graph.name_for("KSTREAM-MERGE", name, "-merge")
+        this_ending = "-outer-this-join" if right else "-this-join"
+        other_ending = "-outer-other-join" if left else "-other-join"
+        shared_ending = "-outer-shared-join" if right else "-left-shared-join"
+        return cls(
+            this_window,
+            other_window,
+            name + this_ending if name else this,
+            name + other_ending if name else other,
+            merge,
+            (store_name + this_ending if store_name else this) + "-store",
+            (store_name + other_ending if store_name else other) + "-store",
+            (store_name + shared_ending if store_name else f"KSTREAM-OUTERSHARED-{this[-10:]}") + "-store",
         )
-    made = Serdes.for_type(type_inference.infer_type(selector, stream._inputs(), f"{what}, key_selector"))
-    if not type_inference.same_type(made, table._node.key):
-        raise TopologyError(
-            f"{what}: key_selector makes a {type_text(made.data_type)}, and the keys of the global table "
-            f"are {type_text(table._node.key.data_type)}."
-        )
-    value = stream._joined(joiner, stream._node.value, table._node.value, operator, name)
-    node = stream._after(
-        StreamTableJoin, name, value=value, table=table._name, left=left, joiner=joiner, key_selector=selector
-    )
-    return KStream(stream._builder, node, stream._rekeyed)
 
 
-def _check_versions(stores: list[Store], grace: int, what: str) -> None:
+def _check_versions(stores: list[Store], grace: int, step: str) -> None:
     if any(store.kind != "versioned" for store in stores):
         raise TopologyError(
-            f"{what}: with grace= a record is joined with the row as it was at its time, so the table has to keep "
+            f"{step}: with grace= a record is joined with the row as it was at its time, so the table has to keep "
             "versions: builder.table(..., materialized=Materialized.versioned('rows', '1 hour'))."
         )
     for store in stores:
         if grace > (store.retention or 0):
             raise TopologyError(
-                f"{what}: a grace of {grace} ms is longer than the table keeps old versions ({store.retention} ms); "
+                f"{step}: a grace of {grace} ms is longer than the table keeps old versions ({store.retention} ms); "
                 "give it a longer history retention."
             )
 
 
-def _refuse(what: str, other: str, **given: Any) -> None:
-    for argument, value in given.items():
-        if value is not None:
-            raise TopologyError(f"{what}: a join with {other} has no {argument}=; leave it out.")
+def _refuse(step: str, other: str, arguments: dict[str, Any], *refused: str) -> None:
+    for argument in refused:
+        if arguments.get(argument) is not None:
+            raise TopologyError(f"{step}: a join with {other} has no {argument}=; leave it out.")

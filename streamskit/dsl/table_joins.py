@@ -1,20 +1,23 @@
-"""Joins of a table with another: by the same key, or by a key in its rows."""
+"""Joins of a table with another, by the same key or by a key in its rows; and `GlobalKTable`, which streams join."""
 
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import Self
 
 from streamskit.columns import type_inference
-from streamskit.columns.user_functions import type_text
 from streamskit.common.errors import TopologyError
-from streamskit.dsl.abstract_stream import AbstractStream, ColumnFunction
-from streamskit.dsl.foreign_key_join import add_foreign_key_join
-from streamskit.dsl.materialized import Materialized
-from streamskit.dsl.materializing import key_value_store
-from streamskit.dsl.windowed_join import OPERATORS
-from streamskit.serdes import Serdes
-from streamskit.topology import ForeignKeyJoin, TableJoinSide, TableMerge
+from streamskit.dsl.abstract_stream import JOIN_OPERATORS, AbstractStream, ColumnFunction
+from streamskit.dsl.graph_builder import GraphBuilder
+from streamskit.dsl.materialized import Materialized, table_store
+from streamskit.serdes import Serde, Serdes
+from streamskit.state.stores import Store
+from streamskit.topology import Node, nodes
 
-if TYPE_CHECKING:
-    from streamskit.dsl.ktable import KTable
+
+class GlobalKTable(AbstractStream):
+    """A table that every instance holds whole, for streams to be joined with by any key.
+
+    Mirrors `org.apache.kafka.streams.kstream.GlobalKTable`.
+    """
 
 
 class TableJoins(AbstractStream):
@@ -28,7 +31,7 @@ class TableJoins(AbstractStream):
         foreign_key: ColumnFunction | None = None,
         materialized: str | Materialized | None = None,
         name: str | None = None,
-    ) -> "KTable":
+    ) -> Self:
         """Join the rows of two tables; a row without a match gives none.
 
         Args:
@@ -42,7 +45,8 @@ class TableJoins(AbstractStream):
         Raises:
             TopologyError: the other is no table, or its keys have another type.
 
-        >>> orders.join(customers, lambda o, c: F.struct(o.total, c.name), foreign_key=lambda v: v.customer_id)
+        >>> cities = customers.join(people, lambda customer, person: F.struct(customer.city, person.name))
+        >>> customers.join(cities, lambda customer, city: city.mayor, foreign_key=lambda v: v.city)
 
         Mirrors `KTable#join`.
         """
@@ -56,10 +60,22 @@ class TableJoins(AbstractStream):
         foreign_key: ColumnFunction | None = None,
         materialized: str | Materialized | None = None,
         name: str | None = None,
-    ) -> "KTable":
+    ) -> Self:
         """Join the rows of two tables; a left row without a match is joined with null.
 
-        Args are those of `join`. Mirrors `KTable#leftJoin`.
+        Args:
+            other: the other table.
+            joiner: a Column function of the two values, or of key and the two values.
+            foreign_key: makes the key of the other table's row, as in `join`.
+            materialized: the name of the store that keeps the result's rows, to query it.
+            name: a name of your own, that the names of this step's nodes begin with.
+
+        Raises:
+            TopologyError: the other is no table, or its keys have another type.
+
+        >>> customers.left_join(people, lambda customer, person: F.struct(customer.city, person.name))
+
+        Mirrors `KTable#leftJoin`.
         """
         return self._join(other, joiner, (True, False), foreign_key, materialized, name)
 
@@ -70,10 +86,21 @@ class TableJoins(AbstractStream):
         *,
         materialized: str | Materialized | None = None,
         name: str | None = None,
-    ) -> "KTable":
+    ) -> Self:
         """Join the rows of two tables by the same key; a row of either without a match is joined with null.
 
-        Args are those of `join`. Mirrors `KTable#outerJoin`.
+        Args:
+            other: the other table.
+            joiner: a Column function of the two values, or of key and the two values.
+            materialized: the name of the store that keeps the result's rows, to query it.
+            name: a name of your own, that the names of this step's nodes begin with.
+
+        Raises:
+            TopologyError: the other is no table, or its keys have another type.
+
+        >>> customers.outer_join(people, lambda customer, person: F.struct(customer.city, person.name))
+
+        Mirrors `KTable#outerJoin`.
         """
         return self._join(other, joiner, (True, True), None, materialized, name)
 
@@ -85,71 +112,109 @@ class TableJoins(AbstractStream):
         foreign_key: ColumnFunction | None,
         materialized: str | Materialized | None,
         name: str | None,
-    ) -> "KTable":
-        from streamskit.dsl.ktable import GlobalKTable, KTable
-
-        what = self._what(OPERATORS[outer], name or self._name)
-        if not isinstance(other, KTable):
+    ) -> Self:
+        step = self._step(JOIN_OPERATORS[outer], name or self._name)
+        if not isinstance(other, TableJoins):
             hint = "a table" if not isinstance(other, GlobalKTable) else "a table (only streams join global tables)"
             raise TopologyError(
-                f"{what}: a table can be joined with {hint}, not with a {type(other).__name__}. For a stream write "
+                f"{step}: a table can be joined with {hint}, not with a {type(other).__name__}. For a stream write "
                 "stream.join(table, joiner); or make a table of it with to_table()."
             )
-        if foreign_key is not None:
-            return self._join_by_foreign_key(other, joiner, outer[0], foreign_key, materialized, name)
-        return self._join_by_key(other, joiner, outer, materialized, name)
+        if foreign_key is None:
+            return self._join_by_key(other, joiner, outer, materialized, name)
+        self._check_selects_key(foreign_key, "foreign_key", other, other._name, step)
+        value = self._joined_serde(joiner, other, JOIN_OPERATORS[outer], name or self._name)
+        materialized = Materialized.of(materialized)
+        value = type_inference.check_serde(materialized.value, value, "value", step)
+        left, right = self._node, other._node
+        join = nodes.ForeignKeyJoin("", outer[0], foreign_key, joiner, left.key, left.value, right.key, right.value)
+        return self._at(_add_foreign_key_join(self._graph, left, right, join, materialized, value, name))
 
     def _join_by_key(
         self,
-        other: "KTable",
+        other: "TableJoins",
         joiner: ColumnFunction,
         outer: tuple[bool, bool],
         materialized: str | Materialized | None,
         name: str | None,
-    ) -> "KTable":
-        """Have each side look up the row of the other; what both make is one table."""
-        from streamskit.dsl.ktable import KTable
-
-        builder, operator = self._builder, OPERATORS[outer]
-        wanted = Materialized.of(materialized)
+    ) -> Self:
+        """Have each side look up the row of the other; the results of both are one table."""
+        graph, operator, store_name = self._graph, JOIN_OPERATORS[outer], None
         if materialized is not None:
-            store_name = wanted.name or builder._store_name("KTABLE-MERGE-")
-        merge_name = builder._name_for("KTABLE-MERGE", name)
-        this_name = builder._name_for("KTABLE-JOINTHIS", name and f"{name}-join-this")
-        other_name = builder._name_for("KTABLE-JOINOTHER", name and f"{name}-join-other")
+            store_name = Materialized.of(materialized).name or graph.store_name("KTABLE-MERGE-")
+        materialized = Materialized.of(materialized)
+        merge_name = graph.name_for("KTABLE-MERGE", name)
+        this_name = graph.name_for("KTABLE-JOINTHIS", name, "-join-this")
+        other_name = graph.name_for("KTABLE-JOINOTHER", name, "-join-other")
         self._check_same_key(other, operator, merge_name)
-        key = self._node.key
-        made = self._joined(joiner, self._node.value, other._node.value, operator, merge_name)
-        value = type_inference.check_serde(wanted.value, made, "value", self._what(operator, merge_name))
-        this_rows, other_rows = builder._rows_of(self._node), builder._rows_of(other._node)
-        common = {"group": merge_name, "outer": outer, "joiner": joiner}
-        builder._add(TableJoinSide, this_name, (self._name,), key, value, side=0, other_stores=other_rows, **common)
-        builder._add(TableJoinSide, other_name, (other._name,), key, value, side=1, other_stores=this_rows, **common)
-        store = key_value_store(wanted, store_name, key, value) if materialized is not None else None
-        return KTable(builder, builder._add(TableMerge, merge_name, (this_name, other_name), key, value, store=store))
+        key, value = self._node.key, self._joined_serde(joiner, other, operator, merge_name)
+        value = type_inference.check_serde(materialized.value, value, "value", self._step(operator, merge_name))
+        this_stores, other_stores = graph.lookup_stores(self._node), graph.lookup_stores(other._node)
+        sides = (this_name, self._name, other_stores), (other_name, other._name, this_stores)
+        for side, (side_name, parent, stores) in enumerate(sides):
+            fields = {"group": merge_name, "side": side, "outer": outer, "joiner": joiner, "other_stores": stores}
+            graph.add(nodes.TableJoinSide, side_name, (parent,), key, value, **fields)
+        store = table_store(materialized, store_name, key, value) if store_name is not None else None
+        return self._at(graph.add(nodes.TableMerge, merge_name, (this_name, other_name), key, value, store=store))
 
-    def _join_by_foreign_key(
-        self,
-        other: "KTable",
-        joiner: ColumnFunction,
-        left: bool,
-        foreign_key: ColumnFunction,
-        materialized: str | Materialized | None,
-        name: str | None,
-    ) -> "KTable":
-        from streamskit.dsl.ktable import KTable
 
-        operator = "left_join" if left else "join"
-        what = self._what(operator, name or self._name)
-        made = Serdes.for_type(type_inference.infer_type(foreign_key, self._inputs(), f"{what}, foreign_key"))
-        one, two = self._node, other._node
-        if not type_inference.same_type(made, two.key):
-            raise TopologyError(
-                f"{what}: foreign_key makes a {type_text(made.data_type)}, and the keys of {other._name} "
-                f"are {type_text(two.key.data_type)}."
-            )
-        value = self._joined(joiner, one.value, two.value, operator, name or self._name)
-        wanted = Materialized.of(materialized)
-        value = type_inference.check_serde(wanted.value, value, "value", what)
-        join = ForeignKeyJoin("", left, foreign_key, joiner, one.key, one.value, two.key, two.value)
-        return KTable(self._builder, add_foreign_key_join(self._builder, one, two, join, wanted, value, name))
+def _add_foreign_key_join(
+    graph: GraphBuilder,
+    left: Node,
+    right: Node,
+    join: nodes.ForeignKeyJoin,
+    materialized: Materialized,
+    value: Serde,
+    name: str | None,
+) -> Node:
+    """Add a join by a foreign key: a subscription goes to the other table's task, and an answer comes back.
+
+    Args:
+        graph: the program.
+        left: the node of the table whose rows hold a key of the other.
+        right: the node of the other table.
+        join: what the two sides are joined by; its name is given here.
+        materialized: how the result is kept.
+        value: the serde of the result's values.
+        name: what the nodes' names begin with.
+
+    Returns:
+        The node that makes the joined table.
+    """
+    right_stores, left_stores = graph.lookup_stores(right), graph.lookup_stores(left)
+    # Names are taken in Kafka Streams' order, since each takes a number.
+    prefix = "KTABLE-FK-JOIN"
+    there = graph.name_for(f"{prefix}-SUBSCRIPTION-REGISTRATION", name, "-subscription-registration") + "-topic"
+    register = graph.name_for(f"{prefix}-SUBSCRIPTION-REGISTRATION", name, "-subscription-registration-processor")
+    register_sink = graph.name_for("KTABLE-SINK", name, "-subscription-registration-sink")
+    register_source = graph.name_for("KTABLE-SOURCE", name, "-subscription-registration-source")
+    store_name = graph.name_for(f"{prefix}-SUBSCRIPTION-STATE-STORE", name, "-subscription-store")
+    subscribe = graph.name_for(f"{prefix}-SUBSCRIPTION-PROCESSOR", name, "-subscription-receive")
+    answer = graph.name_for(f"{prefix}-SUBSCRIPTION-PROCESSOR", name, "-subscription-join-foreign")
+    notify = graph.name_for(f"{prefix}-SUBSCRIPTION-PROCESSOR", name, "-foreign-join-subscription")
+    back = graph.name_for(f"{prefix}-SUBSCRIPTION-RESPONSE", name, "-subscription-response") + "-topic"
+    answer_sink = graph.name_for("KTABLE-SINK", name, "-subscription-response-sink")
+    answer_source = graph.name_for("KTABLE-SOURCE", name, "-subscription-response-source")
+    resolver = f"{prefix}-SUBSCRIPTION-RESPONSE-RESOLVER-PROCESSOR"
+    resolve = graph.name_for(resolver, name, "-subscription-response-resolver")
+    output = graph.name_for(f"{prefix}-OUTPUT", name, "-result")
+    output_store = materialized.name or graph.store_name(f"{prefix}-OUTPUT-")
+
+    join = replace(join, name=register)
+    bytes_only = Serdes.byte_array()
+    subscriptions = Store(store_name, "key-value", bytes_only, bytes_only, queryable=False)
+
+    def add(role: str, node: str, parent: str, key: Serde, value: Serde = bytes_only, **fields: object) -> Node:
+        step: Node = graph.add(nodes.ForeignKeyStep, node, (parent,), key, value, role=role, join=join, **fields)
+        return step
+
+    add("register", register, left.name, right.key)
+    graph.add_topic(there, register_sink, register_source, (register,), right.key, bytes_only)
+    add("subscribe", subscribe, register_source, right.key, store=subscriptions)
+    add("answer", answer, subscribe, left.key, other_stores=right_stores)
+    add("notify", notify, right.name, left.key, other_stores=(store_name,))
+    graph.add_topic(back, answer_sink, answer_source, (answer, notify), left.key, bytes_only)
+    add("resolve", resolve, answer_source, left.key, value, other_stores=left_stores)
+    result = add("output", output, resolve, left.key, value)
+    graph.store_on_demand(result, table_store(materialized, output_store, left.key, value))
+    return result
