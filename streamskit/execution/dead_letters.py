@@ -4,7 +4,6 @@ Each leaves a note, a row for no topic whose key is the node's name and whose va
 counted at the end of the query. There, too, a handler of the learner's decides about the records that they tell of.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,8 +30,9 @@ from streamskit.api.error_handlers import (
 )
 from streamskit.common.errors import StreamsError
 from streamskit.execution.native_aggregation import SAID, SKIPPED
-from streamskit.execution.row_format import HEADER_TYPE
-from streamskit.execution.rows import Rows
+from streamskit.execution.outcomes import Write
+from streamskit.execution.records import Datum, RecordColumns
+from streamskit.execution.row_format import FINISHED_FIELDS, HEADER_TYPE
 from streamskit.execution.sinks import bytes_of
 from streamskit.execution.stages import SOURCE
 from streamskit.operators.failure_attribution import attribute_failure
@@ -40,11 +40,7 @@ from streamskit.operators.records import CARRIED
 from streamskit.planning.plan import Plan
 from streamskit.topology import Node
 
-ROW = ("topic", "key", "value", "timestamp", "headers")
 ROW_TYPE = f"topic string, key binary, value binary, timestamp bigint, headers {HEADER_TYPE}"
-
-Finished = Callable[[Column, Column, Column, Column, Column], Column]
-"""Makes the row of a record to write, of topic, key, value, timestamp and headers."""
 
 
 @dataclass(frozen=True)
@@ -79,33 +75,37 @@ class RecordOrigin:
         return cls(nothing, nowhere, nowhere.cast("bigint"), timestamp, headers, key, value)
 
 
-def diverted(
-    handlers: Handlers, kind: str, node: Node, bad: Column, error: Column, origin: RecordOrigin, finished: Finished
-) -> Rows:
-    """Return the rows that a failed record becomes.
+def failed(
+    handlers: Handlers, kind: str, node: Node, is_failed: Column, error: Column, origin: RecordOrigin
+) -> list[Write]:
+    """Return what is written for a failed record: a note, and the dead letter that `LogAndContinue` wants.
 
     Args:
         handlers: those of the application.
         kind: the one of them that decides.
         node: where it failed.
-        bad: whether it did.
+        is_failed: whether it did.
         error: what was wrong.
         origin: the record.
-        finished: makes a row.
     """
     handler: Handler = getattr(handlers, kind)
-    nothing, error = F.lit(None).cast("string"), F.left(F.regexp_replace(error, ADVICE, ""), F.lit(LONGEST_MESSAGE))
-    undecided = F.lit(None).cast(HEADER_TYPE) if isinstance(handler, LogAndContinue) else _in_headers(kind, origin)
-    noted = F.lit(node.name).cast("binary"), F.coalesce(error, F.lit("")).cast("binary")
-    rows = Rows([F.when(bad, finished(nothing, *noted, origin.timestamp, undecided))])
+    continues = isinstance(handler, LogAndContinue)
+    nothing, error = F.lit(None), F.left(F.regexp_replace(error, ADVICE, ""), F.lit(LONGEST_MESSAGE))
+
+    def write(topic: Column, key: Column, value: Column, headers: Column) -> Write:
+        empty = Datum(nothing.cast("binary"))
+        return Write(RecordColumns(empty, empty, origin.timestamp, headers, is_failed), topic, key, value)
+
+    undecided = nothing.cast(HEADER_TYPE) if continues else _in_headers(kind, origin)
+    note = F.lit(node.name).cast("binary"), F.coalesce(error, F.lit("")).cast("binary")
+    writes = [write(nothing.cast("string"), *note, undecided)]
     if isinstance(handler, LogAndContinue) and handler.dead_letter_topic is not None:
-        topic, headers = F.lit(handler.dead_letter_topic), _with_error(error, origin)
+        headers = _with_error(error, origin)
         fits = bytes_of(origin.key, origin.value, headers) <= handlers.largest_record
         left_out = {LEFT_OUT: F.concat(F.coalesce(F.octet_length(origin.value), F.lit(0)), F.lit(" bytes"))}
         headers = F.when(fits, headers).otherwise(F.concat(headers, _headers(left_out)))
-        value = F.when(fits, origin.value)
-        rows.single.append(F.when(bad, finished(topic, origin.key, value, origin.timestamp, headers)))
-    return rows
+        writes.append(write(F.lit(handler.dead_letter_topic), origin.key, F.when(fits, origin.value), headers))
+    return writes
 
 
 ADVICE = r"( If necessary set .*)? SQLSTATE: .*$"
@@ -124,7 +124,7 @@ def counted(plan: Plan, frame: DataFrame) -> DataFrame:
     frame = frame.observe(f"{SKIPPED} failed", *counts).observe(f"{SAID} failed", *quotes)
     if all(isinstance(handler, LogAndContinue) for handler in handlers.that_continue):
         return frame.where(~is_note)
-    itself = F.struct(*(frame[name] for name in ROW))
+    itself = F.struct(*(frame[name] for name in FINISHED_FIELDS))
     decide = F.udf(lambda note: _letters(handlers, note), T.ArrayType(T.StructType.fromDDL(ROW_TYPE)))
     rows = F.when(is_note, decide(F.when(is_note, itself))).otherwise(F.array(itself))
     return frame.select(F.explode(rows).alias("row")).select("row.*")

@@ -7,7 +7,7 @@ from streamskit.api.windows import TimeWindows
 from streamskit.columns import user_functions
 from streamskit.common.errors import TopologyError
 from streamskit.execution.row_format import HEADER_TYPE
-from streamskit.topology import ColumnAggregate, Count, Node
+from streamskit.topology.nodes import Aggregation, ColumnAggregate, Node
 
 SAID = "streamskit said"
 """How the name begins under which a query quotes, node by node, what was wrong with one of the records it dropped."""
@@ -16,7 +16,7 @@ SKIPPED = "skipped records"
 """How the name begins under which a query reports, node by node, how many records it dropped."""
 
 
-def aggregate(node: Count | ColumnAggregate, frame: DataFrame, parent: Node) -> DataFrame:
+def aggregate(node: Aggregation, frame: DataFrame, parent: Node) -> DataFrame:
     """Return the updates of an aggregate: one row for each key (and window) that the batch changed.
 
     The result's timestamp is the latest of the records in it, as in Kafka Streams. Spark's watermark is stream time

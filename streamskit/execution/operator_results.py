@@ -1,75 +1,92 @@
-"""What goes into a task operator beside a record, and the record that its result is."""
+"""What goes into a stateful operator beside a record, and what becomes of its results."""
 
 from dataclasses import replace
-from typing import Any
+from functools import partial
 
 from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
 
 from streamskit.columns import user_functions
+from streamskit.execution.dead_letters import RecordOrigin
+from streamskit.execution.error_guard import ErrorGuard
+from streamskit.execution.optimization_barrier import materialize_records_once
+from streamskit.execution.outcomes import Outcome, Rows, count_dropped, either, rows_of
 from streamskit.execution.records import Datum, RecordColumns, sure
-from streamskit.planning.plan import Plan
+from streamskit.execution.row_format import FINISHED, RESULTS, TO_OWN_PARTITION, row_struct
+from streamskit.execution.steps import Steps
+from streamskit.planning.plan import Plan, has_changelog
+from streamskit.planning.processor_groups import outputs
 from streamskit.serdes import Serde
-from streamskit.topology import ForeignKeyStep, Node, StreamJoinSide, StreamTableJoin, TableJoinSide
+from streamskit.topology.nodes import JoinedValues, Node, Process
 
 
-def other_input(node: Node, record: RecordColumns, parent: Node, plan: Plan) -> Column | None:
-    """Return the bytes that travel beside a record's value into an operator: a lookup key or a foreign key."""
-    if isinstance(node, StreamTableJoin) and node.key_selector is not None:
-        selector, key = node.key_selector, plan.topology[node.table].key
-        return key.to_bytes(record.call(node, selector, parent))
-    if isinstance(node, ForeignKeyStep) and node.role == "register" and node.join is not None:
-        chosen = record.call(node, node.join.foreign_key, parent, record.value.typed)
-        return node.join.right_key.to_bytes(chosen)
-    return None
+def compile_results(plan: Plan, frame: DataFrame, numbers: list[int]) -> tuple[DataFrame, dict[int, Rows]]:
+    """Return a frame of the results of some operators, and the rows that each of their results becomes.
+
+    Args:
+        plan: what runs.
+        frame: the results, and rows that pass by, with the columns of `row_format.SCHEMA`, and `source` where a handler
+            asks where a record came from.
+        numbers: the operators, by their numbers in the plan.
+    """
+    if plan.options.handlers.ask_for_sources:
+        origin = RecordOrigin.carried(frame)
+    else:
+        origin = RecordOrigin.lost(frame["timestamp"], frame["headers"], frame["key"], frame["value"])
+    guard = ErrorGuard(plan.options.handlers, origin)
+    nodes = {number: plan.operators[number].node for number in numbers}
+    arrived = RecordColumns(Datum(frame["key"]), Datum(frame["value"]), frame["timestamp"], frame["headers"])
+    attempts = {
+        number: guard.attempt(node, arrived, partial(result_record, node, plan, frame))
+        for number, node in nodes.items()
+        if not isinstance(node, Process)
+    }
+    results = {
+        number: (attempt.result.where_if(attempt.succeeded), frame["port"] == RESULTS + number)
+        for number, attempt in attempts.items()
+    }
+    frame, records = materialize_records_once(frame, results)
+    outcomes: list[Outcome] = []
+    rows: dict[int, Rows] = {}
+    for number, record in records.items():
+        made = [*Steps(plan, guard).go_on(nodes[number], record), *attempts[number].failures]
+        outcomes += made
+        rows[number] = rows_of(made, plan)
+    for number, node in nodes.items():
+        if isinstance(node, Process):
+            made, rows[number] = _forwarded(plan, guard, node, frame)
+            outcomes += made
+    return count_dropped(frame, outcomes), rows
 
 
-def result(node: Node, plan: Plan, row: DataFrame) -> RecordColumns:
-    """Return the record that an operator's result is: its bytes, and what the joiner makes of two values."""
-    key = sure(row["key"], node.key)
-    record = RecordColumns(key, sure(row["value"], node.value), row["timestamp"], row["headers"])
-    if isinstance(node, StreamJoinSide):
-        left, right = _sides(node, plan)
-        return replace(record, value=_joined(node, node.joiner, record, (left, row["value"]), (right, row["other"])))
-    if isinstance(node, StreamTableJoin):
-        left, right = plan.topology[node.parents[0]].value, plan.topology[node.table].value
-        return replace(record, value=_joined(node, node.joiner, record, (left, row["value"]), (right, row["other"])))
-    if isinstance(node, TableJoinSide):
-        left, right = _sides(node, plan)
+def result_record(node: Node, plan: Plan, frame: DataFrame) -> RecordColumns:
+    """Return the record that an operator's result is: its bytes, and what the joiner makes of two values.
 
-        def made(one: Column, other: Column) -> Datum:
-            given = _has_result(node.outer, one, other)
-            return _joined(node, node.joiner, record, (left, one), (right, other), given)
-
-        return replace(record, value=made(row["value"], row["other"]), old=made(row["old"], row["other_old"]))
-    if isinstance(node, ForeignKeyStep) and node.role == "resolve" and node.join is not None:
-        join = node.join
-        sides = (join.left_value, row["value"]), (join.right_value, row["other"])
-        return replace(record, value=_joined(node, join.joiner, record, *sides, row["value"].isNotNull()))
-    return replace(record, old=sure(row["old"], node.value), note=row["other"]) if node.is_table else record
+    Args:
+        node: the node from which the result goes on.
+        plan: what runs.
+        frame: results, with the columns of `row_format.SCHEMA`.
+    """
+    key = sure(frame["key"], node.key)
+    record = RecordColumns(key, sure(frame["value"], node.value), frame["timestamp"], frame["headers"])
+    joined = node.joined_values(plan.topology.nodes)
+    if joined is None:
+        return replace(record, old=sure(frame["old"], node.value), note=frame["other"]) if node.is_table else record
+    new = _joined(node, joined, record, frame["value"], frame["other"])
+    old = _joined(node, joined, record, frame["old"], frame["other_old"]) if joined.has_old else None
+    return replace(record, value=new, old=old)
 
 
-def _joined(
-    node: Node,
-    joiner: Any,
-    record: RecordColumns,
-    left: tuple[Serde, Column],
-    right: tuple[Serde, Column],
-    given: Column | None = None,
-) -> Datum:
-    """Return what a joiner makes of the bytes of two sides, each with its serde, where it is `given` any."""
+def _joined(node: Node, joined: JoinedValues, record: RecordColumns, left: Column, right: Column) -> Datum:
+    """Return what a joiner makes of the bytes of two sides, where the join has a result for them."""
     sides = [
         user_functions.typed_column(serde.from_bytes(data), serde.data_type, letter)
-        for letter, (serde, data) in zip("lr", (left, right), strict=True)
+        for letter, serde, data in (("l", joined.left, left), ("r", joined.right, right))
     ]
     key = user_functions.typed_column(record.key.typed, node.key.data_type, "k")
-    return Datum(user_functions.apply(joiner, [key, *sides], f"{node.name} at {node.call_site}", given))
-
-
-def _sides(node: StreamJoinSide | TableJoinSide, plan: Plan) -> tuple[Serde, Serde]:
-    """Return the serdes of the values of the two sides of a join."""
-    sides = {each.side: plan.topology[each.parents[0]].value for each in plan.nodes
-             if isinstance(each, StreamJoinSide | TableJoinSide) and each.group == node.group}  # fmt: skip
-    return sides[0], sides[1]
+    has_result = None if joined.outer is None else _has_result(joined.outer, left, right)
+    step = f"{node.name} at {node.call_site}"
+    return Datum(user_functions.apply(joined.joiner, [key, *sides], step, has_result))
 
 
 def _has_result(outer: tuple[bool, bool], left: Column, right: Column) -> Column:
@@ -78,3 +95,37 @@ def _has_result(outer: tuple[bool, bool], left: Column, right: Column) -> Column
     if keeps_left and keeps_right:
         return left.isNotNull() | right.isNotNull()
     return left.isNotNull() if keeps_left else left.isNotNull() & right.isNotNull()
+
+
+def _forwarded(plan: Plan, guard: ErrorGuard, node: Process, frame: DataFrame) -> tuple[list[Outcome], Rows]:
+    """Return what a result of a group of processors becomes: one that was forwarded, or an update of a store."""
+    group = plan.groups[node.name]
+    ports = outputs(group, plan)
+    logged = [store for store in group.stores if has_changelog(node, store)]
+    several = len(ports) + len(logged) > 1
+
+    def taken(port: int, key: Serde, value: Serde) -> RecordColumns:
+        record = RecordColumns(
+            sure(frame["key"], key), sure(frame["value"], value), frame["timestamp"], frame["headers"]
+        )
+        return record.where(frame["other"] == F.lit(bytes([port]))) if several else record
+
+    outcomes: list[Outcome] = []
+    alternatives = []
+    for number, port in enumerate(ports):
+        forwarding = replace(port.processor, key=port.key, value=port.value)
+        made = Steps(plan, guard).step(port.child, taken(number, port.key, port.value), forwarding)
+        outcomes += made
+        alternatives.append(rows_of(made, plan))
+    for number, store in enumerate(logged, len(ports)):
+        update = taken(number, store.key, store.value)
+        row = row_struct(
+            FINISHED,
+            topic=F.lit(plan.changelog(store)),
+            key=frame["key"],
+            value=frame["value"],
+            other=F.lit(TO_OWN_PARTITION),
+            timestamp=frame["timestamp"],
+        )
+        alternatives.append(Rows([row if update.kept is None else F.when(update.kept, row)]))
+    return outcomes, either(alternatives)

@@ -19,6 +19,9 @@ FIELDS = {
     "headers": HEADER_TYPE,
 }
 
+FINISHED_FIELDS = ("topic", "key", "value", "timestamp", "headers")
+"""The columns of a record to write."""
+
 ORDER = {"task": "int", "origin": "int", "position": "bigint", "step": "int"}
 """Where a row came from: its task, the topic, the offset, and its number among the rows made of one record."""
 

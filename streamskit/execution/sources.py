@@ -16,101 +16,101 @@ from streamskit.topology import Source
 
 @dataclass(frozen=True)
 class DecodedInput:
-    """The records of one entry, as Columns of the frame that all share; `partition` names where each is from.
+    """The records of one input of a plan, as Columns of the frame that all share; `partition` names where each is from.
 
     `error` says, where records that cannot be read are no reason to fail, what was wrong with one.
     """
 
-    entry: PlanInput
+    source: PlanInput
     record: RecordColumns
     partition: Column
     error: Column | None = None
 
 
 def decode(plan: Plan, raw: DataFrame) -> tuple[DataFrame, list[DecodedInput]]:
-    """Read the bytes of the plan's topics with the serdes of its entries.
+    """Read the bytes of the plan's topics with the serdes of its inputs.
 
     Returns:
-        The frame, with the columns topic, partition and offset beside what was read; and the records of each entry.
+        The frame, with the columns topic, partition and offset beside what was read; and the records of each source.
     """
     read: dict[str, Column] = {}
-    for number, entry in enumerate(plan.inputs):
-        key, value = (_only(plan, entry, raw, raw[part]) for part in ("key", "value"))
-        if _is_forgiving(plan, entry):
-            read[f"key_{number}"] = entry.node.key.try_from_bytes(key)
-            read[f"value_{number}"] = entry.node.value.try_from_bytes(value)
+    for number, source in enumerate(plan.inputs):
+        key, value = (_only(plan, source, raw, raw[part]) for part in ("key", "value"))
+        if _is_forgiving(plan, source):
+            read[f"key_{number}"] = source.node.key.try_from_bytes(key)
+            read[f"value_{number}"] = source.node.value.try_from_bytes(value)
             continue
-        read[f"key_{number}"] = entry.node.key.from_bytes(key)
-        if entry.changes:
+        read[f"key_{number}"] = source.node.key.from_bytes(key)
+        if source.changes:
             value, read[f"old_bytes_{number}"] = change_from_bytes(value)
             read[f"value_bytes_{number}"] = value
-        read[f"value_{number}"] = entry.node.value.from_bytes(value)
+        read[f"value_{number}"] = source.node.value.from_bytes(value)
     frame = materialize_once(raw.select(
         *(column.alias(name) for name, column in read.items()),
         raw["key"], raw["value"], raw["topic"], raw["partition"], raw["offset"], raw["headers"],
         F.unix_millis(raw["timestamp"]).alias("timestamp"),
     ))  # fmt: skip
-    arrivals = []
-    for number, entry in enumerate(plan.inputs):
-        frame, arrival = _arrival(plan, entry, number, frame)
-        arrivals.append(arrival)
-    return frame, arrivals
+    inputs = []
+    for number, source in enumerate(plan.inputs):
+        frame, decoded = _decoded(plan, source, number, frame)
+        inputs.append(decoded)
+    return frame, inputs
 
 
-def _arrival(plan: Plan, entry: PlanInput, number: int, frame: DataFrame) -> tuple[DataFrame, DecodedInput]:
-    if _is_forgiving(plan, entry):
-        return _forgiving_arrival(plan, entry, number, frame)
-    key = Datum(frame[f"key_{number}"], _only(plan, entry, frame, frame["key"]), entry.node.key)
-    if entry.changes:
-        value = Datum(frame[f"value_{number}"], frame[f"value_bytes_{number}"], entry.node.value)
+def _decoded(plan: Plan, source: PlanInput, number: int, frame: DataFrame) -> tuple[DataFrame, DecodedInput]:
+    if _is_forgiving(plan, source):
+        return _forgiving_decoded(plan, source, number, frame)
+    key = Datum(frame[f"key_{number}"], _only(plan, source, frame, frame["key"]), source.node.key)
+    if source.changes:
+        value = Datum(frame[f"value_{number}"], frame[f"value_bytes_{number}"], source.node.value)
         old_bytes = frame[f"old_bytes_{number}"]
-        old = Datum(entry.node.value.from_bytes(old_bytes), old_bytes, entry.node.value)
+        old = Datum(source.node.value.from_bytes(old_bytes), old_bytes, source.node.value)
     else:
-        value = Datum(frame[f"value_{number}"], _only(plan, entry, frame, frame["value"]), entry.node.value)
+        value = Datum(frame[f"value_{number}"], _only(plan, source, frame, frame["value"]), source.node.value)
         old = None
     record = RecordColumns(key, value, frame["timestamp"], frame["headers"], old=old)
-    mine = None if _reads_alone(plan, entry) else frame["topic"].isin(*entry.topics)
+    mine = None if _reads_alone(plan, source) else frame["topic"].isin(*source.topics)
     if mine is not None:
         record = record.where(mine)
-    frame, record = _timed(entry, frame, record, F.lit(True) if mine is None else mine)
-    return frame, DecodedInput(entry, record, _partition(frame))
+    frame, record = _timed(source, frame, record, F.lit(True) if mine is None else mine)
+    return frame, DecodedInput(source, record, _partition(frame))
 
 
 def _partition(frame: DataFrame) -> Column:
     return F.concat_ws("-", frame["topic"], frame["partition"]).cast("binary")
 
 
-def _is_forgiving(plan: Plan, entry: PlanInput) -> bool:
-    """Return whether a record of an entry that cannot be read is left to a handler."""
-    from_outside = isinstance(entry.node, Source) and not entry.node.internal and not entry.is_handover
+def _is_forgiving(plan: Plan, source: PlanInput) -> bool:
+    """Return whether a record of an source that cannot be read is left to a handler."""
+    from_outside = isinstance(source.node, Source) and not source.node.internal and not source.is_handover
     return from_outside and not fails(plan.options.handlers.deserialization)
 
 
-def _forgiving_arrival(plan: Plan, entry: PlanInput, number: int, frame: DataFrame) -> tuple[DataFrame, DecodedInput]:
-    """Return the records of an entry, of which those that cannot be read are dropped."""
-    node = entry.node
+def _forgiving_decoded(plan: Plan, source: PlanInput, number: int, frame: DataFrame) -> tuple[DataFrame, DecodedInput]:
+    """Return the records of an source, of which those that cannot be read are dropped."""
+    node = source.node
     read = {part: frame[f"{part}_{number}"] for part in ("key", "value")}
     # What a serde has read goes on as it came in.
-    key, value = (Datum(tried["value"], _only(plan, entry, frame, frame[part]), serde, is_sure=True)
+    key, value = (Datum(tried["value"], _only(plan, source, frame, frame[part]), serde, is_sure=True)
                   for (part, tried), serde in zip(read.items(), (node.key, node.value), strict=True))  # fmt: skip
     wrong = [F.when(tried["error"].isNotNull(), F.concat(F.lit(f"the {part}: "), tried["error"]))
              for part, tried in read.items()]  # fmt: skip
     error = F.coalesce(*wrong)
-    mine = F.lit(True) if _reads_alone(plan, entry) else frame["topic"].isin(*entry.topics)
+    mine = F.lit(True) if _reads_alone(plan, source) else frame["topic"].isin(*source.topics)
     if plan.options.handlers.deserialization == LogAndContinue():
         bad, place = mine & error.isNotNull(), F.concat_ws("-", frame["topic"], frame["partition"])
         said = F.concat(place, F.lit("@"), frame["offset"], F.lit(": "), error)
         frame = frame.observe(f"{SKIPPED} {node.name} read", F.count_if(bad).alias(node.name))
         frame = frame.observe(f"{SAID} {node.name}", F.max(F.when(bad, said)).alias(node.name))
     record = RecordColumns(key, value, frame["timestamp"], frame["headers"]).where(mine & error.isNull())
-    frame, record = _timed(entry, frame, record, mine & error.isNull())
-    return frame, DecodedInput(entry, record, _partition(frame), error)
+    frame, record = _timed(source, frame, record, mine & error.isNull())
+    return frame, DecodedInput(source, record, _partition(frame), error)
 
 
-def _timed(entry: PlanInput, frame: DataFrame, record: RecordColumns, mine: Column) -> tuple[DataFrame, RecordColumns]:
+def _timed(source: PlanInput, frame: DataFrame, record: RecordColumns, mine: Column) -> tuple[DataFrame, RecordColumns]:
     """Give a record the time that its source's timestamp extractor takes from it."""
-    node = entry.node
-    if not isinstance(node, Source) or node.timestamps is None or entry.is_handover:
+    node = source.node
+    if not isinstance(node, Source) or node.timestamps is None or source.is_handover:
         return frame, record
     extractor, time = node.timestamps, record.timestamp
     if extractor.extract is not None:
@@ -129,11 +129,11 @@ def _timed(entry: PlanInput, frame: DataFrame, record: RecordColumns, mine: Colu
     return frame.observe(f"{SKIPPED} {node.name}", skipped), replace(record, timestamp=time).where(~invalid)
 
 
-def _only(plan: Plan, entry: PlanInput, frame: DataFrame, column: Column) -> Column:
-    """Return a column for the records of one entry, and null for those of others, whose bytes mean something else."""
-    return column if _reads_alone(plan, entry) else F.when(frame["topic"].isin(*entry.topics), column)
+def _only(plan: Plan, source: PlanInput, frame: DataFrame, column: Column) -> Column:
+    """Return a column for the records of one source, and null for those of others, whose bytes mean something else."""
+    return column if _reads_alone(plan, source) else F.when(frame["topic"].isin(*source.topics), column)
 
 
-def _reads_alone(plan: Plan, entry: PlanInput) -> bool:
+def _reads_alone(plan: Plan, source: PlanInput) -> bool:
     # The wall clock comes in among the records.
     return len(plan.inputs) == 1 and not plan.uses_wall_clock

@@ -10,8 +10,8 @@ from pyspark.sql import functions as F
 from streamskit.execution.arrow_batches import pack
 from streamskit.execution.native_aggregation import SKIPPED
 from streamskit.execution.optimization_barrier import materialize_once
+from streamskit.execution.outcomes import Rows
 from streamskit.execution.row_format import DROPPED, FIELDS, ORDER, RESULTS, SCHEMA, SEQUENCE, SIDES, row_struct
-from streamskit.execution.rows import Rows
 from streamskit.execution.task_processor import StageInputs, TaskProcessor
 from streamskit.operators.records import CARRIED
 from streamskit.planning.plan import Plan
@@ -19,7 +19,7 @@ from streamskit.planning.plan import Plan
 SOURCE = "source"
 """The column of a result that holds which record it was made of, if a handler may ask."""
 
-Results = Callable[[DataFrame, list[int]], tuple[DataFrame, dict[int, Rows]]]
+CompileResults = Callable[[DataFrame, list[int]], tuple[DataFrame, dict[int, Rows]]]
 """What becomes of the results of the operators with some numbers: a frame with what it takes, and the rows of each."""
 
 
@@ -43,16 +43,13 @@ def with_order(plan: Plan, frame: DataFrame, rows: Rows, tasks: int) -> DataFram
     return _placed(frame, rows, task.alias("task"), origin.alias("origin"), frame["offset"].alias("position"))
 
 
-def run_stages(
-    plan: Plan, frame: DataFrame, results: Results, counting: Callable[[DataFrame], DataFrame], tasks: int
-) -> DataFrame:
+def run_stages(plan: Plan, frame: DataFrame, compile_results: CompileResults, tasks: int) -> DataFrame:
     """Return the rows that are finished when all levels have run.
 
     Args:
         plan: what runs.
         frame: the rows that come in.
-        results: what becomes of an operator's results.
-        counting: sets a frame to count what is dropped.
+        compile_results: what becomes of the operators' results.
         tasks: how many tasks there are.
     """
     run, numbered = uuid.uuid4().hex, task_numbers(frame.sparkSession, tasks)
@@ -68,7 +65,7 @@ def run_stages(
         frame = _without_dropped(plan, frame, numbers, level)
         if plan.options.handlers.ask_for_sources:
             frame = _with_sources(frame)
-        frame = _routed(frame, numbers, results, counting)
+        frame = _routed(frame, numbers, compile_results)
     return frame
 
 
@@ -110,11 +107,9 @@ def _with_sources(frame: DataFrame) -> DataFrame:
     )
 
 
-def _routed(
-    frame: DataFrame, numbers: list[int], results: Results, counting: Callable[[DataFrame], DataFrame]
-) -> DataFrame:
+def _routed(frame: DataFrame, numbers: list[int], compile_results: CompileResults) -> DataFrame:
     """Put what follows from each result in its place; rows that are no results stay as they are."""
-    frame, made = results(frame, numbers)
+    frame, made = compile_results(frame, numbers)
     as_it_is = row_struct(frame["port"], **{name: frame[name] for name in FIELDS if name != "port"})
     # Most operators make one row of a result: then nothing has to be exploded.
     alone = all(rows.is_alone for rows in made.values())
@@ -123,7 +118,7 @@ def _routed(
         mine = rows.single[0] if alone else rows.as_array() if rows else F.array().cast(f"array<struct<{_fields()}>>")
         chosen = F.when(frame["port"] == RESULTS + number, mine).otherwise(chosen)
     order = (frame["task"], F.lit(SEQUENCE).alias("origin"), frame["position"])
-    return _placed(counting(frame), Rows([chosen]) if alone else Rows(many=[chosen]), *order)
+    return _placed(frame, Rows([chosen]) if alone else Rows(many=[chosen]), *order)
 
 
 def _placed(frame: DataFrame, rows: Rows, *order: Column) -> DataFrame:

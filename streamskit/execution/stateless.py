@@ -9,6 +9,7 @@ from pyspark.sql import functions as F
 from streamskit.columns import user_functions
 from streamskit.common.errors import TopologyError
 from streamskit.execution.records import Datum, RecordColumns
+from streamskit.operators import OUT_OF_ORDER
 from streamskit.topology import (
     Branch,
     Filter,
@@ -40,7 +41,7 @@ def transform(node: Node, record: RecordColumns, parent: Node) -> RecordColumns:
     Raises:
         TopologyError: streamskit has no way to run this kind of node on Spark.
     """
-    raise TopologyError(f"{node.name} ({node.call_site}): a {type(node).__name__} cannot run on Spark.")
+    raise _cannot_run(node)
 
 
 @transform.register
@@ -119,13 +120,20 @@ def _(node: TableMapValues, record: RecordColumns, parent: Node) -> RecordColumn
     return replace(record, value=mapped(record.value), old=mapped(record.old) if record.old else None)
 
 
-def flat_map(node: FlatMap | FlatMapValues, record: RecordColumns, parent: Node) -> Column:
-    """Return the array of structs `key` and `value` that a flat map makes of one record."""
-    made = record.call(node, node.mapper, parent)
+def elements_of(node: Node, record: RecordColumns, parent: Node) -> Column:
+    """Return the array of structs `key` and `value` that a flat map makes of one record.
+
+    Raises:
+        TopologyError: the node makes no more than one record of each.
+    """
     if isinstance(node, FlatMapValues):
-        return F.transform(made, lambda value: F.struct(record.key.typed.alias("key"), value.alias("value")))
+        values = record.call(node, node.mapper, parent)
+        return F.transform(values, lambda value: F.struct(record.key.typed.alias("key"), value.alias("value")))
+    if not isinstance(node, FlatMap):
+        raise _cannot_run(node)
     key, value = node.fields
-    return F.transform(made, lambda each: F.struct(each[key].alias("key"), each[value].alias("value")))
+    pairs = record.call(node, node.mapper, parent)
+    return F.transform(pairs, lambda pair: F.struct(pair[key].alias("key"), pair[value].alias("value")))
 
 
 def one_of_many(record: RecordColumns, element: Column) -> RecordColumns:
@@ -145,3 +153,34 @@ def key_and_value(
 
 def _holds(answer: Column, negated: bool) -> Column:
     return ~F.coalesce(answer, F.lit(False)) if negated else F.coalesce(answer, F.lit(False))
+
+
+# ---- a table that is grouped ----------------------------------------------------------------------------------------
+
+
+def regrouped(node: TableGroupBy, record: RecordColumns, parent: Node) -> list[RecordColumns]:
+    """Return the records that a group_by makes of an update, of which each is dropped where there is nothing to say.
+
+    The first takes the old value out of its group; if the row stays in its group, it brings the new one at once. The
+    second brings the new value into another group. An update that came out of order says nothing.
+    """
+    if record.note is not None:
+        record = record.where(~record.note.eqNullSafe(F.lit(OUT_OF_ORDER)))
+    nothing = F.lit(None).cast(parent.value.data_type)
+    new_key, new_value, has_new = _selection(node, record, parent, record.value.typed)
+    old_key, old_value, has_old = _selection(node, record, parent, record.old.typed if record.old else nothing)
+    stays = has_new & has_old & (node.key.to_bytes(new_key) == node.key.to_bytes(old_key))
+    leaving = replace(record, key=Datum(old_key), value=Datum(F.when(stays, new_value)), old=Datum(old_value))
+    none = Datum(F.lit(None).cast(node.value.data_type))
+    coming = replace(record, key=Datum(new_key), value=Datum(new_value), old=none)
+    return [leaving.where(has_old), coming.where(has_new & ~F.coalesce(stays, F.lit(False)))]
+
+
+def _selection(node: TableGroupBy, record: RecordColumns, parent: Node, value: Column) -> tuple[Column, Column, Column]:
+    """Return the new key and value for a row's value, and whether there are any."""
+    key, chosen = key_and_value(node, record, parent, value)
+    return key, chosen, value.isNotNull() & key.isNotNull() & chosen.isNotNull()
+
+
+def _cannot_run(node: Node) -> TopologyError:
+    return TopologyError(f"{node.name} ({node.call_site}): a {type(node).__name__} cannot run on Spark.")

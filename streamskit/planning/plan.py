@@ -7,7 +7,7 @@ from streamskit.operators import Operator
 from streamskit.planning.options import QueryOptions
 from streamskit.serdes import SessionWindowedSerde, TimeWindowedSerde
 from streamskit.state.stores import Store
-from streamskit.topology.nodes import Node, Process, SideEffect, Sink, Source, of_kind
+from streamskit.topology.nodes import Aggregation, Node, Process, SideEffect, Sink, Source, of_kind
 from streamskit.topology.topology import Topology
 
 CLOCK_TOPIC = "streamskit-wall-clock"
@@ -85,7 +85,7 @@ class Plan:
     part: int
     inputs: tuple[PlanInput, ...]
     node_names: frozenset[str]
-    native: Node | None = None
+    native: Aggregation | None = None
     """The aggregation that Spark's own operators do."""
     handovers: Mapping[str, str] = field(default_factory=dict)
     """Nodes whose records another query takes up, and the topic between the two."""

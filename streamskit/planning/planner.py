@@ -14,7 +14,7 @@ from streamskit.planning.planned_operators import operators_by_level
 from streamskit.planning.processor_groups import processor_groups
 from streamskit.planning.wall_clock import wall_clock_interval
 from streamskit.topology.description import is_global
-from streamskit.topology.nodes import ColumnAggregate, Count, Node, Source, of_kind
+from streamskit.topology.nodes import Aggregation, ColumnAggregate, Count, Node, Source, of_kind
 from streamskit.topology.topology import Topology
 
 
@@ -72,7 +72,7 @@ class SubtopologyPlanner:
         self.topology, self.application_id, self.options = topology, application_id, options
         self.number, self.nodes = number, nodes
         self.names = frozenset(node.name for node in nodes)
-        self.natives = [node for node in nodes if self._runs_natively(node)]
+        self.natives = [node for node in of_kind(Aggregation, nodes) if self._runs_natively(node)]
 
     def cut(self) -> list[Plan]:
         """Return the queries: the native aggregations, each with its own path from a source, and the rest as one.
@@ -118,7 +118,7 @@ class SubtopologyPlanner:
         inputs: tuple[PlanInput, ...],
         names: frozenset[str],
         part: int,
-        native: Node | None,
+        native: Aggregation | None,
         handovers: dict[str, str],
     ) -> Plan:
         return Plan(
@@ -148,7 +148,7 @@ class SubtopologyPlanner:
 
     # ---- what Spark's own operators can do ---------------------------------------------------------------------------
 
-    def _runs_natively(self, node: Node) -> bool:
+    def _runs_natively(self, node: Aggregation) -> bool:
         if isinstance(node, ColumnAggregate):
             return True
         if not isinstance(node, Count) or node.on_close or not isinstance(node.windows, TimeWindows | None):

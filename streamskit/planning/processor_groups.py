@@ -38,7 +38,7 @@ def processor_groups(nodes: Sequence[Node]) -> dict[str, ProcessorGroup]:
     return {node.name: ProcessorGroup(tuple(together)) for together in members.values() for node in together}
 
 
-def input_sides(group: ProcessorGroup, parent: Node, node: Process, plan: Plan) -> list[int]:
+def input_sides(group: ProcessorGroup, parent: Node, node: Node, plan: Plan) -> list[int]:
     """Return the operator's sides for what `parent` passes on: the table that the processors look into comes first."""
     sources = [(name, port.member) for name, port in _input_ports(group, plan)]
     return [sources.index(key) for key in ((parent.name, ""), (parent.name, node.name)) if key in sources]

@@ -1,0 +1,61 @@
+"""The error guard: where a handler says that records may fail, one that does becomes notes and dead letters."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+from streamskit.api.error_handlers import Handlers, LogAndContinue, fails
+from streamskit.columns import user_functions
+from streamskit.execution.dead_letters import RecordOrigin, failed
+from streamskit.execution.outcomes import Outcome
+from streamskit.execution.records import RecordColumns
+from streamskit.execution.sources import DecodedInput
+from streamskit.topology.nodes import Node
+
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True)
+class Attempt(Generic[Result]):
+    """What a step made of a record; `succeeded` says for which records, None if it always does.
+
+    `failures` are the outcomes of a record where it did not.
+    """
+
+    result: Result
+    succeeded: Column | None
+    failures: list[Outcome]
+
+
+@dataclass(frozen=True)
+class ErrorGuard:
+    """Lets steps fail for single records, as the handlers of the application say; `origin` is where those came from."""
+
+    handlers: Handlers
+    origin: RecordOrigin
+
+    def attempt(self, node: Node, record: RecordColumns, make: Callable[[], Result]) -> Attempt[Result]:
+        """Make something of a record by a user's function."""
+        if fails(self.handlers.processing):
+            return Attempt(make(), None, [])
+        with user_functions.catching() as errors:
+            result = make()
+        if not errors:
+            return Attempt(result, None, [])
+        error = F.coalesce(*errors)
+        return Attempt(result, error.isNull(), self.failed("processing", node, record, error))
+
+    def failed(self, kind: str, node: Node, record: RecordColumns, error: Column) -> list[Outcome]:
+        """Return the outcomes of a record with an error; `kind` names the handler that decides."""
+        is_failed = error.isNotNull() if record.kept is None else record.kept & error.isNotNull()
+        return [*failed(self.handlers, kind, node, is_failed, error, self.origin)]
+
+    def unread(self, decoded: DecodedInput) -> list[Outcome]:
+        """Return the outcomes of a record that could not be read, as far as its handler wants any."""
+        if decoded.error is None or self.handlers.deserialization == LogAndContinue():
+            return []
+        is_failed = self.origin.topic.isin(*decoded.source.topics) & decoded.error.isNotNull()
+        return [*failed(self.handlers, "deserialization", decoded.source.node, is_failed, decoded.error, self.origin)]

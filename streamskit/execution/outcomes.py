@@ -1,0 +1,167 @@
+"""What one record becomes on its way through a query: outcomes, and the rows that stand for them.
+
+Following a record from step to step gives a list of outcomes; only then are they written as Columns, so that the steps
+need not know how rows look, and rows not what steps there are.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from streamskit.execution.native_aggregation import SKIPPED
+from streamskit.execution.records import RecordColumns
+from streamskit.execution.row_format import FINISHED, FINISHED_FIELDS, port_of, row_struct
+from streamskit.planning.plan import Plan
+from streamskit.topology.nodes import Node, OperatorInput
+
+
+@dataclass(frozen=True)
+class Write:
+    """The record is written to a topic, as these bytes."""
+
+    record: RecordColumns
+    topic: str | Column
+    key: Column
+    value: Column
+
+
+@dataclass(frozen=True)
+class Send:
+    """The record goes to a side of a stateful operator; `parent` says its types.
+
+    `extra` are bytes that travel beside it: a lookup key, or what the last operator said of it.
+    """
+
+    record: RecordColumns
+    to: OperatorInput
+    parent: Node
+    extra: Column | None = None
+
+
+@dataclass(frozen=True)
+class Flatten:
+    """Each element of an array becomes a record of its own, with `outcomes` of its own."""
+
+    record: RecordColumns
+    elements: Column
+    outcomes: Callable[[Column], "list[Outcome]"]
+
+
+@dataclass(frozen=True)
+class Drop:
+    """The step drops the record where a condition holds, and it is to be counted."""
+
+    node: Node
+    is_dropped: Column
+
+
+Outcome = Write | Send | Flatten | Drop
+
+
+@dataclass
+class Rows:
+    """The rows that one record becomes: Columns with a row each (null if it is dropped), and Columns with many."""
+
+    single: list[Column] = field(default_factory=list)
+    many: list[Column] = field(default_factory=list)
+
+    def __bool__(self) -> bool:
+        return bool(self.single or self.many)
+
+    def __iadd__(self, other: "Rows") -> "Rows":
+        self.single += other.single
+        self.many += other.many
+        return self
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether there is at most one row, so that nothing has to be exploded."""
+        return len(self.single) == 1 and not self.many
+
+    def as_array(self) -> Column:
+        """Return all of them as one array."""
+        arrays = ([F.array(*self.single)] if self.single else []) + self.many
+        return F.concat(*arrays) if len(arrays) > 1 else arrays[0]
+
+
+def rows_of(outcomes: Iterable[Outcome], plan: Plan) -> Rows:
+    """Return the rows that stand for outcomes, in their order; a dropped record has none."""
+    rows = Rows()
+    for outcome in outcomes:
+        if isinstance(outcome, Write):
+            rows.single.append(_written(outcome, plan))
+        elif isinstance(outcome, Send):
+            rows.single.append(_sent(outcome, plan))
+        elif isinstance(outcome, Flatten):
+            rows.many += _flattened(outcome, plan)
+    return rows
+
+
+def either(alternatives: Sequence[Rows]) -> Rows:
+    """Return the rows of records of which each is of one kind only, such as those of different topics."""
+    there = [rows for rows in alternatives if rows]
+    if there and all(rows.is_alone for rows in there):
+        return Rows([F.coalesce(*(rows.single[0] for rows in there))])
+    every = Rows()
+    for rows in there:
+        every += rows
+    return every
+
+
+def count_dropped(frame: DataFrame, outcomes: Iterable[Outcome]) -> DataFrame:
+    """Return a frame that reports, under the nodes' names, how many of its records are dropped."""
+    dropped = {each.node.name: each.is_dropped for each in outcomes if isinstance(each, Drop)}
+    if not dropped:
+        return frame
+    counts = [F.count_if(is_dropped).alias(name) for name, is_dropped in dropped.items()]
+    return frame.observe(f"{SKIPPED} {', '.join(dropped)}", *counts)
+
+
+def _written(outcome: Write, plan: Plan) -> Column:
+    """Return the row of a record to write; where there are stateful operators, it passes through them as it is."""
+    record = outcome.record
+    topic = F.lit(outcome.topic) if isinstance(outcome.topic, str) else outcome.topic
+    fields: Mapping[str, Column] = {
+        "topic": topic,
+        "key": outcome.key,
+        "value": outcome.value,
+        "timestamp": record.timestamp,
+        "headers": record.headers,
+    }
+    if plan.operators:
+        return _unless_dropped(record, row_struct(FINISHED, **fields))
+    return _unless_dropped(record, F.struct(*(fields[name].alias(name) for name in FINISHED_FIELDS)))
+
+
+def _sent(outcome: Send, plan: Plan) -> Column:
+    record, parent = outcome.record, outcome.parent
+    number = next(n for n, planned in enumerate(plan.operators) if planned.operator.name == outcome.to.operator)
+    row = row_struct(
+        port_of(number, outcome.to.side),
+        key=record.key.to_bytes(parent.key),
+        value=record.value.to_bytes(parent.value),
+        old=None if record.old is None else record.old.to_bytes(parent.value),
+        other=record.note if outcome.extra is None else outcome.extra,
+        timestamp=record.timestamp,
+        headers=record.headers,
+    )
+    return _unless_dropped(record, row)
+
+
+def _flattened(outcome: Flatten, plan: Plan) -> list[Column]:
+    inner = Rows()
+
+    def rows_of_one(element: Column) -> Column:
+        of_one = rows_of(outcome.outcomes(element), plan)
+        inner.single, inner.many = of_one.single, of_one.many
+        return inner.as_array() if inner else F.array()
+
+    rows = F.transform(outcome.elements, rows_of_one)
+    # What follows may run in another query; then there is nothing to write.
+    return [F.coalesce(_unless_dropped(outcome.record, F.flatten(rows)), F.array())] if inner else []
+
+
+def _unless_dropped(record: RecordColumns, row: Column) -> Column:
+    return row if record.kept is None else F.when(record.kept, row)

@@ -1,0 +1,211 @@
+"""Follows a record from step to step of a plan, as Columns, until it is written or goes to a stateful operator."""
+
+from dataclasses import dataclass, replace
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from streamskit.api.error_handlers import fails
+from streamskit.common.errors import TopologyError
+from streamskit.execution.error_guard import ErrorGuard
+from streamskit.execution.native_aggregation import aggregate
+from streamskit.execution.outcomes import Drop, Flatten, Outcome, Send, Write
+from streamskit.execution.records import Datum, RecordColumns, change_to_bytes, changelog_key
+from streamskit.execution.sinks import NO_TOPIC, writable
+from streamskit.execution.sources import DecodedInput
+from streamskit.execution.stateless import elements_of, one_of_many, regrouped, transform
+from streamskit.operators import STORE_ONLY
+from streamskit.planning.old_values import stores_latest
+from streamskit.planning.plan import Plan, has_changelog
+from streamskit.planning.planned_operators import operator_input
+from streamskit.planning.processor_groups import input_sides
+from streamskit.topology.nodes import Branch, Node, OperatorInput, SideEffect, Sink, TableGroupBy, TableSource
+
+
+@dataclass(frozen=True)
+class Steps:
+    """The steps of a plan, for records that the guard knows the origin of."""
+
+    plan: Plan
+    guard: ErrorGuard
+    within_array: bool = False
+    """Whether the record is an element of an array, of which nothing can be counted."""
+
+    # ---- where a record begins ---------------------------------------------------------------------------------------
+
+    def arrive(self, decoded: DecodedInput) -> list[Outcome]:
+        """Return the outcomes of a record that comes from a topic."""
+        node, record = decoded.source.node, decoded.record
+        if (to := operator_input(node, self.plan)) is not None and (decoded.source.is_handover or not node.parents):
+            return [Send(record, to._replace(side=0), node, None if decoded.source.is_handover else decoded.partition)]
+        return self.go_on(node, record, is_handover=decoded.source.is_handover)
+
+    def go_on(self, node: Node, record: RecordColumns, is_handover: bool = False) -> list[Outcome]:
+        """Return the outcomes of a record that `node` passes on.
+
+        Args:
+            node: a node of the plan.
+            record: what it passes on.
+            is_handover: whether an earlier query has written the record, and done the node's own part.
+        """
+        outcomes: list[Outcome] = []
+        if not is_handover:
+            for store in node.stores:
+                if has_changelog(node, store):
+                    key, value = changelog_key(record, store, node.key), record.value.to_bytes(store.value)
+                    outcomes.append(Write(record, self.plan.changelog(store), key, value))
+            if record.note is not None and getattr(node, "on_close", False):
+                record = record.where(~record.note.eqNullSafe(F.lit(STORE_ONLY)))
+            if node.name in self.plan.handovers:
+                outcomes.append(_written(record, self.plan.handovers[node.name], node))
+        if isinstance(node, TableGroupBy):
+            return [*outcomes, *self._regroup(node, record)]
+        return [*outcomes, *(each for child in self.plan.following(node) for each in self.step(child, record, node))]
+
+    # ---- one step ----------------------------------------------------------------------------------------------------
+
+    def step(self, node: Node, record: RecordColumns, parent: Node) -> list[Outcome]:
+        """Return the outcomes of what `node` makes of a record that `parent` passes on."""
+        if isinstance(node, Sink):
+            return self._sink(node, record, parent)
+        to = operator_input(node, self.plan)
+        if to is not None and (sides := self._sides_for(parent, node)) is not None:
+            return [Send(record, to._replace(side=side), parent) for side in sides]
+        if node.flattens:
+            return self._flatten(node, record, parent)
+        if to is not None and not stores_latest(node, self.plan.topology):
+            extra = self.guard.attempt(node, record, lambda: self._lookup_key(node, record, parent))
+            return [Send(record.where_if(extra.succeeded), to, parent, extra.result), *extra.failures]
+        if isinstance(node, TableGroupBy):
+            return self.go_on(node, record)
+        return self._transform(node, record, parent, to)
+
+    def _sides_for(self, parent: Node, node: Node) -> list[int] | None:
+        """Return the sides on which an operator takes its parent's records, where the parent decides that."""
+        if node.name in self.plan.groups:
+            return input_sides(self.plan.groups[node.name], parent, node, self.plan)
+        side = node.table_side(parent)
+        return None if side is None else [side]
+
+    def _lookup_key(self, node: Node, record: RecordColumns, parent: Node) -> Column | None:
+        """Return the bytes of the key by which an operator looks something up for a record, if it does."""
+        lookup = node.lookup_key(self.plan.topology.nodes)
+        if lookup is None:
+            return None
+        value = record.value.typed if lookup.of_value else None
+        return lookup.serde.to_bytes(record.call(node, lookup.function, parent, value))
+
+    def _transform(self, node: Node, record: RecordColumns, parent: Node, to: OperatorInput | None) -> list[Outcome]:
+        # Where a stream is split, what fails is the split; its last branch has asked all the predicates.
+        failing = parent if isinstance(node, Branch) else node
+        made = self.guard.attempt(failing, record, lambda: transform(node, record, parent))
+        failures = made.failures
+        if failing is parent and node is not self.plan.following(parent)[-1]:
+            failures = []
+        after = made.result.where_if(made.succeeded)
+        if to is not None:
+            outcomes: list[Outcome] = [Send(after, to, node)]
+        else:
+            outcomes = self.go_on(node, after)
+            if isinstance(node, SideEffect):
+                outcomes.insert(0, _written(after, self.plan.calls_topic(node), node))
+        if isinstance(node, TableSource) and not self.within_array:
+            lost = record.key.typed.isNull()
+            outcomes.insert(0, Drop(node, lost if record.kept is None else record.kept & lost))
+        return [*outcomes, *failures]
+
+    def _flatten(self, node: Node, record: RecordColumns, parent: Node) -> list[Outcome]:
+        elements = self.guard.attempt(node, record, lambda: elements_of(node, record, parent))
+        within = replace(self, within_array=True)
+        return [
+            Flatten(
+                record.where_if(elements.succeeded),
+                elements.result,
+                lambda element: within.go_on(node, one_of_many(record, element)),
+            ),
+            *elements.failures,
+        ]
+
+    def _regroup(self, node: TableGroupBy, record: RecordColumns) -> list[Outcome]:
+        """Return the outcomes of a table's update for the groups that its row leaves and enters."""
+        table = self.plan.topology[node.parents[0]]
+        made = self.guard.attempt(node, record, lambda: regrouped(node, record, table))
+        changes = [
+            self._change(child, each.where_if(made.succeeded))
+            for each in made.result
+            for child in self.plan.following(node)
+        ]
+        return [*changes, *made.failures]
+
+    def _change(self, sink: Node, record: RecordColumns) -> Write:
+        if not isinstance(sink, Sink) or record.old is None:
+            raise TopologyError(f"{sink.name} ({sink.call_site}): a grouped table goes to a repartition topic only.")
+        value = change_to_bytes(record.value.to_bytes(sink.value), record.old.to_bytes(sink.value))
+        return Write(record, self.plan.topic(sink), record.key.to_bytes(sink.key), value)
+
+    def _sink(self, node: Sink, record: RecordColumns, parent: Node) -> list[Outcome]:
+        """Return the outcomes of a record that a sink writes, or cannot write."""
+        handlers, failures = self.guard.handlers, list[Outcome]()
+        topic: str | Column = ""
+        if isinstance(node.topic, str):
+            topic = self.plan.topic(node)
+        else:
+            choose = node.topic
+            chosen = self.guard.attempt(node, record, lambda: record.call(node, choose, parent))
+            topic, failures, record = chosen.result, chosen.failures, record.where_if(chosen.succeeded)
+            if fails(handlers.production):
+                topic = F.coalesce(topic, F.raise_error(F.lit(f"{node.name}: {NO_TOPIC}")).cast("string"))
+        if fails(handlers.production) or node.internal:
+            return [_written(record, topic, node), *failures]
+        key, value, error = writable(record, node, topic, self.plan.options)
+        written = Write(record.where(error.isNull()), topic, key, value)
+        return [written, *failures, *self.guard.failed("production", node, record, error)]
+
+    # ---- steps that are applied to the whole frame -------------------------------------------------------------------
+
+    def whole_frame_path(self, node: Node) -> list[Node]:
+        """Return the steps to apply to the whole frame: down to the native aggregation, or to the last flat map.
+
+        A flat map on the way is a cheap explode; one among branches is an array within the row. It counts only as long
+        as each node before it feeds one other and writes nothing, and no record that fails leaves rows behind.
+        """
+        plan, path = self.plan, list[Node]()
+        if plan.native is not None:
+            path = [plan.native]
+            while path[0].parents[0] != node.name:
+                path.insert(0, plan.topology[path[0].parents[0]])
+            return path
+        if self.guard.handlers.make_rows:
+            return []
+        while len(children := plan.following(node)) == 1 and not any(has_changelog(node, s) for s in node.stores):
+            node = children[0]
+            if node.is_visible or node.needs_old_values:
+                break
+            path.append(node)
+        flat = [number for number, step in enumerate(path) if step.flattens]
+        return path[: flat[-1] + 1] if flat else []
+
+    def advance(
+        self, frame: DataFrame, node: Node, record: RecordColumns, parent: Node
+    ) -> tuple[DataFrame, RecordColumns]:
+        """Apply one step to the whole frame, as far as it needs that, and return the record after it."""
+        if node is not self.plan.native and not node.flattens:
+            return frame, transform(node, record, parent)
+        kept = frame if record.kept is None else frame.where(record.kept)
+        if self.plan.native is not None and node is self.plan.native:
+            columns = {"key": record.key.typed, "value": record.value.typed, "timestamp": record.timestamp}
+            made = aggregate(
+                self.plan.native, kept.select(*(column.alias(name) for name, column in columns.items())), parent
+            )
+            return made, RecordColumns(Datum(made["key"]), Datum(made["value"]), made["timestamp"], made["headers"])
+        made = kept.select(
+            F.explode(elements_of(node, record, parent)).alias("each"),
+            record.timestamp.alias("timestamp"),
+            record.headers.alias("headers"),
+        )
+        flat = replace(record, timestamp=made["timestamp"], headers=made["headers"])
+        return made, one_of_many(flat, made["each"])
+
+
+def _written(record: RecordColumns, topic: str | Column, node: Node) -> Write:
+    return Write(record, topic, record.key.to_bytes(node.key), record.value.to_bytes(node.value))
