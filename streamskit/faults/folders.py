@@ -10,7 +10,7 @@ from streamskit.api.streams_config import application_folder
 from streamskit.common.errors import StreamsError
 from streamskit.faults.fault import Fault
 from streamskit.runtime import KafkaStreams
-from streamskit.runtime.lock import ApplicationLock
+from streamskit.runtime.sole_runner import ApplicationLock
 
 FILES = ("offsets", "commits", "state", "metadata")
 DAMAGES: dict[str, Callable[[bytes], bytes]] = {

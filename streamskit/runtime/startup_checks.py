@@ -92,7 +92,7 @@ class StartupChecks:
         Otherwise its records would be counted a second time, in its repartition topics and in its stores.
         """
         now = self._extents()
-        left = [topic for topic in self._topics.internal if topic in now and topic not in self._topics.calls]
+        left = [topic for topic in self._topics.internal if topic in now and topic not in self._topics.side_effects]
         left = [topic for topic in left if any(now[topic].end.values())]
         if not left and not any(checkpoint.is_partly_gone for checkpoint in self._checkpoints.values()):
             return

@@ -13,7 +13,7 @@ from streamskit.kafka.topics import Extent
 from streamskit.planning.plan import Plan
 from streamskit.planning.planner import plan
 from streamskit.runtime.recovery.checkpoint import Checkpoint
-from streamskit.runtime.recovery.checksums import checksums
+from streamskit.runtime.recovery.checkpoint_errors import checksums
 from streamskit.runtime.recovery.data_loss import DataLoss
 
 SETTINGS = '{"batchWatermarkMs":0,"batchTimestampMs":1,"conf":{"spark.sql.shuffle.partitions":"2"}}'
