@@ -8,7 +8,7 @@ class OperatorRecord(NamedTuple):
 
     Mirrors `org.apache.kafka.streams.processor.api.Record`, and for tables `Change`.
 
-    >>> Record(b"KO", b"new price", b"old price", None, 1000, None).value
+    >>> OperatorRecord(b"KO", b"new price", b"old price", None, 1000, None).value
     b'new price'
     """
 

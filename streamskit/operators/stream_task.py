@@ -156,9 +156,11 @@ class StreamTask:
         run: which start of the application this is; with another one processors begin anew.
         handlers: decide about records that fail.
 
-    >>> stage = Stage([CountFold("counts")], pages)
-    >>> stage.process(0, 0, Record(b"KO", b"75.2", None, None, 1000, None))
-    >>> stage.finish()
+    >>> task = StreamTask([CountOperator("counts")], pages)
+    >>> task.process(0, 0, OperatorRecord(b"KO", b"75.2", None, None, 1000, None))
+    >>> task.finish()
+    >>> [(output.key, output.value) for output in task.take_outputs()]
+    [(b'KO', b'\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x01')]
     """
 
     def __init__(

@@ -32,7 +32,7 @@ class Instances:
         in_memory: whether they keep no store on the disk.
         applications: the `state_dir` of the application, if it is not the project's own.
 
-    >>> with Instances("trades-app", broker.bootstrap_servers) as instances:
+    >>> with Instances("trades-app", broker.bootstrap_servers) as instances:  # doctest: +SKIP
     ...     server = instances.start()
     ...     instances.kill(server)
     """

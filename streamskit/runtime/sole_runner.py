@@ -143,8 +143,8 @@ class SoleRunner:
         folder: where the application keeps its checkpoints.
         lost: called with the reason when another one runs the application now, though this one still did.
 
-    >>> runner.claim("trades")
-    >>> runner.confirm()
+    >>> runner.claim("trades")  # doctest: +SKIP
+    >>> runner.confirm()  # doctest: +SKIP
     """
 
     def __init__(

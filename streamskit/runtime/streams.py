@@ -62,10 +62,11 @@ class KafkaStreams:
     Raises:
         StreamsError: a setting is unknown, missing, or has a value that it does not take.
 
-    >>> streams = KafkaStreams(topology, application_id="trades-app", bootstrap_servers=broker.bootstrap_servers)
-    >>> streams.start()
-    >>> KafkaStreams(topology, "trades-app", broker.bootstrap_servers, commit_interval="1 second")
-    >>> KafkaStreams(topology, StreamsConfig.from_properties("streams.properties"), num_standby_replicas=1)
+    >>> streams = KafkaStreams(topology, "trades-app", broker.bootstrap_servers)  # doctest: +SKIP
+    >>> streams.start()  # doctest: +SKIP
+    >>> KafkaStreams(topology, "trades-app", broker.bootstrap_servers, commit_interval="1 second")  # doctest: +SKIP
+    >>> config = StreamsConfig.from_properties("streams.properties")  # doctest: +SKIP
+    >>> streams = KafkaStreams(topology, config, num_standby_replicas=1)  # doctest: +SKIP
 
     Mirrors `org.apache.kafka.streams.KafkaStreams`.
     """
@@ -192,8 +193,9 @@ class KafkaStreams:
         Raises:
             StreamsError: it is no function, or the application has started.
 
-        >>> streams.set_uncaught_exception_handler(lambda failure: UncaughtExceptionResponse.REPLACE_THREAD)
-        >>> streams.set_uncaught_exception_handler(MaxFailures(3, "1 minute"))
+        >>> replace = UncaughtExceptionResponse.REPLACE_THREAD
+        >>> streams.set_uncaught_exception_handler(lambda failure: replace)  # doctest: +SKIP
+        >>> streams.set_uncaught_exception_handler(MaxFailures(3, "1 minute"))  # doctest: +SKIP
 
         Mirrors `KafkaStreams#setUncaughtExceptionHandler`.
         """
@@ -334,7 +336,7 @@ class KafkaStreams:
             UnknownStateStoreError: there is no such store.
             StreamsError: a processor fills the store, so that a key may be in any of its partitions.
 
-        >>> streams.query_metadata_for_key("counts", "KO").active_host
+        >>> streams.query_metadata_for_key("counts", "KO").active_host  # doctest: +SKIP
         HostInfo(host='127.0.0.1', port=8080)
 
         Mirrors `KafkaStreams#queryMetadataForKey`.

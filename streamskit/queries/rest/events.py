@@ -28,9 +28,12 @@ class Mailbox(Generic[News]):
     Args:
         most: how much it holds.
 
-    >>> mailbox = Mailbox(2)
-    >>> for number in (1, 2, 3): mailbox.put(number)
-    >>> await mailbox.fetch(timeout=1)
+    >>> async def put_and_fetch():
+    ...     mailbox = Mailbox(2)
+    ...     for number in (1, 2, 3):
+    ...         mailbox.put(number)
+    ...     return await mailbox.fetch(timeout=1)
+    >>> asyncio.run(put_and_fetch())
     (1, [2, 3])
     """
 
