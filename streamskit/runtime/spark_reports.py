@@ -101,7 +101,7 @@ def spark_tasks(streams: RunsQueries) -> pd.DataFrame:
     Args:
         streams: the application, a `KafkaStreams` that has been started.
 
-    >>> spark_tasks(streams).groupby("query")["partition"].nunique()
+    >>> spark_tasks(streams).groupby("query")["partition"].nunique()  # doctest: +SKIP
 
     Mirrors `KafkaStreams#metadataForLocalThreads`, which tells what task each stream thread has.
     """

@@ -13,7 +13,6 @@ class Topology(Wiring):
 
     Mirrors `org.apache.kafka.streams.Topology`.
 
-    >>> builder.stream("lines").to("copies")
     >>> print(builder.build().describe())
     Topologies: ...
     """

@@ -26,17 +26,15 @@ import streamskit
 from streamskit import (
     FixedKeyProcessor,
     GlobalKTable,
-    KGroupedStream,
-    KGroupedTable,
     KStream,
     KTable,
     Processor,
     Serdes,
     StreamsBuilder,
-    TimeWindowedKStream,
     TimeWindows,
     Topology,
 )
+from streamskit.dsl.grouped_stream import WindowedKStream
 from streamskit.operators.aggregate import CountOperator
 from streamskit.operators.pages import NoPages, PagedTable, PageStore
 from streamskit.operators.stores import BytesKeyValueStore
@@ -46,7 +44,6 @@ from streamskit.state.timed import LocalSessionStore, LocalVersionedStore, Local
 from streamskit.topology.nodes import Source
 
 ROOT = Path(__file__).parents[3]
-TRADE = Serdes.json("symbol string, price double, size int")
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 NEED_SPARK = ("columns", "dsl", "environment.session", "jvm", "state.stores", "testing", "topology")
 """Where examples call a function on Columns, so that they need a Spark session."""
@@ -79,6 +76,53 @@ class Names:
     F, Source, CountOperator, DoubleType = F, Source, CountOperator, DoubleType
 
     @cached_property
+    def builder(self) -> StreamsBuilder:
+        """A program that copies some orders."""
+        builder = StreamsBuilder()
+        builder.stream("orders").filter(lambda v: v.contains("Kafka")).to("out")
+        return builder
+
+    @cached_property
+    def topology(self) -> Topology:
+        return self.builder.build()
+
+    @cached_property
+    def trades(self) -> KStream:
+        return self.builder.stream("trades", value=Serdes.json("symbol string, price double, size int"))
+
+    @cached_property
+    def lines(self) -> KStream:
+        return self.builder.stream("lines")
+
+    @cached_property
+    def customers(self) -> KTable:
+        return self.builder.table("customers", value=Serdes.json("name string, city string, country string"))
+
+    @cached_property
+    def people(self) -> KTable:
+        return self.builder.table("people", value=Serdes.json("name string"))
+
+    @cached_property
+    def cities(self) -> KTable:
+        return self.builder.table("cities", value=Serdes.json("mayor string"))
+
+    @cached_property
+    def countries(self) -> GlobalKTable:
+        return self.builder.global_table("countries", value=Serdes.json("name string"))
+
+    @cached_property
+    def windowed(self) -> WindowedKStream:
+        return self.trades.group_by_key().windowed_by(TimeWindows.of_size_with_no_grace("5 seconds"))
+
+    @cached_property
+    def counts(self) -> KTable:
+        return self.windowed.count("counts")
+
+    @cached_property
+    def text(self) -> Column:
+        return F.lit("61.5")
+
+    @cached_property
     def pages(self) -> PageStore:
         return NoPages()
 
@@ -87,101 +131,9 @@ class Names:
         return BytesKeyValueStore(PagedTable("prices", self.pages))
 
     @cached_property
-    def text(self) -> Column:
-        return F.lit("61.5")
-
-    @cached_property
-    def builder(self) -> StreamsBuilder:
-        return StreamsBuilder()
-
-    @cached_property
-    def topology(self) -> Topology:
-        self.builder.stream("orders").filter(lambda v: v.contains("Kafka")).to("out")
-        return self.builder.build()
-
-    @cached_property
-    def trades(self) -> KStream:
-        return self.builder.stream("trades", value=TRADE)
-
-    @cached_property
-    def lines(self) -> KStream:
-        return self.builder.stream("lines")
-
-    @cached_property
-    def orders(self) -> KStream:
-        return self.builder.stream("orders", value=Serdes.json("id string, country string"))
-
-    @cached_property
-    def payments(self) -> KStream:
-        return self.builder.stream("payments", value=Serdes.json("amount double"))
-
-    @cached_property
-    def plays(self) -> KStream:
-        return self.builder.stream("plays", value=Serdes.json("duration long"))
-
-    @cached_property
-    def songs(self) -> KTable:
-        return self.builder.table("songs", value=Serdes.json("title string, artist string"))
-
-    @cached_property
-    def customers(self) -> KTable:
-        return self.builder.table("customers", value=Serdes.json("name string, city string, country string"))
-
-    @cached_property
-    def countries(self) -> GlobalKTable:
-        return self.builder.global_table("countries", value=Serdes.json("name string"))
-
-    @cached_property
-    def stats(self) -> KTable:
-        return self.builder.table("stats", value=Serdes.json("sum_price double, count long"))
-
-    @cached_property
-    def grouped(self) -> KGroupedStream:
-        return self.lines.group_by_key()
-
-    @cached_property
-    def clicks(self) -> KGroupedStream:
-        return self.builder.stream("clicks", value=Serdes.long()).group_by_key()
-
-    @cached_property
-    def sales(self) -> KGroupedStream:
-        return self.builder.stream("sales", value=Serdes.long()).group_by_key()
-
-    @cached_property
-    def windowed(self) -> TimeWindowedKStream:
-        return self.trades.group_by_key().windowed_by(TimeWindows.of_size_with_no_grace("5 seconds"))
-
-    @cached_property
-    def counts(self) -> KTable:
-        return self.windowed.count("counts")
-
-
-class TableNames(Names):
-    """The same names where examples are about tables."""
-
-    @cached_property
-    def orders(self) -> KTable:  # type: ignore[override]
-        return self.builder.table("orders", value=Serdes.json("total double, customer_id string"))
-
-    @cached_property
-    def grouped(self) -> KGroupedTable:  # type: ignore[override]
-        return self.builder.table("sums", value=Serdes.long()).group_by(lambda k, v: (k, v))
-
-
-class StoreNames(Names):
-    """The same names, and `streams`, whose stores are local copies with a few rows in them."""
-
-    @cached_property
     def streams(self) -> SimpleNamespace:
-        return SimpleNamespace(store=lambda name: filled_store(name))
-
-
-SPECIAL: dict[str, type[Names]] = {
-    "streamskit.dsl.grouped_table": TableNames,
-    "streamskit.dsl.table_joins": TableNames,
-    "streamskit.state.local": StoreNames,
-    "streamskit.state.timed": StoreNames,
-}
+        """Of an application only its stores, each with the rows that examples show."""
+        return SimpleNamespace(store=lambda name: STORES[name]())
 
 
 class Example(NamedTuple):
@@ -243,14 +195,13 @@ class OnlyWhatIsShown(doctest.OutputChecker):
 
 
 def names_for(example: Example) -> dict[str, Any]:
-    """What an example may use: its module's names, the public ones, and those prepared names that it mentions."""
-    module = importlib.import_module(example.module)
-    prepared = SPECIAL.get(example.module, Names)()
-    trees = [ast.parse(one.source) for one in example.examples]
-    mentioned = {node.id for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Name)}
-    public = {name: getattr(streamskit, name) for name in mentioned.intersection(streamskit.__all__)}
-    own = {name: getattr(prepared, name) for name in mentioned if name in dir(prepared) and not hasattr(module, name)}
-    return public | vars(module) | own
+    """What an example may use: its module's names, the public ones, and those prepared names that it does not make."""
+    module, prepared = importlib.import_module(example.module), Names()
+    nodes = [node for one in example.examples for node in ast.walk(ast.parse(one.source)) if isinstance(node, ast.Name)]
+    made = {node.id for node in nodes if isinstance(node.ctx, ast.Store)}
+    used = {node.id for node in nodes} - made - set(vars(module))
+    public = {name: getattr(streamskit, name) for name in used.intersection(streamskit.__all__)}
+    return public | vars(module) | {name: getattr(prepared, name) for name in used.intersection(dir(prepared))}
 
 
 @pytest.mark.parametrize("example", RUN)
@@ -268,11 +219,6 @@ def test_an_example_does_what_it_shows(example: Example, request: pytest.Fixture
 def test_no_example_is_overlooked() -> None:
     written = sum(len(re.findall(r"^\s*>>> ", path.read_text(), re.M)) for path in files())
     assert sum(len(example.examples) for example in EXAMPLES) == written
-
-
-def filled_store(name: str) -> Any:
-    """The store that an example asks, with the rows that it shows."""
-    return STORES[name]()
 
 
 def counts_store() -> Any:
