@@ -10,7 +10,6 @@ from pyspark.sql.streaming import StreamingQuery
 
 from streamskit import operators
 from streamskit.planning.plan import Plan
-from streamskit.topology import Sink, Source
 
 WIDTH = 120
 
@@ -43,7 +42,7 @@ def in_words(plan: Plan) -> str:
     if columns:
         lines.append(f"  {', '.join(columns)}: Spark Columns, compiled by Catalyst")
     for node in plan.nodes:
-        if isinstance(node, Source | Sink):
+        if node.topic_names:
             lines += [f"  {node.name}: {serde} runs in Python, on Arrow batches of records"
                       for serde in dict.fromkeys((node.key, node.value)) if serde.runs_in_python]  # fmt: skip
     return "\n".join(lines)

@@ -8,17 +8,9 @@ from streamskit.common.errors import StreamsError
 from streamskit.planning.plan import Plan, is_readable
 from streamskit.planning.planned_operators import operator_input
 from streamskit.queries import Catalogue, QueryableStore
-from streamskit.topology import (
-    GlobalTableSource,
-    Node,
-    Process,
-    SideEffect,
-    Sink,
-    Source,
-    Store,
-    StreamTableJoin,
-    Topology,
-)
+from streamskit.state.stores import Store
+from streamskit.topology import Topology
+from streamskit.topology.nodes import GlobalTableSource, Node, SideEffect, Sink, of_kind
 
 CHANGELOG = {"cleanup.policy": "compact", "segment.bytes": str(16 * 1024 * 1024)}
 REPARTITION = {"cleanup.policy": "delete", "retention.ms": "-1"}
@@ -34,10 +26,9 @@ def changelogs(plans: list[Plan]) -> dict[str, Store]:
 def global_tables(topology: Topology) -> dict[str, list[GlobalTableSource]]:
     """Return the topics that are the changelogs of global tables, each with the nodes whose stores it fills."""
     found: dict[str, list[GlobalTableSource]] = {}
-    for node in topology.nodes.values():
-        if isinstance(node, GlobalTableSource) and node.store is not None and is_readable(node.store):
-            source = topology[node.parents[0]]
-            for topic in source.topics if isinstance(source, Source) else ():
+    for node in of_kind(GlobalTableSource, topology.nodes.values()):
+        if node.store is not None and is_readable(node.store):
+            for topic in topology[node.parents[0]].topic_names:
                 found.setdefault(topic, []).append(node)
     return found
 
@@ -59,7 +50,7 @@ def catalogue(application_id: str, topology: Topology, plans: list[Plan]) -> Cat
     """Return the stores that can be queried, each with its changelog and whether a key tells the partition."""
     entries = []
     for group, plan in enumerate(plans):
-        by_task = {store.name for node in plan.nodes if isinstance(node, Process) for store in node.stores}
+        by_task = {store.name for node in plan.nodes if node.has_own_keys for store in node.stores}
         beyond = plan.windowed_topics()
         for store in plan.stores:
             topic = plan.changelog(store)
@@ -213,8 +204,7 @@ class ApplicationTopics:
             entry = entries[node.name]
             return [] if entry.is_broadcast else list(entry.topics)
         before = [plan.topology[name] for name in node.parents if name in plan.node_names | entries.keys()]
-        if isinstance(node, StreamTableJoin) and node.table in plan.node_names:
-            before.append(plan.topology[node.table])
+        before += [plan.topology[name] for name in plan.node_names if node.table_side(plan.topology[name]) is not None]
         return [topic for parent in before for topic in self._feeding(plan, parent)]
 
     def _check_partners(self, partitions: Mapping[str, int]) -> None:
