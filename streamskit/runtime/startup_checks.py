@@ -6,7 +6,7 @@ from pathlib import Path
 
 from streamskit.broker import ExternalBroker
 from streamskit.common.errors import StreamsError
-from streamskit.kafka.topics import Extent, extents
+from streamskit.kafka.topics import TopicExtent, extents
 from streamskit.runtime.recovery.checkpoint import Checkpoint
 from streamskit.runtime.recovery.data_loss import DataLoss
 from streamskit.runtime.recovery.evolution import check
@@ -130,7 +130,7 @@ class StartupChecks:
     def _read(self) -> list[str]:
         return list(dict.fromkeys(topic for plan in self._plans for topic in plan.topics))
 
-    def _extents(self) -> dict[str, Extent]:
+    def _extents(self) -> dict[str, TopicExtent]:
         return extents(self._brokers.bootstrap_servers, [*self._read, *self._topics.internal])
 
 

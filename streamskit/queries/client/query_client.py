@@ -12,10 +12,10 @@ from streamskit.queries.client.stores import (
     RemoteStore,
     RemoteVersionedStore,
     RemoteWindowStore,
-    StoreUpdate,
     read_key,
 )
 from streamskit.queries.metadata import HostInfo, KeyQueryMetadata
+from streamskit.queries.queryable_instance import StoreUpdate
 from streamskit.queries.rest.json_codec import from_json, to_text
 from streamskit.queries.rest.protocol import EventReader, path
 

@@ -7,8 +7,8 @@ import threading
 import uvicorn
 
 from streamskit.common.errors import StreamsError
-from streamskit.queries.hosting import Hosting
 from streamskit.queries.metadata import HostInfo
+from streamskit.queries.queryable_instance import QueryableInstance
 from streamskit.queries.rest.app import rest_app
 from streamskit.queries.rest.auth import Guard, check_address
 from streamskit.queries.rest.connections import CarefulProtocol
@@ -70,7 +70,7 @@ class Server:
     """Answers REST requests for an instance, in a thread of its own, from `start` to `stop`.
 
     Args:
-        hosting: the instance.
+        instance: the instance.
         bound: the socket to listen on, from `bind`.
         token: what requests have to send as `Authorization: Bearer`; without one only loopback is served.
 
@@ -83,11 +83,11 @@ class Server:
     HostInfo(host='127.0.0.1', port=40123)
     """
 
-    def __init__(self, hosting: Hosting, bound: socket.socket, token: str | None = None) -> None:
+    def __init__(self, instance: QueryableInstance, bound: socket.socket, token: str | None = None) -> None:
         host, port = bound.getsockname()[:2]
         self.address = HostInfo(host, port)
         self._socket = bound
-        self._app = rest_app(hosting, token)
+        self._app = rest_app(instance, token)
         config = uvicorn.Config(
             Guard(self._app, host, token),
             http=CarefulProtocol,
@@ -138,11 +138,11 @@ class Server:
             self._server.is_up.set()
 
 
-def serve(hosting: Hosting, host: str = "127.0.0.1", port: int = 0, token: str | None = None) -> Server:
+def serve(instance: QueryableInstance, host: str = "127.0.0.1", port: int = 0, token: str | None = None) -> Server:
     """Serve an instance over REST.
 
     Args:
-        hosting: the instance.
+        instance: the instance.
         host: the address to listen on; any but loopback wants a token.
         port: the port; 0 takes a free one.
         token: what requests have to send.
@@ -154,6 +154,6 @@ def serve(hosting: Hosting, host: str = "127.0.0.1", port: int = 0, token: str |
         StreamsError: nothing can be served there.
     """
     check_address(host, token)
-    server = Server(hosting, bind(host, port), token)
+    server = Server(instance, bind(host, port), token)
     server.start()
     return server

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from streamskit import StreamsBuilder, StreamsError
-from streamskit.kafka.topics import Extent
+from streamskit.kafka.topics import TopicExtent
 from streamskit.planning.plan import Plan
 from streamskit.planning.planner import plan
 from streamskit.runtime.recovery.checkpoint import Checkpoint
@@ -103,7 +103,7 @@ def a_plan() -> Plan:
 
 def heed(checkpoint: Checkpoint, policy: str, first: Any, end: Any, **options: Any) -> DataLoss:
     losses = DataLoss("app", checkpoint.folder.parent, policy)
-    losses.heed(a_plan(), {"in": Extent("id", dict(enumerate(first)), dict(enumerate(end)))}, **options)
+    losses.heed(a_plan(), {"in": TopicExtent("id", dict(enumerate(first)), dict(enumerate(end)))}, **options)
     return losses
 
 
