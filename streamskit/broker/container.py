@@ -11,7 +11,7 @@ from streamskit.broker import settings
 from streamskit.broker.base import Broker
 from streamskit.broker.settings import HOST, TEACHING_SETTINGS
 from streamskit.common.errors import BrokerError, SetupError
-from streamskit.environment.processes import wait_until
+from streamskit.environment.processes import eventually
 from streamskit.kafka.connection import answers
 
 log = logging.getLogger("streamskit.broker")
@@ -76,7 +76,7 @@ class ContainerBroker(Broker):
         else:
             with _docker_words("start the container"):
                 self._container().start()
-        wait_until(lambda: answers(self.bootstrap_servers, 1.0) or not self.is_running, START_SECONDS)
+        eventually(lambda: answers(self.bootstrap_servers, 1.0) or not self.is_running, START_SECONDS)
         if not answers(self.bootstrap_servers, 5.0):
             last = self._container().logs(tail=1).decode(errors="replace").strip()
             raise BrokerError(

@@ -14,7 +14,7 @@ from streamskit.cluster.daemons import Daemon, end_all, start_master, start_work
 from streamskit.cluster.reports import Executor, Worker, ask_master, executors_of, table, worker_of
 from streamskit.common.errors import SetupError, StreamsError
 from streamskit.common.paths import state_dir
-from streamskit.environment.processes import wait_until
+from streamskit.environment.processes import eventually
 from streamskit.environment.session import spark_session
 
 if TYPE_CHECKING:
@@ -175,7 +175,7 @@ class Cluster:
         self._named += 1
         worker = start_worker(f"worker-{self._named}", master, self.cores, self.memory, self._folder)
         self._daemons.append(worker)
-        if not wait_until(lambda: self.workers()[-1].state == "ALIVE", REGISTERED_SECONDS):
+        if not eventually(lambda: self.workers()[-1].state == "ALIVE", REGISTERED_SECONDS):
             raise SetupError(f"{worker.name} did not register with the master within {REGISTERED_SECONDS:.0f} s.")
         return self.workers()[-1]
 

@@ -14,7 +14,7 @@ from streamskit.common.errors import SetupError
 from streamskit.environment.executors import python_path
 from streamskit.environment.jars import pyspark_jars
 from streamskit.environment.java import find_java
-from streamskit.environment.processes import Dependent, alive, listened_ports, wait_until
+from streamskit.environment.processes import Dependent, alive, eventually, listened_ports
 from streamskit.environment.spark_home import spark_home
 
 START_SECONDS = 60.0
@@ -111,7 +111,7 @@ def _comes_up(daemon: Daemon) -> bool:
         # Asked of the process: to try whether a port can be bound would take it from Java for that moment.
         return {daemon.port, daemon.page} <= listened_ports(daemon.running.process)
 
-    return wait_until(lambda: is_there() or not daemon.is_alive, START_SECONDS) and daemon.is_alive
+    return eventually(lambda: is_there() or not daemon.is_alive, START_SECONDS) and daemon.is_alive
 
 
 def _environment(folder: Path) -> dict[str, str]:

@@ -112,22 +112,41 @@ def end(process: psutil.Process, orderly: bool) -> bool:
 def freeze(process: psutil.Process) -> None:
     """Stop a process with SIGSTOP and return when it stands still: its threads hear of it one after the other."""
     process.suspend()
-    wait_until(lambda: process.status() == psutil.STATUS_STOPPED, FREEZE_SECONDS)
+    eventually(lambda: process.status() == psutil.STATUS_STOPPED, FREEZE_SECONDS)
 
 
-def wait_until(done: Callable[[], object], seconds: float) -> bool:
-    """Call `done` until it is true or `seconds` have passed; says which."""
+def eventually(condition: Callable[[], object], seconds: float) -> bool:
+    """Ask for a condition until it is true or `seconds` have passed; says which."""
     deadline = time.monotonic() + seconds
-    while not done():
+    while not condition():
         if time.monotonic() > deadline:
             return False
         time.sleep(0.02)
     return True
 
 
+def wait_until(condition: Callable[[], object], awaited: str, seconds: float = 60) -> None:
+    """Ask for a condition again and again until it is true.
+
+    Args:
+        condition: a function without parameters.
+        awaited: what is waited for, in words; the error says that it did not come.
+        seconds: how long to wait at most.
+
+    Raises:
+        TimeoutError: the condition did not come true in time.
+
+    >>> wait_until(lambda: 2 < 1, "the second executor", seconds=0.1)
+    Traceback (most recent call last):
+    TimeoutError: Waited 0.1 seconds for the second executor, which did not come.
+    """
+    if not eventually(condition, seconds):
+        raise TimeoutError(f"Waited {seconds:g} seconds for {awaited}, which did not come.")
+
+
 def _gone(process: psutil.Process, seconds: float) -> bool:
     """Whether the process ended in time; it stays listed until the process that started it looks."""
-    ended = wait_until(lambda: not alive(process), seconds)
+    ended = eventually(lambda: not alive(process), seconds)
     with contextlib.suppress(psutil.TimeoutExpired, psutil.NoSuchProcess):
         process.wait(timeout=0)
     return ended

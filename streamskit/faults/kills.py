@@ -2,7 +2,7 @@
 
 from streamskit.cluster import Cluster
 from streamskit.common.errors import StreamsError
-from streamskit.environment.processes import wait_until
+from streamskit.environment.processes import eventually
 from streamskit.faults.driver import Driver
 from streamskit.faults.fault import Fault
 from streamskit.queries.instances import Instances
@@ -63,7 +63,7 @@ def kill_executor(cluster: Cluster, executor: str | None = None) -> Fault:
     killed = cluster.kill_executor(executor)
 
     def await_another() -> None:
-        if not wait_until(lambda: len(cluster.executors()) >= before, REPLACED_SECONDS):
+        if not eventually(lambda: len(cluster.executors()) >= before, REPLACED_SECONDS):
             raise StreamsError(
                 f"Spark has not replaced executor {killed.id} within {REPLACED_SECONDS:.0f} s: is {killed.worker} "
                 "alive (cluster.workers()), and does the application run?"

@@ -11,7 +11,7 @@ from kafka.errors import KafkaTimeoutError, TopicAlreadyExistsError, UnknownTopi
 from kafka.protocol.consumer import IsolationLevel
 
 from streamskit.common.errors import BrokerError
-from streamskit.environment.processes import wait_until
+from streamskit.environment.processes import eventually
 from streamskit.kafka.connection import admin_client
 
 SETTLE_SECONDS = 20.0
@@ -72,7 +72,7 @@ def delete_topics(bootstrap_servers: str, names: tuple[str, ...], missing_ok: bo
             return
         answer = admin.delete_topics(doomed, raise_errors=False)
         _raise_refusal("delete", answer["topics"], fine=UnknownTopicOrPartitionError.errno)
-        if not wait_until(lambda: not set(doomed) & set(_partition_counts(admin)), SETTLE_SECONDS):
+        if not eventually(lambda: not set(doomed) & set(_partition_counts(admin)), SETTLE_SECONDS):
             raise BrokerError(f"Topics {doomed} are still listed {SETTLE_SECONDS:.0f} s after the broker deleted them.")
 
 

@@ -43,7 +43,7 @@ class Instances:
         bootstrap_servers: str,
         *,
         standby_replicas: int = 0,
-        session_timeout: str = "3 seconds",
+        session_timeout: str = "6 seconds",
         in_memory: bool = False,
         applications: Path | None = None,
     ) -> None:

@@ -1,6 +1,7 @@
 """Changelogs as an application would have written them: a count for each key."""
 
 import struct
+import time
 
 from confluent_kafka import Producer
 
@@ -27,9 +28,11 @@ def producer_to(broker: Broker) -> Producer:
 
 def update(producer: Producer, topic: str, key: int, count: int) -> None:
     """Write one update, waiting where the producer's queue is full."""
+    deadline = time.monotonic() + 60
     while True:
         try:
             producer.produce(topic, key=f"key-{key:07}".encode(), value=struct.pack(">q", count), timestamp=1)
             return
         except BufferError:
+            assert time.monotonic() < deadline, "The producer's queue was full for a minute."
             producer.poll(0.05)

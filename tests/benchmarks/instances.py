@@ -8,6 +8,7 @@ from pathlib import Path
 
 from streamskit import KafkaStreams, QueryClient, Serdes, StreamsBuilder
 from streamskit.broker.base import Broker
+from streamskit.environment.processes import wait_until
 from streamskit.queries import Catalogue, Instance, QueryableStore
 from streamskit.queries.metadata import HostInfo
 from streamskit.state.stores import Store
@@ -49,10 +50,11 @@ def _started(broker: Broker, catalogue: Catalogue, keys: int, folder: Path | Non
     instance = Instance(catalogue, broker.bootstrap_servers, HostInfo("127.0.0.1", 1), state_dir=folder)
     instance.start()
     try:
-        while not instance.states("counts"):
-            time.sleep(0.001)
+        wait_until(lambda: instance.states("counts"), "the instance's part of the store")
         began = time.perf_counter()
+        deadline = began + 600
         while not all(state.ready for state in instance.states("counts")):
+            assert time.perf_counter() < deadline, "The instance did not restore its store in ten minutes."
             time.sleep(0.005)
         took = time.perf_counter() - began
         store = instance.local("counts", range(PARTITIONS))
@@ -99,7 +101,7 @@ def _freshness(broker: Broker, probes: int, folder: Path) -> Row:
             landed.wait(10)
             in_store = time.perf_counter()
             while store.get("probe") != number + 2:
-                pass
+                assert time.perf_counter() < began + 60, "The probe did not come into the store within a minute."
             ended = time.perf_counter()
             for name, took in zip(
                 parts,

@@ -14,6 +14,7 @@ from pyspark.sql import functions as F
 
 from streamskit import KafkaStreams, StreamsBuilder
 from streamskit.broker.base import Broker
+from streamskit.environment.processes import wait_until
 from streamskit.environment.session import settings
 from tests.benchmarks.cases import Sources, count, count_by_hand, filter_and_map, filter_and_map_by_hand
 from tests.benchmarks.table import Row
@@ -156,14 +157,12 @@ def _time(broker: Broker, look: Look, probes: int) -> list[float]:
     watching.start()
     for number in range(20):  # until the query runs, and has compiled what it needs
         send(f"warm-up-{number}")
-        while sent:
-            time.sleep(0.01)
+        wait_until(lambda: not sent, "the output of a record")
     took.clear()
     for number in range(probes):
         send(f"user-{number}")
         time.sleep(chance.uniform(0.5, 1.5) * EVERY_SECONDS)
-    while sent:
-        time.sleep(0.01)
+    wait_until(lambda: not sent, "the output of the last records")
     stopping.set()
     watching.join()
     return took

@@ -1,7 +1,6 @@
 """Consuming from a real broker."""
 
 import time
-from collections.abc import Callable
 
 import pytest
 from kafka import KafkaAdminClient, KafkaProducer
@@ -10,19 +9,11 @@ from kafka.admin import ConfigResource, ConfigResourceType
 from streamskit import Serdes
 from streamskit.broker.base import Broker
 from streamskit.common.errors import BrokerError
+from streamskit.environment.processes import wait_until
 
 pytestmark = pytest.mark.broker
 
 DTYPES = ["int32", "int64", "int64", "object", "object", "object"]
-
-
-def wait_for(condition: Callable[[], bool], seconds: float = 30) -> bool:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.1)
-    return True
 
 
 def test_rows_are_ordered_by_partition_and_offset(broker: Broker, name: str) -> None:
@@ -123,7 +114,8 @@ def test_a_topic_that_ends_in_a_transaction_marker_is_read_to_its_end(broker: Br
         producer.begin_transaction()
         producer.send(name, b"one")
         producer.commit_transaction()
-    assert wait_for(lambda: broker.end_offsets(name) == {0: 2})  # a broker writes the marker after it has answered
+    # a broker writes the marker after it has answered
+    wait_until(lambda: broker.end_offsets(name) == {0: 2}, "the transaction's marker", 30)
     assert broker.consume(name)["value"].tolist() == ["one"]
 
 
@@ -138,7 +130,7 @@ def test_compaction_keeps_the_latest_value_of_each_key(broker: Broker, name: str
         kept = broker.consume(name)
         return sorted(kept.loc[kept["key"] != "end", "value"]) == ["27", "28", "29"]
 
-    assert wait_for(only_the_latest_is_left)
+    wait_until(only_the_latest_is_left, "the end of the compaction", 30)
     assert broker.end_offsets(name)[0] > 30
     assert broker.consume(name)["offset"].iloc[0] == 27
 

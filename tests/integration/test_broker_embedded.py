@@ -7,8 +7,7 @@ import socket
 import subprocess
 import sys
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -18,7 +17,7 @@ import pytest
 from streamskit.broker import EmbeddedBroker
 from streamskit.broker.java_process import explain
 from streamskit.common.errors import BrokerError, SetupError
-from streamskit.environment.processes import alive
+from streamskit.environment.processes import alive, wait_until
 
 pytestmark = pytest.mark.broker
 
@@ -35,15 +34,6 @@ def broker(lasting: EmbeddedBroker) -> Iterator[EmbeddedBroker]:
     yield lasting
     if not lasting.is_running:
         lasting.start()
-
-
-def wait_for(condition: Callable[[], bool], seconds: float = 30) -> bool:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.05)
-    return True
 
 
 def pid_of(broker: EmbeddedBroker) -> int:
@@ -184,7 +174,7 @@ def run_program(folder: Path, kind: str) -> int:
 
 def test_a_broker_ends_with_the_program_that_started_it(tmp_path: Path) -> None:
     pid = run_program(tmp_path, "scoped")
-    assert wait_for(lambda: not psutil.pid_exists(pid))
+    wait_until(lambda: not psutil.pid_exists(pid), "the end of the broker's process", 30)
 
 
 def test_a_detached_broker_outlives_its_program_and_is_found_again(tmp_path: Path) -> None:
@@ -257,7 +247,7 @@ def test_a_broker_whose_java_dies_at_the_start_is_told_at_once(tmp_path: Path) -
 
     def kill_java() -> None:
         lock = tmp_path / "broker.json"
-        assert wait_for(lock.exists)
+        wait_until(lock.exists, "the lock of the other program", 30)
         os.kill(json.loads(lock.read_text())["pid"], signal.SIGKILL)
 
     killing = threading.Thread(target=kill_java)

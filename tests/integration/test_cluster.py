@@ -99,7 +99,7 @@ def test_nothing_is_lost_when_an_executor_is_killed_in_the_middle_of_a_micro_bat
     assert [worker.cores_used for worker in cluster.workers()] == [1, 1]
     before = {executor.id for executor in cluster.executors()}
     assert len(before) == 2
-    assert wait_until(lambda: all(done for _, done in batches(state_dir)), 200)
+    wait_until(lambda: all(done for _, done in batches(state_dir)), "the end of all micro-batches", 200)
     fault = faults.kill_executor(cluster)
     begun_and_done = batches(state_dir)
     assert any(begun > done for begun, done in begun_and_done), "no micro-batch was under way"
@@ -118,11 +118,11 @@ def test_a_worker_that_comes_gets_an_executor_and_one_that_goes_takes_its_own_al
     broker: Broker, cluster: Cluster, driver: Driver, guarantee: str
 ) -> None:
     cluster.add_worker()
-    assert wait_until(lambda: len(cluster.executors()) == 3, 60)
+    wait_until(lambda: len(cluster.executors()) == 3, "the third executor")
     assert {executor.worker for executor in cluster.executors()} == {worker.name for worker in cluster.workers()}
     leaving = cluster.workers()[0].name
     cluster.remove_worker(leaving)
-    assert wait_until(lambda: leaving not in {executor.worker for executor in cluster.executors()}, 30)
+    wait_until(lambda: leaving not in {each.worker for each in cluster.executors()}, "the end of its executor", 30)
     assert len(cluster.executors()) == 2
     driver.await_processed("200 seconds")
     check_nothing_is_lost(broker, driver, guarantee)
@@ -156,7 +156,7 @@ def test_the_processes_of_a_cluster_end_with_a_program_that_is_killed(empty_proj
     assert [alive(daemon) for daemon in daemons] == [True, True]
     program.kill()
     program.wait()
-    assert wait_until(lambda: not any(alive(daemon) for daemon in daemons), 10)
+    wait_until(lambda: not any(alive(daemon) for daemon in daemons), "the end of all daemons", 10)
     with Cluster(workers=1) as cluster:  # and removes what the other one has left
         assert len(list((empty_project / ".streamskit/clusters").iterdir())) == 1
         assert [worker.state for worker in cluster.workers()] == ["ALIVE"]

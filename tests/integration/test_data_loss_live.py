@@ -1,7 +1,6 @@
 """Records that were deleted before they were read, and topics that were made anew: noticed, told of, and counted."""
 
 import logging
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -105,8 +104,7 @@ def behind(totals: Topology, broker: Broker, name: str, run: Run, tmp_path: Path
 
     def add(one: int, other: int) -> int:
         arrived.touch()
-        while not gate.exists():
-            time.sleep(0.05)
+        wait_until(gate.exists, "the end of the records' deletion", 120)
         return one + other
 
     def start(policy: str) -> KafkaStreams:
@@ -115,7 +113,7 @@ def behind(totals: Topology, broker: Broker, name: str, run: Run, tmp_path: Path
         builder = StreamsBuilder()
         builder.stream(f"{name}-in", value=LONG).group_by_key().reduce(add, "totals")
         streams = run(builder.build(), on_data_loss=policy, max_records_per_batch=100)
-        assert wait_until(arrived.exists, 120)
+        wait_until(arrived.exists, "the first record in the slow function", 120)
         delete(broker, f"{name}-in", {0: 280})
         gate.touch()
         return streams

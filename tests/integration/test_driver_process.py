@@ -57,4 +57,4 @@ def test_a_driver_and_its_java_end_with_a_program_that_is_killed(broker: Broker,
     assert any("java" in process.name() for process in family)
     program.kill()
     program.wait()
-    assert wait_until(lambda: not any(alive(process) for process in family), 60)
+    wait_until(lambda: not any(alive(process) for process in family), "the end of the driver and all its processes")

@@ -17,6 +17,7 @@ import pytest
 from streamskit import KafkaStreams, Serdes, State, StreamsBuilder, Topology
 from streamskit.broker import Broker, EmbeddedBroker
 from streamskit.common.errors import BrokerError, StreamsError
+from streamskit.environment.processes import wait_until
 from streamskit.runtime import MaxFailures, UncaughtExceptionResponse
 from tests.integration.conftest import Run
 
@@ -162,8 +163,8 @@ def test_a_query_that_spark_gives_up_runs_again_when_the_broker_is_back(
     streams = run_on(frail, count_and_total())
     streams.await_processed()
     frail.pause()
-    assert until(lambda: not any(query.isActive for query in streams.queries()), 60), "Spark did not give up"
-    assert until(lambda: streams.state is State.REBALANCING, 20)
+    wait_until(lambda: not any(query.isActive for query in streams.queries()), "the end of the queries")
+    wait_until(lambda: streams.state is State.REBALANCING, "the state REBALANCING", 20)
     frail.resume()
     load.write(5_000)
     streams.await_processed("120 seconds")
@@ -178,7 +179,7 @@ def test_a_broker_that_stays_away_for_longer_than_task_timeout_is_told_of_in_a_s
     frail.create_topics("numbers", "counted", "added")
     streams = run_on(frail, count_and_total(), task_timeout="3 seconds")
     frail.kill()
-    assert until(lambda: streams.state is State.ERROR, 30)
+    wait_until(lambda: streams.state is State.ERROR, "the state ERROR", 30)
     with pytest.raises(StreamsError, match=r"has not answered for \d+ s, longer than task_timeout allows \(3 s\)"):
         streams.await_processed()
     assert "has not answered" in streams.store("counts").stopped
@@ -186,15 +187,6 @@ def test_a_broker_that_stays_away_for_longer_than_task_timeout_is_told_of_in_a_s
     streams.close("5 seconds")  # a query that looks for the broker keeps nobody waiting for longer
     assert time.monotonic() - began < 25
     assert streams.state is State.NOT_RUNNING
-
-
-def until(done: Callable[[], bool], seconds: float) -> bool:
-    deadline = time.monotonic() + seconds
-    while not done():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.1)
-    return True
 
 
 # A query that fails.
@@ -237,9 +229,9 @@ def test_a_replaced_query_goes_on_when_what_failed_is_mended_and_the_others_neve
     streams = run_on(broker, topology, uncaught_exception_handler=replace)
     states: list[str] = []
     streams.set_state_listener(lambda new, old: states.append(new.name))
-    assert until(lambda: len(failures) >= 2, 60)
+    wait_until(lambda: len(failures) >= 2, "the second failure")
     broker.produce(f"{name}-in-too", [("b", 41)])  # the other query works on
-    assert until(lambda: broker.end_offsets(f"{name}-out") == {0: 1}, 30)
+    wait_until(lambda: broker.end_offsets(f"{name}-out") == {0: 1}, "the record in the output topic", 30)
     mended.touch()
     streams.await_processed("60 seconds")
     assert dict(streams.store("totals").all()) == {"a": 19}
@@ -259,7 +251,7 @@ def test_max_failures_shuts_the_client_down_after_so_many(
     streams = run_on(broker, topology, uncaught_exception_handler=MaxFailures(1, "1 minute"))
     with pytest.raises(StreamsError, match="13 is unlucky"):
         streams.await_processed("60 seconds")
-    assert until(lambda: streams.state is State.ERROR, 10)
+    wait_until(lambda: streams.state is State.ERROR, "the state ERROR", 10)
     assert streams.metrics()["restarts"].max() == 1
     assert not any(query.isActive for query in streams.queries())
 
@@ -271,7 +263,7 @@ def test_without_a_handler_the_client_shuts_down_and_says_why(
     streams = run_on(broker, topology)
     with pytest.raises(StreamsError, match="13 is unlucky"):
         streams.await_processed("60 seconds")
-    assert until(lambda: streams.state is State.ERROR, 10)
+    wait_until(lambda: streams.state is State.ERROR, "the state ERROR", 10)
     assert streams.metrics()["restarts"].max() == 0
     assert [one.levelno for one in caplog.records if "13 is unlucky" in one.getMessage()] == [logging.ERROR]
 

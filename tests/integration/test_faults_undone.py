@@ -38,7 +38,7 @@ def test_a_killed_broker_comes_back_by_itself_with_its_data_and_port(frail: Embe
     fault = faults.kill_broker(0.5, frail)
     assert not frail.is_running or not fault.is_active
     assert "was killed with signal 9, for 500 ms" in fault.what
-    assert wait_until(lambda: fault.state == "undone", 60)
+    wait_until(lambda: fault.state == "undone", "the fault's end")
     assert frail.bootstrap_servers == address
     assert content(frail) == {"a": "one", "b": "two"}
 

@@ -12,6 +12,7 @@ from pyspark.sql import functions as F
 
 from streamskit import KafkaStreams, Serdes, StreamsBuilder, StreamsRebalancingError, Topology
 from streamskit.broker import Broker
+from streamskit.environment.processes import wait_until
 from streamskit.queries.client import QueryClient
 from streamskit.queries.instances import Instances
 from streamskit.queries.metadata import HostInfo
@@ -116,7 +117,8 @@ def test_every_answer_is_right_or_says_that_there_is_none_while_one_is_killed_an
         assert load.wrong == []
         assert load.answered > 100
         for server in load.servers:
-            assert until_equal(server, expected)
+            store = QueryClient(server.url, retry="60 seconds").store("totals")
+            wait_until(lambda: dict(store.all()) == expected, f"the last total at {server}", 30)  # noqa: B023
     print(
         f"{load.answered} answers, {load.refused} refusals, longest without an answer {load.longest_gap:.1f} s; "
         f"all partitions and replicas served {after_kill:.1f} s after the kill, {after_start:.1f} s after the start"
@@ -142,12 +144,3 @@ def await_answers(servers: list[HostInfo]) -> None:
     for server in servers:
         store = QueryClient(server.url, retry="60 seconds").store("totals")
         assert len(store.all()) == len(KEYS)
-
-
-def until_equal(server: HostInfo, expected: dict[str, Any]) -> bool:
-    store, deadline = QueryClient(server.url, retry="60 seconds").store("totals"), time.monotonic() + 30
-    while dict(store.all()) != expected:
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.2)
-    return True

@@ -179,5 +179,5 @@ def _open(made: Cluster, number: int) -> int:
 def _await(holds: Any, seconds: float = 20) -> None:
     deadline = time.monotonic() + seconds
     while not holds():
-        assert time.monotonic() < deadline
+        assert time.monotonic() < deadline, "what was awaited did not come"
         time.sleep(0.05)

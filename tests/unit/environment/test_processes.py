@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import psutil
+import pytest
 
 from streamskit.environment.processes import Dependent, alive, end, launch, listened_ports, wait_until
 
@@ -26,27 +27,27 @@ def test_a_dependent_ends_with_a_program_that_is_killed(tmp_path: Path) -> None:
     assert alive(held)
     program.kill()
     program.wait()
-    assert wait_until(lambda: not alive(held), 10)
+    wait_until(lambda: not alive(held), "the end of the dependent program", 10)
 
 
 def test_a_dependent_ends_when_told_and_writes_to_its_file(tmp_path: Path) -> None:
     said = tmp_path / "said"
     running = Dependent(["sh", "-c", "echo out; echo err >&2; exec sleep 60"], tmp_path, said, os.environ)
-    assert wait_until(lambda: said.read_text() == "out\nerr\n", 10)
+    wait_until(lambda: said.read_text() == "out\nerr\n", "what the program writes", 10)
     running.end()
     assert not alive(running.process)
 
 
 def test_a_process_that_does_not_hear_sigterm_is_killed(tmp_path: Path) -> None:
     deaf = launch(["sh", "-c", "trap '' TERM; echo here; while :; do sleep 0.1; done"], tmp_path, tmp_path / "said")
-    assert wait_until(lambda: (tmp_path / "said").read_text() == "here\n", 10)
+    wait_until(lambda: (tmp_path / "said").read_text() == "here\n", "the program's word", 10)
     assert end(deaf, orderly=False)
     assert not alive(deaf)
 
 
 def test_ending_what_has_ended_is_no_error(tmp_path: Path) -> None:
     short = launch(["true"], tmp_path, tmp_path / "said")
-    assert wait_until(lambda: not alive(short), 10)
+    wait_until(lambda: not alive(short), "the program's end", 10)
     assert end(short, orderly=True)
 
 
@@ -61,3 +62,8 @@ def test_the_ports_on_which_a_process_listens_are_its_own() -> None:
         program.kill()
         program.wait()
     assert port not in listened_ports(psutil.Process())
+
+
+def test_a_wait_that_ends_in_vain_says_what_did_not_come() -> None:
+    with pytest.raises(TimeoutError, match=r"^Waited 0\.05 seconds for the second executor, which did not come\.$"):
+        wait_until(lambda: False, "the second executor", seconds=0.05)

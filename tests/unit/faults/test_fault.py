@@ -58,7 +58,7 @@ def test_it_is_undone_by_itself_after_its_time_and_tells_how_long_that_is() -> N
     thing = Thing()
     fault = thing.fault(0.2)
     assert re.fullmatch(r"lasts \d+ s more", fault.state)
-    assert wait_until(lambda: fault.state == "undone", 10)
+    wait_until(lambda: fault.state == "undone", "the fault's end", 10)
     assert thing.mended == 1
 
 
@@ -75,5 +75,5 @@ def test_one_that_cannot_be_undone_yet_says_why_and_can_be_asked_again() -> None
 def test_one_that_cannot_be_undone_by_itself_is_told_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING, logger="streamskit"):
         fault = Thing(refusals=1).fault(0.05)
-        assert wait_until(lambda: fault.trouble, 10)
+        wait_until(lambda: fault.trouble, "the fault's trouble", 10)
     assert "could not be undone: Close it first. It was this: It was broken." in caplog.text

@@ -12,6 +12,7 @@ import pytest
 
 from streamskit import Serdes
 from streamskit.common.errors import StreamsError, StreamsRebalancingError, UnknownStateStoreError
+from streamskit.environment.processes import wait_until
 from streamskit.queries.client import QueryClient
 from streamskit.queries.client import stores as remote_stores
 from streamskit.queries.metadata import HostInfo, KeyQueryMetadata
@@ -204,8 +205,7 @@ def test_updates_come_as_they_land() -> None:
 
 
 def _put_when_heard(made: Cluster) -> None:
-    while not made.instances[0].listeners.get("numbers"):
-        time.sleep(0.02)
+    wait_until(lambda: made.instances[0].listeners.get("numbers"), "a listener", 10)
     made.group.put("numbers", long(0), b"\x3f\xf8" + bytes(6))
     made.group.put("numbers", long(1), None)
 

@@ -239,5 +239,5 @@ def _answers(made: Cluster) -> bool:
 def _await(holds: Any, seconds: float = 10) -> None:
     deadline = time.monotonic() + seconds
     while not holds():
-        assert time.monotonic() < deadline
+        assert time.monotonic() < deadline, "what was awaited did not come"
         time.sleep(0.05)

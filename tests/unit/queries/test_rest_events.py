@@ -64,7 +64,7 @@ def open_stream(made: Cluster, path: str, instance: int = 0, room: int | None = 
 def await_that(holds: Callable[[], bool], seconds: float = 15) -> None:
     deadline = time.monotonic() + seconds
     while not holds():
-        assert time.monotonic() < deadline
+        assert time.monotonic() < deadline, "what was awaited did not come"
         time.sleep(0.02)
 
 

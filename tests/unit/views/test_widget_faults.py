@@ -62,7 +62,7 @@ def test_there_is_a_button_for_each_fault_that_is_possible(panel: FaultPanel) ->
 def test_a_button_breaks_and_another_one_mends(panel: FaultPanel, thing: Thing) -> None:
     row = first(panel)
     row.do.click()
-    assert wait_until(lambda: not row.undo.disabled, 10)
+    wait_until(lambda: not row.undo.disabled, "the button that undoes the fault", 10)
     assert not thing.is_whole
     assert "✕ lasts" in row.said.value
     assert row.do.disabled
@@ -70,7 +70,7 @@ def test_a_button_breaks_and_another_one_mends(panel: FaultPanel, thing: Thing) 
     assert "It was broken." in panel._report.value
     assert "how it &lt;lies&gt;" in panel._report.value
     row.undo.click()
-    assert wait_until(lambda: row.undo.disabled and not row.do.disabled, 10)
+    wait_until(lambda: row.undo.disabled and not row.do.disabled, "the fault's end", 10)
     assert "● undone" in row.said.value
     assert thing.mended == 1
 
@@ -84,20 +84,20 @@ def test_a_button_returns_at_once_and_cannot_be_pressed_twice(panel: FaultPanel,
     row.do.click()  # as a click that was under way when the button was switched off
     assert thing.is_whole
     thing.may_break.set()
-    assert wait_until(lambda: not row.undo.disabled, 10)
+    wait_until(lambda: not row.undo.disabled, "the button that undoes the fault", 10)
     assert thing.broken == 1
 
 
 def test_a_fault_that_is_refused_says_why(panel: FaultPanel, thing: Thing) -> None:
     thing.refuses = True
     first(panel).do.click()
-    assert wait_until(lambda: "▲ It is made of &lt;steel&gt;." in first(panel).said.value, 10)
+    wait_until(lambda: "▲ It is made of &lt;steel&gt;." in first(panel).said.value, "the fault's error", 10)
     assert not first(panel).do.disabled
 
 
 def test_a_saved_page_tells_the_same_without_buttons(panel: FaultPanel, thing: Thing) -> None:
     first(panel).do.click()
-    assert wait_until(lambda: not first(panel).undo.disabled, 10)
+    wait_until(lambda: not first(panel).undo.disabled, "the button that undoes the fault", 10)
     html = fault_page.render_faults(panel.take(None))
     assert not re.search(r"<(script|input|button|svg)", html)
     for words in ("Kill the broker for 5 s", "lasts", "not injected", "It was broken.", "1 of 2 faults last now"):

@@ -117,7 +117,7 @@ def test_a_topic_that_was_made_again_is_read_from_its_beginning(broker: Broker) 
     broker.produce("again", [("a", "new")])
     deadline = time.monotonic() + 20
     while [record.value for record in tail.records()] != [b"new"]:
-        assert time.monotonic() < deadline
+        assert time.monotonic() < deadline, "the record of the new topic did not come"
         try:
             tail.look()
         except BrokerError:

@@ -164,7 +164,7 @@ def examine_ask(answer: Any) -> Verdict:
     """Judge a function that asks every instance, while one of two goes."""
     with no_instances() as (instances, counts):
         servers = [instances.start(), instances.start()]
-        wait_until(lambda: hosted(instances) == [2, 2], 60)
+        wait_until(lambda: hosted(instances) == [2, 2], "two instances with two partitions each")
         for count in (2, 1):
             try:
                 found = answer(instances)
@@ -308,8 +308,8 @@ LAB = Lab(
             (
                 "Two parts: start instances until there are enough; then wait.",
                 "instances.instances() tells of each one whether it is alive and which tasks it has; "
-                "task.is_restoring says whether a task is still filled. wait_until(condition, seconds) asks a "
-                "function again and again.",
+                "task.is_restoring says whether a task is still filled. wait_until(condition, awaited) asks a "
+                "function again and again, and says what did not come in a minute.",
                 "while len(instances) < count: instances.start(). Then wait until all alive together have four tasks, "
                 "none restoring, and none of them has no task.",
             ),
