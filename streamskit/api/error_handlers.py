@@ -117,8 +117,7 @@ class LogAndContinue:
         dead_letter_topic: where the source record goes as it was, with headers that say topic, partition, offset and
             error; nowhere if not given. A value that is too large to be written is left out, which a header says.
 
-    >>> handler = LogAndContinue("orders-dead-letters")
-    >>> KafkaStreams(topology, "app", servers, deserialization_handler=handler)  # doctest: +SKIP
+    >>> KafkaStreams(topology, "app", servers, deserialization_handler=LogAndContinue("orders-dead-letters"))
 
     Mirrors `LogAndContinueExceptionHandler`, and Kafka Streams' `errors.dead.letter.queue.topic.name`.
     """

@@ -142,9 +142,7 @@ class ProcessorContext:
         Raises:
             StreamsError: no step of that name follows, or a fixed key has changed.
 
-        >>> class Zero(Processor):
-        ...     def process(self, record):
-        ...         self.context.forward(record.with_value(0), to="audit")
+        >>> context.forward(record.with_value(0), to="audit")
         """
         self._services.forward(record, to)
 
@@ -159,10 +157,7 @@ class ProcessorContext:
             kind: the clock. After a gap it is called once, not once for each interval that was missed.
             punctuator: what to call; it may forward records, and its fields and stores are the processor's.
 
-        >>> class Totals(Processor):
-        ...     def init(self, context):
-        ...         super().init(context)
-        ...         context.schedule("10 seconds", PunctuationType.STREAM_TIME, self.emit_totals)
+        >>> context.schedule("10 seconds", PunctuationType.STREAM_TIME, self.emit_totals)
 
         Mirrors `ProcessorContext#schedule`.
         """

@@ -100,7 +100,7 @@ def _with_operators(plan: Plan, frame: DataFrame, inputs: list[DecodedInput], ta
 
 def _has_beginnings(plan: Plan) -> bool:
     """Return whether a row says of each record that it begins: for handlers that ask, and for the time of tasks."""
-    return plan.options.handlers.ask_for_sources or any(planned.operator.keeps_time for planned in plan.operators)
+    return plan.options.handlers.ask_for_sources or any(planned.operator.punctuates for planned in plan.operators)
 
 
 def _beginning(plan: Plan, frame: DataFrame, rows: Rows) -> Rows:

@@ -35,8 +35,8 @@ from streamskit.execution.records import Datum, RecordColumns
 from streamskit.execution.row_format import FINISHED_FIELDS, HEADER_TYPE
 from streamskit.execution.sinks import bytes_of
 from streamskit.execution.stages import SOURCE
-from streamskit.operators.failure_attribution import attribute_failure
-from streamskit.operators.records import CARRIED
+from streamskit.operators.error_handling import attribute_failure
+from streamskit.operators.records import SOURCE_HEADERS
 from streamskit.planning.plan import Plan
 from streamskit.topology import Node
 
@@ -64,7 +64,9 @@ class RecordOrigin:
     @classmethod
     def carried(cls, row: DataFrame) -> "RecordOrigin":
         """Return the origin of a result of a task operator: what its source said in headers, in the order there."""
-        topic, partition, offset, timestamp, key, value = (row[SOURCE][number]["value"] for number in range(CARRIED))
+        topic, partition, offset, timestamp, key, value = (
+            row[SOURCE][number]["value"] for number in range(SOURCE_HEADERS)
+        )
         place = topic.cast("string"), partition.cast("string").cast("int"), offset.cast("string").cast("bigint")
         return cls(*place, timestamp.cast("string").cast("bigint"), row["headers"], key, value)
 

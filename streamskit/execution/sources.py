@@ -9,7 +9,7 @@ from streamskit.api.error_handlers import LogAndContinue, fails
 from streamskit.execution.native_aggregation import SAID, SKIPPED
 from streamskit.execution.optimization_barrier import materialize_once
 from streamskit.execution.records import Datum, RecordColumns, change_from_bytes
-from streamskit.operators.partition_time import NO_TIMESTAMP
+from streamskit.operators.records import NO_TIMESTAMP
 from streamskit.planning.plan import Plan, PlanInput
 from streamskit.topology import Source
 

@@ -13,7 +13,7 @@ from streamskit.execution.optimization_barrier import materialize_once
 from streamskit.execution.outcomes import Rows
 from streamskit.execution.row_format import DROPPED, FIELDS, ORDER, RESULTS, SCHEMA, SEQUENCE, SIDES, row_struct
 from streamskit.execution.task_processor import StageInputs, TaskProcessor
-from streamskit.operators.records import CARRIED
+from streamskit.operators.records import SOURCE_HEADERS
 from streamskit.planning.plan import Plan
 
 SOURCE = "source"
@@ -74,7 +74,7 @@ def _inputs(plan: Plan, numbers: list[int], tasks: tuple[int, ...]) -> StageInpu
     ports = {number * SIDES + side: (place, side) for place, number in enumerate(numbers) for side in range(SIDES)}
     levels = {number: slot.level for number, slot in enumerate(plan.operators)}
     every = plan.options.handlers.ask_for_sources
-    timed = [levels[number] for number, slot in enumerate(plan.operators) if every or slot.operator.keeps_time]
+    timed = [levels[number] for number, slot in enumerate(plan.operators) if every or slot.operator.punctuates]
     level = levels[numbers[0]]
     if level > min(levels.values()):
         return StageInputs(ports, single=True, is_timed=level in timed, tells=max(timed, default=0) > level)
@@ -98,7 +98,9 @@ def _without_dropped(plan: Plan, frame: DataFrame, numbers: list[int], level: in
 def _with_sources(frame: DataFrame) -> DataFrame:
     """Put what the headers of a result say of the record that it was made of into a column of its own."""
     headers, is_result = frame["headers"], frame["port"] >= RESULTS
-    own = F.when(F.size(headers) > CARRIED, F.slice(headers, CARRIED + 1, F.size(headers) - CARRIED))
+    own = F.when(
+        F.size(headers) > SOURCE_HEADERS, F.slice(headers, SOURCE_HEADERS + 1, F.size(headers) - SOURCE_HEADERS)
+    )
     carried = F.when(is_result, headers).alias(SOURCE)
     return frame.select(
         *(frame[name] for name in frame.columns if name != "headers"),

@@ -34,7 +34,7 @@ class TaskClock:
         self._stage, self._made, self._inputs = stage, made, inputs
         self._partition = inputs.tasks.index(task) if inputs.tasks else -1
         self._place: Any = None
-        stage.open_timekeepers()
+        stage.open_punctuating()
         self._punctuate_by_wall_clock()
 
     def see(self, row: Row) -> None:

@@ -160,7 +160,7 @@ class StageResults:
         """Take the operators' results."""
         where = (self._task, SEQUENCE)
         for count, (operator, *values) in enumerate(outputs, self._count):
-            if operator == tasks.NOTE:
+            if operator == tasks.ERROR_ROW:
                 topic = None if values[OTHER - KEY] is None else values[OTHER - KEY].decode()
                 values[OTHER - KEY] = None
                 self.rows.append((FINISHED, topic, *values, *where, count, 0))

@@ -1,30 +1,32 @@
-"""Kafka Streams' stateful operators as plain Python algorithms: bytes in, bytes out, one record after the other."""
+"""Task operators: Kafka Streams' stateful algorithms in plain Python: bytes in, bytes out, record by record."""
 
-from streamskit.operators.aggregate import AggregateOperator, CountOperator
+from streamskit.operators.aggregate import AggregateOperator, CountOperator, TableAggregateOperator
+from streamskit.operators.bytes_stores import (
+    BytesKeyValueStore,
+    BytesSessionStore,
+    BytesVersionedStore,
+    BytesWindowStore,
+)
 from streamskit.operators.foreign_key_join import (
     ResponseJoinOperator,
     SubscriptionJoinOperator,
     SubscriptionSendOperator,
 )
-from streamskit.operators.pages import PageStore
-from streamskit.operators.partition_time import PartitionTimeOperator
+from streamskit.operators.paged_state import NoPages, PageStore
 from streamskit.operators.processors import InputPort, OutputPort, ProcessorsOperator, ProcessorSpec
-from streamskit.operators.records import NOTE, OUT_OF_ORDER, STORE_ONLY, OperatorRecord, Output, SourceRecord
+from streamskit.operators.records import ERROR_ROW, OUT_OF_ORDER, STORE_ONLY, OperatorRecord, Output, SourceRecord
 from streamskit.operators.session_aggregate import SessionAggregateOperator
-from streamskit.operators.session_store import BytesSessionStore
-from streamskit.operators.stores import BytesKeyValueStore
+from streamskit.operators.sliding_window_aggregate import SlidingWindowAggregateOperator
+from streamskit.operators.sources import LatestValueOperator, PartitionTimeOperator
 from streamskit.operators.stream_join import StreamJoinOperator
 from streamskit.operators.stream_table_join import StreamTableJoinOperator
 from streamskit.operators.stream_task import Operator, OperatorContext, StreamTask
 from streamskit.operators.suppress import SuppressOperator
 from streamskit.operators.table_join import TableJoinOperator
-from streamskit.operators.table_source import LatestValueOperator, TableAggregateOperator
-from streamskit.operators.versioned_store import BytesVersionedStore
 from streamskit.operators.window_aggregate import WindowAggregateOperator
-from streamskit.operators.window_store import BytesWindowStore
 
 __all__ = [
-    "NOTE",
+    "ERROR_ROW",
     "OUT_OF_ORDER",
     "STORE_ONLY",
     "AggregateOperator",
@@ -35,6 +37,7 @@ __all__ = [
     "CountOperator",
     "InputPort",
     "LatestValueOperator",
+    "NoPages",
     "Operator",
     "OperatorContext",
     "OperatorRecord",
@@ -46,6 +49,7 @@ __all__ = [
     "ProcessorsOperator",
     "ResponseJoinOperator",
     "SessionAggregateOperator",
+    "SlidingWindowAggregateOperator",
     "SourceRecord",
     "StreamJoinOperator",
     "StreamTableJoinOperator",

@@ -1,33 +1,35 @@
-"""Aggregation of a stream by key: each record is folded into the aggregate of its key."""
+"""Aggregations by key: of a grouped stream (`AggregateOperator`, `CountOperator`), and of a grouped table."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from streamskit.common.errors import StreamsError
+from streamskit.operators.bytes_stores import BytesKeyValueStore
 from streamskit.operators.records import OperatorRecord
-from streamskit.operators.stream_task import Operator, OperatorContext, Process
+from streamskit.operators.stream_task import Operator, OperatorContext, ProcessRecord
 from streamskit.serdes import Serde
 
-Reader = Callable[[bytes | None], Any]
+Deserializer = Callable[[bytes | None], Any]
 """Decodes a value."""
 
 Aggregator = Callable[[Any, Any, Any], Any]
 """Takes key, value and aggregate, and returns the new aggregate, or None to delete it."""
 
-Step = Callable[[int, bytes, Any, bytes | None], tuple[bytes | None, bytes | None]]
-"""Takes side, key, decoded value and aggregate; returns what the aggregate is said to have been, and what it is."""
+Update = Callable[[int, bytes, Any, bytes | None], tuple[bytes | None, bytes | None]]
+"""Takes side, key, decoded value and aggregate; returns the aggregate before, as results report it, and the new one."""
 
 
 @dataclass(frozen=True)
-class Folding(Operator):
-    """What all folds have in common: the serdes, and the functions that fold a value into an aggregate.
+class AbstractStreamAggregate(Operator):
+    """What all aggregations of a stream have in common: the serdes, initializer and aggregators.
 
     Args:
         name: the node's name.
         key: the serde of the keys.
         inputs: the serdes of the values, one for each side.
         result: the serde of the aggregates.
-        initializer: makes the first aggregate; None is for a reduce, where the first value is.
+        initializer: makes the first aggregate; None is for a reduce, where it is the first value.
         aggregators: one for each side, called with key, value, aggregate.
     """
 
@@ -39,19 +41,19 @@ class Folding(Operator):
     aggregators: tuple[Aggregator, ...]
 
     @property
-    def folds(self) -> bool:
+    def is_cacheable(self) -> bool:
         return True
 
-    def readers(self) -> list[Reader]:
+    def deserializers(self) -> list[Deserializer]:
         """Return for each side the function that decodes a value."""
         return [serde.deserialize for serde in self.inputs]
 
-    def step(self, is_cached: bool) -> Step:
-        """Return the function that folds one value into one aggregate."""
+    def update(self, is_cached: bool) -> Update:
+        """Return the function that adds one value to one aggregate."""
         read_key, read, write = self.key.deserialize, self.result.deserialize, self.result.serialize
         initializer, aggregators = self.initializer, self.aggregators
 
-        def step(side: int, key: bytes, value: Any, aggregate: bytes | None) -> tuple[bytes | None, bytes | None]:
+        def update(side: int, key: bytes, value: Any, aggregate: bytes | None) -> tuple[bytes | None, bytes | None]:
             if aggregate is not None:
                 return aggregate, write(aggregators[side](read_key(key), value, read(aggregate)))
             if initializer is None:
@@ -61,82 +63,142 @@ class Folding(Operator):
             old = None if is_cached else write(first)
             return old, write(aggregators[side](read_key(key), value, first))
 
-        return step
+        return update
 
 
 @dataclass(frozen=True)
-class AggregateOperator(Folding):
-    """Folds records into one aggregate for each key.
+class AggregateOperator(AbstractStreamAggregate):
+    """Stream aggregation (aggregate, reduce, cogroup): one aggregate for each key.
 
-    A record without key or value is dropped. Mirrors `KStreamAggregate` and `KStreamReduce`; with several `inputs`
-    `KStreamAggregate` in a cogroup. The arguments are those of `Folding`.
+    A record without key or value is dropped. The arguments are those of `AbstractStreamAggregate`.
+    Mirrors `org.apache.kafka.streams.kstream.internals.KStreamAggregate` and `KStreamReduce`; with several `inputs`
+    `KStreamAggregate` in a cogroup.
     """
 
-    def open(self, task: OperatorContext) -> Process:
-        change, forward, drop = task.table(self.name).change, task.forward, task.drop
-        readers, step = self.readers(), self.step(task.is_cached)
-
-        def process(side: int, record: OperatorRecord) -> None:
-            key, data, _, _, timestamp, headers = record
-            value = None if data is None else readers[side](data)
-            if key is None or value is None:
-                return drop()
-            rows = change(key)
-            aggregate, latest = rows.get(key) or (None, timestamp)
-            old, new = step(side, key, value, aggregate)
-            if latest < timestamp:
-                latest = timestamp
-            if new is None:
-                rows.pop(key, None)
-            else:
-                rows[key] = (new, latest)
-            return forward(key, new, latest, headers, old)
-
-        return process
+    def open(self, context: OperatorContext) -> ProcessRecord:
+        return _aggregating(context, self.deserializers(), self.update(context.is_cached))
 
 
 @dataclass(frozen=True)
 class CountOperator(Operator):
-    """Counts the records of each key, without a look at their values; the result is 8 bytes.
+    """Count of a stream: the number of records of each key, in 8 bytes, without a look at their values.
 
-    Mirrors `KStreamAggregate` as `KGroupedStream#count` sets it up.
+    Mirrors `org.apache.kafka.streams.kstream.internals.KStreamAggregate` as `KGroupedStream#count` sets it up.
     """
 
     name: str
 
     @property
-    def folds(self) -> bool:
+    def is_cacheable(self) -> bool:
         return True
 
-    def open(self, task: OperatorContext) -> Process:
-        change, forward, drop = task.table(self.name).change, task.forward, task.drop
-        step = counting(task.is_cached)
+    def open(self, context: OperatorContext) -> ProcessRecord:
+        return _aggregating(context, None, count(context.is_cached))
 
-        def process(side: int, record: OperatorRecord) -> None:
-            key, value, _, _, timestamp, headers = record
-            if key is None or value is None:
-                return drop()
-            rows = change(key)
-            count, latest = rows.get(key) or (None, timestamp)
-            old, new = step(side, key, value, count)
-            if latest < timestamp:
-                latest = timestamp
+
+def _aggregating(context: OperatorContext, deserializers: list[Deserializer] | None, update: Update) -> ProcessRecord:
+    """Return the function that aggregates by key; without deserializers values are left as bytes."""
+    changed_page, forward, drop = context.table(context.name).changed_page, context.forward, context.drop
+
+    def process(side: int, record: OperatorRecord) -> None:
+        key, value, _, _, timestamp, headers = record
+        if deserializers is not None and value is not None:
+            value = deserializers[side](value)
+        if key is None or value is None:
+            return drop()
+        rows = changed_page(key)
+        aggregate, latest = rows.get(key) or (None, timestamp)
+        old, new = update(side, key, value, aggregate)
+        if latest < timestamp:
+            latest = timestamp
+        if new is None:
+            rows.pop(key, None)
+        else:
             rows[key] = (new, latest)
-            return forward(key, new, latest, headers, old)
+        return forward(key, new, latest, headers, old)
 
-        return process
+    return process
 
 
-def counting(is_cached: bool) -> Step:
-    """Return the step of a count, whose aggregate is a number of 8 bytes."""
+ONE = (1).to_bytes(8, "big")
+
+
+def count(is_cached: bool) -> Update:
+    """Return the update of a count, whose aggregate is a number of 8 bytes."""
     zero = None if is_cached else bytes(8)
 
-    def step(side: int, key: bytes, value: Any, aggregate: bytes | None) -> tuple[bytes | None, bytes | None]:
+    def update(side: int, key: bytes, value: Any, aggregate: bytes | None) -> tuple[bytes | None, bytes | None]:
         if aggregate is None:
             return zero, ONE
         return aggregate, (int.from_bytes(aggregate, "big") + 1).to_bytes(8, "big")
 
-    return step
+    return update
 
 
-ONE = (1).to_bytes(8, "big")
+@dataclass(frozen=True)
+class TableAggregateOperator(Operator):
+    """Table aggregation: subtracts a row's old value from the aggregate of its group and adds its new one.
+
+    `record.value` is the row to add, `record.old` the row to subtract; either may be None.
+    Mirrors `org.apache.kafka.streams.kstream.internals.KTableAggregate` and `KTableReduce`.
+
+    Args:
+        name: the node's name.
+        key: the serde of the grouped table's keys.
+        value: the serde of its values.
+        result: the serde of the aggregates.
+        initializer: makes the first aggregate; None is for a reduce, where it is the first value.
+        adder: called with key, value, aggregate.
+        subtractor: likewise, to take a value out.
+        counting: counts rows instead; the serdes and functions are not used then.
+    """
+
+    name: str
+    key: Serde
+    value: Serde
+    result: Serde
+    initializer: Callable[[], Any] | None
+    adder: Aggregator
+    subtractor: Aggregator
+    counting: bool = False
+
+    @property
+    def is_cacheable(self) -> bool:
+        return True
+
+    def open(self, context: OperatorContext) -> ProcessRecord:
+        store, forward = BytesKeyValueStore(context.table(self.name)), context.forward
+        update = _count_rows if self.counting else self._update
+
+        def process(side: int, record: OperatorRecord) -> None:
+            key, added, removed, _, timestamp, headers = record
+            if key is None:
+                raise StreamsError(
+                    f"{self.name}: a row of the grouped table has no key: group by something that is never null."
+                )
+            old, old_timestamp = store.get(key) or (None, timestamp)
+            new, latest = update(key, old, added, removed), max(timestamp, old_timestamp)
+            store.put(key, None if new is None else (new, latest))
+            forward(key, new, latest, headers, old)
+
+        return process
+
+    def _update(self, key: bytes, old: bytes | None, added: bytes | None, removed: bytes | None) -> bytes | None:
+        aggregate, plain_key = self.result.deserialize(old), self.key.deserialize(key)
+        if removed is not None and aggregate is not None:
+            aggregate = self.subtractor(plain_key, self.value.deserialize(removed), aggregate)
+        if added is not None:
+            value = self.value.deserialize(added)
+            if aggregate is None and self.initializer is None:
+                return self.result.serialize(value)
+            if aggregate is None and self.initializer is not None:
+                aggregate = self.initializer()
+            aggregate = self.adder(plain_key, value, aggregate)
+        return self.result.serialize(aggregate)
+
+
+def _count_rows(key: bytes, old: bytes | None, added: bytes | None, removed: bytes | None) -> bytes | None:
+    if old is None and added is None:
+        return None
+    rows = int.from_bytes(old or b"", "big", signed=True) + (added is not None)
+    return (rows - (removed is not None and old is not None)).to_bytes(8, "big", signed=True)

@@ -1,29 +1,96 @@
-"""A join of two tables by a foreign key: orders subscribe at their customer, and the customer answers.
+"""A join of two tables by a foreign key: orders subscribe at their customer, and the customer responds.
 
 The two tables are cut into tasks by different keys. So a row of the left table sends a subscription to the task that
-has the row with its foreign key; whatever happens there is sent back as an answer to the task that has the left row.
+has the row with its foreign key; whatever happens there is sent back as a response to the task that has the left row.
+Both messages go through repartition topics.
 """
 
+import struct
 from collections.abc import Callable
 from dataclasses import dataclass
+from enum import IntEnum
 from hashlib import blake2b
+from typing import NamedTuple
 
+from streamskit.operators.bytes_stores import BytesKeyValueStore
 from streamskit.operators.records import OUT_OF_ORDER, OperatorRecord
-from streamskit.operators.stores import BytesKeyValueStore
-from streamskit.operators.stream_task import Operator, OperatorContext, Process
-from streamskit.operators.subscription_messages import (
-    STAYING,
-    Instruction,
-    SubscriptionResponseWrapper,
-    SubscriptionWrapper,
-)
+from streamskit.operators.stream_task import Operator, OperatorContext, ProcessRecord
+
+
+class Instruction(IntEnum):
+    """What a left row asks of a foreign key. Mirrors `SubscriptionWrapper.Instruction`."""
+
+    DELETE_KEY_NO_PROPAGATE = 0
+    """Unsubscribe without a response: the row has moved to another foreign key, which will respond."""
+    DELETE_KEY_AND_PROPAGATE = 1
+    """Unsubscribe and respond: the row was deleted, or has no foreign key any more."""
+    PROPAGATE_NULL_IF_NO_FK_VAL_AVAILABLE = 2
+    """Subscribe, and respond even if there is no right row: an earlier result may have to be deleted."""
+    PROPAGATE_ONLY_IF_FK_VAL_AVAILABLE = 3
+    """Subscribe, and respond if there is a right row: the left row has no result yet."""
+
+    @property
+    def subscribes(self) -> bool:
+        """Whether the left row is subscribed afterwards."""
+        return self >= Instruction.PROPAGATE_NULL_IF_NO_FK_VAL_AVAILABLE
+
+
+class SubscriptionWrapper(NamedTuple):
+    """Subscription message: from a left row to its foreign key.
+
+    Mirrors `org.apache.kafka.streams.kstream.internals.foreignkeyjoin.SubscriptionWrapper`.
+    """
+
+    instruction: Instruction
+    digest: bytes
+    """The `fingerprint` of the left row; empty if it was deleted."""
+    primary_key: bytes
+    """The key of the left row."""
+
+    def to_bytes(self) -> bytes:
+        """Return the message: one byte each for the instruction and the digest's length, the digest, the key."""
+        return struct.pack("BB", self.instruction, len(self.digest)) + self.digest + self.primary_key
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> "SubscriptionWrapper":
+        """Decode a message."""
+        end = 2 + data[1]
+        return cls(Instruction(data[0]), data[2:end], data[end:])
+
+
+class SubscriptionResponseWrapper(NamedTuple):
+    """Response message: from a foreign key to a left row.
+
+    Mirrors `org.apache.kafka.streams.kstream.internals.foreignkeyjoin.SubscriptionResponseWrapper`.
+    """
+
+    digest: bytes
+    """The `fingerprint` of the left row that subscribed."""
+    right: bytes | None
+    """The right row's value, if there is one."""
+
+    def to_bytes(self) -> bytes:
+        """Return the message: one byte each for the digest's length and whether there is a right row, then both."""
+        return struct.pack("B?", len(self.digest), self.right is not None) + self.digest + (self.right or b"")
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> "SubscriptionResponseWrapper":
+        """Decode a message."""
+        end = 2 + data[0]
+        return cls(data[2:end], data[end:] if data[1] else None)
+
+
+def fingerprint(value: bytes | None) -> bytes:
+    """Return a short digest of a left row, which tells whether it is still the same; empty for no row."""
+    return b"" if value is None else blake2b(value, digest_size=16).digest()
 
 
 @dataclass(frozen=True)
 class SubscriptionSendOperator(Operator):
-    """Sends a subscription for each update of the left table, to its foreign key, which is in `record.extra`.
+    """Foreign-key join, left table: sends a subscription for each update to its foreign key, in `record.extra`.
 
-    A row without a key is dropped. Mirrors `SubscriptionSendProcessorSupplier`.
+    A row without a key is dropped.
+    Mirrors `org.apache.kafka.streams.kstream.internals.foreignkeyjoin.SubscriptionSendProcessorSupplier`.
 
     Args:
         name: the node's name.
@@ -33,8 +100,8 @@ class SubscriptionSendOperator(Operator):
     name: str
     store: str
 
-    def open(self, task: OperatorContext) -> Process:
-        rows, forward, drop = BytesKeyValueStore(task.table(self.store)), task.forward, task.drop
+    def open(self, context: OperatorContext) -> ProcessRecord:
+        rows, forward, drop = BytesKeyValueStore(context.table(self.store)), context.forward, context.drop
 
         def process(side: int, record: OperatorRecord) -> None:
             key, value, _, foreign_key, timestamp, headers = record
@@ -44,30 +111,32 @@ class SubscriptionSendOperator(Operator):
             rows.put(key, None if value is None else (value, foreign_key))
             if value is None and old_value is None:
                 return None
-            if value is None:
-                foreign_key = None
             digest = fingerprint(value)
 
-            def send(to: bytes | None, instruction: Instruction) -> None:
-                forward(to, SubscriptionWrapper(instruction, digest, key).to_bytes(), timestamp, headers)
+            def send(foreign_key: bytes | None, instruction: Instruction) -> None:
+                forward(foreign_key, SubscriptionWrapper(instruction, digest, key).to_bytes(), timestamp, headers)
 
-            if foreign_key is None:
-                return send(old_foreign_key, Instruction.LEAVE)
+            if foreign_key is None or value is None:
+                return send(old_foreign_key, Instruction.DELETE_KEY_AND_PROPAGATE)
             if old_foreign_key is None:
-                return send(foreign_key, Instruction.ENTER)
+                return send(foreign_key, Instruction.PROPAGATE_ONLY_IF_FK_VAL_AVAILABLE)
             if old_foreign_key != foreign_key:
-                send(old_foreign_key, Instruction.MOVE_AWAY)
-            return send(foreign_key, Instruction.STAY)
+                send(old_foreign_key, Instruction.DELETE_KEY_NO_PROPAGATE)
+            return send(foreign_key, Instruction.PROPAGATE_NULL_IF_NO_FK_VAL_AVAILABLE)
 
         return process
 
 
+Subscriptions = dict[bytes, bytes]
+"""Of a foreign key: the left rows that subscribe to it, by primary key, each with its fingerprint."""
+
+
 @dataclass(frozen=True)
 class SubscriptionJoinOperator(Operator):
-    """Keeps the subscriptions (side 0) to the right table's rows (side 1) and sends answers to the left rows.
+    """Foreign-key join, right table: keeps subscriptions (side 0) to its rows (side 1) and sends responses.
 
     Mirrors `SubscriptionReceiveProcessorSupplier`, `SubscriptionJoinProcessorSupplier` and
-    `ForeignTableJoinProcessorSupplier`.
+    `ForeignTableJoinProcessorSupplier` of `org.apache.kafka.streams.kstream.internals.foreignkeyjoin`.
 
     Args:
         name: the node's name.
@@ -77,61 +146,64 @@ class SubscriptionJoinOperator(Operator):
     name: str
     left: bool
 
-    def open(self, task: OperatorContext) -> Process:
-        rows = BytesKeyValueStore(task.table(f"{self.name}/rows"))
-        subscribers = BytesKeyValueStore(task.table(f"{self.name}/subscribers"))
-        subscribe, notify = self._subscribe(task, rows, subscribers), _notify(task, rows, subscribers)
+    def open(self, context: OperatorContext) -> ProcessRecord:
+        rows = BytesKeyValueStore(context.table(f"{self.name}/rows"))
+        subscribers = BytesKeyValueStore(context.table(f"{self.name}/subscribers"))
+        subscribe, notify = self._subscribe(context, rows, subscribers), _notify(context, rows, subscribers)
         return lambda side, record: notify(record) if side else subscribe(record)
 
     def _subscribe(
-        self, task: OperatorContext, rows: BytesKeyValueStore, subscribers: BytesKeyValueStore
+        self, context: OperatorContext, rows: BytesKeyValueStore, subscribers: BytesKeyValueStore
     ) -> Callable[[OperatorRecord], None]:
-        forward, drop, left = task.forward, task.drop, self.left
+        """Return the function that stores a subscription and responds to it."""
+        forward, drop, left = context.forward, context.drop, self.left
 
         def subscribe(record: OperatorRecord) -> None:
-            foreign_key, _, _, _, timestamp, headers = record
-            instruction, digest, primary_key = SubscriptionWrapper.from_bytes(record.value or b"")
+            foreign_key, data, _, _, timestamp, headers = record
+            instruction, digest, primary_key = SubscriptionWrapper.from_bytes(data or b"")
             if foreign_key is None:
                 if left:
                     forward(primary_key, SubscriptionResponseWrapper(digest, None).to_bytes(), timestamp, headers)
                 elif digest:
                     drop()
                 return
-            _enroll(subscribers, foreign_key, primary_key, digest if instruction in STAYING else None)
+            subscriptions: Subscriptions = dict(subscribers.get(foreign_key) or ())
+            if instruction.subscribes:
+                subscriptions[primary_key] = digest
+            else:
+                subscriptions.pop(primary_key, None)
+            subscribers.put(foreign_key, subscriptions or None)
             row, row_timestamp = rows.get(foreign_key) or (None, timestamp)
-            if instruction == Instruction.MOVE_AWAY or (instruction == Instruction.ENTER and row is None and not left):
+            if not _responds(instruction, left or row is not None):
                 return
             latest = max(timestamp, row_timestamp)
-            if instruction == Instruction.LEAVE:
-                # A left join answers such a row without a look at the right one.
+            if instruction == Instruction.DELETE_KEY_AND_PROPAGATE:
+                # A left join responds to such a row without a look at the right one.
                 row, latest = None, timestamp if left else latest
             forward(primary_key, SubscriptionResponseWrapper(digest, row).to_bytes(), latest, headers)
 
         return subscribe
 
 
-def _enroll(subscribers: BytesKeyValueStore, foreign_key: bytes, primary_key: bytes, digest: bytes | None) -> None:
-    """Note that a left row with this fingerprint subscribes to a foreign key; None is one that does so no more."""
-    enrolled = dict(subscribers.get(foreign_key) or ())
-    if digest is None:
-        enrolled.pop(primary_key, None)
-    else:
-        enrolled[primary_key] = digest
-    subscribers.put(foreign_key, enrolled or None)
+def _responds(instruction: Instruction, has_result: bool) -> bool:
+    if instruction == Instruction.PROPAGATE_ONLY_IF_FK_VAL_AVAILABLE:
+        return has_result
+    return instruction != Instruction.DELETE_KEY_NO_PROPAGATE
 
 
 def _notify(
-    task: OperatorContext, rows: BytesKeyValueStore, subscribers: BytesKeyValueStore
+    context: OperatorContext, rows: BytesKeyValueStore, subscribers: BytesKeyValueStore
 ) -> Callable[[OperatorRecord], None]:
-    """Return the function that takes a right row's update and tells it to the row's subscribers."""
-    forward, drop = task.forward, task.drop
+    """Return the function that stores a right row's update and responds to the row's subscribers."""
+    forward, drop = context.forward, context.drop
 
     def notify(record: OperatorRecord) -> None:
         foreign_key, value, _, extra, timestamp, headers = record
         if foreign_key is None or extra == OUT_OF_ORDER:
             return drop()
         rows.put(foreign_key, None if value is None else (value, timestamp))
-        for primary_key, digest in sorted((subscribers.get(foreign_key) or {}).items()):
+        subscriptions: Subscriptions = subscribers.get(foreign_key) or {}
+        for primary_key, digest in sorted(subscriptions.items()):
             forward(primary_key, SubscriptionResponseWrapper(digest, value).to_bytes(), timestamp, headers)
         return None
 
@@ -140,14 +212,15 @@ def _notify(
 
 @dataclass(frozen=True)
 class ResponseJoinOperator(Operator):
-    """Turns answers into results, as long as the left row is still the one that asked; others are dropped.
+    """Foreign-key join, result: joins responses with the left row, if it is still the one that subscribed.
 
-    `value` of the output is the left row, `other` the right one; `value` None is a tombstone. Mirrors
-    `ResponseJoinProcessorSupplier`.
+    Other responses are dropped. `value` of the output is the left row, `other` the right one; `value` None is a
+    tombstone.
+    Mirrors `org.apache.kafka.streams.kstream.internals.foreignkeyjoin.ResponseJoinProcessorSupplier`.
 
     Args:
         name: the node's name.
-        store: the table of left rows that `SubscriptionSendOperator` keeps, in the same stage.
+        store: the table of left rows that `SubscriptionSendOperator` keeps, in the same task.
         left: whether left rows without a partner have a result.
     """
 
@@ -155,8 +228,8 @@ class ResponseJoinOperator(Operator):
     store: str
     left: bool
 
-    def open(self, task: OperatorContext) -> Process:
-        rows, forward, drop, left = BytesKeyValueStore(task.table(self.store)), task.forward, task.drop, self.left
+    def open(self, context: OperatorContext) -> ProcessRecord:
+        rows, forward, drop = BytesKeyValueStore(context.table(self.store)), context.forward, context.drop
 
         def process(side: int, record: OperatorRecord) -> None:
             key, data, _, _, timestamp, headers = record
@@ -166,13 +239,8 @@ class ResponseJoinOperator(Operator):
             value, _ = rows.get(key) or (None, None)
             if digest != fingerprint(value):
                 return drop()
-            if value is None or (right is None and not left):
+            if value is None or (right is None and not self.left):
                 return forward(key, None, timestamp, headers)
             return forward(key, value, timestamp, headers, None, right)
 
         return process
-
-
-def fingerprint(value: bytes | None) -> bytes:
-    """Return a short digest of a row by which an answer knows whether it is still the same; empty for no row."""
-    return b"" if value is None else blake2b(value, digest_size=16).digest()

@@ -1,116 +1,114 @@
-"""What a processor is from one micro-batch to the next: its fields and punctuations, pickled in a page of its task."""
+"""Processor state: the fields and punctuations of processors, kept from one micro-batch to the next in a page."""
 
 import io
 import pickle
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pyspark.cloudpickle import Pickler
 
 from streamskit.common.errors import StreamsError
-from streamskit.operators.failure_attribution import attribute_failure
+from streamskit.operators.error_handling import attribute_failure
+from streamskit.operators.punctuation import PunctuationQueue
+from streamskit.operators.stream_task import StreamTask
 
-if TYPE_CHECKING:
-    from streamskit.operators.processors import RunningProcessorGroup
+Reference = tuple[str, str]
+"""Kind ("processor", "context" or "store") and name of an object that every micro-batch makes anew."""
 
 
 class ProcessorState:
     """Keeps the fields of a group's processors until the application stops.
 
     Spark hands the records of a task to whichever Python process is free, so that no object lives on by itself. After a
-    new start (another `run`) processors begin anew, as they do in Kafka Streams.
+    restart (another `run`) processors start afresh, as they do in Kafka Streams.
+
+    Args:
+        name: the group's name, of which the page's name is made.
+        task: the group's task.
+        objects: the processors, contexts and stores, to which fields only refer.
+        punctuations: what the processors have scheduled.
     """
 
-    def __init__(self, group: "RunningProcessorGroup", run: str) -> None:
-        self._group, self._run = group, run
-        self._page = f"{group.operator.name}/fields"
-        self._saved: bytes | None = group.task.pages.load(self._page)
-        group.task.keep(self)
+    def __init__(
+        self, name: str, task: StreamTask, objects: dict[Reference, Any], punctuations: PunctuationQueue
+    ) -> None:
+        self._page, self._pages, self._run = f"{name}/fields", task.pages, task.run
+        self._objects, self._punctuations = objects, punctuations
+        self._references = {id(thing): reference for reference, thing in objects.items()}
+        self._saved = self._pages.load(self._page)
 
-    def begin(self) -> None:
-        """Give the processors the fields they had, or initialize them."""
-        group = self._group
-        run, fields = ("", b"") if self._saved is None else pickle.loads(self._saved)
-        if self._saved is None or run != self._run:
-            for running in group.running.values():
-                running.initialize()
-            return
-        kept, group.schedules.kept[:] = _Unpickler(fields, self._own_things()).load()
-        group.schedules.count_anew()
-        for name, values in kept.items():
-            group.running[name].processor.__dict__.update(values)
+    def restore(self) -> bool:
+        """Give the processors the fields and punctuations they had; return False if this run has none yet."""
+        if self._saved is None:
+            return False
+        run, data = pickle.loads(self._saved)
+        if run != self._run:
+            return False
+        fields, schedules = _Unpickler(data, self._objects).load()
+        self._punctuations.replace(schedules)
+        for name, values in fields.items():
+            self._objects["processor", name].__dict__.update(values)
+        return True
 
     def save(self) -> None:
-        """Close the processors and keep their fields."""
-        fields = {}
-        for name, running in self._group.running.items():
-            running.close()
-            fields[name] = running.processor.__dict__
-        data = pickle.dumps((self._run, self._pickled(fields)), protocol=5)
-        if data != self._saved:
-            self._group.task.pages.save(self._page, data)
+        """Save the processors' fields and punctuations, if they have changed.
 
-    def _pickled(self, fields: dict[str, dict[str, Any]]) -> bytes:
-        names = {id(thing): name for name, thing in self._own_things().items()}
+        Raises:
+            StreamsError: a processor holds something that cannot be pickled.
+        """
+        fields = {name: thing.__dict__ for (kind, name), thing in self._objects.items() if kind == "processor"}
         try:
-            return _dumps((fields, self._group.schedules.kept), names)
+            state = self._pickled((fields, self._punctuations.schedules))
         except Exception as failure:
-            processor, trouble = self._trouble(fields, names)
-            error = StreamsError(f"{processor}: {trouble}")
+            processor, reason = self._unpicklable(fields)
+            error = StreamsError(f"{processor}: {reason}")
             attribute_failure(error, processor)
             raise error from failure
+        data = pickle.dumps((self._run, state), protocol=5)
+        if data != self._saved:
+            self._pages.save(self._page, data)
 
-    def _trouble(self, fields: dict[str, dict[str, Any]], names: dict[int, tuple[str, str]]) -> tuple[str, str]:
-        """Return the name of a processor that cannot be kept, and why."""
+    def _unpicklable(self, fields: dict[str, dict[str, Any]]) -> tuple[str, str]:
+        """Return the name of a processor that cannot be pickled, and why."""
         for processor, values in fields.items():
             for field, value in values.items():
-                if not _can_be_pickled(value, names):
+                if not self._can_be_pickled(value):
                     return processor, (
                         f"its field '{field}' is a {type(value).__name__}, which cannot be kept from one micro-batch "
                         "to the next. Make it where it is used, or let go of it in close()."
                     )
-        kept = self._group.schedules.kept
-        culprit = next((schedule for schedule in kept if not _can_be_pickled(schedule, names)), kept[0])
-        return culprit.member, (
+        schedules = self._punctuations.schedules
+        culprit = next((schedule for schedule in schedules if not self._can_be_pickled(schedule)), schedules[0])
+        return culprit.processor, (
             "a punctuation of it holds something that cannot be kept from one micro-batch to the next. Make it a "
             "method of the processor."
         )
 
-    def _own_things(self) -> dict[tuple[str, str], Any]:
-        """Return what every micro-batch makes anew, by name: fields only point to it."""
-        group = self._group
-        things: dict[tuple[str, str], Any] = {("store", name): store for name, store in group.stores.items()}
-        for name, running in group.running.items():
-            things |= {("processor", name): running.processor, ("context", name): running.context}
-        return things
+    def _can_be_pickled(self, value: Any) -> bool:
+        try:
+            self._pickled(value)
+        except Exception:
+            return False
+        return True
+
+    def _pickled(self, value: Any) -> bytes:
+        file = io.BytesIO()
+        _Pickler(file, self._references).dump(value)  # type: ignore[no-untyped-call]
+        return file.getvalue()
 
 
 class _Pickler(Pickler):
-    def __init__(self, file: io.BytesIO, names: dict[int, tuple[str, str]]) -> None:
+    def __init__(self, file: io.BytesIO, references: dict[int, Reference]) -> None:
         super().__init__(file, protocol=5)  # type: ignore[no-untyped-call]
-        self._names = names
+        self._references = references
 
     def persistent_id(self, thing: Any) -> Any:
-        return self._names.get(id(thing))
+        return self._references.get(id(thing))
 
 
 class _Unpickler(pickle.Unpickler):
-    def __init__(self, data: bytes, things: dict[tuple[str, str], Any]) -> None:
+    def __init__(self, data: bytes, objects: dict[Reference, Any]) -> None:
         super().__init__(io.BytesIO(data))
-        self._things = things
+        self._objects = objects
 
-    def persistent_load(self, name: Any) -> Any:
-        return self._things[name]
-
-
-def _dumps(value: Any, names: dict[int, tuple[str, str]]) -> bytes:
-    file = io.BytesIO()
-    _Pickler(file, names).dump(value)  # type: ignore[no-untyped-call]
-    return file.getvalue()
-
-
-def _can_be_pickled(value: Any, names: dict[int, tuple[str, str]]) -> bool:
-    try:
-        _dumps(value, names)
-    except Exception:
-        return False
-    return True
+    def persistent_load(self, reference: Any) -> Any:
+        return self._objects[reference]

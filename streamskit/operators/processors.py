@@ -1,6 +1,6 @@
-"""Processors in a task: those that pass records to each other, or share stores, run together."""
+"""Processors in a task: those that pass records to each other, or share stores, run together in one operator."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -17,23 +17,21 @@ from streamskit.api.processor import (
     RecordMetadata,
 )
 from streamskit.common.errors import StreamsError
-from streamskit.operators.changelog_buffer import ChangelogBuffer
-from streamskit.operators.failure_attribution import attribute_failure
-from streamskit.operators.processor_state import ProcessorState
-from streamskit.operators.punctuation import Schedule, Schedules
-from streamskit.operators.records import NOWHERE, listed
-from streamskit.operators.records import OperatorRecord as Row
-from streamskit.operators.state_stores import ProcessorKeyValueStore, StateStore, open_store
-from streamskit.operators.stream_task import Operator, OperatorContext, Process
+from streamskit.operators.error_handling import attribute_failure
+from streamskit.operators.processor_state import ProcessorState, Reference
+from streamskit.operators.processor_stores import ChangelogBuffer, ProcessorKeyValueStore, StateStore, open_store
+from streamskit.operators.punctuation import PunctuationQueue, Schedule
+from streamskit.operators.records import NO_SOURCE, OperatorRecord, iterable
+from streamskit.operators.stream_task import Operator, OperatorContext, ProcessRecord
 from streamskit.serdes import Serde
 from streamskit.state.stores import Store
 
 
 @dataclass(frozen=True)
 class ProcessorSpec:
-    """One processor of a group: `children` are the members and the ways out that get what it forwards, in order.
+    """One processor of a group: `children` are the processors and output ports that get what it forwards, in order.
 
-    A child is given by its name and, if it is outside, the number of the way that leads there.
+    A child is given by its name and, if it is outside the group, the number of the output port that leads there.
     """
 
     name: str
@@ -44,7 +42,7 @@ class ProcessorSpec:
 
 @dataclass(frozen=True)
 class OutputPort:
-    """A way out of a group, with the serdes of what goes there, and the name of the sink if it leads to one."""
+    """Output port of a group: the serdes of what leaves there, and the name of the sink if it leads to one."""
 
     key: Serde
     value: Serde
@@ -53,41 +51,45 @@ class OutputPort:
 
 @dataclass(frozen=True)
 class InputPort:
-    """A side of a group: its records are for a member, or (`store`) are rows of a table that members look up."""
+    """Input port of a group, one of its sides: records for a `processor`, or rows of a table that processors read.
+
+    `store` is the name of that table's store.
+    """
 
     key: Serde
     value: Serde
-    member: str = ""
+    processor: str = ""
     store: str = ""
 
 
 @dataclass(frozen=True)
 class ProcessorsOperator(Operator):
-    """Gives records to processors as plain Python values, and passes on what they forward.
+    """Processor group: gives records to processors as plain Python values, and passes on what they forward.
 
-    A result's `other` is the number of the way it takes, in one byte, counted on by the stores' changelogs; there is
-    none where there is but one way.
+    A result's `other` is the number of its output port, in one byte; the stores' changelogs have the numbers after
+    those. There is none where there is but one.
+    Mirrors `org.apache.kafka.streams.processor.internals.ProcessorTopology`.
 
     Args:
-        name: that of the first member.
-        application_id: what a context tells.
-        members: the processors.
-        entrances: one for each side.
-        ways: where results go.
-        stores: what the members keep.
-        tables: the stores of tables that the members read.
+        name: that of the first processor.
+        application_id: as contexts return it.
+        processors: the processors.
+        inputs: the input ports, one for each side.
+        outputs: the output ports.
+        stores: the processors' state stores.
+        tables: the stores of tables that the processors read.
     """
 
     name: str
     application_id: str
-    members: tuple[ProcessorSpec, ...]
-    entrances: tuple[InputPort, ...]
-    ways: tuple[OutputPort, ...]
+    processors: tuple[ProcessorSpec, ...]
+    inputs: tuple[InputPort, ...]
+    outputs: tuple[OutputPort, ...]
     stores: tuple[Store, ...] = ()
     tables: tuple[Store, ...] = ()
 
     @property
-    def keeps_time(self) -> bool:
+    def punctuates(self) -> bool:
         return True
 
     @property
@@ -95,200 +97,213 @@ class ProcessorsOperator(Operator):
         """The stores whose updates go to a changelog."""
         return tuple(store for store in self.stores if store.logged)
 
-    def open(self, task: OperatorContext) -> Process:
-        return RunningProcessorGroup(self, task).process
+    def open(self, context: OperatorContext) -> ProcessRecord:
+        return RunningProcessors(self, context).process
 
-    def blamed(self, side: int) -> str:
-        """Return the name of the member that a side leads to."""
-        return self.entrances[side].member or self.name
+    def node_at(self, side: int) -> str:
+        """Return the name of the processor that records of a side are for."""
+        return self.inputs[side].processor or self.name
 
 
-class RunningProcessorGroup:
-    """The processors of one task, alive for one micro-batch."""
+class RunningProcessors:
+    """The processors of one group in one task, alive for one micro-batch.
 
-    def __init__(self, operator: ProcessorsOperator, task: OperatorContext) -> None:
-        self.task, self.operator = task, operator
-        self.now_at = max(task.stream_time, 0)  # what init() puts into a store has a time, too
-        single = len(operator.ways) + len(operator.logged) == 1
-        self._marks = [None if single else bytes([way]) for way in range(len(operator.ways) + len(operator.logged))]
-        self.schedules = Schedules([])
-        lifetime = ProcessorState(self, task.run)
-        self.stores = self._open_stores()
-        self.running = {member.name: RunningProcessor(self, member) for member in operator.members}
-        lifetime.begin()
-        task.keep_time(self.punctuate)
-        self._sides = [self._side(entrance) for entrance in operator.entrances]
+    `timestamp` is the time of the record in hand, or of the punctuation, in milliseconds.
+    """
 
-    def process(self, side: int, row: Row) -> None:
-        """Give a row to the member, or to the table, that a side leads to."""
-        self._sides[side](row)
+    def __init__(self, operator: ProcessorsOperator, context: OperatorContext) -> None:
+        self.operator, self.task = operator, context.task
+        self.timestamp = max(self.task.stream_time, 0)  # what init() puts into a store has a time, too
+        ports = len(operator.outputs) + len(operator.logged)
+        self._ports = [None] if ports == 1 else [bytes([port]) for port in range(ports)]
+        self._forward = context.forward
+        self.punctuations = PunctuationQueue()
+        self.task.saved.append(self)
+        self.stores = self._open_stores(context)
+        self.nodes = {spec.name: ProcessorNode(self, spec) for spec in operator.processors}
+        self._state = ProcessorState(operator.name, self.task, self._objects(), self.punctuations)
+        if not self._state.restore():
+            for node in self.nodes.values():
+                node.call(node.processor.init, node.context)
+        self.task.punctuations.append(self.punctuate)
+        self._sides = [self._side(port) for port in operator.inputs]
+
+    def process(self, side: int, record: OperatorRecord) -> None:
+        """Give a record to the processor, or to the table, that a side leads to."""
+        self._sides[side](record)
 
     def punctuate(self, kind: PunctuationType, now: int) -> None:
         """Call what is due by a clock."""
-        if now < self.schedules.next_due[kind]:
-            return
-        for schedule in self.schedules.take_due(kind, now):
-            self.running[schedule.member].punctuate(schedule.punctuator, now)
+        if now >= self.punctuations.next_due[kind]:
+            for schedule in self.punctuations.take_due(kind, now):
+                self.nodes[schedule.processor].punctuate(schedule.punctuator, now)
 
-    def leave(self, way: int, key: Any, value: Any, timestamp: int, headers: Any) -> None:
-        """Pass a record on to the outside."""
-        to = self.operator.ways[way]
+    def save(self) -> None:
+        """Close the processors and save their fields."""
+        for node in self.nodes.values():
+            node.call(node.processor.close)
+        self._state.save()
+
+    def send(self, output: int, key: Any, value: Any, timestamp: int, headers: Any) -> None:
+        """Pass a record on through an output port."""
+        port = self.operator.outputs[output]
         try:
-            data = to.key.serialize(key), to.value.serialize(value)
+            data = port.key.serialize(key), port.value.serialize(value)
         except Exception as failure:
-            if not to.sink:
+            if not port.sink:
                 raise
-            record = RawRecord(None, None, None, timestamp)
-            return self.task.fail(to.sink, failure, record, self.task.source, writing=True)
+            return self.task.fail(port.sink, failure, RawRecord(None, None, None, timestamp), writing=True)
         headers = [{"key": name, "value": header} for name, header in headers] if headers else None
-        return self.task.forward(*data, timestamp, headers, None, self._marks[way])
+        return self._forward(*data, timestamp, headers, None, self._ports[output])
 
-    def _side(self, entrance: InputPort) -> Any:
-        if entrance.store:
-            table: Any = self.stores[entrance.store]
-            return lambda row: table.apply(row.key, None if row.value is None else (row.value, row.timestamp))
-        return partial(self._arrive, self.running[entrance.member], entrance)
+    def _side(self, port: InputPort) -> Callable[[OperatorRecord], None]:
+        if port.store:
+            rows = self.stores[port.store].rows
+            return lambda row: rows.put(row.key, None if row.value is None else (row.value, row.timestamp))
+        return partial(self._receive, self.nodes[port.processor], port)
 
-    def _arrive(self, running: "RunningProcessor", entrance: InputPort, row: Row) -> None:
-        key, value = entrance.key.deserialize(row.key), entrance.value.deserialize(row.value)
-        self.now_at = row.timestamp
-        headers = tuple((header["key"], header["value"]) for header in listed(row.headers))
-        running.receive(key, value, row.timestamp, headers)
+    def _receive(self, node: "ProcessorNode", port: InputPort, record: OperatorRecord) -> None:
+        key, value = port.key.deserialize(record.key), port.value.deserialize(record.value)
+        self.timestamp = record.timestamp
+        headers = tuple((header["key"], header["value"]) for header in iterable(record.headers))
+        node.process(key, value, record.timestamp, headers)
 
-    def _open_stores(self) -> Mapping[str, StateStore]:
-        task, operator = self.task, self.operator
-        stores: dict[str, StateStore] = {}
-        for store in operator.stores:
-            journal = None
+    def _open_stores(self, context: OperatorContext) -> dict[str, Any]:
+        stores: dict[str, StateStore] = {
+            table.name: ProcessorKeyValueStore(context, table, None, read_only=True) for table in self.operator.tables
+        }
+        changelogs = iter(self._ports[len(self.operator.outputs) :])
+        for store in self.operator.stores:
+            changelog = None
             if store.logged:
-                mark = self._marks[len(operator.ways) + operator.logged.index(store)]
-                journal = ChangelogBuffer(partial(self._log, mark), store.cached, lambda: self.now_at)
-                task.keep(journal)
-            stores[store.name] = open_store(task, store, journal)
-        for table in operator.tables:
-            stores[table.name] = ProcessorKeyValueStore(task, table, None, read_only=True)
+                write = partial(self._write_changelog, next(changelogs))
+                changelog = ChangelogBuffer(write, store.cached, lambda: self.timestamp)
+                self.task.saved.append(changelog)
+            stores[store.name] = open_store(context, store, changelog)
         return stores
 
-    def _log(self, mark: bytes | None, key: bytes, value: bytes | None, timestamp: int) -> None:
-        self.task.forward(key, value, timestamp, None, None, mark)
+    def _write_changelog(self, port: bytes | None, key: bytes, value: bytes | None, timestamp: int) -> None:
+        self._forward(key, value, timestamp, None, None, port)
+
+    def _objects(self) -> dict[Reference, Any]:
+        """Return what every micro-batch makes anew: fields of processors only refer to it."""
+        objects: dict[Reference, Any] = {("store", name): store for name, store in self.stores.items()}
+        for name, node in self.nodes.items():
+            objects |= {("processor", name): node.processor, ("context", name): node.context}
+        return objects
 
 
-class RunningProcessor:
-    """One processor of a group, with what its context offers it."""
+class ProcessorNode:
+    """Processor node: one processor of a group, and the services of its context.
 
-    def __init__(self, group: RunningProcessorGroup, member: ProcessorSpec) -> None:
+    Mirrors `org.apache.kafka.streams.processor.internals.ProcessorNode` and `ProcessorContextImpl`.
+    """
+
+    def __init__(self, group: RunningProcessors, spec: ProcessorSpec) -> None:
         self.application_id = group.operator.application_id
-        self.member, self.processor = member, member.supplier()
+        self.spec, self.processor = spec, spec.supplier()
         self.context = ProcessorContext(self)
-        self._group = group
+        self._group, self._task = group, group.task
         self._record: Callable[..., Record | FixedKeyRecord] = Record
         self._keeps_keys = isinstance(self.processor, FixedKeyProcessor)
         if self._keeps_keys:
             self._record = FixedKeyRecord.given
         elif not isinstance(self.processor, Processor):
             raise StreamsError(
-                f"{member.name}: its supplier made a {type(self.processor).__name__}, and has to make a Processor: "
+                f"{spec.name}: its supplier made a {type(self.processor).__name__}, and has to make a Processor: "
                 "pass the class itself, or a function without arguments that makes one."
             )
 
-    def initialize(self) -> None:
-        """Let the processor prepare itself."""
+    def call(self, method: Callable[..., None], *arguments: Any) -> None:
+        """Call the processor's `init` or `close`, whose failures stop the task."""
         try:
-            self.processor.init(self.context)
+            method(*arguments)
         except Exception as failure:
-            attribute_failure(failure, self.member.name)
+            attribute_failure(failure, self.spec.name)
             raise
 
-    def receive(self, key: Any, value: Any, timestamp: int, headers: Any) -> None:
+    def process(self, key: Any, value: Any, timestamp: int, headers: Any) -> None:
         """Let the processor process a record."""
         record = self._record(key, value, timestamp, headers)
         try:
             self.processor.process(record)
         except Exception as failure:
-            self._group.task.fail(self.member.name, failure, record, self._group.task.source)
+            self._task.fail(self.spec.name, failure, record)
 
     def punctuate(self, punctuator: Punctuator, now: int) -> None:
         """Call a punctuation of the processor."""
-        group, task = self._group, self._group.task
-        before, task.source = task.source, NOWHERE._replace(timestamp=now)
-        group.now_at = now
+        task = self._task
+        source, task.source = task.source, NO_SOURCE._replace(timestamp=now)
+        self._group.timestamp = now
         try:
             punctuator(now)
         except Exception as failure:
-            task.fail(self.member.name, failure, None, task.source)
+            task.fail(self.spec.name, failure, None)
         finally:
-            task.source = before
+            task.source = source
 
-    def close(self) -> None:
-        """Let the processor let go of what cannot outlive a micro-batch."""
-        try:
-            self.processor.close()
-        except Exception as failure:
-            attribute_failure(failure, self.member.name)
-            raise
-
-    # ---- what the context offers -------------------------------------------------------------------------------------
+    # ---- the services of the context ---------------------------------------------------------------------------------
 
     def forward(self, record: Record | FixedKeyRecord, to: str | None) -> None:
         """Pass a record to the children, each before the next."""
         self._check(record)
         key, value, timestamp, headers = record.key, record.value, record.timestamp, record.headers
-        found = to is None
-        for child, way in self.member.children:
+        group, has_child = self._group, to is None
+        for child, output in self.spec.children:
             if to is None or to == child:
-                found = True
-                if way is None:
-                    now_at, self._group.now_at = self._group.now_at, timestamp
-                    self._group.running[child].receive(key, value, timestamp, headers)
-                    self._group.now_at = now_at
+                has_child = True
+                if output is None:
+                    own_timestamp, group.timestamp = group.timestamp, timestamp
+                    group.nodes[child].process(key, value, timestamp, headers)
+                    group.timestamp = own_timestamp
                 else:
-                    self._group.leave(way, key, value, timestamp, headers)
-        if not found:
-            names = ", ".join(child for child, _ in self.member.children) or "none"
-            raise StreamsError(f"{self.member.name}: no step '{to}' follows it to forward to; those that do: {names}.")
+                    group.send(output, key, value, timestamp, headers)
+        if not has_child:
+            names = ", ".join(child for child, _ in self.spec.children) or "none"
+            raise StreamsError(f"{self.spec.name}: no step '{to}' follows it to forward to; those that do: {names}.")
 
     def _check(self, record: Record | FixedKeyRecord) -> None:
         if self._keeps_keys and not (isinstance(record, FixedKeyRecord) and record.has_its_key):
             raise StreamsError(
-                f"{self.member.name}: a FixedKeyProcessor forwards the records that it is given, so that keys stay in "
+                f"{self.spec.name}: a FixedKeyProcessor forwards the records that it is given, so that keys stay in "
                 "their partitions: record.with_value(...). Where keys change, use a Processor and process()."
             )
         if not isinstance(record.timestamp, int) or record.timestamp < 0:
             raise StreamsError(
-                f"{self.member.name}: a record was forwarded with the timestamp {record.timestamp!r}; it has to be "
+                f"{self.spec.name}: a record was forwarded with the timestamp {record.timestamp!r}; it has to be "
                 "whole milliseconds since 1970, an int that is not negative."
             )
 
     def schedule(self, interval: int, kind: PunctuationType, punctuator: Punctuator) -> Schedule:
-        """Have a function called whenever an interval has passed."""
+        """Schedule a punctuation."""
         if interval < 1:
-            raise StreamsError(f"{self.member.name}: a punctuation every {interval} ms is none; give 1 ms or more.")
+            raise StreamsError(f"{self.spec.name}: a punctuation every {interval} ms is none; give 1 ms or more.")
         # By stream time it is due with the first record: schedules are counted from 1970.
         due = 0 if kind is PunctuationType.STREAM_TIME else self.wall_clock() + interval
-        return self._group.schedules.add(Schedule(self.member.name, kind, interval, due, punctuator))
+        return self._group.punctuations.add(Schedule(self.spec.name, kind, interval, due, punctuator))
 
-    def state_store(self, name: str) -> StateStore:
-        """Return a store that this processor was given."""
-        if name not in self.member.stores:
-            names = ", ".join(self.member.stores) or "none"
+    def state_store(self, name: str) -> Any:
+        """Return a store that is connected to this processor."""
+        if name not in self.spec.stores:
+            names = ", ".join(self.spec.stores) or "none"
             raise StreamsError(
-                f"{self.member.name} has no store '{name}'; it has: {names}. Name it in stores=[...] of the step, or "
+                f"{self.spec.name} has no store '{name}'; it has: {names}. Name it in stores=[...] of the step, or "
                 "connect it with connect_processor_and_state_stores()."
             )
         return self._group.stores[name]
 
     def stream_time(self) -> int:
         """Return the latest time of the records of this task."""
-        return self._group.task.stream_time
+        return self._task.stream_time
 
     def wall_clock(self) -> int:
         """Return the wall clock's time."""
-        return self._group.task.now()
+        return self._task.now()
 
     def timestamp(self) -> int:
         """Return the time of the record in hand, or of the punctuation."""
-        return self._group.now_at
+        return self._group.timestamp
 
     def metadata(self) -> RecordMetadata:
         """Return where the record in hand came from."""
-        return RecordMetadata(*self._group.task.source[:3])
+        return RecordMetadata(*self._task.source[:3])

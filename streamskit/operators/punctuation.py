@@ -1,4 +1,4 @@
-"""Punctuations: what a task's processors have asked to be called for, and when each is due."""
+"""Punctuation: the calls that a task's processors have scheduled, and when each is due."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -6,9 +6,9 @@ from typing import Any
 
 from streamskit.api.processor import PunctuationType, Punctuator
 from streamskit.common.errors import StreamsError
-from streamskit.operators.failure_attribution import attribute_failure
+from streamskit.operators.error_handling import attribute_failure
 
-MOST_ADDED = 1_000
+MAX_ADDED = 1_000
 """How many punctuations one call of those that are due may add that are due, too."""
 
 
@@ -19,7 +19,7 @@ class Schedule:
     Mirrors `org.apache.kafka.streams.processor.internals.PunctuationSchedule`.
     """
 
-    member: str
+    processor: str
     kind: PunctuationType
     interval: int
     due: int
@@ -30,55 +30,56 @@ class Schedule:
         """Let it never happen again."""
         self.is_cancelled = True
 
-    def move_on(self, now: int) -> None:
+    def advance(self, now: int) -> None:
         """Make it due at the first multiple of its interval after `now`, counted from when it was due."""
         self.due += ((now - self.due) // self.interval + 1) * self.interval
 
 
-class Schedules:
+class PunctuationQueue:
     """All punctuations of a task, asked after each record what is due.
 
     Mirrors `org.apache.kafka.streams.processor.internals.PunctuationQueue`.
     """
 
-    def __init__(self, kept: list[Schedule]) -> None:
-        self.kept = kept
+    def __init__(self) -> None:
+        self.schedules: list[Schedule] = []
         self.next_due: dict[PunctuationType, Any] = {}
-        self.count_anew()
+        self.replace([])
 
-    def count_anew(self) -> None:
-        """Find out again when the next one is due by each clock."""
+    def replace(self, schedules: list[Schedule]) -> None:
+        """Set all punctuations."""
+        self.schedules[:] = schedules
         self.next_due = {kind: self._earliest(kind) for kind in PunctuationType}
 
     def add(self, schedule: Schedule) -> Schedule:
-        """Take another one in."""
-        self.kept.append(schedule)
-        self.count_anew()
+        """Add another one."""
+        self.replace([*self.schedules, schedule])
         return schedule
 
     def take_due(self, kind: PunctuationType, now: int) -> Iterator[Schedule]:
-        """Yield those that are due, the earliest first, each made due again; also those that are added meanwhile.
+        """Yield those that are due, the earliest first, each advanced; also those that are added meanwhile.
 
         Raises:
             StreamsError: there is no end to those that are added.
         """
-        most = len(self.kept) + MOST_ADDED
-        while due := [each for each in self.kept if each.kind is kind and each.due <= now and not each.is_cancelled]:
+        left = len(self.schedules) + MAX_ADDED
+        while due := [each for each in self.schedules
+                      if each.kind is kind and each.due <= now and not each.is_cancelled]:  # fmt: skip
             schedule = min(due, key=lambda each: each.due)
-            schedule.move_on(now)
-            if not (most := most - 1):
-                raise self._endless(schedule)
+            schedule.advance(now)
+            if not (left := left - 1):
+                raise _endless(schedule)
             yield schedule
-        self.kept[:] = [schedule for schedule in self.kept if not schedule.is_cancelled]
-        self.next_due[kind] = self._earliest(kind)
-
-    def _endless(self, schedule: Schedule) -> StreamsError:
-        error = StreamsError(
-            f"{schedule.member}: its punctuation schedules another one whenever it is called, and by stream time each "
-            "of them is due at once. Schedule it once, in init()."
-        )
-        attribute_failure(error, schedule.member)
-        return error
+        self.replace([schedule for schedule in self.schedules if not schedule.is_cancelled])
 
     def _earliest(self, kind: PunctuationType) -> Any:
-        return min((schedule.due for schedule in self.kept if schedule.kind is kind), default=float("inf"))
+        return min((schedule.due for schedule in self.schedules if schedule.kind is kind), default=float("inf"))
+
+
+def _endless(schedule: Schedule) -> StreamsError:
+    error = StreamsError(
+        f"{schedule.processor}: its punctuation schedules another one whenever it is called, and by stream time each "
+        "of them is due at once. Schedule it once, in init()."
+    )
+    attribute_failure(error, schedule.processor)
+    return error

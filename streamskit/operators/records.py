@@ -1,10 +1,10 @@
-"""What goes into a task operator and what comes out of it: bytes of keys and values, one record at a time."""
+"""What goes into a task's operators and what comes out of them: keys and values as bytes, one record at a time."""
 
 from typing import Any, NamedTuple
 
 
 class OperatorRecord(NamedTuple):
-    """One record, or one update of a table's row, on its way into an operator.
+    """Input record: one record of a stream, or one update of a table's row, on its way into an operator.
 
     Mirrors `org.apache.kafka.streams.processor.api.Record`, and for tables `Change`.
 
@@ -25,7 +25,10 @@ class OperatorRecord(NamedTuple):
 
 
 class SourceRecord(NamedTuple):
-    """A record of the task's topics: where it came from, its time, and, if a handler may ask for it, itself."""
+    """Source record: a record of the task's topics, with its place, its time and, if a handler may ask for it, itself.
+
+    Mirrors `org.apache.kafka.streams.processor.api.RecordMetadata`.
+    """
 
     topic: str | None
     partition: int
@@ -35,37 +38,35 @@ class SourceRecord(NamedTuple):
     value: bytes | None = None
     headers: Any = None
 
-    def before(self, headers: Any) -> list[dict[str, Any]]:
-        """Return the headers of a result behind `CARRIED` others that say which record it was made of."""
-        itself = self.topic, self.partition, self.offset, self.timestamp, self.key, self.value
-        named = zip(SourceRecord._fields, itself, strict=False)
-        carried = [{"key": name, "value": _as_bytes(value)} for name, value in named]
-        return carried + [{"key": header["key"], "value": header["value"]} for header in listed(headers)]
+    def prepended_to(self, headers: Any) -> list[dict[str, Any]]:
+        """Return a result's headers behind `SOURCE_HEADERS` others that say which record it was made of."""
+        fields = zip(SourceRecord._fields[:SOURCE_HEADERS], self[:SOURCE_HEADERS], strict=True)
+        source = [{"key": name, "value": _as_bytes(value)} for name, value in fields]
+        return source + [{"key": header["key"], "value": header["value"]} for header in iterable(headers)]
 
 
-CARRIED = 6
-"""How many headers say which record a result was made of."""
+SOURCE_HEADERS = 6
+"""How many headers say which record a result was made of: the fields of `SourceRecord` but for its own headers."""
 
 
 def _as_bytes(value: Any) -> bytes | None:
     return value if value is None or isinstance(value, bytes) else str(value).encode()
 
 
-def listed(headers: Any) -> Any:
-    """Return headers, which may be none at all, as something to loop over."""
+def iterable(headers: Any) -> Any:
+    """Return headers, which may be None, as something to loop over."""
     return () if headers is None else headers
 
 
-NOWHERE = SourceRecord(None, -1, -1, -1)
-"""The source of what no record made."""
+NO_SOURCE = SourceRecord(None, -1, -1, -1)
+"""The source of what no record made, such as a punctuation's results."""
 
-NOTE = -1
-"""The operator of an output that is finished: a dead letter, whose topic stands in `other`, or, without a topic, the
-note that a node has failed on a record."""
+NO_TIMESTAMP = -(2**63)
+"""Stands for a null timestamp, which no field of eight bytes can hold: an extractor may well take -1 from a value."""
 
 
 class Output(NamedTuple):
-    """One result of an operator; `operator` is its index in the stage."""
+    """One result of an operator; `operator` is its index in the task, or `ERROR_ROW`."""
 
     operator: int
     key: bytes | None
@@ -78,6 +79,10 @@ class Output(NamedTuple):
     headers: Any
 
 
+ERROR_ROW = -1
+"""The operator of an output that a failed record made: a dead letter, whose topic stands in `other`, or, without a
+topic, the news that the node named in `key` has failed with the message in `value`."""
+
 OUT_OF_ORDER = b"out of order"
 """Stands in `other` of an update that is not the latest of its row, and in `extra` of the record made from it.
 
@@ -85,4 +90,4 @@ Only tables with a history have such updates. Kafka Streams calls the opposite `
 """
 
 STORE_ONLY = b"store only"
-"""Stands in `other` of an update of a store that goes out to nobody: of a window that speaks only when it closes."""
+"""Stands in `other` of an update that is for the store's changelog only: its window emits on close."""

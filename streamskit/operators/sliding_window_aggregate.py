@@ -1,41 +1,52 @@
-"""Sliding windows: each record opens one that ends at it, and one that begins just after it."""
+"""Aggregation of a stream by key and sliding window: each record opens one that ends at it, and one just after it."""
 
-from collections.abc import Callable
-from typing import Any
+from dataclasses import dataclass
 
 from streamskit.api.windows import SlidingWindows
-from streamskit.operators.aggregate import Reader, Step
+from streamskit.operators.bytes_stores import BytesWindowStore
 from streamskit.operators.records import OperatorRecord
-from streamskit.operators.stream_task import Forward, OperatorContext
-from streamskit.operators.window_store import BytesWindowStore
+from streamskit.operators.stream_task import OperatorContext, ProcessRecord
+from streamskit.operators.window_aggregate import AbstractWindowedAggregate, closed_windows, windowed_key
 
 Row = tuple[bytes | None, int]
 """A window's aggregate and the largest timestamp in it."""
 
 
-class SlidingProcess:
-    """Updates the sliding windows that hold a record, and creates those that it opens.
+@dataclass(frozen=True)
+class SlidingWindowAggregateOperator(AbstractWindowedAggregate):
+    """Sliding-window aggregation: one aggregate for each key and window of records that are close in time.
 
     Windows could begin anywhere; only those are kept that differ in what they hold. For a record at t that is the left
     one, [t - difference, t], and, once something later falls into it, the right one, [t + 1, t + 1 + difference]. A new
     window takes over the aggregate of its neighbour where both hold the same records.
-    Mirrors `KStreamSlidingWindowAggregate`.
+
+    A result's key is the key and the window's start. A record without key or value is dropped, and so is one whose
+    windows have closed. The arguments are those of `AbstractWindowedAggregate`.
+    Mirrors `org.apache.kafka.streams.kstream.internals.KStreamSlidingWindowAggregate`.
     """
 
-    def __init__(
-        self, windows: SlidingWindows, task: OperatorContext, store: BytesWindowStore, readers: list[Reader],
-        step: Step, forward: Forward, emit_closed: Callable[[int, Any], None] | None,
-    ) -> None:  # fmt: skip
-        self._difference, self._grace = windows.time_difference, windows.grace
-        self._store, self._readers, self._step = store, readers, step
-        self._forward, self._emit_closed, self._drop = forward, emit_closed, task.drop
-        self._memory, self._is_cached = task.memory, task.is_cached
+    windows: SlidingWindows
+
+    def open(self, context: OperatorContext) -> ProcessRecord:
+        return _SlidingProcess(self, context).process
+
+
+class _SlidingProcess:
+    """Updates the windows that hold a record, and creates those that it opens."""
+
+    def __init__(self, operator: SlidingWindowAggregateOperator, context: OperatorContext) -> None:
+        self._difference, self._grace = operator.windows.time_difference, operator.windows.grace
+        self._store = BytesWindowStore(context, operator.name, operator.retention, by_time=operator.on_close)
+        self._deserializers, self._add = operator.deserializers(), operator.update(context.is_cached)
+        self._forward = operator.forward_updates(context)
+        self._emit_closed = operator.emit_closed(context, closed_windows(self._store))
+        self._memory, self._drop, self._is_cached = context.memory, context.drop, context.is_cached
         self._memory.setdefault("stream time", -1)
 
-    def __call__(self, side: int, record: OperatorRecord) -> None:
+    def process(self, side: int, record: OperatorRecord) -> None:
         """Process one record."""
         key, data, _, _, timestamp, headers = record
-        value = None if data is None else self._readers[side](data)
+        value = None if data is None else self._deserializers[side](data)
         if key is None or value is None:
             return self._drop()
         stream_time = self._memory["stream time"] = max(self._memory["stream time"], timestamp)
@@ -44,69 +55,69 @@ class SlidingProcess:
             return self._drop()
         self._side, self._key, self._value, self._timestamp, self._headers = side, key, value, timestamp, headers
         if timestamp < self._difference:
-            return self._early()
-        self._late_enough()
+            return self._process_early()
+        self._process()
         if self._emit_closed is not None:
             self._emit_closed(self._closed - self._difference - 1, headers)
         return None
 
-    def _late_enough(self) -> None:
+    def _process(self) -> None:
         """Update and create windows, none of which would start before 0."""
-        now, difference = self._timestamp, self._difference
-        found = self._store.fetch_range(self._key, max(0, now - 2 * difference), now + 1)
+        time, difference = self._timestamp, self._difference
+        windows = self._store.fetch_range(self._key, max(0, time - 2 * difference), time + 1)
         left = right = previous = None
         has_left = has_right = False
-        starts = {start for start, _ in found}
-        for start, row in reversed(found):
-            if start == now + 1:
+        starts = {start for start, _ in windows}
+        for start, row in reversed(windows):
+            if start == time + 1:
                 has_right = True
-            elif start + difference > now:
+            elif start + difference > time:
                 right = right or row
                 self._update(start, row)
-            elif start + difference == now:
+            elif start + difference == time:
                 has_left = True
                 self._update(start, row)
-                if row[1] >= now:
+                if row[1] >= time:
                     return
                 previous = row[1]
             else:
                 left, previous = row, row[1]
                 break
-        if previous is not None and previous + 1 not in starts and previous + 1 + difference >= now:
+        if previous is not None and previous + 1 not in starts and previous + 1 + difference >= time:
             self._update(previous + 1, None)
         if not has_left:
-            reaches_back = previous is not None and left is not None and now - difference <= previous
-            self._update(now - difference, (left[0], now) if reaches_back and left else None, is_new=True)
+            reaches_back = previous is not None and left is not None and time - difference <= previous
+            self._update(time - difference, (left[0], time) if reaches_back and left else None, is_new=True)
         if not has_right:
             self._open_right(right)
 
-    def _early(self) -> None:
+    def _process_early(self) -> None:
         """Update and create windows for a record so early that its left one would start before 0.
 
         All such records share the window [0, difference].
         """
-        now, right, combined, previous = self._timestamp, None, None, None
-        found = self._store.fetch_range(self._key, 0, now + 1)
-        starts = {start for start, _ in found}
-        for start, row in found:
+        time, right, combined, previous = self._timestamp, None, None, None
+        windows = self._store.fetch_range(self._key, 0, time + 1)
+        starts = {start for start, _ in windows}
+        for start, row in windows:
             if start == 0:
                 combined = row
-                previous = row[1] if row[1] < now else None
-            elif start <= now:
+                previous = row[1] if row[1] < time else None
+            elif start <= time:
                 right = row
                 self._update(start, row)
-        if now + 1 not in starts:
-            self._open_right(right or (combined if combined is not None and combined[1] > now else None))
+        if time + 1 not in starts:
+            self._open_right(right or (combined if combined is not None and combined[1] > time else None))
         if previous is not None and previous + 1 not in starts:
             self._update(previous + 1, None)
         self._update(0, combined)
 
     def _update(self, start: int, row: Row | None, is_new: bool = False) -> None:
-        """Fold the record into a window whose aggregate so far is in `row`; None is a window without records yet."""
+        """Add the record to a window whose aggregate so far is in `row`; None is a window without records yet."""
         if start + self._difference < self._closed:
             return self._drop()
         aggregate, latest = row or (None, self._timestamp)
-        old, new = self._step(self._side, self._key, self._value, aggregate)
+        old, new = self._add(self._side, self._key, self._value, aggregate)
         latest = max(latest, self._timestamp)
         self._store.put(self._key, None if new is None else (new, latest), start)
         return self._send(start, new, latest, None if is_new and self._is_cached else old)
@@ -118,4 +129,4 @@ class SlidingProcess:
             self._send(self._timestamp + 1, *row, None)
 
     def _send(self, start: int, value: bytes | None, latest: int, old: bytes | None) -> None:
-        self._forward(self._key + start.to_bytes(8, "big"), value, latest, self._headers, old)
+        self._forward(windowed_key(self._key, start), value, latest, self._headers, old)

@@ -1,24 +1,21 @@
-"""A stage: the operators of one task, with their state, during one micro-batch."""
+"""Stream task: the operators of one task, with their state and their record caches, during one micro-batch."""
 
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-from streamskit.api.error_handlers import LONGEST_MESSAGE, ErrorHandlerContext, Handlers, RawRecord, ask, fails, fitting
+from streamskit.api.error_handlers import Handlers, RawRecord
 from streamskit.api.processor import PunctuationType
-from streamskit.common.errors import StreamsError
-from streamskit.operators.cache import RecordCache
-from streamskit.operators.failure_attribution import attribute_failure
-from streamskit.operators.pages import Memory, PagedTable, PageStore, Rows
-from streamskit.operators.records import NOTE, NOWHERE, OperatorRecord, Output, SourceRecord, listed
+from streamskit.operators.error_handling import attribute_failure, error_rows
+from streamskit.operators.paged_state import Memory, PagedTable, PageStore, TimeOrderedMap
+from streamskit.operators.records import NO_SOURCE, OperatorRecord, Output, SourceRecord
 
-Process = Callable[[int, OperatorRecord], None]
-"""What an operator does with one record of one of its sides."""
-
+ProcessRecord = Callable[[int, OperatorRecord], None]
+"""What an operator does with a record that arrives on one of its sides: `process(side, record)`."""
 
 Punctuate = Callable[[PunctuationType, int], None]
-"""What an operator does when one of the clocks has moved to a time."""
+"""What an operator does when one of the clocks has moved to a time, in milliseconds."""
 
 
 class Forward(Protocol):
@@ -31,136 +28,120 @@ class Forward(Protocol):
 
 
 class Saved(Protocol):
-    """Something with state in memory that a stage has to save when it ends."""
+    """Something with state in memory that a task has to save at the end of a micro-batch."""
 
     def save(self) -> None:
         """Save what has changed."""
 
 
 class Operator(ABC):
-    """What one step of a topology does in a task: a plain value that is sent to the workers.
+    """Task operator: what one step of a topology does in a task, as a plain value that is sent to the workers.
 
     `name` is that of its node. A subclass is a frozen dataclass.
+    Mirrors `org.apache.kafka.streams.processor.api.ProcessorSupplier`.
     """
 
     name: str
 
     @property
-    def folds(self) -> bool:
-        """Whether the record cache may fold its updates: those of a table, not the records of a stream."""
+    def is_cacheable(self) -> bool:
+        """Whether the record cache may merge its updates of a key: those of a table, not the records of a stream."""
         return False
-
-    def blamed(self, side: int) -> str:
-        """Return the name of the node to blame when a record of a side fails."""
-        return self.name
 
     @property
-    def keeps_time(self) -> bool:
-        """Whether it wants to hear of every record of the task, and of the wall clock."""
+    def punctuates(self) -> bool:
+        """Whether it follows stream time and the wall clock, and so is opened for every record of the task."""
         return False
 
+    def node_at(self, side: int) -> str:
+        """Return the name of the node that records of a side are for: it is named when one of them fails."""
+        return self.name
+
     @abstractmethod
-    def open(self, task: "OperatorContext") -> Process:
-        """Return the function that processes a record: `process(side, record)`."""
+    def open(self, context: "OperatorContext") -> ProcessRecord:
+        """Return the function that processes a record: `process(side, record)`.
+
+        Mirrors `Processor#init`, and what is returned `Processor#process`.
+        """
 
 
 class OperatorContext:
-    """What a stage gives to one operator: its state, the wall clock, and the ways out.
+    """Operator context: what a task gives to one operator, which is its state, the clocks, and `forward`.
 
-    `forward(key, value, timestamp, headers, old=, other=, other_old=)` passes a result on. `is_cached` says that a
-    record cache folds the results.
+    `forward(key, value, timestamp, headers, old=, other=, other_old=)` passes a result on. `is_cached` says that the
+    record cache merges the results. Mirrors `org.apache.kafka.streams.processor.api.ProcessorContext`.
     """
 
-    def __init__(self, stage: "StreamTask", index: int, name: str, forward: Forward, is_cached: bool) -> None:
-        self.name = name
-        self.forward = forward
-        self.is_cached = is_cached
-        self.emit_interval = stage.emit_interval
-        self.run = stage.run
-        self._stage = stage
+    def __init__(self, task: "StreamTask", index: int, name: str, forward: Forward, is_cached: bool) -> None:
+        self.task, self.name, self.forward, self.is_cached = task, name, forward, is_cached
         self._index = index
 
     @property
     def memory(self) -> dict[str, Any]:
         """A few values that the operator remembers from one micro-batch to the next."""
-        return self.memory_of(self.name)
-
-    def memory_of(self, name: str) -> dict[str, Any]:
-        """Return the values remembered under a name, such as that of a store."""
-        return self._stage.memory.of(name)
+        return self.task.memory.of(self.name)
 
     def drop(self) -> None:
         """Count the record as dropped. Mirrors the metric `dropped-records-total`."""
-        dropped = self._stage.dropped
+        dropped = self.task.dropped
         dropped[self._index] = dropped.get(self._index, 0) + 1
 
-    @property
-    def stream_time(self) -> int:
-        """The latest time of the task's records, in milliseconds; -1 before the first."""
-        return self._stage.stream_time
-
-    @property
-    def source(self) -> SourceRecord:
-        """The record of the task's topics that is in hand."""
-        return self._stage.source
-
-    @source.setter
-    def source(self, source: SourceRecord) -> None:
-        self._stage.source = source
-
-    @property
-    def fail(self) -> Callable[..., None]:
-        """Lets the handler decide about a record that failed, as `StreamTask.fail`."""
-        return self._stage.fail
-
-    def keep_time(self, punctuate: Punctuate) -> None:
-        """Have a function called whenever one of the clocks has moved."""
-        self._stage.timekeepers.append(punctuate)
-
-    def now(self) -> int:
-        """Return the wall clock's time in milliseconds."""
-        return self._stage.now()
-
-    def table(self, name: str, clean: Callable[[Rows], None] | None = None) -> PagedTable:
-        """Return the table with this name, which all operators of the stage share.
+    def table(self, name: str, expire: Callable[[Any], None] | None = None) -> PagedTable:
+        """Return the table with this name, which all operators of the task share.
 
         Args:
-            name: its name, unlike any other in the stage.
-            clean: deletes the rows of a page that are too old, before it is saved.
+            name: its name, unlike any other in the task.
+            expire: deletes what is too old from a row's value, as in `PagedTable`.
         """
-        tables = self._stage.tables
+        tables = self.task.tables
         if name not in tables:
-            tables[name] = PagedTable(name, self._stage.pages, clean)
+            tables[name] = PagedTable(name, self.task.pages, expire)
         return tables[name]
 
-    def keep(self, thing: Saved) -> None:
-        """Have something saved when the stage ends."""
-        self._stage.kept.append(thing)
+    def time_ordered_map(self, name: str, span: int) -> TimeOrderedMap:
+        """Return a map of entries in order of time, which is saved with the task.
 
-    @property
-    def pages(self) -> PageStore:
-        """Where the task's state lives, for things that are no tables."""
-        return self._stage.pages
+        Args:
+            name: its name, unlike any other in the task.
+            span: for how many milliseconds entries stay, about: they are spread over a few pages.
+        """
+        entries = TimeOrderedMap(name, self.task.pages, width=max(span // 4, 1000))
+        self.task.saved.append(entries)
+        return entries
+
+    def may_emit(self) -> bool:
+        """Return whether to look now for results that have become due; if so, the next look waits for the interval.
+
+        Mirrors `TimeTracker` of `KStreamKStreamJoin` and of the windowed aggregations.
+        """
+        interval = self.task.emit_interval
+        if interval == 0:
+            return True
+        now, memory = self.task.now(), self.memory
+        if now < memory.get("next look", 0):
+            return False
+        memory["next look"] = now + interval
+        return True
 
 
 class StreamTask:
-    """The operators of one task in one micro-batch: takes records in, gives outputs, and saves the state at the end.
+    """Stream task: takes records in, gives outputs, and saves the state at the end of the micro-batch.
+
+    Mirrors `org.apache.kafka.streams.processor.internals.StreamTask`.
 
     Args:
         operators: in the order in which their caches are flushed.
         pages: where the state lives.
-        cache: whether the updates of one key are folded into one until the end.
+        cache: whether the updates of one key become one at the end.
         emit_interval: unmatched results of outer joins and results on close are looked for at most once per so many
             milliseconds of wall clock; 0 is always.
-        wall_clock: the time in milliseconds; the machine's when not given.
-        run: which start of the application this is; with another one processors begin anew.
+        wall_clock: the time in milliseconds; the machine's by default.
+        run: which start of the application this is; with another one processors start afresh.
         handlers: decide about records that fail.
 
     >>> task = StreamTask([CountOperator("counts")], pages)
     >>> task.process(0, 0, OperatorRecord(b"KO", b"75.2", None, None, 1000, None))
     >>> task.finish()
-    >>> [(output.key, output.value) for output in task.take_outputs()]
-    [(b'KO', b'\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x01')]
     """
 
     def __init__(
@@ -168,22 +149,19 @@ class StreamTask:
         cache: bool = False, emit_interval: int = 0, wall_clock: int | None = None, run: str = "",
         handlers: Handlers | None = None,
     ) -> None:  # fmt: skip
-        self.operators = operators
-        self.pages = pages
-        self.emit_interval = emit_interval
-        self.wall_clock = wall_clock
-        self.run = run
+        self.operators, self.pages = operators, pages
+        self.emit_interval, self.wall_clock, self.run = emit_interval, wall_clock, run
+        self.handlers = handlers or Handlers()
+        self.source = NO_SOURCE
         self.outputs: list[Output] = []
         self.dropped: dict[int, int] = {}
         self.tables: dict[str, PagedTable] = {}
-        self.kept: list[Saved] = []
-        self.timekeepers: list[Punctuate] = []
-        self.source = NOWHERE
-        self.handlers = handlers or Handlers()
+        self.saved: list[Saved] = []
+        self.punctuations: list[Punctuate] = []
         self._cache = cache
         self._caches: dict[int, RecordCache] = {}
         self._memory: Memory | None = None
-        self._processes: list[Process | None] = [None] * len(operators)
+        self._processes: list[ProcessRecord | None] = [None] * len(operators)
 
     @property
     def memory(self) -> Memory:
@@ -199,42 +177,20 @@ class StreamTask:
             process(side, record)
         except Exception as failure:
             raw = RawRecord(self.source.topic, record.key, record.value, record.timestamp)
-            self.fail(self.operators[operator].blamed(side), failure, raw, self.source, side=side)
+            self.fail(self.operators[operator].node_at(side), failure, raw, side=side)
 
-    def fail(
-        self, node: str, failure: Exception, record: Any, source: SourceRecord, *, side: int = 0, writing: bool = False
-    ) -> None:
+    def fail(self, node: str, failure: Exception, record: Any, *, side: int = 0, writing: bool = False) -> None:
         """Let the handler decide about a record that a node failed on; raises the failure if that is what it decides.
 
         Args:
             node: the node's name.
             failure: what it raised.
             record: what it was given, None in a punctuation.
-            source: the record of the task's topics that was in hand.
             side: of the operator that failed.
             writing: whether the record could not be written, rather than processed.
         """
-        handler = self.handlers.production if writing else self.handlers.processing
-        is_blamed = attribute_failure(failure, node, side)
-        if fails(handler) or not is_blamed:
-            raise failure
-        headers = tuple((header["key"], header["value"]) for header in listed(source.headers))
-        raw = headers, source.key, source.value
-        try:
-            response = ask(handler, ErrorHandlerContext(node, *source[:4], *raw), record, failure)
-        except StreamsError as refusal:
-            attribute_failure(refusal, node, side)
-            raise
-        if response.fails:
-            raise failure
-        text, time = f"{type(failure).__name__}: {failure}"[:LONGEST_MESSAGE], source.timestamp
-        self.outputs.append(Output(NOTE, node.encode(), text.encode(), None, None, None, time, None))
-        for each in response.dead_letters:
-            letter = fitting(each, self.handlers.largest_record)
-            headers_ = [{"key": name, "value": value} for name, value in letter.headers]
-            time = source.timestamp if letter.timestamp is None else letter.timestamp
-            topic = letter.topic.encode()
-            self.outputs.append(Output(NOTE, letter.key, letter.value, None, topic, None, time, headers_))
+        rows = error_rows(self.handlers, node, failure, record, self.source, side=side, writing=writing)
+        self.outputs.extend(rows)
 
     def now(self) -> int:
         """Return the wall clock's time in milliseconds."""
@@ -242,17 +198,17 @@ class StreamTask:
 
     @property
     def stream_time(self) -> int:
-        """The latest time of the records that `begin` told of; -1 before the first."""
+        """Stream time: the latest timestamp of the records so far, in milliseconds; -1 before the first `begin`."""
         return self.memory.of("task").get("stream time", -1)
 
-    def open_timekeepers(self) -> None:
-        """Open the operators that want to hear of every record, whether any is for them or not."""
+    def open_punctuating(self) -> None:
+        """Open the operators that follow the clocks, whether any record is for them or not."""
         for index, operator in enumerate(self.operators):
-            if operator.keeps_time and self._processes[index] is None:
+            if operator.punctuates and self._processes[index] is None:
                 self._open(index)
 
     def begin(self, source: SourceRecord) -> None:
-        """Say that what follows is made of another record of the task's topics."""
+        """Start on another record of the task's topics; it moves stream time."""
         self.source = source
         clock = self.memory.of("task")
         clock["stream time"] = max(clock.get("stream time", -1), source.timestamp)
@@ -262,53 +218,46 @@ class StreamTask:
         self.wall_clock = wall_clock
 
     def punctuate(self, kind: PunctuationType, now: int) -> None:
-        """Let the operators do what is due by a clock."""
-        for timekeeper in self.timekeepers:
-            timekeeper(kind, now)
+        """Let the operators do what is due by a clock. Mirrors `StreamTask#maybePunctuateStreamTime` and its like."""
+        for punctuate in self.punctuations:
+            punctuate(kind, now)
 
     def take_outputs(self) -> list[Output]:
         """Return the outputs so far, and forget them."""
-        taken = self.outputs[:]
+        outputs = self.outputs[:]
         self.outputs.clear()
-        return taken
+        return outputs
 
     def finish(self) -> None:
-        """Flush the cache into the outputs and save the state that has changed."""
+        """Flush the caches into the outputs and save the state that has changed."""
         for _, cache in sorted(self._caches.items()):
             self.outputs.extend(cache.flush())
-        for thing in (*self.kept, *self.tables.values()):
-            thing.save()
+        for state in (*self.saved, *self.tables.values()):
+            state.save()
         if self._memory is not None:
             self._memory.save()
 
-    def _open(self, index: int) -> Process:
+    def _open(self, index: int) -> ProcessRecord:
         operator = self.operators[index]
-        is_cached = self._cache and operator.folds
+        is_cached = self._cache and operator.is_cacheable
         if is_cached:
             self._caches[index] = RecordCache()
-        pass_on = self._caches[index].add if is_cached else self.outputs.append
-        forward = _forward(index, pass_on)
+        add = self._caches[index].add if is_cached else self.outputs.append
         if self.handlers.ask_for_sources:
-            forward = self._telling_source(forward)
-        task = OperatorContext(self, index, operator.name, forward, is_cached)
+            add = self._with_source(add)
+        context = OperatorContext(self, index, operator.name, _forward(index, add), is_cached)
         try:
-            process = self._processes[index] = operator.open(task)
+            process = self._processes[index] = operator.open(context)
         except Exception as failure:
             attribute_failure(failure, operator.name)
             raise
         return process
 
-    def _telling_source(self, forward: Forward) -> Forward:
-        def telling(
-            key: bytes | None, value: bytes | None, timestamp: int, headers: Any,
-            old: bytes | None = None, other: bytes | None = None, other_old: bytes | None = None,
-        ) -> None:  # fmt: skip
-            forward(key, value, timestamp, self.source.before(headers), old, other, other_old)
-
-        return telling
+    def _with_source(self, add: Callable[[Output], None]) -> Callable[[Output], None]:
+        return lambda output: add(output._replace(headers=self.source.prepended_to(output.headers)))
 
 
-def _forward(index: int, pass_on: Callable[[Output], None]) -> Forward:
+def _forward(index: int, add: Callable[[Output], None]) -> Forward:
     # A tuple made directly costs half of what a call of Output costs, and every result goes through here.
     new = tuple.__new__
 
@@ -316,6 +265,35 @@ def _forward(index: int, pass_on: Callable[[Output], None]) -> Forward:
         key: bytes | None, value: bytes | None, timestamp: int, headers: Any,
         old: bytes | None = None, other: bytes | None = None, other_old: bytes | None = None,
     ) -> None:  # fmt: skip
-        pass_on(new(Output, (index, key, value, old, other, other_old, timestamp, headers)))
+        add(new(Output, (index, key, value, old, other, other_old, timestamp, headers)))
 
     return forward
+
+
+class RecordCache:
+    """Record cache: merges the updates of one key, until the end of the micro-batch flushes it.
+
+    Of a key's updates the last one counts; the value before is that before the first of them. A row that was created
+    and deleted again in between leaves no trace. Results go out in the order of the keys' last updates.
+    Mirrors `org.apache.kafka.streams.state.internals.NamedCache`.
+    """
+
+    def __init__(self) -> None:
+        self._updates: dict[bytes | None, Output] = {}
+
+    def add(self, output: Output) -> None:
+        """Add one update."""
+        earlier = self._updates.pop(output.key, None)
+        if earlier is not None:
+            output = output._replace(old=earlier.old, other_old=earlier.other_old)
+        self._updates[output.key] = output
+
+    def flush(self) -> list[Output]:
+        """Return the merged updates, and forget them."""
+        merged = [update for update in self._updates.values() if update[VALUES] != NO_VALUES]
+        self._updates.clear()
+        return merged
+
+
+VALUES, NO_VALUES = slice(2, 6), (None, None, None, None)
+"""Where an output has its values, new and old; and what a row has there that was created and deleted again."""

@@ -1,14 +1,14 @@
-"""A table whose updates are held back: until a window closes, or for a time."""
+"""Suppression: a table whose updates are held back, until a window closes or for a time."""
 
 from dataclasses import dataclass
 from typing import Any
 
 from streamskit.api.windows import AnyWindows, SessionWindows
 from streamskit.common.errors import StreamsError
+from streamskit.operators.bytes_stores import BytesKeyValueStore
+from streamskit.operators.paged_state import Entry
 from streamskit.operators.records import OperatorRecord
-from streamskit.operators.stores import BytesKeyValueStore
-from streamskit.operators.stream_task import Operator, OperatorContext, Process
-from streamskit.operators.timeline import Entry, Timeline, width_for
+from streamskit.operators.stream_task import Operator, OperatorContext, ProcessRecord
 
 CONTEXT_BYTES = 20
 """What Kafka Streams counts in its buffer for a record's timestamp, offset and partition."""
@@ -16,18 +16,18 @@ CONTEXT_BYTES = 20
 
 @dataclass(frozen=True)
 class SuppressOperator(Operator):
-    """Holds back the updates of a table, so that of a key's updates only the last one goes out.
+    """Suppression: buffers the updates of a table, so that of a key's updates only the last one goes out.
 
-    Mirrors `KTableSuppressProcessorSupplier`.
+    Mirrors `org.apache.kafka.streams.kstream.internals.suppress.KTableSuppressProcessorSupplier`.
 
     Args:
         name: the node's name.
         windows: those of the table's keys; needed when updates wait for their window to close.
         time_limit: how long updates wait, in milliseconds of stream time from the first of a key on; None is until the
-            key's window closes: there deletions do not go out.
-        max_records: how many keys may wait; None is any number.
-        max_bytes: how many bytes may wait; None is any number.
-        emit_early: whether a full buffer passes its oldest update on; it is an error otherwise.
+            key's window closes, and then deletions do not go out.
+        max_records: how many keys the buffer holds; None is any number.
+        max_bytes: how many bytes the buffer holds; None is any number.
+        emit_early: whether a full buffer emits its oldest update; otherwise that is an error.
     """
 
     name: str
@@ -37,10 +37,10 @@ class SuppressOperator(Operator):
     max_bytes: int | None = None
     emit_early: bool = False
 
-    def open(self, task: OperatorContext) -> Process:
-        buffer = _Buffer(task, self._wait(), keeps_place=self.time_limit is not None)
-        memory, drop, forward, emit_early = task.memory, task.drop, task.forward, self.emit_early
-        wait, until_close = self._wait(), self.time_limit is None
+    def open(self, context: OperatorContext) -> ProcessRecord:
+        wait, until_close, emit_early = self._wait(), self.time_limit is None, self.emit_early
+        buffer = _SuppressionBuffer(context, wait, keep_first_time=not until_close)
+        memory, drop, forward = context.memory, context.drop, context.forward
         max_records, max_bytes = self.max_records, self.max_bytes
         memory.setdefault("stream time", -1)
 
@@ -89,9 +89,9 @@ class SuppressOperator(Operator):
 
     def _full(self, memory: dict[str, Any]) -> str:
         limits = [
-            f"{memory[what]:,} {what} where {most:,} may be"
-            for what, most in (("records", self.max_records), ("bytes", self.max_bytes))
-            if most is not None
+            f"{memory[unit]:,} {unit} where {limit:,} may be"
+            for unit, limit in (("records", self.max_records), ("bytes", self.max_bytes))
+            if limit is not None
         ]
         return (
             f"{self.name}: the buffer of suppress() is full, with {' and '.join(limits)}. "
@@ -99,49 +99,48 @@ class SuppressOperator(Operator):
         )
 
 
-class _Buffer:
-    """Updates that wait, one for each key, in the order of the time with which their key first came in, then of key.
+class _SuppressionBuffer:
+    """Suppression buffer: one update for each key, in the order of the time of the key's first update, then of key.
 
     Mirrors `org.apache.kafka.streams.state.internals.InMemoryTimeOrderedKeyValueChangeBuffer`.
 
     Args:
-        task: the task whose state it is part of.
+        context: of the operator whose state it is part of.
         wait: how long an update may wait, in milliseconds.
-        keeps_place: whether a key's time differs from update to update, so that the first one has to be remembered.
+        keep_first_time: whether a key's time differs from update to update, so that the first one has to be kept.
     """
 
-    def __init__(self, task: OperatorContext, wait: int, keeps_place: bool) -> None:
-        self._timeline = Timeline(f"{task.name}/buffer", task.pages, width_for(wait))
-        self._times = BytesKeyValueStore(task.table(task.name)) if keeps_place else None
-        self._memory = task.memory
+    def __init__(self, context: OperatorContext, wait: int, keep_first_time: bool) -> None:
+        self._updates = context.time_ordered_map(f"{context.name}/buffer", wait)
+        self._first_times = BytesKeyValueStore(context.table(context.name)) if keep_first_time else None
+        self._memory = context.memory
         self._memory.setdefault("records", 0)
         self._memory.setdefault("bytes", 0)
-        self.first_time = self._timeline.first_time
-        task.keep(self._timeline)
+        self.first_time = self._updates.first_time
 
     def put(self, time: int, record: OperatorRecord) -> None:
-        """Let an update wait, in the place of an earlier one of its key if there is one."""
+        """Add an update, in the place of an earlier one of its key if there is one."""
         key, value, old, _, timestamp, headers = record
         if key is None:
             return
-        first_came = None if self._times is None else self._times.put_if_absent(key, time)
-        entry: Entry = (time if first_came is None else first_came, key)
+        first_time = None if self._first_times is None else self._first_times.put_if_absent(key, time)
+        entry: Entry = (time if first_time is None else first_time, key)
         memory = self._memory
-        earlier = self._timeline.get(entry)
+        earlier = self._updates.get(entry)
         if earlier is None:
             memory["records"] += 1
         else:
             memory["bytes"] -= _size(key, earlier)
         update = (value, old, old if earlier is None else earlier[2], timestamp, headers)
         memory["bytes"] += _size(key, update)
-        self._timeline.put(entry, update)
+        self._updates.put(entry, update)
 
     def take_first(self) -> tuple[bytes, Any]:
-        """Return key and update of the first entry; it waits no more."""
-        entry = self._timeline.first() or ()
-        update, key = self._timeline.pop(entry), entry[1]
-        if self._times is not None:
-            self._times.delete(key)
+        """Remove the first update and return it with its key."""
+        entry = self._updates.first() or ()
+        update, key = self._updates.pop(entry), entry[1]
+        if self._first_times is not None:
+            self._first_times.delete(key)
         self._memory["records"] -= 1
         self._memory["bytes"] -= _size(key, update)
         return key, update

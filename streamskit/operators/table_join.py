@@ -3,19 +3,20 @@
 from dataclasses import dataclass
 
 from streamskit.operators.records import OUT_OF_ORDER, OperatorRecord
-from streamskit.operators.stream_task import Operator, OperatorContext, Process
+from streamskit.operators.stream_task import Operator, OperatorContext, ProcessRecord
 
-Side = tuple[bytes, int] | None
-"""A row with its timestamp."""
+Row = tuple[bytes, int] | None
+"""A row's value and its timestamp."""
 
 
 @dataclass(frozen=True)
 class TableJoinOperator(Operator):
-    """Brings the rows of two tables together that have the same key.
+    """Table-table join: joins the rows of two tables that have the same key.
 
     Takes the updates of both (sides 0 and 1) and keeps both rows. `value` and `other` of the output are the new pair,
     `old` and `other_old` the pair before; a pair that makes no result is None and None. An update without a key, or one
-    that is not the latest of its row, is dropped. Mirrors `KTableKTableInnerJoin`, `KTableKTableLeftJoin`,
+    that is not the latest of its row, is dropped.
+    Mirrors `org.apache.kafka.streams.kstream.internals.KTableKTableInnerJoin`, `KTableKTableLeftJoin`,
     `KTableKTableRightJoin` and `KTableKTableOuterJoin`.
 
     Args:
@@ -27,11 +28,11 @@ class TableJoinOperator(Operator):
     outer: tuple[bool, bool]
 
     @property
-    def folds(self) -> bool:
+    def is_cacheable(self) -> bool:
         return True
 
-    def open(self, task: OperatorContext) -> Process:
-        table, forward, drop = task.table(self.name), task.forward, task.drop
+    def open(self, context: OperatorContext) -> ProcessRecord:
+        changed_page, forward, drop = context.table(self.name).changed_page, context.forward, context.drop
         left_outer, right_outer = self.outer
 
         def pair(left: bytes | None, right: bytes | None) -> tuple[bytes | None, bytes | None]:
@@ -43,10 +44,10 @@ class TableJoinOperator(Operator):
             key, value, old, extra, timestamp, headers = record
             if key is None or extra == OUT_OF_ORDER:
                 return drop()
-            rows = table.change(key)
+            rows = changed_page(key)
             left, right = rows.get(key) or (None, None)
             before, partner = (right, left) if side else (left, right)
-            row: Side = None if value is None else (value, timestamp)
+            row: Row = None if value is None else (value, timestamp)
             new = (left, row) if side else (row, right)
             if new == (None, None):
                 rows.pop(key, None)

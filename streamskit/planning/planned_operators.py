@@ -5,7 +5,7 @@ from functools import singledispatch
 from typing import Any
 
 from streamskit import operators
-from streamskit.api.windows import SessionWindows
+from streamskit.api.windows import SessionWindows, SlidingWindows
 from streamskit.common.errors import TopologyError
 from streamskit.planning.old_values import needs_old_values, stores_latest
 from streamskit.planning.plan import Plan, PlannedOperator
@@ -147,6 +147,8 @@ def _(node: Aggregation, nodes: list[Node], name: str, plan: Plan) -> PlannedOpe
     shared |= {"counting": counting, "logged": store.queryable}
     if isinstance(node.windows, SessionWindows):
         return PlannedOperator(operators.SessionAggregateOperator(merger=functions[0].merger, **shared), node)
+    if isinstance(node.windows, SlidingWindows):
+        return PlannedOperator(operators.SlidingWindowAggregateOperator(**shared), node)
     return PlannedOperator(operators.WindowAggregateOperator(**shared), node)
 
 

@@ -8,7 +8,7 @@ from streamskit import operators
 from streamskit.common.errors import TopologyError
 from streamskit.planning.plan import Plan, ProcessorGroup
 from streamskit.serdes import Serde
-from streamskit.topology.nodes import Node, Process, of_kind
+from streamskit.topology.nodes import Node, Process, Sink, of_kind
 
 
 class ProcessorOutput(NamedTuple):
@@ -40,7 +40,7 @@ def processor_groups(nodes: Sequence[Node]) -> dict[str, ProcessorGroup]:
 
 def input_sides(group: ProcessorGroup, parent: Node, node: Node, plan: Plan) -> list[int]:
     """Return the operator's sides for what `parent` passes on: the table that the processors look into comes first."""
-    sources = [(name, port.member) for name, port in _input_ports(group, plan)]
+    sources = [(name, port.processor) for name, port in _input_ports(group, plan)]
     return [sources.index(key) for key in ((parent.name, ""), (parent.name, node.name)) if key in sources]
 
 
@@ -93,7 +93,7 @@ def _input_ports(group: ProcessorGroup, plan: Plan) -> list[tuple[str, operators
         for parent in member.parents:
             if parent not in names:
                 feeder = plan.topology[parent]
-                ports.append((parent, operators.InputPort(feeder.key, feeder.value, member=member.name)))
+                ports.append((parent, operators.InputPort(feeder.key, feeder.value, processor=member.name)))
     for store in _looked_up(group):
         table = next(
             node
@@ -109,7 +109,7 @@ def _looked_up(group: ProcessorGroup) -> list[str]:
 
 
 def _sink_name(child: Node) -> str:
-    return child.name if child.kind == "Sink" else ""
+    return child.name if isinstance(child, Sink) else ""
 
 
 def _bound_together(processors: Sequence[Process]) -> Iterator[tuple[str, str]]:

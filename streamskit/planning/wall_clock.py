@@ -5,9 +5,8 @@ from typing import Any
 from streamskit import operators
 from streamskit.api.processor import PunctuationType
 from streamskit.common.errors import StreamsError, TopologyError
-from streamskit.operators.failure_attribution import read_attribution
-from streamskit.operators.pages import NoPages
-from streamskit.operators.processors import RunningProcessorGroup
+from streamskit.operators.error_handling import read_attribution
+from streamskit.operators.processors import RunningProcessors
 from streamskit.planning.plan import Plan, PlannedOperator
 
 
@@ -21,22 +20,20 @@ def wall_clock_interval(plan: Plan) -> int | None:
         schedule.interval
         for planned in plan.operators
         if isinstance(planned.operator, operators.ProcessorsOperator)
-        for schedule in _initialized(planned, planned.operator, plan).schedules.kept
+        for schedule in _initialized(planned, planned.operator, plan).punctuations.schedules
         if schedule.kind is PunctuationType.WALL_CLOCK_TIME
     ]
     return min(intervals, default=None)
 
 
-def _initialized(planned: PlannedOperator, operator: operators.ProcessorsOperator, plan: Plan) -> RunningProcessorGroup:
+def _initialized(planned: PlannedOperator, operator: operators.ProcessorsOperator, plan: Plan) -> RunningProcessors:
     """Return processors after their init(), tried on empty stores."""
     try:
-        task = operators.StreamTask([operator], NoPages())
-        return RunningProcessorGroup(
-            operator, operators.OperatorContext(task, 0, operator.name, _forget, is_cached=False)
-        )
+        task = operators.StreamTask([operator], operators.NoPages())
+        return RunningProcessors(operator, operators.OperatorContext(task, 0, operator.name, _forget, is_cached=False))
     except Exception as failure:
-        blamed = read_attribution("\n".join(getattr(failure, "__notes__", ())))
-        node = plan.topology[blamed.operator] if blamed else planned.node
+        failed = read_attribution("\n".join(getattr(failure, "__notes__", ())))
+        node = plan.topology[failed.operator] if failed else planned.node
         is_ours = isinstance(failure, StreamsError)
         said = str(failure).removeprefix(f"{node.name}: ") if is_ours else repr(failure)
         raise TopologyError(
@@ -44,8 +41,5 @@ def _initialized(planned: PlannedOperator, operator: operators.ProcessorsOperato
         ) from failure
 
 
-def _forget(
-    key: bytes | None, value: bytes | None, timestamp: int, headers: Any,
-    old: bytes | None = None, other: bytes | None = None, other_old: bytes | None = None,
-) -> None:  # fmt: skip
+def _forget(*_: Any, **__: Any) -> None:
     """Take what a processor forwards while it is only tried."""

@@ -24,7 +24,7 @@ class ClusterView(LiveView):
         TypeError: `instances` tells of no instances.
         ValueError: `refresh` is not such a duration.
 
-    >>> ClusterView(instances, "trades-app")  # doctest: +SKIP
+    >>> ClusterView(instances, "trades-app")
 
     Mirrors what `KafkaStreams#metadataForAllStreamsClients` and a `StateRestoreListener` tell.
     """

@@ -37,7 +37,7 @@ class FaultPanel(LiveView):
     Raises:
         ValueError: nothing is given that could be broken, or `refresh` is not such a duration.
 
-    >>> FaultPanel(broker=broker, driver=driver, topic="trades")  # doctest: +SKIP
+    >>> FaultPanel(broker=broker, driver=driver, topic="trades")
     """
 
     KIND, WHAT = "faults", "The faults"

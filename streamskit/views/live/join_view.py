@@ -37,8 +37,8 @@ class JoinView(EventTimeView):
         TypeError: `source` is neither of them.
         ValueError: there is no such join, or another argument is out of range.
 
-    >>> JoinView(streams)  # doctest: +SKIP
-    >>> JoinView(driver, records=40)  # doctest: +SKIP
+    >>> JoinView(streams)
+    >>> JoinView(driver, records=40)
 
     Mirrors what `KStream#join` with `JoinWindows` does, which no metric of Kafka Streams shows.
     """

@@ -5,15 +5,16 @@ from dataclasses import dataclass, field, replace
 
 from streamskit.api.windows import AnyWindows, JoinWindows, SessionWindows, SlidingWindows, TimeWindows
 from streamskit.operators import (
+    NoPages,
     Operator,
     OperatorRecord,
     Output,
     SessionAggregateOperator,
+    SlidingWindowAggregateOperator,
     StreamJoinOperator,
     StreamTask,
     WindowAggregateOperator,
 )
-from streamskit.operators.pages import NoPages
 from streamskit.serdes import Serdes
 from streamskit.views.live.html import time_of_day
 from streamskit.views.live.record_source import Arrival
@@ -146,7 +147,9 @@ def _counting(windows: AnyWindows, retention: int) -> Operator:
     text = Serdes.string()
     folding = ("windows", text, (text,), Serdes.long(), None, ())
     if isinstance(windows, SessionWindows):
-        return SessionAggregateOperator(*folding, None, windows, retention, counting=True)
+        return SessionAggregateOperator(*folding, windows, retention, counting=True)
+    if isinstance(windows, SlidingWindows):
+        return SlidingWindowAggregateOperator(*folding, windows, retention, counting=True)
     return WindowAggregateOperator(*folding, windows, retention, counting=True)
 
 

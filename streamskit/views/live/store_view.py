@@ -27,7 +27,7 @@ class StoreView(LiveView):
         TypeError: `store` is not a store.
         ValueError: `refresh` is not such a duration, or `rows` not such a number.
 
-    >>> StoreView(streams.store("trade-aggregates"), refresh="1 second", value="count")  # doctest: +SKIP
+    >>> StoreView(streams.store("trade-aggregates"), refresh="1 second", value="count")
 
     Mirrors what a Kafka Streams application shows of a store over its REST layer.
     """

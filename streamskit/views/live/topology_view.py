@@ -26,7 +26,7 @@ class TopologyView(LiveView):
         TypeError: `streams` is no application.
         ValueError: `refresh` is not such a duration.
 
-    >>> TopologyView(streams)  # doctest: +SKIP
+    >>> TopologyView(streams)
 
     Mirrors what the metrics of `KafkaStreams#metrics` tell: `process-rate`, `records-lag`, `dropped-records-total`.
     """

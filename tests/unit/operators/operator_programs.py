@@ -16,6 +16,7 @@ from streamskit.operators import (
     PartitionTimeOperator,
     ResponseJoinOperator,
     SessionAggregateOperator,
+    SlidingWindowAggregateOperator,
     StreamJoinOperator,
     StreamTableJoinOperator,
     SubscriptionJoinOperator,
@@ -25,7 +26,7 @@ from streamskit.operators import (
     TableJoinOperator,
     WindowAggregateOperator,
 )
-from streamskit.operators.partition_time import NO_TIMESTAMP
+from streamskit.operators.records import NO_TIMESTAMP
 from streamskit.serdes import LONG, Serde, SessionWindowedSerde, TimeWindowedSerde
 from tests.unit.operators.operator_harness import JSON, STRING, Harness, Rows, decode, plain, text
 
@@ -272,11 +273,12 @@ def statistics(key: str, value: int, aggregate: dict[str, Any]) -> dict[str, Any
 
 def window_count(
     windows: TimeWindows | SlidingWindows, retention: int | None = None, on_close: bool = False
-) -> WindowAggregateOperator:
-    retention = retention or windows.retention
-    return WindowAggregateOperator(
-        "counts", STRING, (STRING,), LONG, not_used, (not_used,), windows, retention, on_close, True
-    )
+) -> WindowAggregateOperator | SlidingWindowAggregateOperator:
+    counts = ("counts", STRING, (STRING,), LONG, not_used, (not_used,))
+    closing = (retention or windows.retention, on_close, True)
+    if isinstance(windows, SlidingWindows):
+        return SlidingWindowAggregateOperator(*counts, windows, *closing)
+    return WindowAggregateOperator(*counts, windows, *closing)
 
 
 def counted(
@@ -289,7 +291,7 @@ def counted(
 def session_count(windows: SessionWindows, retention: int | None = None, on_close: bool = False) -> Program:
     retention = retention or windows.retention
     fold = SessionAggregateOperator(
-        "sessions", STRING, (STRING,), LONG, not_used, (not_used,), not_used, windows, retention, on_close, True
+        "sessions", STRING, (STRING,), LONG, not_used, (not_used,), windows, retention, on_close, True
     )
     return one(fold, decode(LONG), SessionWindowedSerde(STRING))
 
@@ -467,9 +469,9 @@ PROGRAMS: dict[str, Program] = {
             JSON,
             list,
             (lambda key, value, visits: [*visits, value],),
-            lambda key, first, second: [*first, *second],
             VISITS,
             VISITS.retention,
+            merger=lambda key, first, second: [*first, *second],
         ),
         decode(JSON),
         SessionWindowedSerde(STRING),

@@ -6,10 +6,9 @@ from typing import Any
 from streamskit import FixedKeyProcessor, Processor, PunctuationType, Serde, Serdes, Stores, operators
 from streamskit.operators import OperatorRecord as Row
 from streamskit.operators import StreamTask
-from streamskit.operators.changelog_buffer import ChangelogBuffer
+from streamskit.operators.processor_stores import ChangelogBuffer, open_store
 from streamskit.operators.processors import InputPort, OutputPort, ProcessorsOperator, ProcessorSpec
 from streamskit.operators.records import SourceRecord
-from streamskit.operators.state_stores import open_store
 from streamskit.state.stores import Store
 from tests.unit.operators.operator_harness import Pages
 
@@ -39,7 +38,7 @@ class Task:
         following.append(tuple((way, number) for number, way in enumerate(ways)))
         members = map(ProcessorSpec, names, processors, [kept] * len(names), following)
         entrances = (
-            InputPort(STRING, value, member=names[0]),
+            InputPort(STRING, value, processor=names[0]),
             *(InputPort(table.key, table.value, store=table.name) for table in tables),
         )
         outside = tuple(OutputPort(STRING, value) for _ in ways)
@@ -55,7 +54,7 @@ class Task:
         `tick` says that the wall clock is looked at before, as it is when no records come.
         """
         stage = StreamTask([self.operator], self.pages, wall_clock=self.clock, run=self.start)
-        stage.open_timekeepers()
+        stage.open_punctuating()
         if tick:
             stage.punctuate(PunctuationType.WALL_CLOCK_TIME, self.clock)
         for key, value, timestamp in records:
@@ -89,7 +88,7 @@ class Task:
     def _made(self, output: Any) -> Made:
         """Read an output: that of a way, or that of a store's changelog with the value in its bytes."""
         number = 0 if output.other is None else output.other[0]
-        names = [name for name, _ in self.operator.members[-1].children]
+        names = [name for name, _ in self.operator.processors[-1].children]
         if number < len(names):
             read = self._value.deserialize
             return names[number], STRING.deserialize(output.key), read(output.value), output.timestamp
@@ -110,10 +109,10 @@ class OneStore:
     def call(self, act: Callable[[Any], Any], timestamp: int = 0) -> Any:
         """Do something with the store while a record of a time is in hand, and return what it answers, as a list."""
         stage = StreamTask([], self.pages)
-        task = operators.OperatorContext(stage, 0, "test", lambda *_, **__: None, False)
-        journal = ChangelogBuffer(lambda *update: self.log.append(update), self.store.cached, lambda: timestamp)
-        task.keep(journal)
-        found = act(open_store(task, self.store, journal if self.store.logged else None))
+        context = operators.OperatorContext(stage, 0, "test", lambda *_, **__: None, False)
+        changelog = ChangelogBuffer(lambda *update: self.log.append(update), self.store.cached, lambda: timestamp)
+        stage.saved.append(changelog)
+        found = act(open_store(context, self.store, changelog if self.store.logged else None))
         found = list(found) if hasattr(found, "__next__") else found
         stage.finish()
         return found

@@ -16,7 +16,7 @@ from streamskit.operators import (
     StreamJoinOperator,
     SuppressOperator,
 )
-from streamskit.operators.timeline import Timeline
+from streamskit.operators.paged_state import TimeOrderedMap
 from streamskit.serdes import LONG, SessionWindowedSerde, TimeWindowedSerde
 from tests.unit.operators.operator_harness import STRING, Harness, Pages, record
 from tests.unit.operators.operator_programs import as_record, window_count
@@ -87,7 +87,7 @@ def test_sessions_are_the_runs_of_records_without_a_longer_gap(
     windows = SessionWindows(gap, NEVER_LATE)
     fold = SessionAggregateOperator(
         "sessions", STRING, (LONG,), LONG, lambda: 0, (lambda key, value, count: count + 1,),
-        lambda key, one, other: one + other, windows, NEVER_LATE,
+        windows, NEVER_LATE, merger=lambda key, one, other: one + other,
     )  # fmt: skip
     made = table(run(Harness([fold]), events, sizes), SessionWindowedSerde(STRING).deserialize)
 
@@ -212,7 +212,7 @@ def test_each_session_speaks_on_close_exactly_once(
 
     def fold(on_close: bool) -> SessionAggregateOperator:
         return SessionAggregateOperator(
-            "sessions", STRING, (LONG,), LONG, None, (), None, windows, NEVER_LATE, on_close, counting=True
+            "sessions", STRING, (LONG,), LONG, None, (), windows, NEVER_LATE, on_close, counting=True
         )  # fmt: skip
 
     final = run(Harness([fold(True)]), [*events, (b"end", 2000)], sizes)
@@ -232,7 +232,7 @@ def test_a_timeline_gives_entries_in_order_whatever_is_saved_in_between(
     steps: list[tuple[str, int, bytes]], width: int
 ) -> None:
     pages = Pages()
-    timeline, model = Timeline("waiting", pages, width), dict[Any, int]()
+    timeline, model = TimeOrderedMap("waiting", pages, width), dict[Any, int]()
     for number, (what, time, key) in enumerate(steps):
         if what == "put":
             timeline.put((time, key), number)
@@ -248,7 +248,7 @@ def test_a_timeline_gives_entries_in_order_whatever_is_saved_in_between(
                 assert timeline.pop(first) == model.pop(first)
         else:
             timeline.save()
-            timeline = Timeline("waiting", pages, width)
+            timeline = TimeOrderedMap("waiting", pages, width)
     assert list(timeline.in_order()) == sorted(model)
     for entry in sorted(model):
         timeline.pop(entry)

@@ -28,8 +28,8 @@ from streamskit.operators import (
     TableJoinOperator,
     WindowAggregateOperator,
 )
-from streamskit.operators.pages import PAGES
-from streamskit.operators.partition_time import NO_TIMESTAMP
+from streamskit.operators.paged_state import PAGES
+from streamskit.operators.records import NO_TIMESTAMP
 from streamskit.serdes import LONG, SessionWindowedSerde
 from tests.unit.operators.operator_harness import JSON, STRING, Harness, Pages, decode, record
 from tests.unit.operators.operator_programs import as_record, one, regrouped, window_count
@@ -99,9 +99,7 @@ def test_a_row_that_comes_and_goes_within_a_flush_leaves_no_trace() -> None:
 
 
 def test_a_session_that_grows_within_a_flush_takes_nothing_back() -> None:
-    fold = SessionAggregateOperator(
-        "s", STRING, (STRING,), LONG, None, (), None, SessionWindows(10, 0), 10, counting=True
-    )
+    fold = SessionAggregateOperator("s", STRING, (STRING,), LONG, None, (), SessionWindows(10, 0), 10, counting=True)
     made = Harness([fold], cache=True).give_all(0, 0, [record(b"a", b"x", 1), record(b"a", b"x", 5)])
     assert [SessionWindowedSerde(STRING).deserialize(each.key) for each in made] == [("a", 1, 5)]
 
@@ -117,7 +115,7 @@ def test_records_of_a_stream_pass_a_cache_one_by_one() -> None:
 def test_a_reduce_of_sessions_starts_with_the_first_value_and_merges_with_the_reducer() -> None:
     fold = SessionAggregateOperator(
         "s", STRING, (STRING,), STRING, None, (lambda key, value, aggregate: aggregate + value,),
-        lambda key, one, other: one + other, SessionWindows(10, 100), 110,
+        SessionWindows(10, 100), 110, merger=lambda key, one, other: one + other,
     )  # fmt: skip
     task = Harness([fold])
     made = [output for value, time in ((b"x", 0), (b"y", 20), (b"z", 10)) for output in
@@ -152,7 +150,7 @@ def test_updates_that_wait_for_their_window_to_close_come_out_for_the_changelog_
 
 def test_suppress_holds_a_session_back_until_its_gap_and_grace_have_passed() -> None:
     windows = SessionWindows(100, 50)
-    fold = SessionAggregateOperator("s", STRING, (STRING,), LONG, None, (), None, windows, 150, counting=True)
+    fold = SessionAggregateOperator("s", STRING, (STRING,), LONG, None, (), windows, 150, counting=True)
     task, made = Harness([fold, SuppressOperator("final", windows)]), []
     for key, time in ((b"a", 1000), (b"a", 1080), (b"b", 1229), (b"b", 1230)):
         for update in task.give(0, 0, record(key, b"x", time)):
@@ -320,7 +318,7 @@ EVERY_OPERATOR: list[Operator] = [
     AggregateOperator("d", STRING, (LONG,), LONG, None, (max,)),
     window_count(TimeWindows.of_size_with_no_grace(10)),
     TableAggregateOperator("e", STRING, LONG, LONG, None, max, min),
-    SessionAggregateOperator("f", STRING, (LONG,), LONG, None, (max,), max, SessionWindows(1, 1), 2),
+    SessionAggregateOperator("f", STRING, (LONG,), LONG, None, (max,), SessionWindows(1, 1), 2, merger=max),
     StreamJoinOperator("g", JoinWindows.of_time_difference_with_no_grace(1), (True, True)),
     StreamTableJoinOperator("h", True),
     TableJoinOperator("i", (True, True)),
@@ -359,7 +357,7 @@ def test_a_batch_loads_and_saves_the_pages_of_its_keys_only() -> None:
     [
         window_count(TimeWindows.of_size_with_no_grace(100).advance_by(20)),
         window_count(TimeWindows.of_size_with_no_grace(100), 200, on_close=True),
-        SessionAggregateOperator("s", STRING, (STRING,), LONG, None, (), None, SessionWindows(50, 10), 60, True, True),
+        SessionAggregateOperator("s", STRING, (STRING,), LONG, None, (), SessionWindows(50, 10), 60, True, True),
         StreamJoinOperator("j", JoinWindows.of_time_difference_with_no_grace(50), (True, True)),
         LatestValueOperator("v", 100),
         SuppressOperator("h", None, 100),

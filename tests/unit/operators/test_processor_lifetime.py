@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from streamskit import Processor, ProcessorContext, PunctuationType, Record, StreamsError
-from streamskit.operators.failure_attribution import read_attribution
+from streamskit.operators.error_handling import read_attribution
 from tests.unit.operators.processor_harness import Task, key_value
 from tests.unit.operators.test_processor_routing import Pass, Peek, Write
 

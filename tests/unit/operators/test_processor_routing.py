@@ -14,7 +14,7 @@ from streamskit import (
     StreamsError,
     ValueAndTimestamp,
 )
-from streamskit.operators.failure_attribution import read_attribution
+from streamskit.operators.error_handling import read_attribution
 from tests.unit.operators.processor_harness import LONG, Task, key_value
 
 

@@ -19,10 +19,11 @@ from streamskit import (
 from streamskit.dsl.grouped_stream import KGroupedStream
 from streamskit.operators import OperatorRecord, PageStore, StreamTask
 from streamskit.operators.aggregate import AggregateOperator
-from streamskit.operators.failure_attribution import attribute_failure, read_attribution
+from streamskit.operators.error_handling import attribute_failure, read_attribution
 from streamskit.planning.options import QueryOptions
 from streamskit.planning.planner import plan
-from streamskit.runtime.failures import explain, python_error
+from streamskit.runtime.failures import explain
+from streamskit.runtime.tracebacks import python_error
 from streamskit.serdes import Serde
 
 TEXT, LONG = Serdes.string(), Serdes.long()

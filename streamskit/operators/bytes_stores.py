@@ -1,0 +1,362 @@
+"""State stores of the operators: tables of a task under the names of Kafka Streams' stores.
+
+Keys are bytes, values are bytes or what an operator puts. What processors get are the stores of `processor_stores`,
+which hold plain Python values and stand on these.
+"""
+
+import pickle
+from bisect import bisect_left, bisect_right
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+from streamskit.operators.paged_state import PagedTable
+from streamskit.operators.stream_task import OperatorContext
+
+SEGMENT = 60_000
+"""Kafka Streams deletes old rows in segments of half the retention, but no less than so many milliseconds."""
+
+Session = tuple[int, int, Any]
+"""End, start and value of one session of a key; both times are included, and sessions are in order of their ends."""
+
+Versions = list[tuple[int, bytes | None]]
+"""Times from which on a row had a value, in order; None is a row that was deleted."""
+
+
+class BytesKeyValueStore:
+    """Key-value store of bytes. Mirrors `org.apache.kafka.streams.state.KeyValueStore`.
+
+    >>> store.put(b"KO", b"75.2")
+    >>> store.get(b"KO")
+    b'75.2'
+    """
+
+    def __init__(self, table: PagedTable) -> None:
+        self._table = table
+
+    def get(self, key: bytes) -> Any:
+        """Return the value of `key`, or None if there is none."""
+        return self._table.page(key).get(key)
+
+    def put(self, key: bytes, value: Any) -> None:
+        """Set the value of `key`; None deletes it."""
+        put_row(self._table.changed_page(key), key, value)
+
+    def put_if_absent(self, key: bytes, value: Any) -> Any:
+        """Set the value of `key` if it has none; return the one it had."""
+        before = self.get(key)
+        if before is None:
+            self.put(key, value)
+        return before
+
+    def delete(self, key: bytes) -> Any:
+        """Delete `key` and return the value it had."""
+        return self._table.changed_page(key).pop(key, None)
+
+    def all(self) -> Iterator[tuple[bytes, Any]]:
+        """Return every row in the order of the keys' bytes."""
+        return self._table.items()
+
+    def range(self, first: bytes | None, last: bytes | None) -> Iterator[tuple[bytes, Any]]:
+        """Return the rows with keys from `first` to `last`, both included; None leaves an end open."""
+        return (row for row in self.all() if (first is None or row[0] >= first) and (last is None or row[0] <= last))
+
+
+class BytesLruStore(BytesKeyValueStore):
+    """Key-value store of a few keys, which evicts the one that was read or written longest ago.
+
+    Mirrors `org.apache.kafka.streams.state.internals.MemoryLRUCache`.
+
+    Args:
+        context: of the operator whose state it is part of.
+        name: the store's name.
+        max_entries: how many keys it holds.
+        evicted: called with each key that is evicted.
+    """
+
+    def __init__(self, context: OperatorContext, name: str, max_entries: int, evicted: Callable[[bytes], None]) -> None:
+        self._pages, self._name, self._max_entries, self._evicted = context.task.pages, name, max_entries, evicted
+        self._saved = self._pages.load(name)
+        # Its order is what matters, so that all of it is one page.
+        self._rows: OrderedDict[bytes, Any] = OrderedDict() if self._saved is None else pickle.loads(self._saved)
+        context.task.saved.append(self)
+
+    def get(self, key: bytes) -> Any:
+        """Return the value of `key`, or None if there is none; the key counts as used."""
+        if key in self._rows:
+            self._rows.move_to_end(key)
+        return self._rows.get(key)
+
+    def put(self, key: bytes, value: Any) -> None:
+        """Set the value of `key`; None deletes it. Too many evict the one used least recently."""
+        self._rows.pop(key, None)
+        if value is not None:
+            self._rows[key] = value
+        while len(self._rows) > self._max_entries:
+            least_recent, _ = self._rows.popitem(last=False)
+            self._evicted(least_recent)
+
+    def delete(self, key: bytes) -> Any:
+        """Delete `key` and return the value it had."""
+        return self._rows.pop(key, None)
+
+    def all(self) -> Iterator[tuple[bytes, Any]]:
+        """Return every row in the order of the keys' bytes."""
+        return iter(sorted(self._rows.items()))
+
+    def save(self) -> None:
+        """Save the rows with their order, if it has changed."""
+        data = pickle.dumps(self._rows, protocol=5)
+        if data != self._saved:
+            self._pages.save(self._name, data)
+
+
+def put_row(rows: dict[Any, Any], key: Any, value: Any) -> None:
+    """Set the value of a key; None deletes it."""
+    if value is None:
+        rows.pop(key, None)
+    else:
+        rows[key] = value
+
+
+class BytesWindowStore:
+    """Window store of bytes: keys, window starts and values. Mirrors `org.apache.kafka.streams.state.WindowStore`.
+
+    A window is out of sight once the store has seen one that starts a retention later, and its memory is given back
+    when its page is next written.
+
+    Args:
+        context: of the operator whose state it is part of.
+        name: the store's name.
+        retention: in milliseconds.
+        by_time: also keeps the windows in the order of their starts, to emit them when they close. Such a store shows
+            windows for one millisecond longer.
+    """
+
+    def __init__(self, context: OperatorContext, name: str, retention: int, by_time: bool = False) -> None:
+        self._table = context.table(name, self._expire)
+        self._memory = context.task.memory.of(name)
+        self._memory.setdefault("latest start", -1)
+        self._reach = retention if by_time else retention - 1
+        self._by_time = context.time_ordered_map(f"{name}/starts", retention) if by_time else None
+
+    def put(self, key: bytes, value: Any, start: int) -> None:
+        """Set the value of a key's window; None deletes it."""
+        windows = self.windows_of(key)
+        if start not in windows:
+            self.begin(key, windows, start)
+        put_row(windows, start, value)
+
+    def windows_of(self, key: bytes) -> dict[int, Any]:
+        """Return the windows of a key by their starts, to be changed; before one is added, `begin` it."""
+        rows = self._table.changed_page(key)
+        windows: dict[int, Any] | None = rows.get(key)
+        if windows is None:
+            windows = rows[key] = {}
+        return windows
+
+    def begin(self, key: bytes, windows: dict[int, Any], start: int) -> None:
+        """Note that a window is about to be added to those of a key."""
+        if start > self._memory["latest start"]:
+            self._memory["latest start"] = start
+        if self._by_time is not None:
+            self._by_time.put((start, key), True)
+        # Whenever a key's windows have doubled, those that are too old go: it costs little for each window.
+        size = len(windows)
+        if size >= 16 and size & (size - 1) == 0:
+            self._expire(windows)
+
+    def fetch(self, key: bytes, start: int) -> Any:
+        """Return the value of a key's window that starts at a time, or None."""
+        windows = self._table.page(key).get(key)
+        return None if windows is None or start < self._oldest_start() else windows.get(start)
+
+    def fetch_range(self, key: bytes, first: int, last: int) -> list[tuple[int, Any]]:
+        """Return starts and values of a key's windows that start between two times, both included, in order.
+
+        Mirrors `WindowStore#fetch(key, timeFrom, timeTo)`.
+        """
+        windows = self._table.page(key).get(key)
+        if windows is None:
+            return []
+        first = max(first, self._oldest_start())
+        return [(start, windows[start]) for start in sorted(windows) if first <= start <= last]
+
+    def fetch_all(self, first: int, last: int) -> list[tuple[bytes, int, Any]]:
+        """Return key, start and value of all windows that start between two times, in the order of start and key."""
+        rows = [(key, *window) for key, _ in self._table.items() for window in self.fetch_range(key, first, last)]
+        return sorted(rows, key=lambda row: (row[1], row[0]))
+
+    def take_closed(self, last: int) -> Iterator[tuple[bytes, int, Any]]:
+        """Yield, once, key, start and value of the windows that start no later than `last`, by start and key.
+
+        Windows out of sight are passed over. Needs a store `by_time`.
+        """
+        if self._by_time is None:
+            raise ValueError("Only a store by time knows its closed windows: make it with by_time=True.")
+        for (start, key), _ in self._by_time.take_until(last):
+            value = self.fetch(key, start)
+            if value is not None:
+                yield key, start, value
+
+    def _oldest_start(self) -> int:
+        oldest: int = self._memory["latest start"] - self._reach
+        return oldest
+
+    def _expire(self, windows: dict[int, Any]) -> None:
+        oldest = self._oldest_start()
+        for start in [start for start in windows if start < oldest]:
+            del windows[start]
+
+
+class BytesSessionStore:
+    """Session store of bytes: keys, sessions and values. Mirrors `org.apache.kafka.streams.state.SessionStore`.
+
+    Args:
+        context: of the operator whose state it is part of.
+        name: the store's name.
+        retention: in milliseconds; older sessions are not found any more.
+        by_time: also keeps the sessions in the order of their ends, to emit them when they close.
+    """
+
+    def __init__(self, context: OperatorContext, name: str, retention: int, by_time: bool = False) -> None:
+        self._table = context.table(name, self._expire)
+        self._memory = context.task.memory.of(name)
+        self._memory.setdefault("latest end", -1)
+        self._retention, self._segment = retention, max(retention // 2, SEGMENT)
+        self._by_time = context.time_ordered_map(f"{name}/ends", retention) if by_time else None
+
+    def find_sessions(self, key: bytes, earliest_end: int, latest_start: int) -> list[Session]:
+        """Return a key's sessions that end at a time or later and start at another or earlier, in order."""
+        sessions: list[Session] | None = self._table.page(key).get(key)
+        if sessions is None:
+            return []
+        earliest_end = max(earliest_end, self._memory["latest end"] - self._retention + 1)
+        # The sessions that matter are the last ones nearly always.
+        if sessions[-1][0] < earliest_end:
+            return []
+        first = bisect_left(sessions, (earliest_end,))
+        return [session for session in sessions[first:] if session[1] <= latest_start]
+
+    def put(self, key: bytes, start: int, end: int, value: Any) -> None:
+        """Set the value of a key's session; None deletes it."""
+        if end > self._memory["latest end"]:
+            self._memory["latest end"] = end
+        if value is None:
+            return self.remove(key, start, end)
+        sessions: list[Session] = self._table.changed_page(key).setdefault(key, [])
+        index, is_there = _find(sessions, start, end)
+        if is_there:
+            sessions[index] = (end, start, value)
+            return None
+        sessions.insert(index, (end, start, value))
+        if self._by_time is not None:
+            self._by_time.put((end, start, key), True)
+        # Whenever a key's sessions have doubled, those that are too old go: it costs little for each session.
+        size = len(sessions)
+        if size >= 16 and size & (size - 1) == 0:
+            self._expire(sessions)
+        return None
+
+    def remove(self, key: bytes, start: int, end: int) -> None:
+        """Delete a key's session, if it is there."""
+        rows = self._table.changed_page(key)
+        sessions: list[Session] = rows.get(key, [])
+        index, is_there = _find(sessions, start, end)
+        if is_there:
+            del sessions[index]
+            if not sessions:
+                del rows[key]
+            if self._by_time is not None:
+                self._by_time.pop((end, start, key))
+
+    def take_closed(self, last: int) -> Iterator[tuple[bytes, Session]]:
+        """Yield, once, the sessions that end no later than `last`, in the order of end, start and key.
+
+        Needs a store `by_time`.
+        """
+        if self._by_time is None:
+            raise ValueError("Only a store by time knows its closed sessions: make it with by_time=True.")
+        for (end, start, key), _ in self._by_time.take_until(last):
+            sessions: list[Session] = self._table.page(key).get(key, [])
+            index, is_there = _find(sessions, start, end)
+            if is_there and end >= self._oldest_end():
+                yield key, sessions[index]
+
+    def _oldest_end(self) -> int:
+        latest: int = self._memory["latest end"]
+        return (latest - self._retention) // self._segment * self._segment
+
+    def _expire(self, sessions: list[Session]) -> None:
+        oldest = self._oldest_end()
+        sessions[:] = [session for session in sessions if session[0] >= oldest]
+
+
+def _find(sessions: list[Session], start: int, end: int) -> tuple[int, bool]:
+    """Return where a session stands or would stand, and whether it is there."""
+    index = bisect_left(sessions, (end, start))
+    return index, index < len(sessions) and sessions[index][:2] == (end, start)
+
+
+class PutResult(NamedTuple):
+    """What a versioned store did with a version: whether it was kept, and whether it is the latest of its row."""
+
+    is_kept: bool
+    is_latest: bool
+
+
+class BytesVersionedStore:
+    """Versioned store of bytes, which can be asked what a row was at a time.
+
+    Mirrors `org.apache.kafka.streams.state.VersionedKeyValueStore`.
+
+    Args:
+        context: of the operator whose state it is part of.
+        name: the store's name.
+        history: how far back versions are kept, in milliseconds, from the latest time the store has seen.
+    """
+
+    def __init__(self, context: OperatorContext, name: str, history: int) -> None:
+        self._table, self._history = context.table(name, self._expire), history
+        self._memory = context.task.memory.of(name)
+        self._memory.setdefault("latest", -1)
+
+    def get(self, key: bytes, as_of: int | None = None) -> bytes | None:
+        """Return the value of `key`, now or as of a time in milliseconds, or None if there is none."""
+        versions: Versions | None = self._table.page(key).get(key)
+        if not versions:
+            return None
+        if as_of is None:
+            return versions[-1][1]
+        if as_of < self._memory["latest"] - self._history and as_of < versions[-1][0]:
+            return None
+        index = bisect_right(versions, as_of, key=_time)
+        return versions[index - 1][1] if index else None
+
+    def put(self, key: bytes, value: bytes | None, timestamp: int) -> PutResult:
+        """Set the value of `key` from a time on; None deletes it. A version older than the history is not kept."""
+        memory = self._memory
+        if timestamp < memory["latest"] - self._history:
+            return PutResult(False, False)
+        memory["latest"] = max(memory["latest"], timestamp)
+        versions: Versions = self._table.changed_page(key).setdefault(key, [])
+        index = bisect_right(versions, timestamp, key=_time)
+        if index and versions[index - 1][0] == timestamp:
+            versions[index - 1] = (timestamp, value)
+        else:
+            versions.insert(index, (timestamp, value))
+            index += 1
+        is_latest = index == len(versions)
+        self._expire(versions)
+        return PutResult(True, is_latest)
+
+    def _expire(self, versions: Versions) -> None:
+        """Delete the versions that were over before the history begins."""
+        begin = self._memory["latest"] - self._history
+        del versions[: max(bisect_right(versions, begin, key=_time) - 1, 0)]
+        if versions and versions[0][1] is None and versions[0][0] <= begin:
+            del versions[0]
+
+
+def _time(version: tuple[int, bytes | None]) -> int:
+    return version[0]

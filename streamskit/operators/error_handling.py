@@ -1,0 +1,97 @@
+"""Error handling in a task: which operator failed on a record, and what the application's handler decides about it.
+
+A worker notes the operator on the exception; the driver reads the note from Spark's message.
+"""
+
+import json
+from dataclasses import asdict, dataclass, replace
+from traceback import walk_tb
+from types import FrameType
+from typing import Any
+
+from streamskit.api.error_handlers import LONGEST_MESSAGE, ErrorHandlerContext, Handlers, ask, fails, fitting
+from streamskit.common.errors import StreamsError
+from streamskit.operators.records import ERROR_ROW, Output, SourceRecord, iterable
+from streamskit.serdes import Serde
+
+PREFIX = "streamskit operator failed: "
+LONGEST_VALUE = 80
+
+
+@dataclass(frozen=True)
+class FailedOperator:
+    """Which operator failed, on a record of which of its sides; and where a serde did, with what value.
+
+    `verb` is "write" or "read".
+    """
+
+    operator: str
+    side: int
+    serde: str = ""
+    verb: str = ""
+    value: str = ""
+
+
+def attribute_failure(failure: Exception, operator: str, side: int = 0) -> bool:
+    """Note on an exception in which operator it was raised; a traceback that is printed ends with such notes.
+
+    Only the first note counts: an operator that runs others has nothing to add. Returns whether this is the first.
+    """
+    if any(note.startswith(PREFIX) for note in getattr(failure, "__notes__", ())):
+        return False
+    failed = FailedOperator(operator, side)
+    for frame, _ in walk_tb(failure.__traceback__):
+        if isinstance(frame.f_locals.get("self"), Serde) and frame.f_code.co_name in ("serialize", "deserialize"):
+            failed = _with_serde(failed, frame)
+            break
+    failure.add_note(PREFIX + json.dumps(asdict(failed)))
+    return True
+
+
+def read_attribution(text: str) -> FailedOperator | None:
+    """Return what was noted in a printed traceback, if anything was."""
+    notes = [line for line in text.splitlines() if line.startswith(PREFIX)]
+    return FailedOperator(**json.loads(notes[-1].removeprefix(PREFIX))) if notes else None
+
+
+def _with_serde(failed: FailedOperator, frame: FrameType) -> FailedOperator:
+    serde, argument = (frame.f_locals[name] for name in frame.f_code.co_varnames[:2])
+    value = repr(argument)
+    value = value if len(value) <= LONGEST_VALUE else value[:LONGEST_VALUE] + "…"
+    verb = "write" if frame.f_code.co_name == "serialize" else "read"
+    return replace(failed, serde=str(serde), verb=verb, value=value)
+
+
+def error_rows(
+    handlers: Handlers, node: str, failure: Exception, record: Any, source: SourceRecord, *, side: int, writing: bool
+) -> list[Output]:
+    """Let the handler decide about a record that a node failed on, and return the rows that it makes.
+
+    The arguments are those of `StreamTask.fail`.
+
+    Raises:
+        Exception: the failure, if that is what the handler decides, or if it has been decided before.
+        StreamsError: the handler failed itself.
+    """
+    handler = handlers.production if writing else handlers.processing
+    is_first = attribute_failure(failure, node, side)
+    if fails(handler) or not is_first:
+        raise failure
+    headers = tuple((header["key"], header["value"]) for header in iterable(source.headers))
+    context = ErrorHandlerContext(node, *source[:4], headers, source.key, source.value)
+    try:
+        response = ask(handler, context, record, failure)
+    except StreamsError as refusal:
+        attribute_failure(refusal, node, side)
+        raise
+    if response.fails:
+        raise failure
+    message = f"{type(failure).__name__}: {failure}"[:LONGEST_MESSAGE]
+    rows = [Output(ERROR_ROW, node.encode(), message.encode(), None, None, None, source.timestamp, None)]
+    for letter in response.dead_letters:
+        letter = fitting(letter, handlers.largest_record)
+        letter_headers = [{"key": name, "value": value} for name, value in letter.headers]
+        time = source.timestamp if letter.timestamp is None else letter.timestamp
+        topic = letter.topic.encode()
+        rows.append(Output(ERROR_ROW, letter.key, letter.value, None, topic, None, time, letter_headers))
+    return rows

@@ -1,0 +1,106 @@
+"""Sources: what happens to a topic's records first, in a stream (their time) and in a table (its latest values)."""
+
+from dataclasses import dataclass
+
+from streamskit.common.errors import StreamsError
+from streamskit.operators.bytes_stores import BytesVersionedStore
+from streamskit.operators.records import NO_TIMESTAMP, OUT_OF_ORDER, OperatorRecord
+from streamskit.operators.stream_task import Operator, OperatorContext, ProcessRecord
+
+
+@dataclass(frozen=True)
+class PartitionTimeOperator(Operator):
+    """Partition time: decides about records with a negative timestamp, and remembers each partition's latest time.
+
+    `record.timestamp` is what the extractor gave, `NO_TIMESTAMP` for null; `record.extra` is the partition's id.
+    Mirrors the part of `org.apache.kafka.streams.processor.internals.RecordQueue` that calls a `TimestampExtractor`.
+
+    Args:
+        name: the node's name.
+        invalid: "fail", "skip", or "partition time": the latest time of the partition so far.
+        unknown: what to do before that is known: "fail" or "skip". With "skip" the times come from the records' values:
+            there a null one is replaced, and one that is negative as it stands is skipped.
+    """
+
+    name: str
+    invalid: str
+    unknown: str = "fail"
+
+    def open(self, context: OperatorContext) -> ProcessRecord:
+        latest, forward, drop = context.memory, context.forward, context.drop
+
+        def process(side: int, record: OperatorRecord) -> None:
+            key, value, _, partition, timestamp, headers = record
+            partition_id = f"partition {(partition or b'').hex()}"
+            if timestamp < 0:
+                if self.invalid == "partition time" and (timestamp == NO_TIMESTAMP or self.unknown == "fail"):
+                    timestamp = latest.get(partition_id, timestamp)
+                if timestamp < 0:
+                    return drop() if "skip" in (self.invalid, self.unknown) else self._fail(timestamp)
+            if timestamp > latest.get(partition_id, -1):
+                latest[partition_id] = timestamp
+            return forward(key, value, timestamp, headers)
+
+        return process
+
+    def _fail(self, timestamp: int) -> None:
+        why = " and its partition has no earlier record to take the time from" if self.invalid != "fail" else ""
+        has = "no timestamp" if timestamp == NO_TIMESTAMP else f"the timestamp {timestamp}"
+        raise StreamsError(
+            f"{self.name}: a record has {has}{why}. Give its producer a valid clock, or choose "
+            "TimestampExtractor.log_and_skip_on_invalid() for this topic."
+        )
+
+
+@dataclass(frozen=True)
+class LatestValueOperator(Operator):
+    """Table source: each record is the new value of its key's row, and goes on with the value before.
+
+    A record without a key is dropped. With a history a late record does not replace the latest value, but is passed on
+    all the same, marked with `OUT_OF_ORDER` in `other`; one older than the history is dropped.
+    Mirrors `org.apache.kafka.streams.kstream.internals.KTableSource`.
+
+    Args:
+        name: the node's name.
+        history: how far back versions are kept, in milliseconds; None keeps the latest value only.
+    """
+
+    name: str
+    history: int | None = None
+
+    @property
+    def is_cacheable(self) -> bool:
+        return self.history is None
+
+    def open(self, context: OperatorContext) -> ProcessRecord:
+        return self._latest(context) if self.history is None else self._versioned(context, self.history)
+
+    def _latest(self, context: OperatorContext) -> ProcessRecord:
+        changed_page, forward, drop = context.table(self.name).changed_page, context.forward, context.drop
+
+        def process(side: int, record: OperatorRecord) -> None:
+            key, value, _, _, timestamp, headers = record
+            if key is None:
+                return drop()
+            rows = changed_page(key)
+            old = rows.pop(key, None) if value is None else rows.get(key)
+            if value is not None:
+                rows[key] = value
+            return forward(key, value, timestamp, headers, old)
+
+        return process
+
+    def _versioned(self, context: OperatorContext, history: int) -> ProcessRecord:
+        store, forward, drop = BytesVersionedStore(context, self.name, history), context.forward, context.drop
+
+        def process(side: int, record: OperatorRecord) -> None:
+            key, value, _, _, timestamp, headers = record
+            if key is None:
+                return drop()
+            old = store.get(key)
+            put = store.put(key, value, timestamp)
+            if not put.is_kept:
+                return drop()
+            return forward(key, value, timestamp, headers, old, None if put.is_latest else OUT_OF_ORDER)
+
+        return process
