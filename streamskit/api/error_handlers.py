@@ -133,14 +133,14 @@ class LogAndContinue:
 
 def dead_letter(topic: str, context: ErrorHandlerContext, exception: Exception) -> DeadLetter:
     """Return the source record as it was, with headers that say where it came from and what was wrong with it."""
-    said = {
+    reasons = {
         EXCEPTION: type(exception).__name__,
         MESSAGE: str(exception)[:LONGEST_MESSAGE],
         TOPIC: context.topic or "",
         PARTITION: str(context.partition),
         OFFSET: str(context.offset),
     }
-    headers = (*context.headers, *((name, text.encode()) for name, text in said.items()))
+    headers = (*context.headers, *((name, text.encode()) for name, text in reasons.items()))
     return DeadLetter(topic, context.source_raw_key, context.source_raw_value, headers, context.timestamp)
 
 
@@ -173,20 +173,25 @@ class Handlers:
         production: Handler | None,
         max_request_size: int = 1024 * 1024,
     ) -> "Handlers":
-        """Return the handlers that were given, and `LogAndFail` for those that were not.
+        """Return the handlers, with `LogAndFail` for each that is None.
 
         Raises:
             TopologyError: one is no handler.
         """
-        given = {"deserialization": deserialization, "processing": processing, "production": production}
-        for name, handler in given.items():
-            if handler is not None and (isinstance(handler, type) or not callable(handler)):
+        handlers = {"deserialization": deserialization, "processing": processing, "production": production}
+        chosen = {name: handler for name, handler in handlers.items() if handler is not None}
+        for name, handler in chosen.items():
+            if isinstance(handler, type) or not callable(handler):
                 raise TopologyError(
                     f"{name}_handler is {handler!r}; give LogAndContinue(), LogAndFail(), or a function of context, "
                     "record and exception that returns Response.resume() or Response.fail()."
                 )
-        chosen = {name: handler for name, handler in given.items() if handler is not None}
         return cls(**chosen, max_request_size=max_request_size)
+
+    @property
+    def every(self) -> tuple[Handler, Handler, Handler]:
+        """All of them."""
+        return self.deserialization, self.processing, self.production
 
     @property
     def largest_record(self) -> int:
@@ -196,15 +201,13 @@ class Handlers:
     @property
     def dead_letter_topics(self) -> list[str]:
         """The topics that dead letters go to, as far as they are known before there are any."""
-        every = (self.deserialization, self.processing, self.production)
-        topics = [handler.dead_letter_topic for handler in every if isinstance(handler, LogAndContinue)]
+        topics = [handler.dead_letter_topic for handler in self.every if isinstance(handler, LogAndContinue)]
         return list(dict.fromkeys(topic for topic in topics if topic is not None))
 
     @property
     def make_rows(self) -> bool:
         """Whether a failed record can make rows of its own, on its way through a query."""
-        read_quietly = self.deserialization in (LogAndFail(), LogAndContinue())
-        return not (read_quietly and fails(self.processing) and fails(self.production))
+        return self.ask_for_sources or self.deserialization not in (LogAndFail(), LogAndContinue())
 
     @property
     def ask_for_sources(self) -> bool:
@@ -214,7 +217,7 @@ class Handlers:
     @property
     def that_continue(self) -> list[Handler]:
         """Those that do not always fail."""
-        return [handler for handler in (self.deserialization, self.processing, self.production) if not fails(handler)]
+        return [handler for handler in self.every if not fails(handler)]
 
 
 def fails(handler: Handler) -> bool:

@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, Self
 
 from streamskit.common.durations import Duration, to_milliseconds
 
@@ -12,46 +12,64 @@ Headers = tuple[tuple[str, bytes], ...]
 
 
 @dataclass(frozen=True)
-class Record:
-    """A record as plain Python values; `timestamp` in milliseconds since 1970, headers as pairs of name and bytes.
-
-    Mirrors `org.apache.kafka.streams.processor.api.Record`.
-    """
-
+class _AnyRecord:
     key: Any
     value: Any
     timestamp: int
     headers: Headers = ()
 
-    def with_key(self, key: Any) -> "Record":
-        """Return the record with another key."""
-        return replace(self, key=key)
+    def with_value(self, value: Any) -> Self:
+        """Return the record with another value.
 
-    def with_value(self, value: Any) -> "Record":
-        """Return the record with another value."""
+        >>> Record("KO", 1, 0).with_value(2).value
+        2
+        """
         return replace(self, value=value)
 
-    def with_timestamp(self, timestamp: int) -> "Record":
-        """Return the record with another time, in milliseconds."""
+    def with_timestamp(self, timestamp: int) -> Self:
+        """Return the record with another time, in milliseconds since 1970.
+
+        >>> Record("KO", 1, 0).with_timestamp(5000).timestamp
+        5000
+        """
         return replace(self, timestamp=timestamp)
 
-    def with_headers(self, headers: Headers) -> "Record":
-        """Return the record with other headers."""
+    def with_headers(self, headers: Headers) -> Self:
+        """Return the record with other headers, as pairs of name and bytes.
+
+        >>> Record("KO", 1, 0).with_headers((("source", b"NYSE"),)).headers
+        (('source', b'NYSE'),)
+        """
         return replace(self, headers=headers)
 
 
 @dataclass(frozen=True)
-class FixedKeyRecord:
+class Record(_AnyRecord):
+    """A record as plain Python values; `timestamp` in milliseconds since 1970, headers as pairs of name and bytes.
+
+    Mirrors `org.apache.kafka.streams.processor.api.Record`.
+
+    >>> Record("KO", 1, timestamp=0)
+    Record(key='KO', value=1, timestamp=0, headers=())
+    """
+
+    def with_key(self, key: Any) -> "Record":
+        """Return the record with another key.
+
+        >>> Record("KO", 1, 0).with_key("PEP").key
+        'PEP'
+        """
+        return replace(self, key=key)
+
+
+@dataclass(frozen=True)
+class FixedKeyRecord(_AnyRecord):
     """A record whose key stays as it is, as `process_values` gives and takes it.
 
     Only the one that a processor was given can be forwarded, with another value, time or headers.
     Mirrors `org.apache.kafka.streams.processor.api.FixedKeyRecord`.
     """
 
-    key: Any
-    value: Any
-    timestamp: int
-    headers: Headers = ()
     given_key: Any = field(default=None, kw_only=True, repr=False, compare=False)
 
     @classmethod
@@ -63,18 +81,6 @@ class FixedKeyRecord:
     def has_its_key(self) -> bool:
         """Whether its key is the one that the task gave it."""
         return self.given_key is not None and (self.key is self.given_key[0] or self.key == self.given_key[0])
-
-    def with_value(self, value: Any) -> "FixedKeyRecord":
-        """Return the record with another value."""
-        return replace(self, value=value)
-
-    def with_timestamp(self, timestamp: int) -> "FixedKeyRecord":
-        """Return the record with another time, in milliseconds."""
-        return replace(self, timestamp=timestamp)
-
-    def with_headers(self, headers: Headers) -> "FixedKeyRecord":
-        """Return the record with other headers."""
-        return replace(self, headers=headers)
 
 
 class RecordMetadata(NamedTuple):

@@ -24,10 +24,9 @@ class TimestampExtractor:
     missing: str | None = None
 
     def __post_init__(self) -> None:
-        if self.invalid not in INVALID:
-            raise ValueError(f"invalid={self.invalid!r} is not known: choose {', '.join(map(repr, INVALID))}.")
-        if self.missing not in (None, *INVALID):
-            raise ValueError(f"missing={self.missing!r} is not known: choose {', '.join(map(repr, INVALID))}.")
+        for name, choice in (("invalid", self.invalid), ("missing", self.missing)):
+            if choice not in INVALID and (name, choice) != ("missing", None):
+                raise ValueError(f"{name}={choice!r} is not known: choose {', '.join(map(repr, INVALID))}.")
 
     @classmethod
     def of(cls, extract: Callable[..., Any], invalid: str = "fail", missing: str | None = None) -> "TimestampExtractor":

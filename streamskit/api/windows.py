@@ -6,6 +6,17 @@ from typing import Any, NamedTuple
 from streamskit.common.durations import Duration, to_milliseconds
 
 
+def _positive(duration: Duration, title: str, refusal: str) -> int:
+    """Return a duration in milliseconds.
+
+    Raises:
+        ValueError: it is no duration, or 0, of which `refusal` says what is wrong.
+    """
+    if (milliseconds := to_milliseconds(duration, title)) == 0:
+        raise ValueError(refusal)
+    return milliseconds
+
+
 class Windowed(NamedTuple):
     """A key and the window it was aggregated in; `start` and `end` in milliseconds.
 
@@ -49,9 +60,7 @@ class TimeWindows:
         Raises:
             ValueError: the size is 0, or one of the two is not a duration.
         """
-        milliseconds = to_milliseconds(size, "window size")
-        if milliseconds == 0:
-            raise ValueError("A window of size 0 holds no record: give it at least 1 ms.")
+        milliseconds = _positive(size, "window size", "A window of size 0 holds no record: give it at least 1 ms.")
         return cls(milliseconds, milliseconds, to_milliseconds(grace, "grace"))
 
     def advance_by(self, advance: Duration) -> "TimeWindows":
@@ -137,9 +146,7 @@ class SessionWindows:
         Raises:
             ValueError: the gap is 0, or one of the two is not a duration.
         """
-        milliseconds = to_milliseconds(gap, "inactivity gap")
-        if milliseconds == 0:
-            raise ValueError("Sessions need an inactivity gap: give it at least 1 ms.")
+        milliseconds = _positive(gap, "inactivity gap", "Sessions need an inactivity gap: give it at least 1 ms.")
         return cls(milliseconds, to_milliseconds(grace, "grace"))
 
     @property

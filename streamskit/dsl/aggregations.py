@@ -13,6 +13,7 @@ from streamskit.dsl.ktable import KTable
 from streamskit.dsl.materialized import EmitStrategy, Materialized, table_store
 from streamskit.dsl.repartition import RepartitionNames, repartition
 from streamskit.serdes import Serde, Serdes
+from streamskit.state.stores import Store
 from streamskit.topology import Node, nodes
 
 
@@ -81,10 +82,9 @@ class Aggregations(AbstractStream):
         Mirrors `KGroupedStream#count`.
         """
         materialized = self._materialized(materialized, "KSTREAM-AGGREGATE-")
-        store_name, name = self._names(materialized, "KSTREAM-AGGREGATE", name)
-        step = self._step("count", name)
+        store_name, name, step = self._names(materialized, "KSTREAM-AGGREGATE", "count", name)
         value = type_inference.check_serde(materialized.value, Serdes.long(), "count", step)
-        return self._add(nodes.Count, name, store_name, materialized, value, step)
+        return self._add(nodes.Count, name, self._store(materialized, store_name, value, step))
 
     def reduce(
         self, reducer: PythonFunction, materialized: str | Materialized | None = None, name: str | None = None
@@ -105,11 +105,10 @@ class Aggregations(AbstractStream):
         Mirrors `KGroupedStream#reduce`.
         """
         materialized = Materialized.of(materialized)
-        store_name, name = self._names(materialized, "KSTREAM-REDUCE", name)
-        step = self._step("reduce", name)
+        store_name, name, step = self._names(materialized, "KSTREAM-REDUCE", "reduce", name)
         type_inference.check_signature(reducer, "reducer", ("aggregate", "value"), step)
         value = type_inference.check_serde(materialized.value, self._grouping.value, "value", step)
-        return self._add(nodes.Reduce, name, store_name, materialized, value, step, reducer=reducer)
+        return self._add(nodes.Reduce, name, self._store(materialized, store_name, value, step), reducer=reducer)
 
     def aggregate(
         self,
@@ -146,20 +145,21 @@ class Aggregations(AbstractStream):
         if isinstance(aggregator, str | Materialized):
             aggregator, materialized = None, aggregator
         materialized = Materialized.of(materialized)
-        store_name, name = self._names(materialized, "KSTREAM-AGGREGATE", name)
-        step, serde = self._step("aggregate", name), value or materialized.value
+        store_name, name, step = self._names(materialized, "KSTREAM-AGGREGATE", "aggregate", name)
+        serde = value or materialized.value
         if aggregator is None:
-            value = self._column_aggregate(initializer, serde, name)
-            kind = nodes.ColumnAggregate
-            return self._add(kind, name, store_name, materialized, value, step, aggregator=initializer)
+            store = self._store(materialized, store_name, self._column_aggregate(initializer, serde, name), step)
+            return self._add(nodes.ColumnAggregate, name, store, aggregator=initializer)
         value = check_aggregate(initializer, aggregator, merger, serde, self._windows, step)
         functions = {"initializer": initializer, "aggregator": aggregator, "merger": merger}
-        return self._add(nodes.Aggregate, name, store_name, materialized, value, step, **functions)
+        return self._add(nodes.Aggregate, name, self._store(materialized, store_name, value, step), **functions)
 
-    def _names(self, materialized: Materialized, prefix: str, name: str | None) -> tuple[str, str]:
+    def _names(self, materialized: Materialized, prefix: str, operator: str, name: str | None) -> tuple[str, str, str]:
+        """Return the name of the store, that of the node, and what an error calls the step."""
         # Kafka Streams numbers the store before the operator when it has to invent the store's name.
         store_name = materialized.name or self._graph.store_name(f"{prefix}-")
-        return store_name, self._graph.name_for(prefix, name)
+        name = self._graph.name_for(prefix, name)
+        return store_name, name, self._step(operator, name)
 
     def _column_aggregate(self, function: ColumnFunction, serde: Serde | None, name: str) -> Serde:
         step = self._step("aggregate", name)
@@ -173,21 +173,13 @@ class Aggregations(AbstractStream):
         result = Serdes.for_type(self._result_type(function, "aggregate", name, aggregate=True))
         return type_inference.check_serde(serde, result, "aggregate", step)
 
-    def _add(
-        self,
-        kind: Callable[..., Node],
-        name: str,
-        store_name: str,
-        materialized: Materialized,
-        value: Serde,
-        step: str,
-        **functions: PythonFunction | None,
-    ) -> KTable:
-        key, windows, on_close = self._grouping.key, self._windows, self._emit.on_close
-        store = table_store(materialized, store_name, key, value, windows, step)
-        parents = (self._grouping.parent(store_name).name,)
-        fields = {"windows": windows, "store": store, "on_close": on_close, **functions}
-        return KTable(self._graph, self._graph.add(kind, name, parents, windowed_key(key, windows), value, **fields))
+    def _store(self, materialized: Materialized, name: str, value: Serde, step: str) -> Store:
+        return table_store(materialized, name, self._grouping.key, value, self._windows, step)
+
+    def _add(self, kind: Callable[..., Node], name: str, store: Store, **functions: PythonFunction | None) -> KTable:
+        parents, key = (self._grouping.parent(store.name).name,), windowed_key(store.key, self._windows)
+        fields = {"windows": self._windows, "store": store, "on_close": self._emit.on_close, **functions}
+        return KTable(self._graph, self._graph.add(kind, name, parents, key, store.value, **fields))
 
 
 def windowed_key(key: Serde, windows: AnyWindows | None) -> Serde:
@@ -214,12 +206,7 @@ def check_windows(windows: object, step: str) -> None:
 
 
 def check_aggregate(
-    initializer: object,
-    aggregator: object,
-    merger: object,
-    value: Serde | None,
-    windows: AnyWindows | None,
-    step: str,
+    initializer: object, aggregator: object, merger: object, value: Serde | None, windows: AnyWindows | None, step: str
 ) -> Serde:
     """Check the Python functions of an aggregation, and return the serde of its aggregates.
 

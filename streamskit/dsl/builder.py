@@ -195,7 +195,7 @@ class StreamsBuilder:
         return node
 
     def _readers(self, topics: tuple[str, ...]) -> list[nodes.Source]:
-        sources = (node for node in self._graph.nodes.values() if isinstance(node, nodes.Source))
+        sources = nodes.of_kind(nodes.Source, self._graph.nodes.values())
         return [source for source in sources if set(topics) & set(source.topics)]
 
     def _extractor(

@@ -98,10 +98,12 @@ class GraphBuilder:
         Kafka Streams writes a repartition topic that several steps share where it was asked for last.
         """
         moving = set(names)
+        topics = {sink.name: sink.topic for sink in nodes.of_kind(nodes.Sink, self.nodes.values())}
+        sources = nodes.of_kind(nodes.Source, self.nodes.values())
+        readers = {source.name: source.topics for source in sources if source.internal}
         for name, node in list(self.nodes.items()):
-            feeding = (self.nodes[moved] for moved in moving)
-            topics = {sink.topic for sink in feeding if isinstance(sink, nodes.Sink)}
-            is_fed = isinstance(node, nodes.Source) and node.internal and not topics.isdisjoint(node.topics)
+            written = {topics[moved] for moved in moving if moved in topics}
+            is_fed = name in readers and not written.isdisjoint(readers[name])
             if name in moving or is_fed or not moving.isdisjoint(node.parents):
                 moving.add(name)
                 self.nodes[name] = self.nodes.pop(name)
@@ -125,7 +127,7 @@ class GraphBuilder:
             table = replace(table, store=self._stores_on_demand.pop(table.name))  # type: ignore[call-arg]
             self.nodes[table.name] = table
         own = tuple(store.name for store in table.stores)
-        if own and not isinstance(table, nodes.Suppress):
+        if any(store.kind != "buffer" for store in table.stores):
             return own
         inherited = [name for parent in table.parents for name in self.lookup_stores(self.nodes[parent])]
         return tuple(dict.fromkeys([*inherited, *own]))
@@ -166,7 +168,7 @@ class GraphBuilder:
                 )
             else:
                 check_can_be_looked_up(self.store(store), step)
-                (global_lookups if isinstance(tables[store], nodes.GlobalTableSource) else lookups).append(store)
+                (global_lookups if tables[store].is_global else lookups).append(store)
         return {"kept": tuple(state_stores), "looked_up": tuple(lookups), "global_stores": tuple(global_lookups)}
 
     def _tables(self) -> dict[str, Node]:

@@ -151,11 +151,7 @@ class KStream(StatelessTransformations, StreamJoins):
         return KGroupedStream(Grouping(self._graph, self._node, self._rekeyed, name, key, value))
 
     def group_by(
-        self,
-        selector: ColumnFunction,
-        name: str | None = None,
-        key: Serde | None = None,
-        value: Serde | None = None,
+        self, selector: ColumnFunction, name: str | None = None, key: Serde | None = None, value: Serde | None = None
     ) -> KGroupedStream:
         """Group the records by a key that a function makes, through a repartition topic.
 

@@ -105,11 +105,7 @@ class KTable(TableJoins):
         return stream if selector is None else stream.select_key(selector)
 
     def group_by(
-        self,
-        selector: ColumnFunction,
-        name: str | None = None,
-        key: Serde | None = None,
-        value: Serde | None = None,
+        self, selector: ColumnFunction, name: str | None = None, key: Serde | None = None, value: Serde | None = None
     ) -> "KGroupedTable":
         """Give each row a new key and value, to aggregate the rows by that key.
 
@@ -236,8 +232,8 @@ class KGroupedTable(AbstractStream):
         materialized, store_name = self._stored(materialized)
         step = self._step("count", name or "KTABLE")
         value = type_inference.check_serde(materialized.value, Serdes.long(), "count", step)
-        functions = _zero, _one_more, _one_less
-        return self._aggregated("KTABLE-AGGREGATE", materialized, store_name, value, name, *functions)
+        store = table_store(materialized, store_name, self._node.key, value)
+        return self._aggregated("KTABLE-AGGREGATE", store, name, _zero, _one_more, _one_less)
 
     def reduce(
         self,
@@ -267,8 +263,8 @@ class KGroupedTable(AbstractStream):
         for role, function in (("adder", adder), ("subtractor", subtractor)):
             type_inference.check_signature(function, role, ("aggregate", "value"), step)
         value = type_inference.check_serde(materialized.value, self._node.value, "value", step)
-        functions = None, _without_key(adder), _without_key(subtractor)
-        return self._aggregated("KTABLE-REDUCE", materialized, store_name, value, name, *functions)
+        store = table_store(materialized, store_name, self._node.key, value)
+        return self._aggregated("KTABLE-REDUCE", store, name, None, _without_key(adder), _without_key(subtractor))
 
     def aggregate(
         self,
@@ -310,8 +306,8 @@ class KGroupedTable(AbstractStream):
         value = value or materialized.value
         if value is None:
             raise TopologyError(f"{step}: say which serde writes the aggregates: value=Serdes.json('array<string>').")
-        functions = initializer, adder, subtractor
-        return self._aggregated("KTABLE-AGGREGATE", materialized, store_name, value, name, *functions)
+        store = table_store(materialized, store_name, self._node.key, value)
+        return self._aggregated("KTABLE-AGGREGATE", store, name, initializer, adder, subtractor)
 
     def _stored(self, materialized: str | Materialized | None) -> tuple[Materialized, str]:
         """Return how the aggregates are kept, and the name of the store."""
@@ -321,9 +317,7 @@ class KGroupedTable(AbstractStream):
     def _aggregated(
         self,
         prefix: str,
-        materialized: Materialized,
-        store_name: str,
-        value: Serde,
+        store: Store,
         name: str | None,
         initializer: PythonFunction | None,
         adder: PythonFunction,
@@ -332,10 +326,9 @@ class KGroupedTable(AbstractStream):
         sink = self._graph.name_for("KSTREAM-SINK", name, "-sink")
         source = self._graph.name_for("KSTREAM-SOURCE", name, "-source")
         name = self._graph.name_for(prefix, name)
-        parents = (self._repartitioned(sink, source, f"{self._topic_name or store_name}-repartition").name,)
-        key, functions = self._node.key, {"initializer": initializer, "adder": adder, "subtractor": subtractor}
-        store = table_store(materialized, store_name, key, value)
-        node = self._graph.add(nodes.TableAggregate, name, parents, key, value, store=store, **functions)
+        parents = (self._repartitioned(sink, source, f"{self._topic_name or store.name}-repartition").name,)
+        fields = {"initializer": initializer, "adder": adder, "subtractor": subtractor, "store": store}
+        node = self._graph.add(nodes.TableAggregate, name, parents, store.key, store.value, **fields)
         return KTable(self._graph, node)
 
     def _repartitioned(self, sink: str, source: str, topic: str) -> nodes.Source:

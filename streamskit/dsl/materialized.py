@@ -51,12 +51,7 @@ class Materialized:
 
 
 def table_store(
-    materialized: Materialized,
-    name: str,
-    key: Serde,
-    value: Serde,
-    windows: AnyWindows | None = None,
-    step: str = "",
+    materialized: Materialized, name: str, key: Serde, value: Serde, windows: AnyWindows | None = None, step: str = ""
 ) -> Store:
     """Return the store of a table: one row for each key, or for each key and window; or the versions of a row.
 

@@ -59,25 +59,19 @@ def repartition(
 
 def keep_null_keys(graph: Mapping[str, Node]) -> list[Node]:
     """Return the nodes, where those before a left or outer join let null keys pass: such a join keeps these records."""
-    writers = {node.topic: name for name, node in graph.items() if isinstance(node, nodes.Sink) and node.internal}
+    writers = {sink.topic: sink.name for sink in nodes.of_kind(nodes.Sink, graph.values()) if sink.internal}
+    readers = {source.name: source for source in nodes.of_kind(nodes.Source, graph.values()) if source.internal}
+    to_visit = [join.name for join in nodes.of_kind(nodes.StreamTableJoin, graph.values()) if join.left]
+    to_visit += [side.name for side in nodes.of_kind(nodes.StreamJoinSide, graph.values()) if any(side.outer)]
     before: set[str] = set()
-    to_visit = [name for name, node in graph.items() if _keeps_null_keys(node)]
     while to_visit:
-        node = graph[to_visit.pop()]
-        if node.name not in before:
-            before.add(node.name)
-            topics = node.topics if isinstance(node, nodes.Source) and node.internal else ()
-            to_visit += [*node.parents, *(writers[topic] for topic in topics)]
-    return [
-        replace(node, null_keys=True) if isinstance(node, nodes.RepartitionFilter) and node.name in before else node
-        for node in graph.values()
-    ]
-
-
-def _keeps_null_keys(node: Node) -> bool:
-    return (isinstance(node, nodes.StreamTableJoin) and node.left) or (
-        isinstance(node, nodes.StreamJoinSide) and any(node.outer)
-    )
+        name = to_visit.pop()
+        if name not in before:
+            before.add(name)
+            topics = readers[name].topics if name in readers else ()
+            to_visit += [*graph[name].parents, *(writers[topic] for topic in topics)]
+    filters = [node for node in nodes.of_kind(nodes.RepartitionFilter, graph.values()) if node.name in before]
+    return list({**graph, **{node.name: replace(node, null_keys=True) for node in filters}}.values())
 
 
 class RepartitionableStream(AbstractStream):

@@ -203,11 +203,7 @@ class StatelessTransformations(RepartitionableStream):
         self._with_effect("KSTREAM-PRINTER", "print", show, name)
 
     def to(
-        self,
-        topic: str | ColumnFunction,
-        key: Serde | None = None,
-        value: Serde | None = None,
-        name: str | None = None,
+        self, topic: str | ColumnFunction, key: Serde | None = None, value: Serde | None = None, name: str | None = None
     ) -> None:
         """Write the records to a topic.
 

@@ -146,7 +146,7 @@ class StreamJoins(RepartitionableStream):
 
     def _join_stream(
         self,
-        stream: "StreamJoins",
+        other: "StreamJoins",
         joiner: ColumnFunction,
         windows: JoinWindows,
         outer: tuple[bool, bool],
@@ -155,30 +155,26 @@ class StreamJoins(RepartitionableStream):
     ) -> Self:
         """Have a window node of each side keep its records, and a join node look into what the other side kept."""
         graph, operator = self._graph, JOIN_OPERATORS[outer]
-        self._check_same_key(stream, operator, name or self._name)
+        self._check_same_key(other, operator, name or self._name)
         this = self._partitioned_by_key(name and f"{name}-left")
-        other = stream._partitioned_by_key(name and f"{name}-right")
-        names = JoinNames.of(graph, name, store_name, outer)
+        other = other._partitioned_by_key(name and f"{name}-right")
+        sides, names = (this._node, other._node), JoinNames.of(graph, name, store_name, outer)
         key, value = this._node.key, this._joined_serde(joiner, other, operator, names.merge)
 
-        def store(name: str, kind: str, value: Serde) -> Store:
-            kept_in = windows if kind == "window" else None
-            return Store(name, kind, key, value, kept_in, windows.retention, queryable=store_name is not None)
+        def store(name: str, kind: str, value: Serde, windows_kept: JoinWindows | None = None) -> Store:
+            return Store(name, kind, key, value, windows_kept, windows.retention, queryable=store_name is not None)
 
         # Records that wait for a match are kept once, for both sides.
         shared = store(names.shared_store, "buffer", Serdes.byte_array()) if outer[0] else None
-        waiting = (shared.name,) if shared else ()
-        this_store = store(names.this_store, "window", this._node.value)
-        other_store = store(names.other_store, "window", other._node.value)
-        graph.add(nodes.PassThrough, names.this_window, (this._name,), key, this._node.value, store=this_store)
-        graph.add(nodes.PassThrough, names.other_window, (other._name,), key, other._node.value, store=other_store)
-        common = {"group": names.merge, "windows": windows, "outer": outer, "joiner": joiner}
-        parents, lookups = (names.this_window,), (names.other_store, *waiting)
-        graph.add(nodes.StreamJoinSide, names.this, parents, key, value, store=shared, other_stores=lookups, **common)
-        parents, lookups = (names.other_window,), (names.this_store, *waiting)
-        graph.add(nodes.StreamJoinSide, names.other, parents, key, value, side=1, other_stores=lookups, **common)
-        node = graph.add(nodes.Merge, names.merge, (names.this, names.other), key, value)
-        return self._at(node, rekeyed=False)
+        for parent, window, window_store in zip(sides, names.windows, names.stores, strict=True):
+            fields: dict[str, Any] = {"store": store(window_store, "window", parent.value, windows)}
+            graph.add(nodes.PassThrough, window, (parent.name,), key, parent.value, **fields)
+        for side, join in enumerate(names.joins):
+            other_stores = (names.stores[1 - side], *((shared.name,) if shared else ()))
+            fields = {"group": names.merge, "side": side, "windows": windows, "outer": outer, "joiner": joiner}
+            fields |= {"store": shared if side == 0 else None, "other_stores": other_stores}
+            graph.add(nodes.StreamJoinSide, join, (names.windows[side],), key, value, **fields)
+        return self._at(graph.add(nodes.Merge, names.merge, names.joins, key, value), rekeyed=False)
 
     def _join_table(
         self, table: KTable, joiner: ColumnFunction, operator: str, name: str | None, grace: Duration | None
@@ -222,15 +218,12 @@ class StreamJoins(RepartitionableStream):
 
 
 class JoinNames(NamedTuple):
-    """What the nodes and stores of a join of two streams are called."""
+    """What the nodes and stores of a join of two streams are called; of pairs the first is this stream's."""
 
-    this_window: str
-    other_window: str
-    this: str
-    other: str
+    windows: tuple[str, str]
+    joins: tuple[str, str]
     merge: str
-    this_store: str
-    other_store: str
+    stores: tuple[str, str]
     shared_store: str
 
     @classmethod
@@ -245,16 +238,12 @@ class JoinNames(NamedTuple):
         this_ending = "-outer-this-join" if right else "-this-join"
         other_ending = "-outer-other-join" if left else "-other-join"
         shared_ending = "-outer-shared-join" if right else "-left-shared-join"
-        return cls(
-            this_window,
-            other_window,
-            name + this_ending if name else this,
-            name + other_ending if name else other,
-            merge,
-            (store_name + this_ending if store_name else this) + "-store",
-            (store_name + other_ending if store_name else other) + "-store",
-            (store_name + shared_ending if store_name else f"KSTREAM-OUTERSHARED-{this[-10:]}") + "-store",
-        )
+        joins = (name + this_ending, name + other_ending) if name else (this, other)
+        stores, shared = (this, other), f"KSTREAM-OUTERSHARED-{this[-10:]}"
+        if store_name:
+            stores, shared = (store_name + this_ending, store_name + other_ending), store_name + shared_ending
+        windows = this_window, other_window
+        return cls(windows, joins, merge, (f"{stores[0]}-store", f"{stores[1]}-store"), f"{shared}-store")
 
 
 def _check_versions(stores: list[Store], grace: int, step: str) -> None:
