@@ -76,19 +76,37 @@ class DeadLetter:
 
 @dataclass(frozen=True)
 class Response:
-    """What a handler decides. Mirrors `ProcessingExceptionHandler.Response` and its like."""
+    """What a handler decides.
+
+    Mirrors `ProcessingExceptionHandler.Response`, and those of the other handlers.
+    """
 
     fails: bool
     dead_letters: tuple[DeadLetter, ...] = ()
 
     @classmethod
     def fail(cls) -> "Response":
-        """Stop the application with an error."""
+        """Stop the application with an error.
+
+        >>> Response.fail()
+        Response(fails=True, dead_letters=())
+
+        Mirrors `Response#fail`.
+        """
         return cls(True)
 
     @classmethod
     def resume(cls, *dead_letters: DeadLetter) -> "Response":
-        """Go on without the record, and write the dead letters."""
+        """Go on without the record, and write the dead letters.
+
+        Args:
+            dead_letters: what is to be kept, and in which topics.
+
+        >>> Response.resume(DeadLetter("orders-dead-letters", b"1", b"no JSON"))
+        Response(fails=False, dead_letters=(DeadLetter(topic='orders-dead-letters', key=b'1', value=b'no JSON', ...
+
+        Mirrors `Response#resume`.
+        """
         return cls(False, dead_letters)
 
 

@@ -143,12 +143,18 @@ class ProcessorContext:
         return self._services.application_id
 
     def forward(self, record: Record | FixedKeyRecord, to: str | None = None) -> None:
-        """Pass a record on to the steps that follow, or to the one of them with the name `to`.
+        """Pass a record on to the steps that follow, or to one of them.
+
+        Args:
+            record: what they get.
+            to: the name of the one step to pass it on to.
 
         Raises:
             StreamsError: no step of that name follows, or a fixed key has changed.
 
         >>> context.forward(record.with_value(0), to="audit")
+
+        Mirrors `ProcessorContext#forward`.
         """
         self._services.forward(record, to)
 
@@ -172,27 +178,47 @@ class ProcessorContext:
     def state_store(self, name: str) -> Any:
         """Return a store that this processor was given.
 
+        Args:
+            name: of the store.
+
         Raises:
             StreamsError: it was not.
+
+        >>> class Totals(Processor):
+        ...     def init(self, context):
+        ...         super().init(context)
+        ...         self.totals = context.state_store("totals")
+        ...
+        ...     def process(self, record):
+        ...         self.totals.put(record.key, record.value)
 
         Mirrors `ProcessorContext#getStateStore`.
         """
         return self._services.state_store(name)
 
     def current_stream_time_ms(self) -> int:
-        """Return the latest time of the records of this task, in milliseconds; -1 before the first."""
+        """Return the latest time of the records of this task, in milliseconds since 1970; -1 before the first.
+
+        Mirrors `ProcessorContext#currentStreamTimeMs`.
+        """
         return self._services.stream_time()
 
     def current_system_time_ms(self) -> int:
-        """Return the wall clock's time in milliseconds; in a test driver its own."""
+        """Return the wall clock's time in milliseconds since 1970; in a test driver its own.
+
+        Mirrors `ProcessorContext#currentSystemTimeMs`.
+        """
         return self._services.wall_clock()
 
     def timestamp(self) -> int:
-        """Return the time of the record that is being processed, or of the punctuation, in milliseconds."""
+        """Return the time of the record that is being processed, or of the punctuation, in milliseconds since 1970."""
         return self._services.timestamp()
 
     def record_metadata(self) -> RecordMetadata:
-        """Return topic, partition and offset of the record that is being processed."""
+        """Return topic, partition and offset of the record that is being processed.
+
+        Mirrors `ProcessorContext#recordMetadata`.
+        """
         return self._services.metadata()
 
 

@@ -30,17 +30,40 @@ class TimestampExtractor:
 
     @classmethod
     def of(cls, extract: Callable[..., Any], invalid: str = "fail", missing: str | None = None) -> "TimestampExtractor":
-        """Return an extractor that asks a Column function of the value, or of key and value."""
+        """Return an extractor that asks a function for a record's time.
+
+        Args:
+            extract: a Column function of the value, or of key and value, that makes milliseconds since 1970.
+            invalid: what to do when that is null or negative: "fail", "skip" or "partition time".
+            missing: what to do when it is null, if that is to differ, likewise.
+
+        Raises:
+            ValueError: there is no such choice.
+
+        >>> by_time = TimestampExtractor.of(lambda v: v.time, invalid="partition time")
+        >>> payments = builder.stream("payments", value=Serdes.json("time long"), timestamps=by_time)
+
+        Mirrors `TimestampExtractor#extract`.
+        """
         return cls(extract, invalid, missing)
 
     @classmethod
     def fail_on_invalid(cls) -> "TimestampExtractor":
-        """Take the record's own time and fail where it is negative. Mirrors `FailOnInvalidTimestamp`."""
+        """Take the record's own time and fail where it is negative.
+
+        >>> TimestampExtractor.fail_on_invalid()
+        TimestampExtractor(extract=None, invalid='fail', missing=None)
+
+        Mirrors `FailOnInvalidTimestamp`.
+        """
         return cls()
 
     @classmethod
     def log_and_skip_on_invalid(cls) -> "TimestampExtractor":
         """Take the record's own time and drop the record where it is negative.
+
+        >>> TimestampExtractor.log_and_skip_on_invalid()
+        TimestampExtractor(extract=None, invalid='skip', missing=None)
 
         Mirrors `LogAndSkipOnInvalidTimestamp`.
         """
@@ -49,6 +72,9 @@ class TimestampExtractor:
     @classmethod
     def use_partition_time_on_invalid(cls) -> "TimestampExtractor":
         """Take the record's own time, or the partition's where it is negative.
+
+        >>> TimestampExtractor.use_partition_time_on_invalid()
+        TimestampExtractor(extract=None, invalid='partition time', missing=None)
 
         Mirrors `UsePartitionTimeOnInvalidTimestamp`.
         """

@@ -50,15 +50,36 @@ class TimeWindows:
 
     @classmethod
     def of_size_with_no_grace(cls, size: Duration) -> "TimeWindows":
-        """Return tumbling windows of `size` that close as soon as stream time reaches their end."""
+        """Return tumbling windows that close as soon as stream time reaches their end.
+
+        Args:
+            size: the length of a window: "5 seconds", a `timedelta`, or milliseconds.
+
+        Raises:
+            ValueError: the size is 0 or not a duration.
+
+        >>> TimeWindows.of_size_with_no_grace("5 seconds")
+        TimeWindows(size=5000, advance=5000, grace=0)
+
+        Mirrors `TimeWindows#ofSizeWithNoGrace`.
+        """
         return cls.of_size_and_grace(size, 0)
 
     @classmethod
     def of_size_and_grace(cls, size: Duration, grace: Duration) -> "TimeWindows":
-        """Return tumbling windows of `size` that stay open for late records for `grace` past their end.
+        """Return tumbling windows that stay open for late records for some time past their end.
+
+        Args:
+            size: the length of a window: "5 seconds", a `timedelta`, or milliseconds.
+            grace: for how long after its end a window takes late records, likewise.
 
         Raises:
             ValueError: the size is 0, or one of the two is not a duration.
+
+        >>> TimeWindows.of_size_and_grace("5 seconds", "1 second")
+        TimeWindows(size=5000, advance=5000, grace=1000)
+
+        Mirrors `TimeWindows#ofSizeAndGrace`.
         """
         milliseconds = _positive(size, "window size", "A window of size 0 holds no record: give it at least 1 ms.")
         return cls(milliseconds, milliseconds, to_milliseconds(grace, "grace"))
@@ -66,8 +87,16 @@ class TimeWindows:
     def advance_by(self, advance: Duration) -> "TimeWindows":
         """Return the same windows starting every `advance`, which makes them overlap (hopping windows).
 
+        Args:
+            advance: how long after a window the next one starts: "1 second", a `timedelta`, or milliseconds.
+
         Raises:
             ValueError: the advance is 0 or longer than the window, which would leave gaps.
+
+        >>> TimeWindows.of_size_with_no_grace("5 seconds").advance_by("1 second")
+        TimeWindows(size=5000, advance=1000, grace=0)
+
+        Mirrors `TimeWindows#advanceBy`.
         """
         step = to_milliseconds(advance, "advance")
         if not 0 < step <= self.size:
@@ -78,11 +107,18 @@ class TimeWindows:
 
     @property
     def retention(self) -> int:
-        """How long a store keeps a window when nothing else is said, in milliseconds: no longer than it is open."""
+        """How long a store keeps a window by default, in milliseconds: no longer than it is open."""
         return self.size + self.grace
 
     def starting_for(self, timestamp: int) -> list[int]:
-        """Return the starts of all windows that hold `timestamp`, in order; none is negative."""
+        """Return the starts of all windows that hold a timestamp, in order; none is negative.
+
+        Args:
+            timestamp: milliseconds since 1970.
+
+        >>> TimeWindows.of_size_with_no_grace("5 seconds").advance_by("2 seconds").starting_for(6500)
+        [2000, 4000, 6000]
+        """
         first = max(0, timestamp - self.size + self.advance) // self.advance * self.advance
         return list(range(first, timestamp + 1, self.advance))
 
@@ -102,12 +138,37 @@ class SlidingWindows:
 
     @classmethod
     def of_time_difference_with_no_grace(cls, time_difference: Duration) -> "SlidingWindows":
-        """Return windows of records at most `time_difference` apart, without patience for late ones."""
+        """Return windows of records at most `time_difference` apart that take no late records.
+
+        Args:
+            time_difference: "10 minutes", a `timedelta`, or milliseconds.
+
+        Raises:
+            ValueError: it is not a duration.
+
+        >>> SlidingWindows.of_time_difference_with_no_grace("10 minutes")
+        SlidingWindows(time_difference=600000, grace=0)
+
+        Mirrors `SlidingWindows#ofTimeDifferenceWithNoGrace`.
+        """
         return cls.of_time_difference_and_grace(time_difference, 0)
 
     @classmethod
     def of_time_difference_and_grace(cls, time_difference: Duration, grace: Duration) -> "SlidingWindows":
-        """Return windows of records at most `time_difference` apart that take late records for `grace`."""
+        """Return windows of records at most `time_difference` apart that take late records for some time.
+
+        Args:
+            time_difference: "10 minutes", a `timedelta`, or milliseconds.
+            grace: for how long after its end a window takes late records, likewise.
+
+        Raises:
+            ValueError: one of the two is not a duration.
+
+        >>> SlidingWindows.of_time_difference_and_grace("10 minutes", "1 minute")
+        SlidingWindows(time_difference=600000, grace=60000)
+
+        Mirrors `SlidingWindows#ofTimeDifferenceAndGrace`.
+        """
         return cls(to_milliseconds(time_difference, "time difference"), to_milliseconds(grace, "grace"))
 
     @property
@@ -117,7 +178,7 @@ class SlidingWindows:
 
     @property
     def retention(self) -> int:
-        """How long a store keeps a window when nothing else is said, in milliseconds."""
+        """How long a store keeps a window by default, in milliseconds: a record may still make the window after it."""
         return 2 * self.time_difference + self.grace
 
 
@@ -136,22 +197,43 @@ class SessionWindows:
 
     @classmethod
     def of_inactivity_gap_with_no_grace(cls, gap: Duration) -> "SessionWindows":
-        """Return sessions that end after `gap` without a record, without patience for late ones."""
+        """Return sessions that end after a gap without a record, and take no late records.
+
+        Args:
+            gap: "5 minutes", a `timedelta`, or milliseconds.
+
+        Raises:
+            ValueError: the gap is 0 or not a duration.
+
+        >>> SessionWindows.of_inactivity_gap_with_no_grace("5 minutes")
+        SessionWindows(gap=300000, grace=0)
+
+        Mirrors `SessionWindows#ofInactivityGapWithNoGrace`.
+        """
         return cls.of_inactivity_gap_and_grace(gap, 0)
 
     @classmethod
     def of_inactivity_gap_and_grace(cls, gap: Duration, grace: Duration) -> "SessionWindows":
-        """Return sessions that end after `gap` without a record, and take late ones for `grace` more.
+        """Return sessions that end after a gap without a record, and take late records for some time more.
+
+        Args:
+            gap: "5 minutes", a `timedelta`, or milliseconds.
+            grace: for how long after its end a session takes late records, likewise.
 
         Raises:
             ValueError: the gap is 0, or one of the two is not a duration.
+
+        >>> SessionWindows.of_inactivity_gap_and_grace("5 minutes", "30 seconds")
+        SessionWindows(gap=300000, grace=30000)
+
+        Mirrors `SessionWindows#ofInactivityGapAndGrace`.
         """
         milliseconds = _positive(gap, "inactivity gap", "Sessions need an inactivity gap: give it at least 1 ms.")
         return cls(milliseconds, to_milliseconds(grace, "grace"))
 
     @property
     def retention(self) -> int:
-        """How long a store keeps a session when nothing else is said, in milliseconds."""
+        """How long a store keeps a session by default, in milliseconds."""
         return self.gap + self.grace
 
 
@@ -174,21 +256,70 @@ class JoinWindows:
 
     @classmethod
     def of_time_difference_with_no_grace(cls, time_difference: Duration) -> "JoinWindows":
-        """Return a window of `time_difference` to both sides that closes at once."""
+        """Return a window of the same length to both sides that takes no late records.
+
+        Args:
+            time_difference: how far apart two records may be: "10 seconds", a `timedelta`, or milliseconds.
+
+        Raises:
+            ValueError: it is not a duration.
+
+        >>> JoinWindows.of_time_difference_with_no_grace("10 seconds")
+        JoinWindows(before_ms=10000, after_ms=10000, grace=0)
+
+        Mirrors `JoinWindows#ofTimeDifferenceWithNoGrace`.
+        """
         return cls.of_time_difference_and_grace(time_difference, 0)
 
     @classmethod
     def of_time_difference_and_grace(cls, time_difference: Duration, grace: Duration) -> "JoinWindows":
-        """Return a window of `time_difference` to both sides that waits `grace` longer for late records."""
+        """Return a window of the same length to both sides that waits for late records.
+
+        Args:
+            time_difference: how far apart two records may be: "10 seconds", a `timedelta`, or milliseconds.
+            grace: how much longer it waits for late records, likewise.
+
+        Raises:
+            ValueError: one of the two is not a duration.
+
+        >>> JoinWindows.of_time_difference_and_grace("10 seconds", "1 minute")
+        JoinWindows(before_ms=10000, after_ms=10000, grace=60000)
+
+        Mirrors `JoinWindows#ofTimeDifferenceAndGrace`.
+        """
         milliseconds = to_milliseconds(time_difference, "time difference")
         return cls(milliseconds, milliseconds, to_milliseconds(grace, "grace"))
 
     def before(self, time_difference: Duration) -> "JoinWindows":
-        """Return the same with another reach back: how much earlier the right record may be."""
+        """Return the same with another reach back.
+
+        Args:
+            time_difference: how much earlier the right record may be: "1 minute", a `timedelta`, or milliseconds.
+
+        Raises:
+            ValueError: it is not a duration.
+
+        >>> JoinWindows.of_time_difference_with_no_grace("10 seconds").before(0)
+        JoinWindows(before_ms=0, after_ms=10000, grace=0)
+
+        Mirrors `JoinWindows#before`.
+        """
         return replace(self, before_ms=to_milliseconds(time_difference, "before"))
 
     def after(self, time_difference: Duration) -> "JoinWindows":
-        """Return the same with another reach forward: how much later the right record may be."""
+        """Return the same with another reach forward.
+
+        Args:
+            time_difference: how much later the right record may be: "1 minute", a `timedelta`, or milliseconds.
+
+        Raises:
+            ValueError: it is not a duration.
+
+        >>> JoinWindows.of_time_difference_with_no_grace("10 seconds").after("1 minute")
+        JoinWindows(before_ms=10000, after_ms=60000, grace=0)
+
+        Mirrors `JoinWindows#after`.
+        """
         return replace(self, after_ms=to_milliseconds(time_difference, "after"))
 
     @property

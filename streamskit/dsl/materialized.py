@@ -35,18 +35,28 @@ class Materialized:
 
     @classmethod
     def versioned(cls, name: str, history_retention: Duration, value: Serde | None = None) -> "Materialized":
-        """Return a store that also keeps the old versions of a row, for `history_retention`.
+        """Return a store that also keeps the old versions of a row.
 
         A stream that is joined with such a table finds the row as it was at the record's time.
-        Mirrors `Stores#persistentVersionedKeyValueStore`.
 
-        >>> builder.table("prices", materialized=Materialized.versioned("prices", "1 hour"))
+        Args:
+            name: the name to query the store by.
+            history_retention: for how long it keeps old versions: "1 hour", a `timedelta`, or milliseconds.
+            value: the serde of the values; by default the one that fits their type.
+
+        >>> prices = builder.table("prices", materialized=Materialized.versioned("prices", "1 hour"))
+
+        Mirrors `Stores#persistentVersionedKeyValueStore`.
         """
         return cls(name, value, history=history_retention)
 
     @classmethod
     def of(cls, materialized: "str | Materialized | None") -> "Materialized":
-        """Return the argument `materialized=` of a step, which may also be just the name of a store."""
+        """Return the argument `materialized=` of a step, which may also be just the name of a store.
+
+        >>> Materialized.of("counts").name
+        'counts'
+        """
         return materialized if isinstance(materialized, Materialized) else cls(materialized)
 
 
@@ -105,7 +115,12 @@ class EmitStrategy:
 
     @classmethod
     def on_window_update(cls) -> "EmitStrategy":
-        """Send each update of a window's result as it happens."""
+        """Send each update of a window's result as it happens, as is done by default.
+
+        >>> windowed.emit_strategy(EmitStrategy.on_window_update()).count()
+
+        Mirrors `EmitStrategy#onWindowUpdate`.
+        """
         return cls(False)
 
     @classmethod
@@ -113,6 +128,8 @@ class EmitStrategy:
         """Send each window's result once, when stream time is past its end and grace.
 
         >>> windowed.emit_strategy(EmitStrategy.on_window_close()).count()
+
+        Mirrors `EmitStrategy#onWindowClose`.
         """
         return cls(True)
 
@@ -133,33 +150,75 @@ class BufferConfig:
 
     @classmethod
     def unbounded(cls) -> "BufferConfig":
-        """Hold back as much as there is."""
+        """Hold back as much as there is.
+
+        >>> BufferConfig.unbounded()
+        BufferConfig(records=None, bytes=None, emit_early=False)
+
+        Mirrors `BufferConfig#unbounded`.
+        """
         return cls()
 
     @classmethod
     def max_records(cls, records: int) -> "BufferConfig":
-        """Hold back at most so many rows."""
+        """Hold back at most so many rows.
+
+        >>> BufferConfig.max_records(1000)
+        BufferConfig(records=1000, bytes=None, emit_early=False)
+
+        Mirrors `BufferConfig#maxRecords`.
+        """
         return cls(records=records)
 
     @classmethod
     def max_bytes(cls, size: int) -> "BufferConfig":
-        """Hold back at most so many bytes of keys and values."""
+        """Hold back at most so many bytes of keys and values.
+
+        >>> BufferConfig.max_bytes(1_000_000)
+        BufferConfig(records=None, bytes=1000000, emit_early=False)
+
+        Mirrors `BufferConfig#maxBytes`.
+        """
         return cls(bytes=size)
 
     def with_max_records(self, records: int) -> "BufferConfig":
-        """Return the same with a limit of rows."""
+        """Return the same with a limit of rows.
+
+        >>> BufferConfig.max_bytes(1_000_000).with_max_records(1000)
+        BufferConfig(records=1000, bytes=1000000, emit_early=False)
+
+        Mirrors `BufferConfig#withMaxRecords`.
+        """
         return replace(self, records=records)
 
     def with_max_bytes(self, size: int) -> "BufferConfig":
-        """Return the same with a limit of bytes."""
+        """Return the same with a limit of bytes.
+
+        >>> BufferConfig.max_records(1000).with_max_bytes(1_000_000)
+        BufferConfig(records=1000, bytes=1000000, emit_early=False)
+
+        Mirrors `BufferConfig#withMaxBytes`.
+        """
         return replace(self, bytes=size)
 
     def emit_early_when_full(self) -> "BufferConfig":
-        """Return the same, sending the oldest rows early when the buffer is full."""
+        """Return the same, sending the oldest rows early when the buffer is full.
+
+        >>> BufferConfig.max_records(1000).emit_early_when_full()
+        BufferConfig(records=1000, bytes=None, emit_early=True)
+
+        Mirrors `BufferConfig#emitEarlyWhenFull`.
+        """
         return replace(self, emit_early=True)
 
     def shut_down_when_full(self) -> "BufferConfig":
-        """Return the same, failing when the buffer is full."""
+        """Return the same, failing when the buffer is full.
+
+        >>> BufferConfig.max_records(1000).shut_down_when_full()
+        BufferConfig(records=1000, bytes=None, emit_early=False)
+
+        Mirrors `BufferConfig#shutDownWhenFull`.
+        """
         return replace(self, emit_early=False)
 
 
@@ -178,10 +237,15 @@ class Suppressed:
     def until_window_closes(cls, buffer: BufferConfig | None = None) -> "Suppressed":
         """Hold back a window's updates until it closes, then send the last one.
 
+        Args:
+            buffer: how much may be held back; by default as much as there is.
+
         Raises:
             ValueError: the buffer emits early, so that a result would not be the last one.
 
         >>> counts.suppress(Suppressed.until_window_closes())
+
+        Mirrors `Suppressed#untilWindowCloses`.
         """
         buffer = buffer or BufferConfig.unbounded()
         if buffer.emit_early:
@@ -193,12 +257,29 @@ class Suppressed:
 
     @classmethod
     def until_time_limit(cls, time_limit: Duration, buffer: BufferConfig | None = None) -> "Suppressed":
-        """Hold back a row's updates for `time_limit` of stream time from the first on, then send the last one.
+        """Hold back a row's updates for some stream time from the first on, then send the last one.
+
+        Args:
+            time_limit: for how long: "5 seconds", a `timedelta`, or milliseconds.
+            buffer: how much may be held back; by default as much as there is.
+
+        Raises:
+            ValueError: the limit is not a duration.
 
         >>> counts.suppress(Suppressed.until_time_limit("5 seconds", BufferConfig.max_records(1000)))
+
+        Mirrors `Suppressed#untilTimeLimit`.
         """
         return cls(to_milliseconds(time_limit, "time limit"), buffer or BufferConfig.unbounded())
 
     def with_name(self, name: str) -> "Suppressed":
-        """Return the same under a name of your own: the node's, and with "-store" the buffer's."""
+        """Return the same under a name of your own.
+
+        Args:
+            name: of the node, and with "-store" of the buffer.
+
+        >>> counts.suppress(Suppressed.until_window_closes().with_name("final-counts"))
+
+        Mirrors `Suppressed#withName`.
+        """
         return replace(self, name=name)
