@@ -15,13 +15,12 @@ from streamskit.execution.dead_letters import RecordOrigin, counted
 from streamskit.execution.error_guard import ErrorGuard
 from streamskit.execution.operator_results import compile_results
 from streamskit.execution.outcomes import Outcome, Rows, count_dropped, either, rows_of
-from streamskit.execution.records import to_sink
+from streamskit.execution.record_columns import to_sink
 from streamskit.execution.row_format import BEGIN, CLOCK, FINISHED, TO_OWN_PARTITION, row_struct
 from streamskit.execution.sinks import learn_to_ask_for_topics
-from streamskit.execution.sources import DecodedInput, decode
+from streamskit.execution.sources import DecodedInput, decode, with_clock
 from streamskit.execution.stages import run_stages, task_numbers, with_order
 from streamskit.execution.steps import Steps
-from streamskit.execution.wall_clock import with_clock
 from streamskit.planning.plan import CLOCK_TOPIC, Plan
 
 Read = Callable[[list[str]], DataFrame]

@@ -31,7 +31,7 @@ from streamskit.api.error_handlers import (
 from streamskit.common.errors import StreamsError
 from streamskit.execution.native_aggregation import SAID, SKIPPED
 from streamskit.execution.outcomes import Write
-from streamskit.execution.records import Datum, RecordColumns
+from streamskit.execution.record_columns import Datum, RecordColumns
 from streamskit.execution.row_format import FINISHED_FIELDS, HEADER_TYPE
 from streamskit.execution.sinks import bytes_of
 from streamskit.execution.stages import SOURCE

@@ -11,7 +11,7 @@ from streamskit.api.error_handlers import Handlers, LogAndContinue, fails
 from streamskit.columns import user_functions
 from streamskit.execution.dead_letters import RecordOrigin, failed
 from streamskit.execution.outcomes import Outcome
-from streamskit.execution.records import RecordColumns
+from streamskit.execution.record_columns import RecordColumns
 from streamskit.execution.sources import DecodedInput
 from streamskit.topology.nodes import Node
 

@@ -11,7 +11,7 @@ from streamskit.execution.dead_letters import RecordOrigin
 from streamskit.execution.error_guard import ErrorGuard
 from streamskit.execution.optimization_barrier import materialize_records_once
 from streamskit.execution.outcomes import Outcome, Rows, count_dropped, either, rows_of
-from streamskit.execution.records import Datum, RecordColumns, sure
+from streamskit.execution.record_columns import Datum, RecordColumns, sure
 from streamskit.execution.row_format import FINISHED, RESULTS, TO_OWN_PARTITION, row_struct
 from streamskit.execution.steps import Steps
 from streamskit.planning.plan import Plan, has_changelog

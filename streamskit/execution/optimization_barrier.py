@@ -5,7 +5,7 @@ from dataclasses import replace
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from streamskit.execution.records import Datum, RecordColumns
+from streamskit.execution.record_columns import Datum, RecordColumns
 
 
 def materialize_once(frame: DataFrame, *more: Column) -> DataFrame:

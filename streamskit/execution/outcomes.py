@@ -11,7 +11,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from streamskit.execution.native_aggregation import SKIPPED
-from streamskit.execution.records import RecordColumns
+from streamskit.execution.record_columns import RecordColumns
 from streamskit.execution.row_format import FINISHED, FINISHED_FIELDS, port_of, row_struct
 from streamskit.planning.plan import Plan
 from streamskit.topology.nodes import Node, OperatorInput

@@ -4,7 +4,7 @@ from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from streamskit.execution.records import Datum, RecordColumns
+from streamskit.execution.record_columns import Datum, RecordColumns
 from streamskit.execution.row_format import HEADER_TYPE
 from streamskit.planning.options import QueryOptions
 from streamskit.serdes import Serde

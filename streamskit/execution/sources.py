@@ -1,16 +1,17 @@
-"""What a query reads: raw records of its topics, decoded into one frame, once each."""
+"""What a query reads: raw records of its topics, decoded into one frame, once each; and the wall clock among them."""
 
 from dataclasses import dataclass, replace
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.streaming.listener import SourceProgress
 
 from streamskit.api.error_handlers import LogAndContinue, fails
 from streamskit.execution.native_aggregation import SAID, SKIPPED
 from streamskit.execution.optimization_barrier import materialize_once
-from streamskit.execution.records import Datum, RecordColumns, change_from_bytes
+from streamskit.execution.record_columns import Datum, RecordColumns, change_from_bytes
 from streamskit.operators.records import NO_TIMESTAMP
-from streamskit.planning.plan import Plan, PlanInput
+from streamskit.planning.plan import CLOCK_TOPIC, Plan, PlanInput
 from streamskit.topology import Source
 
 
@@ -137,3 +138,24 @@ def _only(plan: Plan, source: PlanInput, frame: DataFrame, column: Column) -> Co
 def _reads_alone(plan: Plan, source: PlanInput) -> bool:
     # The wall clock comes in among the records.
     return len(plan.inputs) == 1 and not plan.uses_wall_clock
+
+
+# ---- the wall clock --------------------------------------------------------------------------------------------------
+
+OFTEN = 10
+"""How many such records a second there are at most: a micro-batch takes longer than the time between them."""
+
+
+def with_clock(frame: DataFrame, interval: int) -> DataFrame:
+    """Return raw records with one of the clock's among them at least every `interval` milliseconds."""
+    spark = frame.sparkSession
+    often = max(1, min(OFTEN, round(1000 / interval)))
+    ticks = spark.readStream.format("rate").option("rowsPerSecond", often).option("numPartitions", 1).load()
+    given = {"topic": F.lit(CLOCK_TOPIC), "partition": F.lit(-1), "offset": F.lit(-1), "timestamp": ticks["timestamp"]}
+    columns = [given.get(field.name, F.lit(None)).cast(field.dataType).alias(field.name) for field in frame.schema]
+    return frame.unionByName(ticks.select(*columns))
+
+
+def is_clock(source: SourceProgress) -> bool:
+    """Return whether a source of a query is the one that `with_clock` adds."""
+    return source.description.startswith("RateStream")

@@ -12,7 +12,8 @@ from streamskit.execution.native_aggregation import SKIPPED
 from streamskit.execution.optimization_barrier import materialize_once
 from streamskit.execution.outcomes import Rows
 from streamskit.execution.row_format import DROPPED, FIELDS, ORDER, RESULTS, SCHEMA, SEQUENCE, SIDES, row_struct
-from streamskit.execution.task_processor import StageInputs, TaskProcessor
+from streamskit.execution.stage_rows import StageInputs
+from streamskit.execution.task_processor import TaskProcessor
 from streamskit.operators.records import SOURCE_HEADERS
 from streamskit.planning.plan import Plan
 

@@ -8,7 +8,7 @@ from pyspark.sql import functions as F
 
 from streamskit.columns import user_functions
 from streamskit.common.errors import TopologyError
-from streamskit.execution.records import Datum, RecordColumns
+from streamskit.execution.record_columns import Datum, RecordColumns
 from streamskit.operators import OUT_OF_ORDER
 from streamskit.topology import (
     Branch,

@@ -10,7 +10,7 @@ from streamskit.common.errors import TopologyError
 from streamskit.execution.error_guard import ErrorGuard
 from streamskit.execution.native_aggregation import aggregate
 from streamskit.execution.outcomes import Drop, Flatten, Outcome, Send, Write
-from streamskit.execution.records import Datum, RecordColumns, change_to_bytes, changelog_key
+from streamskit.execution.record_columns import Datum, RecordColumns, change_to_bytes, changelog_key
 from streamskit.execution.sinks import NO_TOPIC, writable
 from streamskit.execution.sources import DecodedInput
 from streamskit.execution.stateless import elements_of, one_of_many, regrouped, transform

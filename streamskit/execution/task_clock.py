@@ -1,6 +1,6 @@
 """The clocks of a task: which record is in hand, how far stream time has come, and which punctuations are due."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from streamskit import operators
 from streamskit.api.processor import PunctuationType
@@ -18,10 +18,8 @@ from streamskit.execution.row_format import (
     VALUE,
     Row,
 )
+from streamskit.execution.stage_rows import StageInputs, StageResults
 from streamskit.operators.records import SourceRecord
-
-if TYPE_CHECKING:
-    from streamskit.execution.task_processor import StageInputs, StageResults
 
 
 class TaskClock:
@@ -30,7 +28,7 @@ class TaskClock:
     Mirrors what `org.apache.kafka.streams.processor.internals.StreamThread` does between two records.
     """
 
-    def __init__(self, stage: operators.StreamTask, made: "StageResults", inputs: "StageInputs", task: int) -> None:
+    def __init__(self, stage: operators.StreamTask, made: StageResults, inputs: StageInputs, task: int) -> None:
         self._stage, self._made, self._inputs = stage, made, inputs
         self._partition = inputs.tasks.index(task) if inputs.tasks else -1
         self._place: Any = None

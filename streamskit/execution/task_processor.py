@@ -1,67 +1,31 @@
 """A stage of a query: the task operators of one level, run by Spark's `transformWithState`, once for each task."""
 
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from heapq import merge
-from operator import itemgetter
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
 
 from streamskit import operators as tasks
-from streamskit.execution.arrow_batches import unpack
 from streamskit.execution.row_format import (
     BEGIN,
     CLOCK,
-    DROPPED,
-    FINISHED,
     HEADERS,
     KEY,
-    NAMES,
     OLD,
-    ORIGIN,
     OTHER,
     PORT,
-    POSITION,
-    RESULTS,
-    SEQUENCE,
-    STEP,
-    TASK,
     TIMESTAMP,
     VALUE,
-    Row,
 )
 from streamskit.execution.task_clock import TaskClock
-from streamskit.operators.records import SourceRecord
 from streamskit.planning.options import QueryOptions
 
 if TYPE_CHECKING:  # half a second, in a process that Spark starts for each query to ask for its state variables
     import pandas as pd
-
-CLOCK_ORIGIN = 0
-"""The origin of the wall clock's rows, which are of no topic that a plan reads."""
+from streamskit.execution.stage_rows import StageInputs, StageResults, in_order, rows_of_frame
 
 CHUNK = 10_000
 """After how many results they are handed over to Spark."""
-
-
-@dataclass(frozen=True)
-class StageInputs:
-    """What a stage knows of the rows that come in.
-
-    `ports` says which operator and side each port leads to; `single` that all rows have one origin, and `first` which
-    origins come before others. The first stage of a query knows the `topics` by origin, and the `tasks` by partition.
-    `is_timed` says that an operator wants to hear of every record, and `tells` that one in a later stage does.
-    """
-
-    ports: dict[int, tuple[int, int]]
-    single: bool
-    first: frozenset[int] = frozenset()
-    topics: tuple[str, ...] = ()
-    tasks: tuple[int, ...] = ()
-    is_timed: bool = False
-    tells: bool = False
 
 
 class TaskProcessor(StatefulProcessor):
@@ -90,7 +54,7 @@ class TaskProcessor(StatefulProcessor):
         pages = SparkPages(self._pages)
         stage, made = self._stage(pages), StageResults(key[0], self._numbers)
         timing = TaskClock(stage, made, self._inputs, key[0]) if self._inputs.is_timed else None
-        for row in in_order((_rows(frame) for frame in rows), self._inputs):
+        for row in in_order((rows_of_frame(frame) for frame in rows), self._inputs):
             port = row[PORT]
             if timing is not None:
                 timing.see(row)
@@ -147,89 +111,3 @@ class SparkPages:
             self._pages.removeKey((page,))
         else:
             self._pages.updateValue((page,), (data,))
-
-
-class StageResults:
-    """The rows that a stage hands over, numbered in order."""
-
-    def __init__(self, task: int, numbers: Sequence[int]) -> None:
-        self._task, self._numbers, self._count = task, numbers, 0
-        self.rows: list[Row] = []
-
-    def take(self, outputs: Iterable[tasks.Output]) -> None:
-        """Take the operators' results."""
-        where = (self._task, SEQUENCE)
-        for count, (operator, *values) in enumerate(outputs, self._count):
-            if operator == tasks.ERROR_ROW:
-                topic = None if values[OTHER - KEY] is None else values[OTHER - KEY].decode()
-                values[OTHER - KEY] = None
-                self.rows.append((FINISHED, topic, *values, *where, count, 0))
-            else:
-                self.rows.append((RESULTS + self._numbers[operator], None, *values, *where, count, 0))
-            self._count = count + 1
-
-    def pass_on(self, row: Row) -> None:
-        """Take a row that is for a later stage, or finished."""
-        self.rows.append((*row[:TASK], self._task, SEQUENCE, self._count, 0))
-        self._count += 1
-
-    def begin(self, source: SourceRecord) -> None:
-        """Say to later stages where the rows that follow come from."""
-        where = f"{source.partition} {source.offset}".encode()
-        time, key, value, headers = source[3:]
-        self.pass_on((BEGIN, source.topic, key, value, None, where, None, time, headers))
-
-    def count_dropped(self, dropped: dict[int, int]) -> None:
-        """Report how many records each operator dropped."""
-        for operator, count in dropped.items():
-            empty = dict.fromkeys(NAMES) | {"port": DROPPED, "task": self._task, "step": 0}
-            empty |= {"origin": self._numbers[operator], "position": count}
-            self.rows.append(tuple(empty.values()))
-
-    def frame(self) -> "pd.DataFrame":
-        """Return the rows so far as a data frame, and begin anew."""
-        import pandas as pd
-
-        made = pd.DataFrame(dict(zip(NAMES, map(list, zip(*self.rows, strict=True)), strict=True)), dtype=object)
-        self.rows = []
-        return made
-
-
-def in_order(batches: Iterable[list[Row]], inputs: StageInputs) -> Iterator[Row]:
-    """Yield the rows of a task in the order in which Kafka Streams would take them.
-
-    Rows of one topic stay in order of their offsets; between topics the one whose next record is the earliest goes on.
-    Where there is but one topic, rows pass as they come, and a batch need not fit into memory.
-    """
-    if inputs.single:
-        yield from _checked(row for batch in batches for row in batch)
-        return
-    topics: dict[int, list[Row]] = defaultdict(list)
-    for batch in batches:
-        for row in batch:
-            topics[row[ORIGIN]].append(row)
-    for rows in topics.values():
-        rows.sort(key=itemgetter(POSITION, STEP))
-    for origin in sorted(topics.keys() & {CLOCK_ORIGIN, *inputs.first}):
-        yield from topics.pop(origin)
-    yield from merge(*(topics[origin] for origin in sorted(topics)), key=itemgetter(TIMESTAMP))
-
-
-def _checked(rows: Iterable[Row]) -> Iterator[Row]:
-    last = (-1, -1)
-    for row in rows:
-        if row[PORT] == CLOCK:
-            yield row
-            continue
-        place = row[POSITION], row[STEP]
-        if place < last:
-            raise RuntimeError("Spark handed the records of a partition over in another order: give KafkaStreams a "
-                               "smaller max_records_per_batch, so that a batch needs no sorting on disk.")  # fmt: skip
-        last = place
-        yield row
-
-
-def _rows(frame: "pd.DataFrame") -> list[Row]:
-    if "records" in frame:
-        return [row for data in frame["records"] for row in unpack(data, NAMES)]
-    return list(zip(*(frame[name].tolist() for name in NAMES), strict=True))

@@ -11,7 +11,7 @@ from pyspark.sql.streaming import StreamingQuery
 from pyspark.sql.streaming.listener import StreamingQueryProgress
 
 from streamskit.execution.native_aggregation import SAID, SKIPPED
-from streamskit.execution.wall_clock import is_clock
+from streamskit.execution.sources import is_clock
 from streamskit.planning.plan import Plan
 
 logger = logging.getLogger("streamskit")

@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 
 from streamskit.environment.session import CHECKPOINTS, settings
 from streamskit.execution.compiler import compile_plan
-from streamskit.execution.records import TIMESTAMP_HEADER
+from streamskit.execution.record_columns import TIMESTAMP_HEADER
 from streamskit.execution.row_format import HEADER_TYPE
 from streamskit.planning.plan import Plan
 from streamskit.runtime.progress import Metrics

@@ -6,7 +6,7 @@ from pyspark.sql import functions as F
 from streamskit.broker.base import Broker
 from streamskit.course.datasets.event_time import NEW_YEAR
 from streamskit.course.datasets.trades import SYMBOLS
-from streamskit.execution.records import TIMESTAMP_HEADER
+from streamskit.execution.record_columns import TIMESTAMP_HEADER
 from streamskit.runtime.spark_io import STAMP
 
 RECORDS_PER_SECOND = 1_000
