@@ -7,7 +7,6 @@ from heapq import merge
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
-from streamskit import operators as tasks
 from streamskit.execution.arrow_batches import unpack
 from streamskit.execution.row_format import (
     BEGIN,
@@ -27,6 +26,7 @@ from streamskit.execution.row_format import (
     TIMESTAMP,
     Row,
 )
+from streamskit.operators import ERROR_ROW, Output
 from streamskit.operators.records import SourceRecord
 
 if TYPE_CHECKING:  # half a second, in a process that Spark starts for each query to ask for its state variables
@@ -61,11 +61,11 @@ class StageResults:
         self._task, self._numbers, self._count = task, numbers, 0
         self.rows: list[Row] = []
 
-    def take(self, outputs: Iterable[tasks.Output]) -> None:
+    def take(self, outputs: Iterable[Output]) -> None:
         """Take the operators' results."""
         where = (self._task, SEQUENCE)
         for count, (operator, *values) in enumerate(outputs, self._count):
-            if operator == tasks.ERROR_ROW:
+            if operator == ERROR_ROW:
                 topic = None if values[OTHER - KEY] is None else values[OTHER - KEY].decode()
                 values[OTHER - KEY] = None
                 self.rows.append((FINISHED, topic, *values, *where, count, 0))

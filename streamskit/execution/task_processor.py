@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
 
-from streamskit import operators as tasks
 from streamskit.execution.row_format import (
     BEGIN,
     CLOCK,
@@ -18,6 +17,7 @@ from streamskit.execution.row_format import (
     VALUE,
 )
 from streamskit.execution.task_clock import TaskClock
+from streamskit.operators import Operator, OperatorRecord, StreamTask
 from streamskit.planning.options import QueryOptions
 
 if TYPE_CHECKING:  # half a second, in a process that Spark starts for each query to ask for its state variables
@@ -36,7 +36,7 @@ class TaskProcessor(StatefulProcessor):
 
     def __init__(
         self,
-        operators: Sequence[tasks.Operator],
+        operators: Sequence[Operator],
         numbers: Sequence[int],
         inputs: StageInputs,
         options: QueryOptions,
@@ -60,7 +60,7 @@ class TaskProcessor(StatefulProcessor):
                 timing.see(row)
             if port in self._inputs.ports:
                 operator, side = self._inputs.ports[port]
-                record = tasks.OperatorRecord(row[KEY], row[VALUE], row[OLD], row[OTHER], row[TIMESTAMP], row[HEADERS])
+                record = OperatorRecord(row[KEY], row[VALUE], row[OLD], row[OTHER], row[TIMESTAMP], row[HEADERS])
                 stage.process(operator, side, record)
                 if len(stage.outputs) >= CHUNK:
                     made.take(stage.take_outputs())
@@ -85,10 +85,10 @@ class TaskProcessor(StatefulProcessor):
     def close(self) -> None:
         """Nothing to close: pages are saved at the end of each batch."""
 
-    def _stage(self, pages: "SparkPages") -> tasks.StreamTask:
+    def _stage(self, pages: "SparkPages") -> StreamTask:
         options = self._options
         wall_clock = int(pages.load("wall clock") or b"0") if options.test else None
-        return tasks.StreamTask(
+        return StreamTask(
             self._operators, pages, cache=options.cache, emit_interval=options.emit_interval, wall_clock=wall_clock,
             run=self._run, handlers=options.handlers,
         )  # fmt: skip
