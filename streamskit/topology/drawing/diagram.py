@@ -1,16 +1,16 @@
 """A topology as a picture: an SVG that stands by itself, in a notebook and on a static page."""
 
-from base64 import b64encode
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from html import escape
 from itertools import pairwise
 
+from streamskit.common.svg import as_image, document, element, group, number, rect
 from streamskit.topology.description import is_global
 from streamskit.topology.drawing import shapes
 from streamskit.topology.drawing.labels import in_words, tooltip, topics
 from streamskit.topology.drawing.layout import Point
 from streamskit.topology.drawing.placing import HEADER, PAD, Box, Link, Places
-from streamskit.topology.drawing.shapes import Card, n
+from streamskit.topology.drawing.shapes import Card
 from streamskit.topology.nodes import Node
 
 WIDEST = 1040
@@ -18,6 +18,8 @@ WIDEST = 1040
 
 LINK = "#3b82f6"
 """Can be seen on a white page and on a black one: links run outside the boxes."""
+
+Steps = list[str | float]
 
 
 def draw(
@@ -38,15 +40,11 @@ def draw(
     groups = list(sub_topologies)
     across, down = Places(groups, down=False), Places(groups, down=True)
     places = across if across.width <= max(WIDEST, down.width) else down
-    width, height = n(places.width), n(places.height)
     count = "1 sub-topology" if len(groups) == 1 else f"{len(groups)} sub-topologies"
-    head = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" width="{width}" height="{height}" '
-        f'viewBox="0 0 {width} {height}" style="max-width:100%;height:auto" font-family="{shapes.SANS}">',
-        f"<title>Topology of {count}</title>",
-        f"<desc>{escape(in_words(groups))}</desc>",
-    ]
-    return "\n".join([*head, *_Pen(places, notes or {}, failed).drawing(), "</svg>"])
+    head = [element("title", f"Topology of {count}"), element("desc", escape(in_words(groups)))]
+    lines = "\n".join(["", *head, *_Pen(places, notes or {}, failed).drawing(), ""])
+    look = {"style": "max-width:100%;height:auto", "font_family": shapes.SANS}
+    return document(places.width, places.height, [lines], **look)
 
 
 def as_html(
@@ -54,13 +52,9 @@ def as_html(
     notes: Mapping[str, str] | None = None,
     failed: Collection[str] = (),
 ) -> str:
-    """Return the picture as an HTML image that fits its page, with the topology in words for those who cannot see it.
-
-    Pages that clean a stranger's HTML, such as GitHub's or an untrusted notebook, let images pass and take SVGs apart.
-    """
+    """Return the picture as an HTML image, with the topology in words for those who cannot see it."""
     groups = list(sub_topologies)
-    data = b64encode(draw(groups, notes, failed).encode()).decode()
-    return f'<img alt="{escape(in_words(groups))}" style="max-width:100%" src="data:image/svg+xml;base64,{data}">'
+    return as_image(draw(groups, notes, failed), in_words(groups))
 
 
 class _Pen:
@@ -86,51 +80,48 @@ class _Pen:
         if is_global(card.node for card in box.cards.values()):
             title += ", whole in every instance"
         written = shapes.text([title], x - 2, y - HEADER + (12 if self._notes else 16), 10.5, bold=True, anchor="start")
-        return (
-            f'<rect x="{n(x - PAD)}" y="{n(y - HEADER)}" width="{n(width + 2 * PAD)}" '
-            f'height="{n(height + HEADER + PAD)}" rx="9" fill="#f1f5f9" stroke="#cbd5e1"/>{written}'
-        )
+        size = (width + 2 * PAD, height + HEADER + PAD)
+        return rect(x - PAD, y - HEADER, *size, rx=9, fill="#f1f5f9", stroke="#cbd5e1") + written
 
     def _arrow(self, box: Box, parent: str, child: str) -> str:
         points = self._places.arrow(box, parent, child)
-        path = f"M{self._pair(points[0])}"
-        for number, ((start, row), (end, next_row)) in enumerate(pairwise(points)):
+        way: Steps = ["M", *self._flat(points[0])]
+        for piece, ((start, row), (end, next_row)) in enumerate(pairwise(points)):
             # Every other piece is the way through a layer, straight; those between swing to the next row.
-            if number % 2 or row == next_row:
-                path += f"L{self._pair((end, next_row))}"
+            if piece % 2 or row == next_row:
+                way += ["L", *self._flat((end, next_row))]
             else:
                 middle = (start + end) / 2
-                path += "C" + " ".join(map(self._pair, ((middle, row), (middle, next_row), (end, next_row))))
-        return shapes.line(path, shapes.QUIET) + self._head(points[-1], shapes.QUIET)
+                way += ["C", *self._flat((middle, row), (middle, next_row), (end, next_row))]
+        return shapes.line(way, shapes.QUIET) + self._head(points[-1], shapes.QUIET)
 
     def _link(self, link: Link) -> str:
-        points = self._places.way(link)
-        path = "M" + "L".join(map(self._pair, points))
-        return shapes.line(path, LINK, dashed=True) + self._head(points[-1], LINK)
+        first, *others = self._places.way(link)
+        way: Steps = ["M", *self._flat(first)]
+        for corner in others:
+            way += ["L", *self._flat(corner)]
+        return shapes.line(way, LINK, dashed=True) + self._head(others[-1], LINK)
 
     def _head(self, tip: Point, colour: str) -> str:
         along, across = tip
-        corners = (tip, (along - 7, across - 3.5), (along - 7, across + 3.5))
-        return f'<polygon points="{" ".join(map(self._pair, corners))}" fill="{colour}"/>'
+        corners = self._flat(tip, (along - 7, across - 3.5), (along - 7, across + 3.5))
+        return element("polygon", points=" ".join(map(number, corners)), fill=colour)
 
-    def _pair(self, point: Point) -> str:
-        x, y = self._places.at(point)
-        return f"{n(x)} {n(y)}"
+    def _flat(self, *points: Point) -> list[float]:
+        """Return the coordinates of points of the flow, one after the other."""
+        return [each for point in points for each in self._places.at(point)]
 
     def _node(self, card: Card, centre: Point) -> str:
         x, y = self._places.at(centre)
         width, height = self._places.card_width, self._places.card_height
         failed = card.node.name in self._failed
         draw_body = shapes.pipe if topics(card.node) else shapes.operator
-        return "".join(
-            [
-                f"<g><title>{escape(tooltip(card.node, self._places.nodes))}</title>",
-                *self._stores(card, x, y),
-                draw_body(x - width / 2, y - height / 2, width, height, bool(card.stores), failed),
-                shapes.label(card, x, y),
-                *self._said(card.node.name, x, y - height / 2 - 5),
-                "</g>",
-            ]
+        return group(
+            tooltip(card.node, self._places.nodes),
+            *self._stores(card, x, y),
+            draw_body(x - width / 2, y - height / 2, width, height, bool(card.stores), failed),
+            shapes.label(card, x, y),
+            *self._said(card.node.name, x, y - height / 2 - 5),
         )
 
     def _stores(self, card: Card, x: float, y: float) -> Iterator[str]:
@@ -141,8 +132,8 @@ class _Pen:
             x, top = x + 2 * half + gap, y - card.stores_height / 2 + gap / 2
         for store in card.stores:
             height = shapes.drum_height(store)
-            beside = f"M{n(x - half - gap)} {n(y)}h{gap / 2:g}V{n(top + height / 2)}H{n(x - half + 4)}"
-            stub = beside if self._places.down else f"M{n(x)} {n(top - gap)}v{gap}"
+            beside: Steps = ["M", x - half - gap, y, "h", gap / 2, "V", top + height / 2, "H", x - half + 4]
+            stub: Steps = beside if self._places.down else ["M", x, top - gap, "v", gap]
             yield shapes.line(stub, shapes.STORE[1])
             yield shapes.drum(x - half + 4, top, 2 * half - 8, store)
             top += height + gap

@@ -7,9 +7,13 @@ from typing import NamedTuple
 
 from streamskit.api.windows import AnyWindows, JoinWindows, SessionWindows, SlidingWindows
 from streamskit.common.durations import spell
+from streamskit.common.svg import element, path, rect
 from streamskit.state.stores import Store
 from streamskit.topology.drawing.labels import looked_up, store_kind, topics, word
 from streamskit.topology.nodes import Aggregation, Node, StreamJoinSide, StreamTableJoin, Suppress
+
+Lines = Sequence[str]
+Look = dict[str, str | float]
 
 TITLE, SMALL, MONO_WIDTH = 12.0, 9.0, 0.605
 LONGEST_TOPIC = 18
@@ -18,13 +22,11 @@ RIM, DRUM_GAP = 6, 6
 INK, QUIET, RED = "#0f172a", "#475569", "#b91c1c"
 OPERATOR, TOPIC, STORE = ("#ffffff", "#64748b"), ("#dbeafe", "#1d4ed8"), ("#ffedd5", "#c2410c")
 FAILED = ("#fee2e2", RED)
-ELSEWHERE = f'fill="#ffffff" stroke="{STORE[1]}" stroke-width="1" stroke-dasharray="3 2"'
+ELSEWHERE: Look = {"fill": "#ffffff", "stroke": STORE[1], "stroke_width": 1, "stroke_dasharray": "3 2"}
 """The look of a store that another node keeps."""
 
 SANS = "system-ui,-apple-system,'Segoe UI',Roboto,'DejaVu Sans',sans-serif"
 MONO = "ui-monospace,Menlo,Consolas,'DejaVu Sans Mono',monospace"
-
-Lines = Sequence[str]
 
 
 class Drum(NamedTuple):
@@ -94,32 +96,26 @@ def width_of(words: str) -> float:
 def operator(x: float, y: float, width: float, height: float, stateful: bool, failed: bool) -> str:
     """Draw the box of an operator; that of a stateful one has the edge of its stores."""
     fill, edge = FAILED if failed else (OPERATOR[0], STORE[1]) if stateful else OPERATOR
-    box = f'x="{n(x)}" y="{n(y)}" width="{n(width)}" height="{n(height)}"'
-    return f'<rect {box} rx="7" {_paint(fill, edge, failed)}/>'
+    return rect(x, y, width, height, rx=7, **_paint(fill, edge, failed))
 
 
 def pipe(x: float, y: float, width: float, height: float, stateful: bool, failed: bool) -> str:
     """Draw a topic: a cylinder that lies on its side."""
-    turn = f"a{RIM} {n(height / 2)} 0 0"
-    left, right, top = n(x + RIM), n(x + width - RIM), n(y)
-    body = f"M{left} {top}H{right}{turn} 1 0 {n(height)}H{left}{turn} 1 0 -{n(height)}z"
-    rim = f"M{right} {top}{turn} 0 0 {n(height)}"
-    return f'<path d="{body}{rim}" {_paint(*(FAILED if failed else TOPIC), failed)}/>'
+    left, right = x + RIM, x + width - RIM
+    bulge, hollow = ("a", RIM, height / 2, 0, 0, 1, 0), ("a", RIM, height / 2, 0, 0, 0, 0)
+    body = ("M", left, y, "H", right, *bulge, height, "H", left, *bulge, -height, "z")
+    return path(*body, "M", right, y, *hollow, height, **_paint(*(FAILED if failed else TOPIC), failed))
 
 
 def drum(x: float, y: float, width: float, store: Drum) -> str:
     """Draw a store: a standing cylinder with its name and kind."""
-    turn = f"a{n(width / 2)} {RIM - 1} 0 0"
-    left, right, top = n(x), n(x + width), n(y + RIM - 1)
-    side = n(drum_height(store) - 2 * (RIM - 1))
-    body = f"M{left} {top}{turn} 1 {n(width)} 0v{side}{turn} 1 -{n(width)} 0z"
-    rim = f"M{right} {top}{turn} 1 -{n(width)} 0"
+    top, side, arc = y + RIM - 1, drum_height(store) - 2 * (RIM - 1), ("a", width / 2, RIM - 1, 0, 0, 1)
+    body = ("M", x, top, *arc, width, 0, "v", side, *arc, -width, 0, "z")
+    look = _paint(*STORE, False) if store.kept else ELSEWHERE
     centre, first = x + width / 2, y + 21
-    return (
-        f'<path d="{body}{rim}" {_paint(*STORE, False) if store.kept else ELSEWHERE}/>'
-        + text(store.name, centre, first, SMALL, INK, bold=True)
-        + text(store.kind, centre, first + 11 * len(store.name), SMALL)
-    )
+    drawn = path(*body, "M", x + width, top, *arc, -width, 0, **look)
+    name = text(store.name, centre, first, SMALL, INK, bold=True)
+    return drawn + name + text(store.kind, centre, first + 11 * len(store.name), SMALL)
 
 
 def drum_height(store: Drum) -> float:
@@ -148,27 +144,20 @@ def text(
     anchor: str = "middle",
 ) -> str:
     """Write lines of text, the first with its baseline at `y`."""
-    look = f'font-size="{n(size)}" fill="{fill}" text-anchor="{anchor}"'
-    look += ' font-weight="600"' if bold else ""
-    look += f' font-family="{MONO}"' if mono else ""
-    return "".join(
-        f'<text x="{n(x)}" y="{n(y + step * number)}" {look}>{escape(line)}</text>' for number, line in enumerate(lines)
-    )
+    look: Look = {"font_size": size, "fill": fill, "text_anchor": anchor}
+    look |= {"font_weight": "600"} if bold else {}
+    look |= {"font_family": MONO} if mono else {}
+    return "".join(element("text", escape(each), x=x, y=y + step * row, **look) for row, each in enumerate(lines))
 
 
-def line(path: str, colour: str, dashed: bool = False) -> str:
+def line(steps: Sequence[str | float], colour: str, dashed: bool = False) -> str:
     """Draw an open line."""
-    dashes = ' stroke-dasharray="5 3"' if dashed else ""
-    return f'<path d="{path}" fill="none" stroke="{colour}" stroke-width="1.3"{dashes}/>'
+    dashes: Look = {"stroke_dasharray": "5 3"} if dashed else {}
+    return path(*steps, fill="none", stroke=colour, stroke_width=1.3, **dashes)
 
 
-def n(number: float) -> str:
-    """Write a coordinate with at most one decimal."""
-    return f"{round(number, 1):g}"
-
-
-def _paint(fill: str, edge: str, strong: bool) -> str:
-    return f'fill="{fill}" stroke="{edge}" stroke-width="{2.5 if strong else 1.2}"'
+def _paint(fill: str, edge: str, strong: bool) -> Look:
+    return {"fill": fill, "stroke": edge, "stroke_width": 2.5 if strong else 1.2}
 
 
 def _words(node: Node) -> Lines:
