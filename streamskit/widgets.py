@@ -1,15 +1,11 @@
 """Live views and pictures for notebooks. Importing this imports ipywidgets and matplotlib; the rest does without."""
 
 from streamskit.queries.metadata import InstanceState, TaskState
-from streamskit.views.live.cluster_snapshot import Instances
-from streamskit.views.live.cluster_view import ClusterView
-from streamskit.views.live.fault_panel import FaultPanel
-from streamskit.views.live.join_view import JoinView
-from streamskit.views.live.store_source import SnapshotSource
-from streamskit.views.live.store_view import StoreView
-from streamskit.views.live.topic_view import TopicView
-from streamskit.views.live.topology_view import TopologyView
-from streamskit.views.live.window_view import WindowView
+from streamskit.views.cluster_view import ClusterView, Instances
+from streamskit.views.fault_panel import FaultPanel
+from streamskit.views.join_view import JoinView
+from streamskit.views.store_snapshot import SnapshotSource
+from streamskit.views.store_view import StoreView
 from streamskit.views.task_timelines import hosting, tasks_timeline
 from streamskit.views.timelines import (
     as_table,
@@ -19,6 +15,9 @@ from streamskit.views.timelines import (
     table_timeline,
     windows_timeline,
 )
+from streamskit.views.topic_view import TopicView
+from streamskit.views.topology_view import TopologyView
+from streamskit.views.window_view import WindowView
 
 __all__ = [
     "ClusterView",

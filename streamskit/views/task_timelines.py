@@ -10,7 +10,7 @@ from IPython.display import Image
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from streamskit.views.live.chart import COLOURS
+from streamskit.views.charts import COLOURS
 
 INK = "#2563eb"
 

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.patheffects import withStroke
 
 from streamskit.api.windows import JoinWindows, TimeWindows, Windowed
-from streamskit.views.live.chart import COLOURS, HOUR, MINUTE, SECOND, TIME_STEPS
+from streamskit.views.charts import COLOURS, HOUR, MINUTE, SECOND, TIME_STEPS
 
 Label = Callable[[Any], str]
 

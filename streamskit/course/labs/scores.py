@@ -14,7 +14,7 @@ from filelock import FileLock
 from streamskit.common.paths import state_dir
 from streamskit.course.labs.catalogue import labs
 from streamskit.course.labs.exercise import Exercise
-from streamskit.views.live.html import STYLE, part
+from streamskit.views.html import STYLE, part
 
 MEDIA_TYPE = "application/vnd.streamskit.check+json"
 """Under which a check's output in a notebook says what it found, for who collects notebooks."""

@@ -8,14 +8,13 @@ from streamskit.api.windows import Windowed
 from streamskit.course.labs.difference import Moment, Outcome
 from streamskit.course.labs.exercise import Verdict
 from streamskit.course.labs.recording import Advance, Batch, Piped, Row
-from streamskit.views.live.chart import frame, text
-from streamskit.views.live.html import STYLE, Column, Line, as_text, grid, part, picture, text_cell, time_of_day
-from streamskit.views.live.timeline import LEFT, RED, TOP, WIDTH, Axis
+from streamskit.views.charts import text
+from streamskit.views.event_time_axis import LEFT, RED, TOP, Axis, cross, dot, mark
+from streamskit.views.html import STYLE, TableColumn, TableRow, as_text, grid, part, picture, text_cell, time_of_day
 
 MOST = 12
 """How many rows of a table are shown at most."""
 
-GREEN = "#15803d"
 LANE, BAR, DIGIT = 26, 15, 6
 """The height of a key's lane and of a window's bar, and the width of a digit, in pixels."""
 
@@ -66,9 +65,9 @@ def differences(lines: Sequence[DifferenceLine], first: str) -> str:
     """Return the table of what is missing and what should not be there (+); `first` is above its first column."""
     if not lines:
         return ""
-    columns = (Column(first, 330, left=True), Column("− expected   + yours", 560, left=True))
+    columns = (TableColumn(first, 330, left=True), TableColumn("− expected   + yours", 560, left=True))
     shown = [
-        Line(
+        TableRow(
             (text_cell(line.after), text_cell(line.what)),
             line.sign,
             line.meaning,
@@ -158,11 +157,12 @@ def chart(outcome: Outcome) -> str:
         parts += _numbers([(axis.x(step.timestamp), number + 1) for number, step in own], y - 11)
         y += LANE
         for window, sign in [(window, sign) for window, sign in windows if as_text(window.key) == key]:
-            parts.append(_bar(axis, window, y - 8, sign))
+            parts.append(axis.window(window, y - 8, 12, "missing" if sign == "−" else "extra", sign, narrow=0))
             y += BAR
     bottom = y + 2
     title = "Records by event time; a ring marks those after which something is wrong, a cross those that are dropped"
-    return picture(frame(title, [*axis.times(bottom), *parts, _legend() if windows else ""], WIDTH, bottom + 24))
+    legend = "windows: − expected, and did not come   + came, and was not expected" if windows else ""
+    return picture(axis.picture(title, bottom, [*parts, text(LEFT, 29, legend) if windows else ""]))
 
 
 def _wrong_windows(outcome: Outcome) -> list[tuple[Windowed, str]]:
@@ -175,11 +175,9 @@ def _wrong_windows(outcome: Outcome) -> list[tuple[Windowed, str]]:
 
 
 def _dot(x: float, y: float, number: int, step: Piped, is_bad: bool, outcome: Outcome) -> str:
-    told = f"{number + 1}. {_pair(step.key, step.value)} at {time_of_day(step.timestamp)}"
-    ring = f'<circle r="8.5" fill="none" stroke="{RED}" stroke-width="2"/>' if is_bad else ""
-    cross = '<path d="M-4-4L4 4M4-4L-4 4" stroke="currentColor" stroke-width="2"/>'
-    mark = cross if number in outcome.recording.dropped else '<circle r="4" fill="currentColor"/>'
-    return f'<g transform="translate({x:.1f} {y:.1f})"><title>{escape(told)}</title>{ring}{mark}</g>'
+    words = f"{number + 1}. {_pair(step.key, step.value)} at {time_of_day(step.timestamp)}"
+    shape = cross("currentColor") if number in outcome.recording.dropped else dot()
+    return mark(x, y, words, shape, RED if is_bad else "")
 
 
 def _numbers(places: Sequence[tuple[float, int]], y: float) -> Iterator[str]:
@@ -204,19 +202,6 @@ def _middle(group: list[tuple[float, int]]) -> float:
 
 def _numbered(group: list[tuple[float, int]]) -> str:
     return ", ".join(str(number) for number in sorted(number for _, number in group))
-
-
-def _bar(axis: Axis, window: Windowed, y: float, sign: str) -> str:
-    x, width = axis.x(window.start), max(3.0, axis.x(window.end) - axis.x(window.start))
-    colour, dash = (GREEN, ' stroke-dasharray="5 3"') if sign == "−" else (RED, "")
-    return (
-        f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="11" rx="2" fill="{colour}" fill-opacity=".15" '
-        f'stroke="{colour}"{dash}/>{text(x + width / 2, y + 9.5, sign, "middle")}'
-    )
-
-
-def _legend() -> str:
-    return text(LEFT, 29, "windows: − expected, and did not come   + came, and was not expected", "start")
 
 
 def hints_page(name: str, shown: Sequence[str], of: int) -> str:

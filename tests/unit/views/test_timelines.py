@@ -12,9 +12,9 @@ from matplotlib.figure import Figure
 from streamskit.api.windows import JoinWindows, TimeWindows, Windowed
 from streamskit.datasets import NEW_YEAR, at
 from streamskit.testing.driver import TestRecord
+from streamskit.views.event_time_axis import stacked
 from streamskit.views.timelines import (
     LATE,
-    _rows,
     as_table,
     clock,
     join_timeline,
@@ -113,7 +113,7 @@ def test_each_key_has_a_line_of_its_own() -> None:
 @given(st.lists(st.tuples(st.integers(0, 50), st.integers(1, 20))))
 def test_windows_in_one_row_never_overlap_and_no_row_is_wasted(spans: list[tuple[int, int]]) -> None:
     windows = sorted(Windowed("k", start, start + length) for start, length in spans)
-    rows = _rows(windows, 0)
+    rows = stacked(windows, 0)
     for row in set(rows):
         own = [window for window, its in zip(windows, rows, strict=True) if its == row]
         assert all(one.end <= two.start for one, two in pairwise(own))

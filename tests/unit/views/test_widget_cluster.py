@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from streamskit.views.live import cluster_page
-from streamskit.views.live.cluster_snapshot import ClusterSnapshot, cluster_snapshot
+from streamskit.views import cluster_view
+from streamskit.views.cluster_view import ClusterSnapshot, cluster_snapshot
 from streamskit.widgets import ClusterView, InstanceState, TaskState
 
 
@@ -52,7 +52,7 @@ def taken(source: FakeInstances, previous: ClusterSnapshot | None = None) -> Clu
 def test_the_table_has_each_partition_with_its_role_and_what_is_restored() -> None:
     source = FakeInstances()
     source.restored = 25
-    html = cluster_page.table(taken(source))
+    html = cluster_view.table(taken(source))
     assert html.count(">active</td>") == html.count(">standby</td>") == 2
     assert '<progress max="100" value="25"' in html
     assert "25% of 100" in html
@@ -61,9 +61,9 @@ def test_the_table_has_each_partition_with_its_role_and_what_is_restored() -> No
 
 def test_partitions_that_nobody_serves_in_full_are_named() -> None:
     source = FakeInstances()
-    assert "no instance serves" not in cluster_page.header(taken(source), "live")
+    assert "no instance serves" not in ClusterView.PAGE.header(taken(source), "live")
     source.restored = 99
-    assert "▲ Partitions that no instance serves in full at this moment: counts 0, counts 1" in cluster_page.header(
+    assert "▲ Partitions that no instance serves in full at this moment: counts 0, counts 1" in ClusterView.PAGE.header(
         taken(source), "live"
     )
 
@@ -78,9 +78,9 @@ def test_a_hand_over_is_told() -> None:
         "counts 0: active on h:2, before on h:1, where it was a standby",
         "counts 1: active on h:2, before on h:1, where it was a standby",
     ]
-    assert "01:00:00 h:1 is gone" in cluster_page.moves(second)
-    assert "h:1 (gone)" in cluster_page.table(second)
-    assert "1 of 2 instances alive" in cluster_page.header(second, "live")
+    assert "01:00:00 h:1 is gone" in cluster_view.moves(second)
+    assert "h:1 (gone)" in cluster_view.table(second)
+    assert "1 of 2 instances alive" in ClusterView.PAGE.header(second, "live")
 
 
 def test_the_last_moves_are_remembered_and_no_more() -> None:
@@ -99,9 +99,9 @@ def test_the_buttons_start_and_kill_and_the_view_shows_it() -> None:
     view.refresh()
     assert [button.description for button in view._kills.children] == ["Kill h:1", "Kill h:2"]
     view._start.click()
-    eventually(lambda: "h:3 has joined" in view._moves.value)
+    eventually(lambda: "h:3 has joined" in view._parts["moves"].value)
     next(button for button in view._kills.children if button.description == "Kill h:1").click()
-    eventually(lambda: "h:1 is gone" in view._moves.value)
+    eventually(lambda: "h:1 is gone" in view._parts["moves"].value)
     assert [button.description for button in view._kills.children] == ["Kill h:2", "Kill h:3"]
 
 
@@ -114,7 +114,7 @@ def test_a_button_that_fails_says_why() -> None:
 
 
 def test_a_saved_page_has_no_buttons() -> None:
-    assert not re.search(r"<(script|input|button|svg)", cluster_page.render_cluster(taken(FakeInstances())))
+    assert not re.search(r"<(script|input|button|svg)", ClusterView.PAGE.saved(taken(FakeInstances())))
 
 
 def test_only_instances_can_be_viewed() -> None:

@@ -10,8 +10,7 @@ from streamskit.broker import EmbeddedBroker
 from streamskit.common.errors import BrokerError
 from streamskit.environment.processes import wait_until
 from streamskit.faults import Fault
-from streamskit.views.live import fault_page
-from streamskit.views.live.fault_panel import FaultRow
+from streamskit.views.fault_panel import FaultRow
 from streamskit.widgets import FaultPanel
 
 
@@ -67,8 +66,8 @@ def test_a_button_breaks_and_another_one_mends(panel: FaultPanel, thing: Thing) 
     assert "✕ lasts" in row.said.value
     assert row.do.disabled
     assert "1 of 2 faults last now" in panel._header.value
-    assert "It was broken." in panel._report.value
-    assert "how it &lt;lies&gt;" in panel._report.value
+    assert "It was broken." in panel._parts["report"].value
+    assert "how it &lt;lies&gt;" in panel._parts["report"].value
     row.undo.click()
     wait_until(lambda: row.undo.disabled and not row.do.disabled, "the fault's end", 10)
     assert "● undone" in row.said.value
@@ -98,7 +97,7 @@ def test_a_fault_that_is_refused_says_why(panel: FaultPanel, thing: Thing) -> No
 def test_a_saved_page_tells_the_same_without_buttons(panel: FaultPanel, thing: Thing) -> None:
     first(panel).do.click()
     wait_until(lambda: not first(panel).undo.disabled, "the button that undoes the fault", 10)
-    html = fault_page.render_faults(panel.take(None))
+    html = FaultPanel.PAGE.saved(panel.take(None))
     assert not re.search(r"<(script|input|button|svg)", html)
     for words in ("Kill the broker for 5 s", "lasts", "not injected", "It was broken.", "1 of 2 faults last now"):
         assert words in html

@@ -7,10 +7,11 @@ from xml.etree import ElementTree
 
 import pytest
 
-from streamskit.views.live import html as parts
-from streamskit.views.live import page
-from streamskit.views.live.chart import bar_chart, line_chart, spelled, ticks
-from streamskit.views.live.snapshot import Snapshot, take
+from streamskit.views import store_view
+from streamskit.views.charts import bar_chart, line_chart, spelled, ticks
+from streamskit.views.html import notice
+from streamskit.views.store_snapshot import StoreSnapshot, store_snapshot
+from streamskit.widgets import StoreView
 from tests.unit.views.widget_stores import NINE, count, counts, put, trades
 
 # What is written.
@@ -19,7 +20,7 @@ from tests.unit.views.widget_stores import NINE, count, counts, put, trades
 def test_a_page_shows_the_store_its_rows_and_its_windows_as_times() -> None:
     store = trades()
     put(store, "KO", 3, count=1234, price=60.5, note=None)
-    html = page.render(take(store, clock=lambda: NINE / 1000 + 60))
+    html = StoreView.PAGE.saved(store_snapshot(store, clock=lambda: NINE / 1000 + 60))
     assert "<b>trades</b>" in html
     assert "▤ saved" in html
     assert "window store</span> · <span>1 row</span> · <span>1 update</span>" in html
@@ -32,35 +33,35 @@ def test_a_page_shows_the_store_its_rows_and_its_windows_as_times() -> None:
 def test_a_window_over_midnight_names_both_days() -> None:
     store = trades()
     put(store, "KO", 15 * 3600 - 2, count=1)
-    assert "2024-01-02 23:59:58 – 2024-01-03 00:00:03" in page.render(take(store))
+    assert "2024-01-02 23:59:58 – 2024-01-03 00:00:03" in StoreView.PAGE.saved(store_snapshot(store))
 
 
 def test_keys_values_and_searches_with_signs_of_html_are_text() -> None:
     store = trades()
     put(store, "<img src=x onerror=alert(1)>", 0, count=1, note="<script>alert('&')</script>")
     for html in (
-        page.render(take(store)),
-        page.table(take(store, search="<script>")),
-        parts.notice("<script>", "store"),
+        StoreView.PAGE.saved(store_snapshot(store)),
+        store_view.table(store_snapshot(store, search="<script>")),
+        notice("<script>", "store"),
     ):
         assert "<script" not in html
         assert "<img src=x" not in html
-    assert "&lt;script&gt;alert(&#x27;&amp;&#x27;)&lt;/script&gt;" in page.render(take(store))
+    assert "&lt;script&gt;alert(&#x27;&amp;&#x27;)&lt;/script&gt;" in StoreView.PAGE.saved(store_snapshot(store))
 
 
 def test_a_changed_row_has_a_dot_beside_its_colour() -> None:
     store = counts(a=1, b=1)
-    first = take(store)
+    first = store_snapshot(store)
     count(store, "b", 2)
-    rows = page.table(take(store, previous=first)).split("<tr")
+    rows = store_view.table(store_snapshot(store, previous=first)).split("<tr")
     assert ["●" in row for row in rows if ">a<" in row or ">b<" in row] == [False, True]
 
 
 def test_a_saved_page_marks_no_changes_and_has_no_controls_or_scripts() -> None:
     store = counts(a=1)
-    first = take(store)
+    first = store_snapshot(store)
     count(store, "a", 2)
-    html = page.render(take(store, previous=first))
+    html = StoreView.PAGE.saved(store_snapshot(store, previous=first))
     assert "●" not in html
     assert not re.search(r"<(script|input|button|select|svg)", html)
 
@@ -68,7 +69,7 @@ def test_a_saved_page_marks_no_changes_and_has_no_controls_or_scripts() -> None:
 def test_a_saved_pages_chart_is_an_image_that_says_what_it_shows() -> None:
     image = re.search(
         r'<img alt="Chart: value: the largest of 1 key" style="max-width:100%" src="data:image/svg\+xml;base64,(.*?)">',
-        page.render(take(counts(a=1))),
+        StoreView.PAGE.saved(store_snapshot(counts(a=1))),
     )
     assert image is not None
     svg = b64decode(image[1]).decode()
@@ -78,7 +79,7 @@ def test_a_saved_pages_chart_is_an_image_that_says_what_it_shows() -> None:
 
 def test_a_table_keeps_its_columns_and_height_whatever_the_values() -> None:
     one, many = counts(a=1), counts(**{f"k{n}": 10**n for n in range(8)})
-    short, long = (page.table(take(store), height_of=8) for store in (one, many))
+    short, long = (store_view.table(store_snapshot(store, rows=8)) for store in (one, many))
     for pattern in (r"<colgroup>.*</colgroup>", r"min-height:\d+px", r"<table style=\S+>"):
         assert re.findall(pattern, short) == re.findall(pattern, long) != []
 
@@ -87,27 +88,27 @@ def test_the_numbers_of_a_column_have_the_same_decimals() -> None:
     store = trades()
     for second, price in enumerate((1.0, 2.25, 3.123456)):
         put(store, "KO", second, price=price)
-    cells = re.findall(r">([\d.]+)</td>", page.table(take(store)))
+    cells = re.findall(r">([\d.]+)</td>", store_view.table(store_snapshot(store)))
     assert cells == ["3.1235", "2.2500", "1.0000"]
 
 
 def test_an_empty_store_and_a_search_without_rows_say_so() -> None:
-    assert "The store is empty." in page.table(take(counts()))
-    assert "No key begins with zzz." in page.table(take(counts(a=1), search="zzz"))
+    assert "The store is empty." in store_view.table(store_snapshot(counts()))
+    assert "No key begins with zzz." in store_view.table(store_snapshot(counts(a=1), search="zzz"))
 
 
 def test_the_line_over_the_table_says_which_rows_these_are() -> None:
     store = counts(a=1, b=2, ab=3)
-    assert "all 3" in page.table(take(store))
-    assert "the first 2 by key" in page.table(take(store, rows=2))
-    assert "all 2 whose key begins with a" in page.table(take(store, search="a"))
+    assert "all 3" in store_view.table(store_snapshot(store))
+    assert "the first 2 by key" in store_view.table(store_snapshot(store, rows=2))
+    assert "all 2 whose key begins with a" in store_view.table(store_snapshot(store, search="a"))
 
 
 def test_a_snapshot_of_a_hundred_thousand_rows_is_drawn_in_a_blink() -> None:
     store = counts(**{f"key{number}": number for number in range(100_000)})
-    taken: Snapshot = take(store)
+    taken: StoreSnapshot = store_snapshot(store)
     began = time.perf_counter()
-    html = page.render(taken)
+    html = StoreView.PAGE.saved(taken)
     assert time.perf_counter() - began < 0.5
     assert len(html) < 20_000
 

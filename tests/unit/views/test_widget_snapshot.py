@@ -5,7 +5,8 @@ import struct
 from streamskit.queries import LocalKeyValueStore
 from streamskit.serdes import Serdes
 from streamskit.topology import Store
-from streamskit.views.live.snapshot import take
+from streamskit.views.page import rate
+from streamskit.views.store_snapshot import store_snapshot
 from tests.unit.views.widget_stores import NINE, count, counts, put, trades
 
 # What a snapshot takes.
@@ -16,7 +17,7 @@ def test_the_newest_windows_come_first_and_no_more_than_asked_for() -> None:
     for second in (0, 2, 1):
         put(store, "KO", second, count=second)
     put(store, "AAPL", 2, count=9)
-    taken = take(store, rows=3)
+    taken = store_snapshot(store, rows=3)
     assert [(row.key, row.window and row.window[0] - NINE) for row in taken.rows] == [
         ("AAPL", 2000),
         ("KO", 2000),
@@ -26,7 +27,7 @@ def test_the_newest_windows_come_first_and_no_more_than_asked_for() -> None:
 
 
 def test_the_rows_of_a_key_value_store_come_in_the_order_of_their_keys() -> None:
-    taken = take(counts(b=1, a=2, c=3), rows=2)
+    taken = store_snapshot(counts(b=1, a=2, c=3), rows=2)
     assert [(row.key, row.window, row.fields) for row in taken.rows] == [
         ("a", None, {"value": 2}),
         ("b", None, {"value": 1}),
@@ -35,63 +36,63 @@ def test_the_rows_of_a_key_value_store_come_in_the_order_of_their_keys() -> None
 
 def test_a_search_finds_the_keys_that_begin_so_and_in_quotes_the_very_key() -> None:
     store = counts(KO=1, KOX=2, IBM=3)
-    assert [row.key for row in take(store, search="KO").rows] == ["KO", "KOX"]
-    assert [row.key for row in take(store, search='"KO"').rows] == ["KO"]
-    assert take(store, search="ko").rows == []
+    assert [row.key for row in store_snapshot(store, search="KO").rows] == ["KO", "KOX"]
+    assert [row.key for row in store_snapshot(store, search='"KO"').rows] == ["KO"]
+    assert store_snapshot(store, search="ko").rows == []
 
 
 def test_numbers_as_keys_are_searched_as_they_are_written() -> None:
     store = LocalKeyValueStore(Store("by-id", "key-value", Serdes.long(), Serdes.string()))
     for key in (7, 70, 8):
         store.apply(struct.pack(">q", key), b"x", 0)
-    assert [row.key for row in take(store, search="7").rows] == ["7", "70"]
+    assert [row.key for row in store_snapshot(store, search="7").rows] == ["7", "70"]
 
 
 def test_rows_that_are_new_or_have_another_value_are_marked_until_the_next_look() -> None:
     store = counts(a=1, b=1)
-    first = take(store)
+    first = store_snapshot(store)
     assert not any(row.changed for row in first.rows)
     count(store, "b", 2)
     count(store, "c", 1)
-    second = take(store, previous=first)
+    second = store_snapshot(store, previous=first)
     assert [(row.key, row.changed) for row in second.rows] == [("a", False), ("b", True), ("c", True)]
-    assert not any(row.changed for row in take(store, previous=second).rows)
+    assert not any(row.changed for row in store_snapshot(store, previous=second).rows)
 
 
 def test_rows_that_only_another_search_brings_are_not_marked() -> None:
     store = counts(a=1, b=1)
-    assert not any(row.changed for row in take(store, previous=take(store, search="a")).rows)
+    assert not any(row.changed for row in store_snapshot(store, previous=store_snapshot(store, search="a")).rows)
 
 
 def test_a_store_without_updates_is_not_read_again() -> None:
     store = counts(a=1)
-    first = take(store)
-    take(store, previous=first)
+    first = store_snapshot(store)
+    store_snapshot(store, previous=first)
     assert store.reads == 1
-    take(store, search="a", previous=first)
+    store_snapshot(store, search="a", previous=first)
     assert store.reads == 2
 
 
 def test_the_rate_counts_the_updates_of_the_last_seconds() -> None:
     store, clock = counts(), iter(range(100))
-    taken = take(store, clock=lambda: next(clock))
+    taken = store_snapshot(store, clock=lambda: next(clock))
     for _ in range(20):
         for _ in range(30):
             count(store, "a", 1)
-        taken = take(store, previous=taken, clock=lambda: next(clock))
-    assert taken.rate == 30
+        taken = store_snapshot(store, previous=taken, clock=lambda: next(clock))
+    assert (rate(taken.history) or 0) == 30
     for _ in range(8):
-        taken = take(store, previous=taken, clock=lambda: next(clock))
-    assert taken.rate == 0
+        taken = store_snapshot(store, previous=taken, clock=lambda: next(clock))
+    assert (rate(taken.history) or 0) == 0
 
 
 def test_the_time_of_the_last_change_is_when_it_was_seen() -> None:
     store, clock = counts(a=1), iter((100.0, 110.0, 120.0))
-    taken = take(store, clock=lambda: next(clock))
+    taken = store_snapshot(store, clock=lambda: next(clock))
     assert taken.changed_at is None
     count(store, "a", 2)
-    taken = take(store, previous=taken, clock=lambda: next(clock))
-    assert take(store, previous=taken, clock=lambda: next(clock)).changed_at == 110
+    taken = store_snapshot(store, previous=taken, clock=lambda: next(clock))
+    assert store_snapshot(store, previous=taken, clock=lambda: next(clock)).changed_at == 110
 
 
 # What is charted.
@@ -102,37 +103,37 @@ def test_a_window_stores_chart_has_a_line_for_each_key_over_the_windows_starts()
     for second in range(3):
         put(store, "KO", second, count=second, price=60.5)
         put(store, "IBM", second, count=second * 2, price=200.0)
-    chart = take(store).chart
+    chart = store_snapshot(store).chart
     assert chart.title == "count by window start (UTC)"
     assert chart.lines == {
         "IBM": [(NINE, 0), (NINE + 1000, 2), (NINE + 2000, 4)],
         "KO": [(NINE, 0), (NINE + 1000, 1), (NINE + 2000, 2)],
     }
-    assert take(store, value="price").chart.lines["KO"][0] == (NINE, 60.5)
+    assert store_snapshot(store, value="price").chart.lines["KO"][0] == (NINE, 60.5)
 
 
 def test_a_chart_has_five_lines_at_most_and_keeps_to_its_keys() -> None:
     store = trades()
     for key in "ABCDEFG":
         put(store, key, 0, count=1)
-    taken = take(store)
+    taken = store_snapshot(store)
     assert list(taken.chart.lines) == list("ABCDE")
     put(store, "G", 1, count=1)
-    assert list(take(store, rows=1, previous=take(store, rows=1)).chart.lines) == ["G"]
-    assert list(take(store, previous=taken).chart.lines) == list("ABCDE")
+    assert list(store_snapshot(store, rows=1, previous=store_snapshot(store, rows=1)).chart.lines) == ["G"]
+    assert list(store_snapshot(store, previous=taken).chart.lines) == list("ABCDE")
 
 
 def test_a_chart_shows_the_last_sixty_windows() -> None:
     store = trades()
     for second in range(100):
         put(store, "KO", second, count=second)
-    points = take(store).chart.lines["KO"]
+    points = store_snapshot(store).chart.lines["KO"]
     assert [value for _, value in points] == list(range(40, 100))
 
 
 def test_a_key_value_stores_chart_has_its_largest_rows() -> None:
     store = counts(**{f"key{number:02d}": number for number in range(20)})
-    chart = take(store, rows=3).chart
+    chart = store_snapshot(store, rows=3).chart
     assert chart.bars[:2] == [("key19", 19), ("key18", 18)]
     assert (len(chart.bars), chart.title) == (10, "value: the largest of 20 keys")
 
@@ -140,6 +141,6 @@ def test_a_key_value_stores_chart_has_its_largest_rows() -> None:
 def test_a_field_that_is_not_there_is_answered_with_those_that_are() -> None:
     store = trades()
     put(store, "KO", 0, count=1, price=2.0, note="x")
-    chart = take(store, value="prize").chart
+    chart = store_snapshot(store, value="prize").chart
     assert chart.title == "No field 'prize' with numbers; there are count, price"
     assert not chart.lines

@@ -6,9 +6,10 @@ import pytest
 
 from streamskit.api.windows import Windowed
 from streamskit.queries import KeyValue
-from streamskit.views.live import page
-from streamskit.views.live.snapshot import take
-from streamskit.views.live.window_picker import WindowPicker, parse_time
+from streamskit.views import store_view
+from streamskit.views.controls import WindowPicker, parse_time
+from streamskit.views.page import rate
+from streamskit.views.store_snapshot import store_snapshot
 from streamskit.widgets import StoreView
 from tests.unit.views.widget_stores import NINE, counts, put, trades
 
@@ -41,21 +42,21 @@ class RemoteWindows(Remote):
 
 def test_a_remote_store_needs_only_its_name_kind_and_rows() -> None:
     store = Remote()
-    first = take(store)
+    first = store_snapshot(store)
     assert [(row.key, row.fields) for row in first.rows] == [("a", {"value": 1}), ("b", {"value": 2})]
-    assert (first.total, first.updates, first.rate) == (None, None, 0.0)
+    assert (first.total, first.updates, (rate(first.history) or 0)) == (None, None, 0.0)
     store.rows["b"] = 3
-    second = take(store, previous=first)
+    second = store_snapshot(store, previous=first)
     assert [row.changed for row in second.rows] == [False, True]
     assert second.changed_at is not None
 
 
 def test_the_header_says_who_answered_and_how_long_that_took() -> None:
-    html = page.header(take(Remote()), "live")
+    html = StoreView.PAGE.header(store_snapshot(Remote()), "live")
     assert "ms by localhost:8081" in html
     assert "updates" not in html
-    assert "ms by this process" in page.header(take(counts(a=1)), "live")
-    assert "answered by localhost:8081" in page.header(take(Remote()), "saved")
+    assert "ms by this process" in StoreView.PAGE.header(store_snapshot(counts(a=1)), "live")
+    assert "answered by localhost:8081" in StoreView.PAGE.header(store_snapshot(Remote()), "saved")
 
 
 def test_a_store_that_can_search_is_asked_for_the_rows_alone() -> None:
@@ -69,12 +70,12 @@ def test_a_store_that_can_search_is_asked_for_the_rows_alone() -> None:
             self.asked.append((text, rows))
             return [KeyValue("KO", 1)]
 
-    assert [row.key for row in take(Searching(), search="K").rows] == ["KO"]
+    assert [row.key for row in store_snapshot(Searching(), search="K").rows] == ["KO"]
     assert Searching.asked == [("K", 2000)]
 
 
 def test_a_remote_window_store_has_its_newest_windows_first_and_a_chart() -> None:
-    taken = take(RemoteWindows(), rows=2)
+    taken = store_snapshot(RemoteWindows(), rows=2)
     assert [row.window for row in taken.rows] == [(10, 15), (5, 10)]
     assert taken.chart.lines == {"KO": [(0, 0), (5, 5), (10, 10)]}
 
@@ -87,19 +88,19 @@ def test_chosen_windows_are_those_that_start_in_a_span(remote: bool) -> None:
         for second in range(9):
             put(store, "KO", second, count=second)
     span = (5, 10) if remote else (NINE + 3000, NINE + 4000)
-    taken = take(store, span=span)
+    taken = store_snapshot(store, span=span)
     assert [row.window[0] for row in taken.rows if row.window] == [span[1], span[0]]
-    assert "all 2 starting from" in page.table(taken)
+    assert "all 2 starting from" in store_view.table(taken)
 
 
 def test_another_choice_of_windows_is_read_anew_though_nothing_has_changed() -> None:
     store = trades()
     for second in range(3):
         put(store, "KO", second, count=second)
-    first = take(store)
-    one = take(store, span=(NINE, NINE), previous=first)
+    first = store_snapshot(store)
+    one = store_snapshot(store, span=(NINE, NINE), previous=first)
     assert [row.window[0] for row in one.rows if row.window] == [NINE]
-    assert "No window starting at 1970-01-01 00:00:00." in page.table(take(store, span=(0, 0)))
+    assert "No window starting at 1970-01-01 00:00:00." in store_view.table(store_snapshot(store, span=(0, 0)))
 
 
 def test_a_view_offers_the_windows_it_has_seen_and_shows_the_one_chosen() -> None:
@@ -110,10 +111,10 @@ def test_a_view_offers_the_windows_it_has_seen_and_shows_the_one_chosen() -> Non
     view.refresh()
     assert view._windows._first.options[0] == "2024-01-02 09:00:02"
     view._windows._first.value = "2024-01-02 09:00:01"
-    assert "09:00:01 – 09:00:06" in view._table.value
-    assert "09:00:02 – 09:00:07" not in view._table.value
+    assert "09:00:01 – 09:00:06" in view._parts["table"].value
+    assert "09:00:02 – 09:00:07" not in view._parts["table"].value
     view._windows._last.value = "2024-01-02 09:00:02"
-    assert "09:00:02 – 09:00:07" in view._table.value
+    assert "09:00:02 – 09:00:07" in view._parts["table"].value
     view._windows._first.value = "yesterday"
     assert "&#x27;yesterday&#x27; is not a time. Choose a start from the list" in view._header.value
 

@@ -12,8 +12,9 @@ from streamskit import BrokerError, Serdes
 from streamskit.broker import EmbeddedBroker
 from streamskit.broker.base import Broker
 from streamskit.kafka.tail import Ends, Tail
-from streamskit.views.live import topic_page
-from streamskit.views.live.topic_snapshot import TopicSnapshot, decoder, topic_snapshot
+from streamskit.views import topic_view
+from streamskit.views.page import rate
+from streamskit.views.topic_view import TopicSnapshot, decoder, topic_snapshot
 from streamskit.widgets import TopicView
 from tests.unit.views.widget_stores import NINE
 
@@ -38,7 +39,7 @@ def test_a_search_finds_the_keys_that_begin_so_and_in_quotes_the_very_key() -> N
     records = [raw(0, b"KO"), raw(1, b"KOX"), raw(2, None)]
     assert [row.key for row in taken(records, search="KO").rows] == ["KOX", "KO"]
     assert [row.key for row in taken(records, search='"KO"').rows] == ["KO"]
-    assert "No key begins with zzz among the last 3." in topic_page.table(taken(records, search="zzz"))
+    assert "No key begins with zzz among the last 3." in topic_view.table(taken(records, search="zzz"))
 
 
 def test_a_record_that_came_since_the_last_look_is_marked() -> None:
@@ -46,12 +47,12 @@ def test_a_record_that_came_since_the_last_look_is_marked() -> None:
     second = taken([raw(0), raw(1)], first)
     assert [row.is_new for row in first.rows] == [False]
     assert [row.is_new for row in second.rows] == [True, False]
-    assert topic_page.table(second).count("●") == 1
-    assert "●" not in topic_page.render_topic(second)
+    assert topic_view.table(second).count("●") == 1
+    assert "●" not in TopicView.PAGE.saved(second)
 
 
 def test_a_null_value_headers_and_bytes_can_be_read() -> None:
-    html = topic_page.table(taken([raw(0, value=None, headers=[("trace", b"abc"), ("n", b"\x00\x01")])]))
+    html = topic_view.table(taken([raw(0, value=None, headers=[("trace", b"abc"), ("n", b"\x00\x01")])]))
     assert ">null</td>" in html
     assert "trace=abc, n=" in html
     assert "2024-01-02 09:00:00" in html
@@ -69,7 +70,7 @@ def test_the_rate_counts_what_was_written_in_the_last_seconds() -> None:
         moment, end = 100.0 + second, {0: second * 50}
         snapshot = topic_snapshot("trades", [], end, TEXT, TEXT, 5, previous=snapshot, clock=lambda at=moment: at)  # type: ignore[misc]
     assert snapshot is not None
-    assert snapshot.rate == 50
+    assert (rate(snapshot.history) or 0) == 50
 
 
 def test_only_a_broker_has_topics() -> None:
@@ -142,14 +143,14 @@ def test_a_view_of_a_topic_filters_by_partition_and_stands_still_when_paused(bro
     view.refresh()
     assert "end offsets 0: 3, 1: 3" in view._header.value
     view._partition.value = 1
-    assert "in 1" in view._table.value
-    assert "in 0" not in view._table.value
+    assert "in 1" in view._parts["table"].value
+    assert "in 0" not in view._parts["table"].value
     view._pause.value = True
     broker.produce("seen", [{"key": "KO", "value": "too new", "partition": 1}])
     view._search.value = "K"
-    assert "too new" not in view._table.value
+    assert "too new" not in view._parts["table"].value
     view._pause.value = False
-    assert "too new" in view._table.value
+    assert "too new" in view._parts["table"].value
     assert (view._tail._admin, view._tail._reader) == (None, None), "nobody sees it, so that nothing is left open"
 
 

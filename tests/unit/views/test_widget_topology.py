@@ -8,9 +8,9 @@ import pandas as pd
 import pytest
 
 from streamskit import Materialized, Serdes, State, StreamsBuilder, StreamsError, Topology
-from streamskit.views.live import topology_page
-from streamskit.views.live.streams_source import blamed
-from streamskit.views.live.topology_snapshot import TopologySnapshot, take_topology
+from streamskit.views import topology_view
+from streamskit.views.streams_source import blamed
+from streamskit.views.topology_view import TopologySnapshot, topology_snapshot
 from streamskit.widgets import TopologyView
 
 
@@ -44,7 +44,7 @@ class FakeStreams:
 
 
 def taken(streams: FakeStreams, ends: dict[str, dict[int, int]], at: float, before: Any = None) -> TopologySnapshot:
-    return take_topology(streams, lambda topics: ends, before, clock=lambda: at)  # type: ignore[arg-type]
+    return topology_snapshot(streams, lambda topics: ends, before, clock=lambda: at)  # type: ignore[arg-type]
 
 
 def notes(snapshot: TopologySnapshot) -> dict[str, str]:
@@ -63,7 +63,7 @@ def test_rates_stand_where_records_are_counted_and_nowhere_else() -> None:
         "KSTREAM-AGGREGATE-0000000002": "40 updates/s",
         "KSTREAM-SINK-0000000004": "4.5 records/s",
     }
-    assert ">20 records/s</text>" in topology_page.diagram(second)
+    assert ">20 records/s</text>" in topology_view.diagram(second)
 
 
 def test_a_topic_that_is_not_there_has_no_rate() -> None:
@@ -95,8 +95,8 @@ def test_each_partition_has_its_offsets_and_its_lag() -> None:
         ("0", "orders", 0, 30, 20),
         ("0", "orders", 1, 10, 0),
     ]
-    assert "20 records behind" in topology_page.header(snapshot, "live")
-    assert "run again 2 times" in topology_page.header(snapshot, "live")
+    assert "20 records behind" in TopologyView.PAGE.header(snapshot, "live")
+    assert "run again 2 times" in TopologyView.PAGE.header(snapshot, "live")
     assert taken(streams, {}, 1.0).tasks[0].lag is None
 
 
@@ -108,8 +108,8 @@ def test_the_failing_node_is_red_and_named_with_the_reason() -> None:
     snapshot = taken(streams, {}, 1.0)
     assert snapshot.failed == ["KSTREAM-MAPVALUES-0000000001"]
     assert snapshot.stopped == said
-    assert "✕ failed" in topology_page.diagram(snapshot)
-    header = topology_page.header(snapshot, "stopped")
+    assert "✕ failed" in topology_view.diagram(snapshot)
+    header = TopologyView.PAGE.header(snapshot, "stopped")
     assert "✕ failed: KSTREAM-MAPVALUES-0000000001" in header
     assert "written at cell 3 line 2" in header
 
@@ -118,7 +118,7 @@ def test_a_query_that_waits_to_run_again_is_red_until_it_does() -> None:
     streams = FakeStreams()
     streams.failures = [StreamsError("KSTREAM-SINK-0000000004 (written at x): no")]
     assert taken(streams, {}, 1.0).failed == ["KSTREAM-SINK-0000000004"]
-    assert "▲ failed" in topology_page.header(taken(streams, {}, 1.0), "live")
+    assert "▲ failed" in TopologyView.PAGE.header(taken(streams, {}, 1.0), "live")
     streams.failures = []
     assert taken(streams, {}, 1.0).failed == []
 
@@ -136,7 +136,7 @@ def test_a_closed_application_is_stopped() -> None:
 
 
 def test_the_saved_page_has_the_diagram_as_an_image_in_words() -> None:
-    html = topology_page.render_topology(taken(FakeStreams(), {}, 1.0))
+    html = TopologyView.PAGE.saved(taken(FakeStreams(), {}, 1.0))
     assert "<svg" not in html
     assert 'alt="Sub-topology 0: topic orders → map values' in html
 

@@ -12,7 +12,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
 
 from streamskit.common.errors import StreamsError
-from streamskit.views.live.timer import Pulse
+from streamskit.views.live_view import Pulse
 from streamskit.widgets import StoreView
 from tests.unit.views.widget_stores import count, counts
 
@@ -57,13 +57,13 @@ def test_a_view_follows_its_store_while_a_page_shows_it_and_no_longer(shown: Any
     store = counts(a=1)
     view = shown(StoreView(store, refresh="50 ms"))
     count(store, "a", 42)
-    eventually(lambda: ">42</td>" in view._table.value)
+    eventually(lambda: ">42</td>" in view._parts["table"].value)
     view._view_count = 0
     eventually(lambda: not is_looking(view))
     assert threads() == []
     view._view_count = 1
     count(store, "a", 43)
-    eventually(lambda: ">43</td>" in view._table.value)
+    eventually(lambda: ">43</td>" in view._parts["table"].value)
 
 
 def test_a_view_that_no_page_shows_does_not_look() -> None:
@@ -81,24 +81,24 @@ def test_a_paused_view_stands_still_and_goes_on_when_resumed(shown: Any) -> None
     count(store, "a", 42)
     view._pause.value = False
     assert "● live" in view._header.value
-    eventually(lambda: is_looking(view) and ">42</td>" in view._table.value)
+    eventually(lambda: is_looking(view) and ">42</td>" in view._parts["table"].value)
 
 
 def test_a_search_is_answered_at_once_also_when_paused() -> None:
     view = StoreView(counts(KO=1, IBM=2))
     view._pause.value = True
     view._search.value = "K"
-    assert ">KO</td>" in view._table.value
-    assert ">IBM</td>" not in view._table.value
+    assert ">KO</td>" in view._parts["table"].value
+    assert ">IBM</td>" not in view._parts["table"].value
 
 
 def test_another_refresh_rate_holds_from_then_on(shown: Any) -> None:
     store = counts(a=1)
     view = shown(StoreView(store, refresh="1 hour"))
-    eventually(lambda: ">1</td>" in view._table.value)
+    eventually(lambda: ">1</td>" in view._parts["table"].value)
     view._every.value = 200
     count(store, "a", 42)
-    eventually(lambda: ">42</td>" in view._table.value)
+    eventually(lambda: ">42</td>" in view._parts["table"].value)
 
 
 def test_a_view_of_a_closed_application_says_so_and_looks_no_more(shown: Any) -> None:
@@ -109,7 +109,7 @@ def test_a_view_of_a_closed_application_says_so_and_looks_no_more(shown: Any) ->
     assert "■ stopped" in view._header.value
     assert "The application &#x27;trades-app&#x27; is closed." in view._header.value
     view._search.value = "zzz"
-    assert "No key begins with zzz." in view._table.value
+    assert "No key begins with zzz." in view._parts["table"].value
 
 
 def test_a_store_that_cannot_be_read_is_a_sentence_and_the_view_tries_again(
@@ -117,7 +117,7 @@ def test_a_store_that_cannot_be_read_is_a_sentence_and_the_view_tries_again(
 ) -> None:
     store = counts(a=1)
     view = shown(StoreView(store, refresh="50 ms"))
-    eventually(lambda: ">1</td>" in view._table.value)
+    eventually(lambda: ">1</td>" in view._parts["table"].value)
     with monkeypatch.context() as broken:
         broken.setattr(store, "_store", None)
         store.updates += 1

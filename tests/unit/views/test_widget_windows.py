@@ -19,31 +19,32 @@ from streamskit import (
 )
 from streamskit.api.windows import JoinWindows, TimeWindows
 from streamskit.testing.memory import Raw
-from streamskit.views.live import join_page, window_page
-from streamskit.views.live.join_snapshot import JoinSnapshot, join_snapshot
-from streamskit.views.live.record_source import Arrival, as_arrivals
-from streamskit.views.live.stepper import Stepper
-from streamskit.views.live.upstream import join_sides, origins, windowed_nodes
-from streamskit.views.live.window_snapshot import Seen, WindowSnapshot, window_snapshot
+from streamskit.views import join_view, window_view
+from streamskit.views.controls import Stepper
+from streamskit.views.record_source import ShownRecord, as_arrivals
+from streamskit.views.replay import JoinSnapshot, SeenRecords, WindowSnapshot, join_snapshot, window_snapshot
+from streamskit.views.upstream import join_sides, origins, windowed_nodes
 from streamskit.widgets import JoinView, WindowView
 from tests.unit.views.widget_stores import NINE
 
 FIVE = TimeWindows.of_size_with_no_grace("5 seconds")
 
 
-def seen(*arrivals: Arrival, **more: Any) -> Seen:
-    return Seen(["orders"], 0, [0], arrivals, more.pop("before", 0), more.pop("caveat", ""), more.pop("dropped", {}))
+def seen(*arrivals: ShownRecord, **more: Any) -> SeenRecords:
+    return SeenRecords(
+        ["orders"], 0, [0], arrivals, more.pop("before", 0), more.pop("caveat", ""), more.pop("dropped", {})
+    )
 
 
-def at(second: float, key: str | None = "KO", side: int = 0) -> Arrival:
-    return Arrival(key, "value", NINE + round(second * 1000), (side,))
+def at(second: float, key: str | None = "KO", side: int = 0) -> ShownRecord:
+    return ShownRecord(key, "value", NINE + round(second * 1000), (side,))
 
 
-def windows(*arrivals: Arrival, search: str = "", **more: Any) -> WindowSnapshot:
+def windows(*arrivals: ShownRecord, search: str = "", **more: Any) -> WindowSnapshot:
     return window_snapshot("counts", FIVE, FIVE.retention, seen(*arrivals, **more), search)
 
 
-def joined(*arrivals: Arrival, outer: tuple[bool, bool] = (False, False)) -> JoinSnapshot:
+def joined(*arrivals: ShownRecord, outer: tuple[bool, bool] = (False, False)) -> JoinSnapshot:
     two_seconds = JoinWindows.of_time_difference_with_no_grace("2 seconds")
     return join_snapshot("KSTREAM-JOINTHIS-1", ("orders", "payments"), two_seconds, outer, seen(*arrivals))
 
@@ -52,7 +53,7 @@ def joined(*arrivals: Arrival, outer: tuple[bool, bool] = (False, False)) -> Joi
 
 
 def test_the_picture_has_records_windows_and_stream_time() -> None:
-    svg = window_page.chart(windows(at(1), at(2), at(6)))
+    svg = window_view.chart(windows(at(1), at(2), at(6)))
     ElementTree.fromstring(svg)
     assert "stream time 09:00:06" in svg
     assert "KO, 09:00:00 – 09:00:05: 2 records, closed" in svg
@@ -62,24 +63,24 @@ def test_the_picture_has_records_windows_and_stream_time() -> None:
 
 def test_after_fewer_records_there_are_fewer_windows_and_an_earlier_stream_time() -> None:
     whole = windows(at(1), at(2), at(6))
-    svg = window_page.chart(whole.after(2))
+    svg = window_view.chart(whole.after(2))
     assert "stream time 09:00:02" in svg
     assert "KO, 09:00:00 – 09:00:05: 2 records, open" in svg
     assert "09:00:05 – 09:00:10" not in svg
-    assert "None of 3 records has come yet." in window_page.story(whole.after(0))
+    assert "None of 3 records has come yet." in window_view.tell(whole.after(0))
     assert whole.after(99).at == 3
 
 
 def test_the_axis_does_not_move_while_one_steps() -> None:
     whole = windows(at(1), at(2), at(30))
-    axes = {"".join(re.findall(r">(09:00:\d\d)</text>", window_page.chart(whole.after(count)))) for count in (0, 1, 3)}
+    axes = {"".join(re.findall(r">(09:00:\d\d)</text>", window_view.chart(whole.after(count)))) for count in (0, 1, 3)}
     assert len(axes) == 1
 
 
 def test_a_dropped_record_is_a_cross_and_a_row_with_the_reason() -> None:
     taken = windows(at(1), at(20), at(2), dropped={"KSTREAM-AGGREGATE-0000000003": 1})
-    assert "M-5-5L5 5M5-5L-5 5" in window_page.chart(taken)
-    story = window_page.story(taken)
+    assert "M-5-5L5 5M5-5L-5 5" in window_view.chart(taken)
+    story = window_view.tell(taken)
     assert "Dropped: 1 record of 3, by Kafka Streams&#x27; rule" in story
     assert "what runs has counted 1 at KSTREAM-AGGREGATE-0000000003" in story
     assert "too late: its last window, 09:00:00 – 09:00:05, had closed at 09:00:05" in story
@@ -87,31 +88,31 @@ def test_a_dropped_record_is_a_cross_and_a_row_with_the_reason() -> None:
 
 
 def test_a_search_leaves_the_keys_that_begin_so() -> None:
-    svg = window_page.chart(windows(at(1), at(2, "IBM"), at(3, None), search="I"))
+    svg = window_view.chart(windows(at(1), at(2, "IBM"), at(3, None), search="I"))
     assert "record 2: IBM" in svg
     assert "record 1: KO" not in svg
-    assert "No key that is searched for (zzz) has come." in window_page.chart(windows(at(1), search="zzz"))
+    assert "No key that is searched for (zzz) has come." in window_view.chart(windows(at(1), search="zzz"))
 
 
 def test_more_keys_than_can_be_drawn_are_said_to_be_there() -> None:
     taken = windows(*(at(1, f"key{number}") for number in range(9)))
-    assert "3 more keys are not drawn" in window_page.story(taken)
+    assert "3 more keys are not drawn" in window_view.tell(taken)
 
 
 def test_keys_with_signs_of_html_are_text() -> None:
     taken = windows(at(1, "<script>"), at(20), at(2, "<script>"))
-    assert "<script" not in window_page.render_windows(taken) + window_page.chart(taken)
+    assert "<script" not in WindowView.PAGE.saved(taken) + window_view.chart(taken)
 
 
 def test_the_header_says_which_windows_and_which_records() -> None:
-    header = window_page.header(windows(at(1), before=12_345), "live")
+    header = WindowView.PAGE.header(windows(at(1), before=12_345), "live")
     assert "tumbling windows of 5 s, no grace" in header
     assert "records of orders" in header
     assert "the last 1; 12,345 came before them" in header
 
 
 def test_a_saved_page_needs_no_script_and_says_what_its_picture_shows() -> None:
-    html = window_page.render_windows(windows(at(1)))
+    html = WindowView.PAGE.saved(windows(at(1)))
     assert not re.search(r"<(script|input|button|select|svg)", html)
     assert 'alt="Chart: Windows of counts in event time (UTC)"' in html
 
@@ -120,7 +121,7 @@ def test_a_saved_page_needs_no_script_and_says_what_its_picture_shows() -> None:
 
 
 def test_the_picture_of_a_join_has_a_line_for_each_pair() -> None:
-    svg = join_page.chart(joined(at(1), at(2, side=1), at(9, side=1)))
+    svg = join_view.chart(joined(at(1), at(2, side=1), at(9, side=1)))
     ElementTree.fromstring(svg)
     assert len(re.findall(r'd="M[\d.]+ 124L[\d.]+ 224"', svg)) == 1
     assert "at 09:00:01; joined" in svg
@@ -132,18 +133,18 @@ def test_what_became_of_a_record_changes_with_stream_time() -> None:
     assert whole.after(1).fates() == {(0, 0): "waiting"}
     assert whole.fates() == {(0, 0): "unmatched", (1, 1): "waiting"}
     assert joined(at(1), at(9, side=1), outer=(True, False)).fates()[0, 0] == "alone"
-    assert joined(Arrival(None, "v", NINE, (0,))).fates() == {(0, 0): "dropped"}
+    assert joined(ShownRecord(None, "v", NINE, (0,))).fates() == {(0, 0): "dropped"}
 
 
 def test_the_story_of_a_join_counts_pairs_and_fates() -> None:
-    story = join_page.story(joined(at(1), at(2, side=1), at(3, side=1), at(30)))
+    story = join_view.tell(joined(at(1), at(2, side=1), at(3, side=1), at(30)))
     assert "2 pairs met; records: 3 joined, 1 waiting." in story
     assert "Record 4 of 4: KO of orders at 09:00:30" in story
     assert "It meets none." in story
 
 
 def test_the_header_of_a_join_says_how_far_apart_records_may_be() -> None:
-    header = join_page.header(joined(at(1)), "live")
+    header = JoinView.PAGE.header(joined(at(1)), "live")
     assert "join of orders and payments, at most 2 s apart, no grace" in header
 
 
@@ -204,7 +205,7 @@ def test_a_record_of_a_stream_that_is_joined_with_itself_is_on_both_sides() -> N
     sides = join_sides(topology, None)
     left, right = (origins(topology, node, "app", node.side)[0] for node in sides)
     both = [left, replace(right, topics=("o",))]
-    assert as_arrivals([Raw("o", b"KO", None, 7)], both) == [Arrival("KO", None, 7, (0, 1))]
+    assert as_arrivals([Raw("o", b"KO", None, 7)], both) == [ShownRecord("KO", None, 7, (0, 1))]
 
 
 def test_only_an_application_or_a_driver_can_be_viewed() -> None:
@@ -241,13 +242,13 @@ def test_stepping_back_pauses_the_view_and_resuming_follows_the_last_record(driv
     orders.pipe_records([("KO", "x", NINE + second * 1000) for second in (1, 2, 3)])
     view.refresh()
     view._stepper._back.click()
-    assert "Record 2 of 3" in view._story.value
+    assert "Record 2 of 3" in view._parts["story"].value
     assert "❚❚ paused" in view._header.value
     view._stepper._slider.value = 1
-    assert "Record 1 of 3" in view._story.value
+    assert "Record 1 of 3" in view._parts["story"].value
     orders.pipe_input("KO", "x", NINE + 4000)
     view._pause.value = False
-    assert "Record 4 of 4" in view._story.value
+    assert "Record 4 of 4" in view._parts["story"].value
 
 
 def test_a_step_that_comes_while_the_view_looks_is_not_lost() -> None:
@@ -277,7 +278,7 @@ def test_a_view_of_a_join_shows_the_pairs_that_come_out() -> None:
             driver.create_input_topic(topic).pipe_input("KO", f"{topic}{second}", NINE + second * 1000)
         view.refresh()
         assert len(view._snapshot.pairs) == len(driver.create_output_topic("joined").read_records_to_list()) == 2
-        assert "2 pairs met" in view._story.value
+        assert "2 pairs met" in view._parts["story"].value
 
 
 @pytest.mark.spark
@@ -289,4 +290,4 @@ def test_times_that_come_from_values_have_to_be_said_in_python() -> None:
         view = WindowView(driver, "counts", time=int)
         driver.create_input_topic("orders").pipe_input("KO", str(NINE + 5000), 0)
         view.refresh()
-        assert "stream time 09:00:05" in view._chart.value
+        assert "stream time 09:00:05" in view._parts["chart"].value

@@ -1,15 +1,15 @@
-"""What a view shows of a store at one moment, as plain values."""
+"""A store as a view sees it: the rows that it gives when asked, wherever it is, and a snapshot of them."""
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 from streamskit.api.windows import Windowed
 from streamskit.queries import KeyValue
-from streamskit.views.live.chart import counted
-from streamskit.views.live.store_source import HERE, SnapshotSource, Span, ask
+from streamskit.views.charts import counted
+from streamskit.views.page import Snapshot, counted_until, matches
 
 LINES, POINTS, BARS = 5, 60, 10
 """How much a chart shows: lines, points in each, bars."""
@@ -20,12 +20,89 @@ READ_AT_MOST = 2000
 STARTS_AT_MOST = 100
 """So many window starts are offered to choose from."""
 
-RATE_OVER = 5.0
-"""Over how many seconds updates are counted for the rate."""
+Span = tuple[int, int]
+"""The first and the last time at which a window may start, in milliseconds since 1970."""
+
+HERE = "this process"
+"""Who answers for a store that does not say so."""
+
+
+@runtime_checkable
+class SnapshotSource(Protocol):
+    """A store that a view can look at: `streams.store(name)`, or `QueryClient(url).store(name)`.
+
+    It may have more, which the view then uses: `search(text, rows)` or `peek(rows, wanted)` for a few rows only,
+    `updates` to tell that nothing has changed, `stopped` to say why nothing will, `answered_by` for the instance that
+    answered last, and of a window store `fetch` and `fetch_all`.
+    """
+
+    name: str
+    kind: str
+
+    def all(self) -> Sequence[KeyValue]:
+        """Return every row."""
 
 
 @dataclass(frozen=True)
-class Row:
+class StoreAnswer:
+    """The rows that a store gave, how many it has in all (None: it does not say), how long it took, and who it was."""
+
+    rows: Sequence[KeyValue]
+    total: int | None
+    took: float
+    by: str
+
+
+def ask(store: SnapshotSource, count: int, search: str = "", span: Span | None = None) -> StoreAnswer:
+    """Ask for the first rows by key, or for the newest windows.
+
+    Args:
+        store: the store.
+        count: how many rows at most.
+        search: how their keys begin, or a whole key in double quotes; any when empty.
+        span: when the windows start that may be among them; those of any time when None.
+    """
+    began = time.perf_counter()
+    rows = [KeyValue(*row) for row in _rows(store, count, search, span)]
+    took = time.perf_counter() - began
+    by = str(getattr(store, "answered_by", None) or HERE)
+    return StoreAnswer(rows, _total(store), took, by)
+
+
+def _rows(store: Any, count: int, search: str, span: Span | None) -> Sequence[KeyValue]:
+    def is_wanted(key: Any) -> bool:
+        return matches(str(key), search)
+
+    if span is not None:
+        return _first(store.fetch_all(*span), count, is_wanted)
+    if hasattr(store, "search"):  # it can find the keys where they are
+        return store.search(search, count)
+    if hasattr(store, "peek"):
+        return store.peek(count, is_wanted if search else None)
+    return _first(store.all(), count, is_wanted)
+
+
+def _first(rows: Sequence[KeyValue], count: int, is_wanted: Callable[[Any], bool]) -> list[KeyValue]:
+    """Return the newest windows, of one time in the order of their keys; or the first rows as they come."""
+    fitting = [row for row in rows if is_wanted(_inner(row.key))]
+    if any(isinstance(row.key, Windowed) for row in fitting):
+        fitting.sort(key=lambda row: (-row.key.start, str(row.key.key)))
+    return fitting[:count]
+
+
+def _inner(key: Any) -> Any:
+    return key.key if isinstance(key, Windowed) else key
+
+
+def _total(store: Any) -> int | None:
+    return int(store.approximate_num_entries()) if hasattr(store, "approximate_num_entries") else None
+
+
+# ---- the snapshot ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class StoreRow:
     """One row: its key as text, its window (start and end in milliseconds), the fields of its value."""
 
     key: str
@@ -35,7 +112,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Chart:
+class StoreChart:
     """What is drawn beside the rows: lines over time, or bars; without them the title says why not.
 
     `keys` are the keys of the lines as the store has them, `step` is the time between two windows in milliseconds.
@@ -48,51 +125,45 @@ class Chart:
     step: int = 0
 
 
-@dataclass(frozen=True)
-class Snapshot:
-    """A store at one moment; `taken_at` and `changed_at` in seconds since 1970, `took` in seconds.
+@dataclass(frozen=True, kw_only=True)
+class StoreSnapshot(Snapshot):
+    """A store at one moment; `changed_at` in seconds since 1970, `took` in seconds.
 
     `took` is how long the store needed to answer. `updates` is None for a store that does not count them, `total` for
     one that does not know its rows. `span` is the time in which the windows start that were asked for, in milliseconds,
     None for the newest; `starts` are those seen so far. `history` has the number of updates at moments of the last
-    seconds; `stopped` says why no more will come; `answered_by` is the instance that answered.
+    seconds; `answered_by` is the instance that answered; the table has room for `height` rows.
     """
 
-    name: str
     kind: str
     total: int | None
     updates: int | None
     search: str
     wanted: int
-    rows: Sequence[Row]
-    chart: Chart
-    taken_at: float
+    rows: Sequence[StoreRow]
+    chart: StoreChart
     changed_at: float | None
     took: float
     history: Sequence[tuple[float, int]]
-    stopped: str = ""
+    height: int
     span: Span | None = None
     starts: Sequence[int] = ()
     answered_by: str = HERE
 
-    @property
-    def rate(self) -> float:
-        """Updates a second, over the last seconds."""
-        if len(self.history) < 2:
-            return 0.0
-        (since, before), (until, after) = self.history[0], self.history[-1]
-        return (after - before) / (until - since) if until - since > 0.1 else 0.0
+    def calm(self) -> "StoreSnapshot":
+        """Return the same without marks, in a table no higher than its rows."""
+        return replace(self, rows=[replace(row, changed=False) for row in self.rows], height=0)
 
 
-def take(
+def store_snapshot(
     store: SnapshotSource,
     search: str = "",
     rows: int = 15,
     value: str | None = None,
-    previous: Snapshot | None = None,
+    previous: StoreSnapshot | None = None,
     clock: Callable[[], float] = time.time,
     span: Span | None = None,
-) -> Snapshot:
+) -> StoreSnapshot:
     """Look at a store; where nothing has changed since the snapshot before, nothing is read again.
 
     Args:
@@ -105,17 +176,18 @@ def take(
         span: of a window store only the windows that start between two times, both included, in milliseconds.
     """
     now, updates = clock(), getattr(store, "updates", None)
-    history = _history(previous, now, updates)
+    past = previous.history if previous is not None else ()
+    history = [] if updates is None else counted_until(past, now, updates)
     asked_the_same = previous is not None and (search, rows, span) == (previous.search, previous.wanted, previous.span)
     if previous is not None and asked_the_same and updates is not None and updates == previous.updates:
-        calm = [replace(row, changed=False) for row in previous.rows]
-        return replace(previous, rows=calm, taken_at=now, history=history, stopped=_stopped(store))
+        calm = previous.calm()
+        return replace(calm, height=rows, taken_at=now, history=history, stopped=getattr(store, "stopped", ""))
     count = rows if store.kind == "window" else max(rows, READ_AT_MOST)
     answer = ask(store, count, search, span)
     shown = [_row(item) for item in answer.rows[:rows]]
     before = previous if asked_the_same else None
     marked = _marked(shown, before) if before else shown
-    return Snapshot(
+    return StoreSnapshot(
         name=store.name,
         kind=store.kind,
         total=answer.total,
@@ -128,14 +200,15 @@ def take(
         changed_at=_changed_at(previous, now, updates, any(row.changed for row in marked)),
         took=answer.took,
         history=history,
-        stopped=_stopped(store),
+        stopped=getattr(store, "stopped", ""),
+        height=rows,
         span=span,
         starts=_starts(previous, shown),
         answered_by=answer.by,
     )
 
 
-def numeric_fields(rows: Iterable[Row]) -> list[str]:
+def numeric_fields(rows: Iterable[StoreRow]) -> list[str]:
     """Return the fields that hold numbers."""
     return list(dict.fromkeys(name for row in rows for name, value in row.fields.items() if is_number(value)))
 
@@ -145,26 +218,21 @@ def is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _stopped(store: SnapshotSource) -> str:
-    return getattr(store, "stopped", "")
-
-
 def _key(item: KeyValue) -> str:
-    return str(item.key.key if isinstance(item.key, Windowed) else item.key)
+    return str(_inner(item.key))
 
 
-def _row(item: KeyValue) -> Row:
-    fields = item.value if isinstance(item.value, dict) else {"value": item.value}
+def _row(item: KeyValue) -> StoreRow:
     window = (item.key.start, item.key.end) if isinstance(item.key, Windowed) else None
-    return Row(_key(item), window, fields)
+    return StoreRow(_key(item), window, _fields(item.value))
 
 
-def _marked(rows: Sequence[Row], before: Snapshot) -> list[Row]:
+def _marked(rows: Sequence[StoreRow], before: StoreSnapshot) -> list[StoreRow]:
     known = {(row.key, row.window): row.fields for row in before.rows}
     return [replace(row, changed=known.get((row.key, row.window)) != row.fields) for row in rows]
 
 
-def _starts(previous: Snapshot | None, rows: Sequence[Row]) -> list[int]:
+def _starts(previous: StoreSnapshot | None, rows: Sequence[StoreRow]) -> list[int]:
     """Return the starts of windows that were seen, the newest first."""
     known = {*(previous.starts if previous else ()), *(row.window[0] for row in rows if row.window)}
     return sorted(known, reverse=True)[:STARTS_AT_MOST]
@@ -173,25 +241,25 @@ def _starts(previous: Snapshot | None, rows: Sequence[Row]) -> list[int]:
 def _chart(
     store: SnapshotSource,
     found: Sequence[KeyValue],
-    shown: Sequence[Row],
+    shown: Sequence[StoreRow],
     value: str | None,
-    before: Snapshot | None,
-) -> Chart:
+    before: StoreSnapshot | None,
+) -> StoreChart:
     fields = numeric_fields(shown)
     if not shown:
-        return Chart()
+        return StoreChart()
     if not fields or (value is not None and value not in fields):
         missing = f"No field '{value}' with numbers" if value else "No field with numbers"
-        return Chart(missing + (f"; there are {', '.join(fields)}" if fields else ""))
+        return StoreChart(missing + (f"; there are {', '.join(fields)}" if fields else ""))
     name = value or fields[0]
     if store.kind == "window":
-        return _lines(store, found, name, before.chart if before else Chart())
+        return _lines(store, found, name, before.chart if before else StoreChart())
     everything = [(row.key, row.fields[name]) for row in map(_row, found) if is_number(row.fields.get(name))]
     largest = sorted(everything, key=lambda bar: -bar[1])[:BARS]
-    return Chart(f"{name}: the largest of {counted(len(everything), 'key')}", bars=largest)
+    return StoreChart(f"{name}: the largest of {counted(len(everything), 'key')}", bars=largest)
 
 
-def _lines(store: Any, found: Sequence[KeyValue], name: str, before: Chart) -> Chart:
+def _lines(store: Any, found: Sequence[KeyValue], name: str, before: StoreChart) -> StoreChart:
     """Return a field of the last windows of a few keys; a key that was drawn before stays while it has windows."""
     newest = max(item.key.start for item in found)
     step = before.step or found[0].key.end - found[0].key.start
@@ -200,35 +268,26 @@ def _lines(store: Any, found: Sequence[KeyValue], name: str, before: Chart) -> C
     for key, raw in keys.items():
         if len(lines) == LINES:
             break
-        windows = _fields_of(store.fetch(raw, max(0, newest - step * (POINTS - 1)), newest))
-        points = [(start, fields[name]) for start, fields in windows if is_number(fields.get(name))]
+        windows = store.fetch(raw, max(0, newest - step * (POINTS - 1)), newest)
+        values = [(start, _fields(value)) for start, value in windows]
+        points = [(start, fields[name]) for start, fields in values if is_number(fields.get(name))]
         if points:
             lines[key] = points[-POINTS:]
     gaps = [two - one for points in lines.values() for (one, _), (two, _) in pairwise(points)]
     drawn = dict(sorted(lines.items()))
     title = f"{name} by window start (UTC)"
-    return Chart(title, lines=drawn, keys={key: keys[key] for key in drawn}, step=min([step, *gaps]))
+    return StoreChart(title, lines=drawn, keys={key: keys[key] for key in drawn}, step=min([step, *gaps]))
 
 
 def _keys(found: Sequence[KeyValue]) -> list[tuple[str, Any]]:
     return sorted((_key(item), item.key.key) for item in found)
 
 
-def _fields_of(windows: Iterable[tuple[int, Any]]) -> Iterable[tuple[int, Mapping[str, Any]]]:
-    return ((start, value if isinstance(value, dict) else {"value": value}) for start, value in windows)
+def _fields(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {"value": value}
 
 
-def _history(previous: Snapshot | None, now: float, updates: int | None) -> list[tuple[float, int]]:
-    """Return the counts of the last seconds and this one; the last before them stays, to count from."""
-    if updates is None:
-        return []
-    counts = list(previous.history) if previous else []
-    while len(counts) > 1 and counts[1][0] < now - RATE_OVER:
-        counts.pop(0)
-    return [*counts, (now, updates)]
-
-
-def _changed_at(previous: Snapshot | None, now: float, updates: int | None, rows_differ: bool) -> float | None:
+def _changed_at(previous: StoreSnapshot | None, now: float, updates: int | None, rows_differ: bool) -> float | None:
     if previous is None:
         return None
     differs = rows_differ if updates is None else updates != previous.updates

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from streamskit.api.windows import AnyWindows
 from streamskit.topology import Topology
 from streamskit.topology.nodes import Aggregation, Node, Source, StreamJoinSide, of_kind
-from streamskit.views.live.streams_source import topics_of
+from streamskit.views.streams_source import topics_of
 
 
 @dataclass(frozen=True)

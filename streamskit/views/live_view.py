@@ -2,15 +2,16 @@
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar
 
 import ipywidgets as widgets
 from IPython.display import DisplayHandle, display
 
-from streamskit.common.durations import Duration, spell, to_milliseconds
-from streamskit.views.live import html as parts
-from streamskit.views.live.timer import Pulse
+from streamskit.common.durations import Duration, spell
+from streamskit.views.controls import checked_interval, field
+from streamskit.views.html import LIVE, STYLE, notice, part
+from streamskit.views.page import Page
 
 REFRESHES = (200, 500, 1000, 2000, 5000, 10_000)
 """The refresh intervals to choose from, in milliseconds."""
@@ -22,60 +23,52 @@ PATIENCE = 600.0
 """For how many seconds after it is displayed a view waits for a page to show it: messages wait for a busy kernel."""
 
 
+SHARE = 0.2
+"""The most of one core's time that the beats may take: after a slow one the next waits longer."""
+
+
 class LiveView(widgets.VBox):
     """A view that looks again and again at something, takes a snapshot of it, and shows the snapshot.
 
-    A subclass says how: `take` makes a snapshot, which says in `stopped` why no more will come; `header` and `show`
-    write it into the page, `static` makes the page that a saved notebook keeps, `rest` closes what a look opened.
+    A subclass says how: `take` makes a snapshot, `PAGE` says how it is written, `rest` closes what a look opened.
 
     Args:
+        subject: what is seen, for the view's repr.
         refresh: how often to look, a duration of at least 50 ms.
-        controls: what the learner sets, beside the pace and the pause that each view has.
-        body: what is shown beneath the controls.
+        controls: what the user sets, beside the pace and the pause that each view has.
 
     Raises:
         ValueError: `refresh` is not such a duration.
     """
 
-    KIND: ClassVar[str] = ""
-    """What the view's parts are called in the page, such as "store"."""
+    PAGE: ClassVar[Page[Any]]
 
-    WHAT: ClassVar[str] = ""
-    """What it looks at, for sentences such as "The store could not be read"."""
-
-    def __init__(self, refresh: Duration, controls: list[widgets.Widget], body: list[widgets.Widget]) -> None:
+    def __init__(self, subject: object, refresh: Duration, controls: Sequence[widgets.Widget] = ()) -> None:
+        self._subject, self._trouble = subject, ""
         self._snapshot: Any = None
         self._looking, self._awaited_until = threading.RLock(), 0.0
         self._kept: DisplayHandle | None = None
         self._kept_at = 0.0
         self._header = widgets.HTML()
-        self._every, self._pause = _pace(checked_interval(refresh)), _pause_button(self.WHAT)
-        self._controls = widgets.HBox([*controls, self._every, self._pause], layout=widgets.Layout(flex_flow="wrap"))
+        self._parts = {name: widgets.HTML() for name in self.PAGE.parts}
+        self._every, self._pause = _pace(checked_interval(refresh)), self._pause_button()
+        self._controls = widgets.HBox([*controls, self._every, self._pause], layout={"flex_flow": "wrap"})
         self._pulse = Pulse(self.refresh, lambda: self._every.value / 1000, self._is_wanted, self._fall_asleep)
-        super().__init__([widgets.HTML(parts.STYLE), self._header, self._controls, *body])
-        self.add_class(parts.LIVE)
+        super().__init__([widgets.HTML(STYLE), self._header, self._controls, *self._parts.values()])
+        self.add_class(LIVE)
         # 0 in place of None makes the page count its views of this widget.
         self._view_count = 0
         self.observe(self._on_views, "_view_count")
         self._every.observe(lambda _: self._pulse.start(), "value")
         self._pause.observe(self._on_pause, "value")
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {self._subject}>"
+
     # ---- what a subclass says ----------------------------------------------------------------------------------------
 
     def take(self, previous: Any) -> Any:
         """Return a snapshot; `previous` is the one before, or None."""
-        raise NotImplementedError
-
-    def header(self, snapshot: Any, state: str, trouble: str = "") -> str:
-        """Return the lines over the controls: what is seen, its state, and a sentence about `trouble`."""
-        raise NotImplementedError
-
-    def show(self, snapshot: Any) -> None:
-        """Write a snapshot into the body."""
-        raise NotImplementedError
-
-    def static(self, snapshot: Any) -> str:
-        """Return the page of a snapshot for a saved notebook."""
         raise NotImplementedError
 
     def rest(self) -> None:
@@ -92,7 +85,7 @@ class LiveView(widgets.VBox):
                 self._keep()
             except Exception as failure:
                 why = str(failure).removesuffix(".")
-                self._complain(f"{self.WHAT} could not be read: {why}. The next refresh tries again.")
+                self._complain(f"{self.PAGE.subject} could not be read: {why}. The next refresh tries again.")
             finally:
                 self._listen_beside_the_cells()
                 if not self._pulse.is_beating:
@@ -100,8 +93,9 @@ class LiveView(widgets.VBox):
 
     def redraw(self) -> None:
         """Show the snapshot that there is, without another look."""
-        self._header.value = self._part(self.header(self._snapshot, self._state))
-        self.show(self._snapshot)
+        self._header.value = self._part(self.PAGE.header(self._snapshot, self._state, self._trouble))
+        for name, write in self.PAGE.parts.items():
+            self._parts[name].value = self._part(write(self._snapshot))
 
     def get_state(self, key: Any = None, drop_defaults: bool = False) -> dict[str, Any]:
         """Return what a page has to know; one that loads anew begins to count its views at 0."""
@@ -109,19 +103,24 @@ class LiveView(widgets.VBox):
         return {**state, "_view_count": 0} if key is None else state
 
     def _part(self, html: str) -> str:
-        return parts.part(html, self.KIND)
+        return part(html, self.PAGE.kind)
 
     def _complain(self, trouble: str) -> None:
         if self._snapshot is None:
-            self._header.value = parts.notice(trouble, self.KIND)
+            self._header.value = notice(trouble, self.PAGE.kind)
         else:
-            self._header.value = self._part(self.header(self._snapshot, "failed", trouble))
+            self._header.value = self._part(self.PAGE.header(self._snapshot, "failed", trouble))
 
     def _listen_beside_the_cells(self) -> None:
         """Let the controls be heard while a cell runs."""
         for widget in (self, *_within(self._controls)):
             # JupyterLab speaks to a thread beside the cells; ipykernel would send the message to who wrote here last.
             getattr(widget.comm, "__dict__", {}).pop("_reply_subshell_id", None)
+
+    def _pause_button(self) -> widgets.ToggleButton:
+        subject = self.PAGE.subject
+        tooltip = f"Stop or go on looking at {subject[:1].lower()}{subject[1:]}"
+        return widgets.ToggleButton(description="Pause", icon="pause", tooltip=tooltip, layout={"width": "100px"})
 
     @property
     def _state(self) -> str:
@@ -165,8 +164,8 @@ class LiveView(widgets.VBox):
         self._pulse.start()
 
     def _page(self) -> dict[str, str]:
-        static = self.static(self._snapshot) if self._snapshot else self._header.value
-        return {"text/plain": repr(self), "text/html": static}
+        saved = self.PAGE.saved(self._snapshot) if self._snapshot else self._header.value
+        return {"text/plain": repr(self), "text/html": saved}
 
     def _keep(self) -> None:
         """Bring the page that a saved notebook shows up to date, now and then."""
@@ -175,56 +174,9 @@ class LiveView(widgets.VBox):
             self._kept.update(self._page(), raw=True)
 
 
-def checked_interval(refresh: Duration) -> int:
-    """Return the refresh interval in milliseconds.
-
-    Raises:
-        ValueError: it is no duration, or too short.
-    """
-    interval = to_milliseconds(refresh, "refresh")
-    if interval < 50:
-        raise ValueError(f"A refresh every {interval} ms is too often: choose at least 50 ms.")
-    return interval
-
-
-def checked_count(count: Any, name: str, most: int) -> int:
-    """Return a number of things to show.
-
-    Raises:
-        ValueError: it is no whole number from 1 to `most`.
-    """
-    if not isinstance(count, int) or isinstance(count, bool) or not 1 <= count <= most:
-        raise ValueError(f"{name}={count!r} cannot be shown: choose a number from 1 to {most}.")
-    return count
-
-
-def search_field() -> widgets.Text:
-    """Return a field for how the keys begin that are to be seen."""
-    return widgets.Text(
-        description="Key",
-        placeholder='begins with …   (in "quotes": is)',
-        style={"description_width": "30px"},
-        layout=widgets.Layout(width="290px"),
-    )
-
-
 def _pace(interval: int) -> widgets.Dropdown:
-    return widgets.Dropdown(
-        description="Refresh",
-        options=[(f"every {spell(ms)}", ms) for ms in sorted({*REFRESHES, interval})],
-        value=interval,
-        style={"description_width": "50px"},
-        layout=widgets.Layout(width="180px"),
-    )
-
-
-def _pause_button(what: str) -> widgets.ToggleButton:
-    return widgets.ToggleButton(
-        description="Pause",
-        icon="pause",
-        tooltip=f"Stop or go on looking at {what[:1].lower()}{what[1:]}",
-        layout=widgets.Layout(width="100px"),
-    )
+    options = [(f"every {spell(ms)}", ms) for ms in sorted({*REFRESHES, interval})]
+    return field(widgets.Dropdown, "Refresh", 50, 180, options=options, value=interval)
 
 
 def _within(box: widgets.Box) -> Iterator[widgets.Widget]:
@@ -232,3 +184,47 @@ def _within(box: widgets.Box) -> Iterator[widgets.Widget]:
         yield child
         if isinstance(child, widgets.Box):
             yield from _within(child)
+
+
+class Pulse:
+    """Calls `beat` every `interval()` seconds while `wanted()`; when it no longer is, `rest()`, and the thread ends."""
+
+    def __init__(
+        self,
+        beat: Callable[[], None],
+        interval: Callable[[], float],
+        wanted: Callable[[], bool],
+        rest: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._beat, self._interval, self._wanted, self._rest = beat, interval, wanted, rest
+        self._wake, self._changing = threading.Event(), threading.Lock()
+        self._thread: threading.Thread | None = None
+
+    @property
+    def is_beating(self) -> bool:
+        """Whether the thread is there."""
+        return self._thread is not None
+
+    def start(self) -> None:
+        """Begin to beat if it is wanted; if it beats already, beat now."""
+        with self._changing:
+            self._wake.set()
+            if self._thread is None and self._wanted():
+                self._thread = threading.Thread(target=self._run, name="streamskit-view", daemon=True)
+                self._thread.start()
+
+    def _run(self) -> None:
+        while self._goes_on():
+            self._wake.clear()
+            began = time.perf_counter()
+            self._beat()
+            took = time.perf_counter() - began
+            self._wake.wait(max(self._interval(), took / SHARE))
+        self._rest()
+
+    def _goes_on(self) -> bool:
+        # Under the lock, so that a start() at the same moment sees either a thread that goes on or none.
+        with self._changing:
+            if not self._wanted():
+                self._thread = None
+            return self._thread is not None

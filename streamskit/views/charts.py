@@ -5,6 +5,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from html import escape
 
+from streamskit.common import svg
+
 Points = Sequence[tuple[int, float]]
 
 WIDTH, HEIGHT = 760, 190
@@ -21,7 +23,7 @@ MARKS = (
 )
 """Each line has its own colour, dashes and mark, so that colour is never needed to tell them apart."""
 
-SECOND, MINUTE, HOUR = 1000, 60_000, 3_600_000
+SECOND, MINUTE, HOUR, DAY = 1000, 60_000, 3_600_000, 86_400_000
 TIME_STEPS = [1, 2, 5, 10, 20, 50, 100, 200, 500]
 TIME_STEPS += [times * SECOND for times in (1, 2, 5, 10, 15, 30)]
 TIME_STEPS += [times * MINUTE for times in (1, 2, 5, 10, 15, 30)]
@@ -33,7 +35,7 @@ def line_chart(title: str, lines: Mapping[str, Points]) -> str:
     drawn = {name: [(x, y) for x, y in points if math.isfinite(y)] for name, points in lines.items()}
     drawn = {name: points for name, points in drawn.items() if points}
     if not drawn:
-        return frame(title, [text(WIDTH / 2, HEIGHT / 2, "No numbers to draw.", "middle")])
+        return empty(title, "No numbers to draw.", HEIGHT)
     xs = [x for points in drawn.values() for x, _ in points]
     ys = [y for points in drawn.values() for _, y in points]
     first, last = min(xs), max(xs)
@@ -53,21 +55,20 @@ def bar_chart(title: str, bars: Sequence[tuple[str, float]]) -> str:
     """Draw named values as horizontal bars, from the first down."""
     bars = [(name, value) for name, value in bars if math.isfinite(value)]
     if not bars:
-        return frame(title, [text(WIDTH / 2, HEIGHT / 2, "No numbers to draw.", "middle")])
+        return empty(title, "No numbers to draw.", HEIGHT)
     places = decimals(value for _, value in bars)
     low, high = min(0.0, *(value for _, value in bars)), max(0.0, *(value for _, value in bars))
     scale = (WIDTH - LEFT - 2 * RIGHT) / ((high - low) or 1)
     zero = LEFT + RIGHT - low * scale
     pitch = (HEIGHT - TOP - 6) / max(10, len(bars))
-    parts = []
+    parts: list[str] = []
     for row, (name, value) in enumerate(bars):
         y, end = TOP + row * pitch, zero + value * scale
-        bar = f'x="{min(zero, end):.1f}" y="{y + 2:.1f}" width="{abs(end - zero):.1f}" height="{pitch - 4:.1f}"'
-        parts.append(
-            f'<rect {bar} fill="{COLOURS[0]}"/>'
-            + text(LEFT + RIGHT - 8, y + pitch / 2 + 4, shortened(name, 24), "end")
-            + text(max(zero, end) + 6, y + pitch / 2 + 4, spelled(value, places))
-        )
+        parts += [
+            svg.rect(min(zero, end), y + 2, abs(end - zero), pitch - 4, fill=COLOURS[0]),
+            text(LEFT + RIGHT - 8, y + pitch / 2 + 4, shortened(name, 24), "end"),
+            text(max(zero, end) + 6, y + pitch / 2 + 4, spelled(value, places)),
+        ]
     return frame(title, parts)
 
 
@@ -96,9 +97,9 @@ def decimals(values: Iterable[float]) -> int:
     return next((count for count in range(most) if all(abs(v - round(v, count)) < 1e-9 for v in finite)), most)
 
 
-def counted(number: int, what: str) -> str:
+def counted(number: int, thing: str, things: str = "") -> str:
     """Write a number of things: "1 row", "2,000 rows"."""
-    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
+    return f"{number:,} {thing if number == 1 else things or thing + 's'}"
 
 
 def shortened(text: str, longest: int) -> str:
@@ -110,11 +111,11 @@ def _lines(placed: Mapping[str, Sequence[tuple[float, float]]]) -> Iterator[str]
     labels = _apart({name: points[-1][1] for name, points in placed.items()}, 13)
     for index, (name, points) in enumerate(placed.items()):
         colour, dash, mark = (looks[index % len(looks)] for looks in (COLOURS, DASHES, MARKS))
-        path = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
-        dashes = f' stroke-dasharray="{dash}"' if dash else ""
-        yield f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="1.8"{dashes}/>'
+        dashes = {"stroke_dasharray": dash} if dash else {}
+        corners = " ".join(f"{svg.number(x)},{svg.number(y)}" for x, y in points)
+        yield svg.element("polyline", points=corners, fill="none", stroke=colour, stroke_width=1.8, **dashes)
         for x, y in (points[-1], (WIDTH - RIGHT + 16, labels[name])):
-            yield f'<path d="{mark}" transform="translate({x:.1f} {y:.1f})" fill="{colour}"/>'
+            yield svg.path(mark, transform=svg.at(x, y), fill=colour)
         yield text(WIDTH - RIGHT + 26, labels[name] + 4, shortened(name, 12))
 
 
@@ -131,7 +132,7 @@ def _apart(heights: Mapping[str, float], gap: float) -> dict[str, float]:
 
 def _grid(rows: Sequence[tuple[float, str]]) -> Iterator[str]:
     for y, label in rows:
-        yield f'<path d="M{LEFT} {y:.1f}H{WIDTH - RIGHT}" stroke="currentColor" opacity=".15"/>'
+        yield svg.path("M", LEFT, y, "H", WIDTH - RIGHT, stroke="currentColor", opacity=".15")
         yield text(LEFT - 8, y + 4, label, "end")
 
 
@@ -143,25 +144,33 @@ def _times(first: int, last: int) -> Iterator[str]:
 
 def time_ticks(first: int, last: int, about: int = 6) -> list[tuple[int, str]]:
     """Return round times of a span, in milliseconds since 1970, and how they are written, in UTC."""
+    form = "%m-%d %H:%M" if last - first > DAY else "%H:%M:%S"
+    times = round_times(first, last, about)
+    written = (datetime.fromtimestamp(time / 1000, UTC).strftime(form) for time in times)
+    return [(time, words + (f".{time % 1000:03d}" if times.step < SECOND else ""))
+            for time, words in zip(times, written, strict=True)]  # fmt: skip
+
+
+def round_times(first: int, last: int, most: int) -> range:
+    """Return the round times of a span, about so many at most; all in milliseconds since 1970."""
     span = last - first
-    form = "%m-%d %H:%M" if span > 24 * HOUR else "%H:%M:%S"
-    step = next((step for step in TIME_STEPS if span <= about * step), math.ceil(span / about))
-    found = [
-        (time, datetime.fromtimestamp(time / 1000, UTC)) for time in range(-(-first // step) * step, last + 1, step)
-    ]
-    return [(time, at.strftime(form) + (f".{time % 1000:03d}" if step < SECOND else "")) for time, at in found]
+    step = next((step for step in TIME_STEPS if span <= most * step), -(-span // (most * DAY)) * DAY)
+    return range(-(-first // step) * step, last + 1, step)
 
 
 def text(x: float, y: float, words: str, anchor: str = "start") -> str:
     """Write words at a point: that is where they start, their middle or their end."""
-    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" opacity=".8">{escape(words)}</text>'
+    return svg.text(x, y, words, anchor, opacity=".8")
 
 
 def frame(title: str, parts: Iterable[str], width: float = WIDTH, height: float = HEIGHT) -> str:
     """Put the parts of a chart into an SVG of so many pixels, under a title."""
-    head = f'<text x="0" y="13" font-weight="600">{escape(title)}</text>'
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" viewBox="0 0 {width:g} {height:g}" width="{width:g}" '
-        f'height="{height:g}" style="max-width:100%" font-size="11" fill="currentColor" '
-        f'font-family="system-ui,sans-serif"><title>{escape(title)}</title>{head}{"".join(parts)}</svg>'
-    )
+    words = escape(title)
+    head = [svg.element("title", words), svg.element("text", words, x=0, y=13, font_weight="600")]
+    look = {"style": "max-width:100%", "fill": "currentColor", "font_family": "system-ui,sans-serif"}
+    return svg.document(width, height, [*head, *parts], font_size=11, **look)
+
+
+def empty(title: str, sentence: str, height: float = 90) -> str:
+    """Return a chart without anything, and a sentence that says why."""
+    return frame(title, [text(WIDTH / 2, (TOP + height) / 2, sentence, "middle")], WIDTH, height)

@@ -1,14 +1,15 @@
 """What the pages of all live views are made of: a style, a headline, a table, a picture. HTML as text."""
 
 import json
-from base64 import b64encode
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from html import escape
+from html import escape, unescape
 from typing import Any
 
-from streamskit.views.live.chart import decimals, shortened, spelled
+from streamskit.common.svg import as_image
+from streamskit.views.charts import decimals, shortened, spelled
 
 SIGNS = {"live": "●", "paused": "❚❚", "stopped": "■", "saved": "▤", "failed": "▲"}
 """A sign for each state, so that it can be told without colour."""
@@ -61,11 +62,6 @@ def part(html: str, kind: str) -> str:
     return f'<div class="streamskit-view streamskit-{kind}">{html}</div>'
 
 
-def saved(html: str, kind: str) -> str:
-    """Return a page of its own for a saved notebook, shown where the live view is not."""
-    return f'{STYLE}{SWITCH}<div class="{SAVED}">{part(html, kind)}</div>'
-
-
 def notice(sentence: str, kind: str) -> str:
     """Return a sentence to stand where there is no snapshot."""
     return part(f'<div class="sk-failed">{escape(sentence)}</div>', kind)
@@ -83,7 +79,7 @@ def headline(name: str, state: str, facts: Iterable[str], beneath: str = "") -> 
 
 
 @dataclass(frozen=True)
-class Column:
+class TableColumn:
     """A column of a table: what stands over it, its width in pixels, whether its cells begin at the left.
 
     `heading` is read out in place of the title.
@@ -96,7 +92,7 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Line:
+class TableRow:
     """A row of a table: its cells, each made by `cell`, the sign before them and what it means, and its look.
 
     `look` is "sk-new", "sk-bad" or nothing.
@@ -108,7 +104,7 @@ class Line:
     look: str = ""
 
 
-def grid(columns: Sequence[Column], lines: Sequence[Line], signs: str, height_of: int = 0) -> str:
+def grid(columns: Sequence[TableColumn], lines: Sequence[TableRow], signs: str, height_of: int = 0) -> str:
     """Return a table with a column of signs before the others, at least as high as `height_of` rows.
 
     Args:
@@ -166,11 +162,10 @@ def as_text(value: Any) -> str:
 
 
 def picture(svg: str) -> str:
-    """Put an SVG into an image: pages that clean a stranger's HTML let images pass, but take an SVG apart."""
-    title = svg.partition("<title>")[2].partition("</title>")[0]
-    grey = svg.replace("currentColor", READABLE_ANYWHERE).replace(' opacity=".8"', "")
-    data = b64encode(grey.encode()).decode()
-    return f'<img alt="Chart: {title}" style="max-width:100%" src="data:image/svg+xml;base64,{data}">'
+    """Put an SVG into an image, with its description in words, in a grey where it takes the colour of its page."""
+    described = re.search("<desc>(.*?)</desc>", svg)
+    words = described[1] if described else "Chart: " + svg.partition("<title>")[2].partition("</title>")[0]
+    return as_image(svg.replace("currentColor", READABLE_ANYWHERE).replace(' opacity=".8"', ""), unescape(words))
 
 
 def moment(seconds: float) -> str:

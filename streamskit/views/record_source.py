@@ -1,28 +1,29 @@
 """Records in the order they came, for views that show event time: from a test driver, or from an application's topics.
 
-Both sources look the same: `look()` takes note of what is new, `raw(partition)` returns it, `close()` lets go.
+Both sources have the same methods: `look()` takes note of what is new, `raw(partition)` returns it, `before` counts
+what came earlier, `dropped` what each node has dropped, `stopped` says why no more will come, `close()` lets go.
 """
 
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from streamskit.kafka.tail import Tail
 from streamskit.runtime import KafkaStreams
 from streamskit.serdes import Serde
 from streamskit.testing import TopologyTestDriver
 from streamskit.testing.memory import MemoryQuery, Raw
-from streamskit.views.live import streams_source
-from streamskit.views.live.html import as_text
-from streamskit.views.live.upstream import Origin
+from streamskit.views import streams_source
+from streamskit.views.html import as_text
+from streamskit.views.upstream import Origin
 
 TimeOf = Callable[[Any], int]
 """Takes a record's value and returns its time in milliseconds since 1970."""
 
 
 @dataclass(frozen=True)
-class Arrival:
+class ShownRecord:
     """A record as it came: key and value as text (None for null), its time in milliseconds, the sides it goes to."""
 
     key: str | None
@@ -31,33 +32,7 @@ class Arrival:
     sides: tuple[int, ...] = (0,)
 
 
-class Arrivals(Protocol):
-    """Where a view's records come from."""
-
-    @property
-    def partitions(self) -> Sequence[int]:
-        """The numbers of the partitions, each a task of its own."""
-
-    def look(self) -> None:
-        """Take note of what is new."""
-
-    def raw(self, partition: int | None) -> list[Any]:
-        """Return the records, each with topic, key, value and timestamp, in the order they came."""
-
-    def before(self, partition: int | None) -> int:
-        """Return how many records came before those."""
-
-    def dropped(self) -> Counter[str]:
-        """Return how many records each node has dropped, as the engine counts."""
-
-    def stopped(self) -> str:
-        """Return a sentence where no more records will come, or nothing."""
-
-    def close(self) -> None:
-        """Let go of what looking needed."""
-
-
-class Piped:
+class DriverRecords:
     """The last records that were piped into a test driver, from now on.
 
     Args:
@@ -114,7 +89,7 @@ class Piped:
         """Do nothing: there is no connection."""
 
 
-class Followed:
+class TopicRecords:
     """The last records of an application's topics.
 
     Args:
@@ -159,7 +134,7 @@ class Followed:
 
 def arrivals_of(
     source: KafkaStreams | TopologyTestDriver, feeding: Sequence[Origin], keep: int, time: TimeOf | None
-) -> Arrivals:
+) -> DriverRecords | TopicRecords:
     """Return where to see the records that come from these origins.
 
     Raises:
@@ -172,7 +147,9 @@ def arrivals_of(
                 f"{origin.source.name} takes the time from each record's value, by a Column function. Say the same in "
                 "Python, so that it can be shown: time=lambda value: value['a-field'], in milliseconds since 1970."
             )
-    return Piped(source, topics, keep) if isinstance(source, TopologyTestDriver) else Followed(source, topics, keep)
+    if isinstance(source, TopologyTestDriver):
+        return DriverRecords(source, topics, keep)
+    return TopicRecords(source, topics, keep)
 
 
 def application_id(source: KafkaStreams | TopologyTestDriver) -> str:
@@ -191,7 +168,7 @@ def application_id(source: KafkaStreams | TopologyTestDriver) -> str:
     )
 
 
-def as_arrivals(raw: Iterable[Any], feeding: Sequence[Origin], time: TimeOf | None = None) -> list[Arrival]:
+def as_arrivals(raw: Iterable[Any], feeding: Sequence[Origin], time: TimeOf | None = None) -> list[ShownRecord]:
     """Return records as they can be shown, each with the sides that its topic feeds."""
     fed: dict[str, list[Origin]] = {}
     for origin in feeding:
@@ -200,12 +177,12 @@ def as_arrivals(raw: Iterable[Any], feeding: Sequence[Origin], time: TimeOf | No
     return [_arrival(record, fed[record.topic], time) for record in raw if record.topic in fed]
 
 
-def _arrival(record: Any, feeding: Sequence[Origin], time: TimeOf | None) -> Arrival:
+def _arrival(record: Any, feeding: Sequence[Origin], time: TimeOf | None) -> ShownRecord:
     source, sides = feeding[0].source, tuple(sorted({origin.side for origin in feeding}))
     timestamp = record.timestamp
     if time is not None and record.value is not None:
         timestamp = int(time(source.value.deserialize(record.value)))
-    return Arrival(readable(source.key, record.key), readable(source.value, record.value), timestamp, sides)
+    return ShownRecord(readable(source.key, record.key), readable(source.value, record.value), timestamp, sides)
 
 
 def readable(serde: Serde, data: bytes | None) -> str | None:

@@ -1,0 +1,168 @@
+"""What the views of event time share: records as they came, a task to choose, steps to go, and what is said of them."""
+
+from collections.abc import Iterator, Sequence
+from html import escape
+from typing import Any
+
+import ipywidgets as widgets
+
+from streamskit.common.durations import Duration
+from streamskit.runtime import KafkaStreams
+from streamskit.testing import TopologyTestDriver
+from streamskit.topology import Node
+from streamskit.views.charts import counted, shortened
+from streamskit.views.controls import Stepper, checked_count, field
+from streamskit.views.html import TableColumn, TableRow, cell, grid, text_cell, time_of_day
+from streamskit.views.live_view import LiveView
+from streamskit.views.record_source import TimeOf, arrivals_of, as_arrivals
+from streamskit.views.replay import EventTimeSnapshot, ReplayedRecord, SeenRecords
+from streamskit.views.upstream import Origin
+
+DROPPED = 8
+"""How many dropped records are listed at most."""
+
+COLUMNS = (
+    TableColumn("record", 68),
+    TableColumn("key", 115, left=True),
+    TableColumn("its time", 105),
+    TableColumn("stream time", 110),
+    TableColumn("why it was dropped", 520, left=True),
+)
+
+
+def story(snapshot: EventTimeSnapshot, sentence: str, *notes: str) -> str:
+    """Return in words what the last record did, what is to be known of the picture, and what was dropped and why."""
+    lines = "".join(f'<div class="sk-quiet">{escape(note)}</div>' for note in (*notes, snapshot.seen.caveat) if note)
+    last = (
+        sentence
+        if snapshot.done or not snapshot.steps
+        else f"None of {counted(len(snapshot.steps), 'record')} has come yet."
+    )
+    return f'<div aria-live="polite">{escape(last)}</div>' + lines + dropped(snapshot.done, snapshot.seen)
+
+
+def where(seen: SeenRecords) -> Iterator[str]:
+    """Say where the records come from, and which of them these are."""
+    yield f"records of {', '.join(seen.topics)}" + (f", partition {seen.partition}" if len(seen.partitions) > 1 else "")
+    if seen.before:
+        yield f"the last {len(seen.arrivals):,}; {seen.before:,} came before them"
+
+
+def dropped(done: Sequence[ReplayedRecord], seen: SeenRecords) -> str:
+    """Return a table of the records that were dropped, the last one first."""
+    lost = [(number, step) for number, step in enumerate(done, 1) if step.is_dropped]
+    title = f"Dropped: {counted(len(lost), 'record')} of {len(done):,}, by Kafka Streams' rule"
+    counts = ", ".join(f"{count:,} at {node}" for node, count in seen.dropped.items())
+    title += f"; what runs has counted {counts or 'none'}" if lost or counts else ""
+    lines = [TableRow(_cells(number, step), "✕", "dropped", "sk-bad") for number, step in lost[: -DROPPED - 1 : -1]]
+    return f'<div class="sk-quiet">{escape(title)}.</div>' + (grid(COLUMNS, lines, "dropped") if lost else "")
+
+
+def tooltip(number: int, step: ReplayedRecord) -> str:
+    """Return what can be read by pointing at a record."""
+    arrival = step.arrival
+    value = "null" if arrival.value is None else shortened(arrival.value, 60)
+    return f"record {number}: {arrival.key} = {value} at {time_of_day(arrival.timestamp)}" + (
+        f"; {step.why}" if step.why else ""
+    )
+
+
+def _cells(number: int, step: ReplayedRecord) -> list[str]:
+    key = "null" if step.arrival.key is None else step.arrival.key
+    stream_time = "none yet" if step.stream_time < 0 else time_of_day(step.stream_time)
+    times = (cell(time_of_day(step.arrival.timestamp)), cell(stream_time))
+    return [cell(str(number)), text_cell(key), *times, cell(step.why, step.why, left=True)]
+
+
+# ---- the view --------------------------------------------------------------------------------------------------------
+
+
+class EventTimeView(LiveView):
+    """A live view of the records that reach an operator; to step back in their order pauses it, to resume follows them.
+
+    A subclass says in `replay` what the operator makes of them.
+
+    Args:
+        name: the operator or its store, as the view's repr names it.
+        source: a running application, or a test driver.
+        nodes: the nodes of the operator.
+        feeding: where its records come from.
+        refresh: how often to look.
+        records: how many of the last records to show, of each partition.
+        time: takes a value and returns its time in milliseconds, where the topology takes times from values.
+        caveat: a sentence on what may be otherwise than shown, or nothing.
+        controls: what the user sets, beside the steps and the task.
+    """
+
+    def __init__(
+        self, name: str, source: KafkaStreams | TopologyTestDriver, nodes: Sequence[Node], feeding: Sequence[Origin],
+        refresh: Duration, records: int, time: TimeOf | None, caveat: str, controls: Sequence[widgets.Widget] = (),
+    ) -> None:  # fmt: skip
+        self._source, self._nodes, self._feeding, self._time = source, nodes, feeding, time
+        caveats = [caveat, *(origin.caveat for origin in feeding)]
+        self._caveat = " ".join(dict.fromkeys(filter(None, caveats)))
+        self._arrivals = arrivals_of(source, feeding, checked_count(records, "records", 2000), time)
+        self._stepper = Stepper(self._step)
+        tooltip = "Each partition is a task of its own, with its own stream time"
+        options = [("partition 0", 0)]
+        self._task = field(widgets.Dropdown, "Task", 36, 150, self.refresh, options=options, tooltip=tooltip)
+        self._task.layout.display = "none"
+        super().__init__(name, refresh, [self._stepper, self._task, *controls])
+
+    def __repr__(self) -> str:
+        return f"{super().__repr__()[:-1]} in {self._source!r}>"
+
+    def replay(self, seen: SeenRecords, previous: Any) -> Any:
+        """Return a snapshot of what the operator makes of all records that were seen."""
+        raise NotImplementedError
+
+    def take(self, previous: Any) -> Any:
+        """Look at the records, and show as many of them as the user has chosen."""
+        return self._stepped(self.replay(self._look(), previous))
+
+    def rest(self) -> None:
+        """Leave the broker alone."""
+        self._arrivals.close()
+
+    def _look(self) -> SeenRecords:
+        """Return what there is to see of the chosen task."""
+        if not self._pause.value:
+            self._arrivals.look()
+        self._offer_tasks()
+        partition = int(self._task.value)
+        raw, dropped = self._arrivals.raw(partition), self._arrivals.dropped()
+        return SeenRecords(
+            topics=list(dict.fromkeys(topic for origin in self._feeding for topic in origin.topics)),
+            partition=partition,
+            partitions=list(self._arrivals.partitions),
+            arrivals=as_arrivals(raw, self._feeding, self._time),
+            before=self._arrivals.before(partition),
+            caveat=self._caveat,
+            dropped={node.name: dropped[node.name] for node in self._nodes if dropped[node.name]},
+            stopped=self._arrivals.stopped(),
+        )
+
+    def _stepped(self, snapshot: Any) -> Any:
+        """Return a snapshot after as many of its records as the user has chosen, or after all."""
+        return snapshot.after(self._stepper.show(len(snapshot.steps)))
+
+    def _offer_tasks(self) -> None:
+        options = [(f"partition {number}", number) for number in self._arrivals.partitions]
+        if options and options != list(self._task.options):
+            chosen = self._task.value
+            with self._task.hold_trait_notifications():
+                self._task.options = options
+                self._task.value = chosen
+            self._task.layout.display = None if len(options) > 1 else "none"
+
+    def _step(self) -> None:
+        with self._looking:
+            if self._snapshot is not None:
+                self._snapshot = self._stepped(self._snapshot)
+                self.redraw()
+        self._pause.value = True
+
+    def _on_pause(self, change: Any) -> None:
+        if not change.new:
+            self._stepper.release()
+        super()._on_pause(change)

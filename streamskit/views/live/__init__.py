@@ -1,1 +1,0 @@
-"""Live views for notebooks."""
