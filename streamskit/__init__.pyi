@@ -69,7 +69,7 @@ from .runtime import KafkaStreams as KafkaStreams
 from .runtime import MaxFailures as MaxFailures
 from .runtime import State as State
 from .runtime import UncaughtExceptionResponse as UncaughtExceptionResponse
-from .runtime.spark_tasks import spark_tasks as spark_tasks
+from .runtime.spark_reports import spark_tasks as spark_tasks
 from .serdes import RegistryError as RegistryError
 from .serdes import SchemaRegistry as SchemaRegistry
 from .serdes import Serde as Serde

@@ -135,7 +135,8 @@ class LogAndContinue:
         dead_letter_topic: where the source record goes as it was, with headers that say topic, partition, offset and
             error; nowhere if not given. A value that is too large to be written is left out, which a header says.
 
-    >>> KafkaStreams(topology, "app", servers, deserialization_handler=LogAndContinue("orders-dead-letters"))
+    >>> handler = LogAndContinue("orders-dead-letters")
+    >>> KafkaStreams(topology, "app", servers, deserialization_handler=handler)  # doctest: +SKIP
 
     Mirrors `LogAndContinueExceptionHandler`, and Kafka Streams' `errors.dead.letter.queue.topic.name`.
     """

@@ -152,7 +152,9 @@ class ProcessorContext:
         Raises:
             StreamsError: no step of that name follows, or a fixed key has changed.
 
-        >>> context.forward(record.with_value(0), to="audit")
+        >>> class Zero(Processor):
+        ...     def process(self, record):
+        ...         self.context.forward(record.with_value(0), to="audit")
 
         Mirrors `ProcessorContext#forward`.
         """
@@ -169,7 +171,10 @@ class ProcessorContext:
             kind: the clock. After a gap it is called once, not once for each interval that was missed.
             punctuator: what to call; it may forward records, and its fields and stores are the processor's.
 
-        >>> context.schedule("10 seconds", PunctuationType.STREAM_TIME, self.emit_totals)
+        >>> class Totals(Processor):
+        ...     def init(self, context):
+        ...         super().init(context)
+        ...         context.schedule("10 seconds", PunctuationType.STREAM_TIME, self.emit_totals)
 
         Mirrors `ProcessorContext#schedule`.
         """

@@ -84,7 +84,7 @@ def _catalogue(chosen: argparse.Namespace) -> Catalogue:
     if chosen.topology is None:
         return Catalogue.load(application_folder(chosen.application_id, chosen.applications))
     from streamskit.planning.planner import plan  # Spark is needed for this only
-    from streamskit.runtime import topic_roles
+    from streamskit.runtime.topics import catalogue
 
     module, _, name = chosen.topology.partition(":")
     try:
@@ -95,7 +95,7 @@ def _catalogue(chosen: argparse.Namespace) -> Catalogue:
             "name is a Topology or a function that returns one, and start in the folder of the module."
         ) from failure
     topology = found() if callable(found) else found
-    return topic_roles.catalogue(chosen.application_id, topology, plan(topology, chosen.application_id))
+    return catalogue(chosen.application_id, topology, plan(topology, chosen.application_id))
 
 
 def _own_folder(application_id: str, here: HostInfo) -> Path:

@@ -41,7 +41,7 @@ class Cluster:
     Raises:
         SetupError: an argument is not such, or there is no Java.
 
-    >>> with Cluster(workers=2) as cluster:
+    >>> with Cluster(workers=2) as cluster:  # doctest: +SKIP
     ...     spark = cluster.spark_session()
     ...     len(cluster.executors())
     2

@@ -45,7 +45,7 @@ class TableJoins(AbstractStream):
         Raises:
             TopologyError: the other is no table, or its keys have another type.
 
-        >>> cities = customers.join(people, lambda customer, person: F.struct(customer.city, person.name))
+        >>> residents = customers.join(people, lambda customer, person: F.struct(customer.city, person.name))
         >>> customers.join(cities, lambda customer, city: city.mayor, foreign_key=lambda v: v.city)
 
         Mirrors `KTable#join`.

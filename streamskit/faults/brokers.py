@@ -23,8 +23,8 @@ def kill_broker(seconds: float | None = 20, broker: Broker | None = None) -> Fau
     Raises:
         BrokerError: it does not run, or it is not this project's own.
 
-    >>> fault = kill_broker(10)
-    >>> streams.await_processed()  # waits until the broker is back
+    >>> fault = kill_broker(10)  # doctest: +SKIP
+    >>> streams.await_processed()  # waits until the broker is back  # doctest: +SKIP
     """
     chosen = own(broker, "killed")
     _check_runs(chosen)
@@ -48,7 +48,7 @@ def pause_broker(seconds: float | None = 20, broker: Broker | None = None) -> Fa
     Raises:
         BrokerError: it does not run, or it is not this project's own.
 
-    >>> with pause_broker(None):
+    >>> with pause_broker(None):  # doctest: +SKIP
     ...     streams.state
     <State.REBALANCING: 'REBALANCING'>
     """

@@ -45,7 +45,7 @@ class Driver:
         master: where Spark runs, such as `cluster.master_url`; as the environment says when not given.
         options: those of `KafkaStreams`, by name.
 
-    >>> with Driver(trade_statistics, "trades-app", broker.bootstrap_servers) as driver:
+    >>> with Driver(trade_statistics, "trades-app", broker.bootstrap_servers) as driver:  # doctest: +SKIP
     ...     driver.kill()
     ...     driver.start()
     ...     driver.await_processed()

@@ -20,7 +20,7 @@ class Fault:
         undo: mends it; it may raise a sentence instead.
         seconds: after how many seconds it is mended by itself; only by hand when not given.
 
-    >>> with faults.pause_broker(None):
+    >>> with faults.pause_broker(None):  # doctest: +SKIP
     ...     streams.state
     <State.REBALANCING: 'REBALANCING'>
     """

@@ -10,7 +10,7 @@ from streamskit.api.streams_config import application_folder
 from streamskit.common.errors import StreamsError
 from streamskit.faults.fault import Fault
 from streamskit.runtime import KafkaStreams
-from streamskit.runtime.lock import ApplicationLock
+from streamskit.runtime.sole_runner import ApplicationLock
 
 FILES = ("offsets", "commits", "state", "metadata")
 DAMAGES: dict[str, Callable[[bytes], bytes]] = {
@@ -42,8 +42,8 @@ def corrupt_checkpoint(
     Raises:
         StreamsError: the application runs, or has no such file.
 
-    >>> fault = corrupt_checkpoint(streams, "state")
-    >>> fault.undo()
+    >>> fault = corrupt_checkpoint(streams, "state")  # doctest: +SKIP
+    >>> fault.undo()  # doctest: +SKIP
     """
     _check(file, "file", FILES)
     _check(how, "how", tuple(DAMAGES))
@@ -83,7 +83,7 @@ def delete_state(application: KafkaStreams | str, part: str = "state", state_dir
     Raises:
         StreamsError: the application runs, or has no such folder.
 
-    >>> with delete_state(streams, "application"):
+    >>> with delete_state(streams, "application"):  # doctest: +SKIP
     ...     ...
     """
     _check(part, "part", tuple(NEXT_START))

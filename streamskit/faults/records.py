@@ -35,8 +35,8 @@ def poison(
     Raises:
         BrokerError: there is no such topic or partition, or the broker is not this project's own.
 
-    >>> fault = poison("trades")
-    >>> streams.state
+    >>> fault = poison("trades")  # doctest: +SKIP
+    >>> streams.state  # doctest: +SKIP
     <State.ERROR: 'ERROR'>
     """
     chosen = own(broker, "fed with poison")

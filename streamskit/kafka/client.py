@@ -126,7 +126,7 @@ class KafkaClient(ABC):
 
         Mirrors a Kafka `Consumer` with assigned partitions and no group.
         """
-        return consumer.consume(self.bootstrap_servers, topic, key, value, from_offsets, isolation)
+        return consumer.to_frame(consumer.read(self.bootstrap_servers, topic, from_offsets, isolation), key, value)
 
     def records(
         self,
@@ -142,4 +142,4 @@ class KafkaClient(ABC):
 
         >>> sum(record.value["price"] for record in broker.records("trades", value=prices))  # doctest: +SKIP
         """
-        return consumer.records(self.bootstrap_servers, topic, key, value, from_offsets, isolation)
+        return consumer.decoded(consumer.read(self.bootstrap_servers, topic, from_offsets, isolation), key, value)

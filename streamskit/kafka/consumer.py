@@ -1,7 +1,7 @@
 """Reads a topic up to its end: no consumer group, no waiting for more."""
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -39,48 +39,29 @@ class ConsumedRecord(NamedTuple):
     headers: list[tuple[str, bytes]]
 
 
-def consume(
-    bootstrap_servers: str,
-    topic: str,
-    key: SerdeLike | None,
-    value: SerdeLike | None,
-    from_offsets: FromOffsets,
-    isolation: Isolation,
-) -> pd.DataFrame:
-    """All records up to the end offsets known now, as a DataFrame; see `KafkaClient`."""
+def to_frame(batches: Iterable[Raw], key: SerdeLike | None, value: SerdeLike | None) -> pd.DataFrame:
+    """All records as a DataFrame, ordered by partition and offset."""
     raw: dict[int, Raw] = {}
-    for batch in _read(bootstrap_servers, topic, from_offsets, isolation):
+    for batch in batches:
         if batch:
             raw.setdefault(batch[0].partition, []).extend(batch)
     ordered = [record for number in sorted(raw) for record in raw[number]]
-    columns = {
-        "partition": [record.partition for record in ordered],
-        "offset": [record.offset for record in ordered],
-        "timestamp": [record.timestamp for record in ordered],
-        "key": _decoded(key, "key", ordered),
-        "value": _decoded(value, "value", ordered),
-        "headers": [record.headers for record in ordered],
-    }
+    columns = {name: [getattr(record, name) for record in ordered] for name in ("partition", "offset", "timestamp")}
+    columns["key"], columns["value"] = _decoded(key, "key", ordered), _decoded(value, "value", ordered)
+    columns["headers"] = [record.headers for record in ordered]
     return pd.DataFrame({name: pd.Series(column, dtype=DTYPES[name]) for name, column in columns.items()})
 
 
-def records(
-    bootstrap_servers: str,
-    topic: str,
-    key: SerdeLike | None,
-    value: SerdeLike | None,
-    from_offsets: FromOffsets,
-    isolation: Isolation,
-) -> Iterator[ConsumedRecord]:
-    """The same records one by one; in order inside a partition, partitions mixed."""
-    for batch in _read(bootstrap_servers, topic, from_offsets, isolation):
-        decoded = zip(batch, _decoded(key, "key", batch), _decoded(value, "value", batch), strict=True)
-        for raw, key_of_record, value_of_record in decoded:
+def decoded(batches: Iterable[Raw], key: SerdeLike | None, value: SerdeLike | None) -> Iterator[ConsumedRecord]:
+    """The records one by one; in order inside a partition, partitions mixed."""
+    for batch in batches:
+        pairs = zip(batch, _decoded(key, "key", batch), _decoded(value, "value", batch), strict=True)
+        for raw, key_of_record, value_of_record in pairs:
             yield ConsumedRecord(raw.partition, raw.offset, raw.timestamp, key_of_record, value_of_record, raw.headers)
 
 
-def _read(bootstrap_servers: str, topic: str, from_offsets: FromOffsets, isolation: Isolation) -> Iterator[Raw]:
-    """Batches of raw records of one partition each, up to the end of each partition."""
+def read(bootstrap_servers: str, topic: str, from_offsets: FromOffsets, isolation: Isolation) -> Iterator[Raw]:
+    """Batches of raw records, each of one partition, up to the end offsets known now; see `KafkaClient`."""
     if isolation not in ("read_uncommitted", "read_committed"):
         raise BrokerError(f'isolation is "read_uncommitted" or "read_committed", not {isolation!r}.')
     first, end = offsets(bootstrap_servers, topic, isolation)

@@ -4,6 +4,9 @@ from typing import NamedTuple
 
 from kafka.partitioner.default import murmur2
 
+ChangelogRecord = tuple[bytes, bytes | None, int]
+"""A record of a changelog: key, value, timestamp."""
+
 
 class TopicPartition(NamedTuple):
     """One partition of a topic. Mirrors `org.apache.kafka.common.TopicPartition`."""

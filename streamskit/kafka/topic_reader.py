@@ -20,7 +20,7 @@ import confluent_kafka
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message
 
 from streamskit.common.errors import StreamsError
-from streamskit.kafka.topic_partition import TopicPartition
+from streamskit.kafka.topic_partition import ChangelogRecord, TopicPartition
 
 logger = logging.getLogger("streamskit")
 # librdkafka says of every lost connection so; what matters is raised or shown as a state.
@@ -36,9 +36,6 @@ REQUEST_SECONDS = 30.0
 
 Isolation: TypeAlias = Literal["read_uncommitted", "read_committed"]
 Offsets = dict[TopicPartition, int]
-ChangelogRecord = tuple[bytes, bytes | None, int]
-"""Key, value and timestamp."""
-
 FATAL = (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC, KafkaError._UNKNOWN_PARTITION,
          KafkaError.TOPIC_AUTHORIZATION_FAILED)  # fmt: skip
 OUT_OF_RANGE = (KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE)

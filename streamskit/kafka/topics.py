@@ -1,7 +1,7 @@
 """Topics of a Kafka broker: create, delete, list, describe, and where each partition begins and ends."""
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,7 +29,7 @@ class Topic:
 
 
 @dataclass(frozen=True)
-class Extent:
+class TopicExtent:
     """What a topic holds now: for each partition the first offset and the one after the last record.
 
     Its `id` is another one after the topic was deleted and made anew.
@@ -99,55 +99,49 @@ def offsets(bootstrap_servers: str, topic: str, isolation: str) -> tuple[dict[in
     With "read_committed" the end is before the first record of a transaction that is open.
     """
     with admin_client(bootstrap_servers) as admin:
-        existing = _partition_counts(admin, internal=True)
-        if topic not in existing:
-            raise unknown_topic(topic, existing, bootstrap_servers)
-        partitions = [TopicPartition(topic, number) for number in range(existing[topic])]
-        first, end = (_listed(admin, partitions, spec) for spec in (OffsetSpec.EARLIEST, OffsetSpec.LATEST))
+        extent = _extents(admin, {topic}).get(topic)
+        if extent is None:
+            raise unknown_topic(topic, _partition_counts(admin), bootstrap_servers)
         if isolation == "read_committed":
-            end = _committed(admin, partitions, end)
-    return first, end
+            return extent.first, _committed(admin, topic, extent.end)
+    return extent.first, extent.end
 
 
-def _committed(admin: KafkaAdminClient, partitions: list[TopicPartition], end: dict[int, int]) -> dict[int, int]:
+def extents(bootstrap_servers: str, names: Iterable[str]) -> dict[str, TopicExtent]:
+    """What each of these topics holds, by name; those that do not exist are left out."""
+    with admin_client(bootstrap_servers) as admin:
+        return _extents(admin, set(names))
+
+
+def _extents(admin: KafkaAdminClient, names: Collection[str]) -> dict[str, TopicExtent]:
+    described = [topic for topic in admin.describe_topics() if topic["name"] in names]
+    partitions = [
+        TopicPartition(topic["name"], each["partition_index"]) for topic in described for each in topic["partitions"]
+    ]
+    first, end = (
+        admin.list_partition_offsets(dict.fromkeys(partitions, spec)) if partitions else {}
+        for spec in (OffsetSpec.EARLIEST, OffsetSpec.LATEST)
+    )
+    found = {topic["name"]: TopicExtent(str(topic["topic_id"]), {}, {}) for topic in described}
+    for where in sorted(partitions):
+        found[where.topic].first[where.partition] = first[where].offset
+        found[where.topic].end[where.partition] = end[where].offset
+    return found
+
+
+def _committed(admin: KafkaAdminClient, topic: str, end: dict[int, int]) -> dict[int, int]:
     """The ends of what is committed.
 
     A broker answers a commit before each partition knows of it, so transactions get a moment to be visible.
     """
+    asked = {TopicPartition(topic, number): OffsetSpec.LATEST for number in end}
     deadline = time.monotonic() + COMMIT_SECONDS
     while True:
-        committed = _listed(admin, partitions, OffsetSpec.LATEST, IsolationLevel.READ_COMMITTED)
+        answers = admin.list_partition_offsets(asked, IsolationLevel.READ_COMMITTED)
+        committed = {where.partition: answers[where].offset for where in asked}
         if all(committed[number] >= offset for number, offset in end.items()) or time.monotonic() > deadline:
             return committed
         time.sleep(0.02)
-
-
-def _listed(
-    admin: KafkaAdminClient,
-    partitions: list[TopicPartition],
-    spec: OffsetSpec,
-    level: IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
-) -> dict[int, int]:
-    found = admin.list_partition_offsets(dict.fromkeys(partitions, spec), level)
-    return {partition.partition: found[partition].offset for partition in partitions}
-
-
-def extents(bootstrap_servers: str, names: Iterable[str]) -> dict[str, Extent]:
-    """What each of these topics holds, by name; those that do not exist are left out."""
-    wanted = set(names)
-    with admin_client(bootstrap_servers) as admin:
-        topics = [topic for topic in admin.describe_topics() if topic["name"] in wanted]
-        partitions = [TopicPartition(topic["name"], each["partition_index"]) for topic in topics
-                      for each in topic["partitions"]]  # fmt: skip
-        first, end = (
-            admin.list_partition_offsets(dict.fromkeys(partitions, spec)) if partitions else {}
-            for spec in (OffsetSpec.EARLIEST, OffsetSpec.LATEST)
-        )
-    found = {topic["name"]: Extent(str(topic["topic_id"]), {}, {}) for topic in topics}
-    for where in partitions:
-        found[where.topic].first[where.partition] = first[where].offset
-        found[where.topic].end[where.partition] = end[where].offset
-    return found
 
 
 def unknown_topic(name: str, existing: Iterable[str], bootstrap_servers: str) -> BrokerError:

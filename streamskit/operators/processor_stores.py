@@ -92,8 +92,10 @@ class ProcessorKeyValueStore(StateStore):
     Mirrors `org.apache.kafka.streams.state.KeyValueStore`, and `TimestampedKeyValueStore`, whose values are
     `ValueAndTimestamp`; with `max_entries` the store of `Stores.lruMap`.
 
-    >>> totals = context.state_store("totals")
-    >>> totals.put("KO", (totals.get("KO") or 0) + 1)
+    >>> class RunningTotal(Processor):
+    ...     def process(self, record):
+    ...         totals = self.context.state_store("totals")
+    ...         totals.put(record.key, (totals.get(record.key) or 0) + 1)
     """
 
     def __init__(

@@ -142,6 +142,8 @@ class StreamTask:
     >>> task = StreamTask([CountOperator("counts")], pages)
     >>> task.process(0, 0, OperatorRecord(b"KO", b"75.2", None, None, 1000, None))
     >>> task.finish()
+    >>> [(output.key, output.value) for output in task.take_outputs()]
+    [(b'KO', b'\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x01')]
     """
 
     def __init__(

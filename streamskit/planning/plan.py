@@ -106,9 +106,9 @@ class Plan:
     def following(self, node: Node) -> list[Node]:
         """Return the nodes that get this one's records: its children, and those that look into its table."""
         every = self.topology.nodes.values()
-        looking = [each for each in every if each.looks_into(node)]
         # A processor finds in a table the record that it is given; a join is given it before the table changes.
-        readers, joins = of_kind(Process, looking), [each for each in looking if not isinstance(each, Process)]
+        looking = [each for each in every if each.looks_into(node)]
+        readers, joins = ([each for each in looking if each.has_own_keys is own] for own in (True, False))
         return [each for each in (*readers, *self.topology.children(node), *joins) if each.name in self.node_names]
 
     # ---- topics ------------------------------------------------------------------------------------------------------
@@ -151,10 +151,11 @@ class Plan:
         Records with the same inner key have to meet in one partition, whatever their window.
         """
         found: dict[str, int] = {}
+        for sink in self.sinks:
+            if isinstance(sink.topic, str) and (extra := WINDOW_BYTES.get(type(sink.key), 0)):
+                found[self.topic(sink)] = extra
         for node in self.nodes:
             extra = WINDOW_BYTES.get(type(node.key), 0)
-            if extra and isinstance(node, Sink) and isinstance(node.topic, str):
-                found[self.topic(node)] = extra
             for store in node.stores:
                 if has_changelog(node, store) and (beyond := _beyond_key(node, store)):
                     found[self.changelog(store)] = beyond

@@ -154,7 +154,7 @@ class SubtopologyPlanner:
         if not isinstance(node, Count) or node.on_close or not isinstance(node.windows, TimeWindows | None):
             return False
         path = self._path_to(node)
-        if self._state_follows(node) or not isinstance(path[0], Source):
+        if self._state_follows(node) or path[0].kind != "Source":
             return False
         # Spark folds the updates of a batch. A test driver's batch is one record, as long as nothing multiplies it.
         one_by_one = self.options.test and not any(step.flattens for step in path)
@@ -170,7 +170,7 @@ class SubtopologyPlanner:
             path.insert(0, node)
             if node.operator_input is not None or node.is_stateful:
                 return path[-1:]
-        return path if isinstance(path[0], Source) else path[-1:]
+        return path if path[0].kind == "Source" else path[-1:]
 
     def _after(self, node: Node) -> set[str]:
         """Return the names of all nodes that `node` leads to within the sub-topology."""

@@ -8,7 +8,7 @@ from streamskit import operators
 from streamskit.common.errors import TopologyError
 from streamskit.planning.plan import Plan, ProcessorGroup
 from streamskit.serdes import Serde
-from streamskit.topology.nodes import Node, Process, Sink, of_kind
+from streamskit.topology.nodes import Node, Process, of_kind
 
 
 class ProcessorOutput(NamedTuple):
@@ -109,7 +109,7 @@ def _looked_up(group: ProcessorGroup) -> list[str]:
 
 
 def _sink_name(child: Node) -> str:
-    return child.name if isinstance(child, Sink) else ""
+    return child.name if child.kind == "Sink" else ""
 
 
 def _bound_together(processors: Sequence[Process]) -> Iterator[tuple[str, str]]:

@@ -18,15 +18,15 @@ from streamskit.common.errors import (
     StreamsRebalancingError,
     UnknownStateStoreError,
 )
-from streamskit.kafka.topic_partition import TopicPartition, partition_for
-from streamskit.kafka.topic_reader import ChangelogRecord, Offsets, TopicReader, changelog_record, client_log
+from streamskit.kafka.topic_partition import ChangelogRecord, TopicPartition, partition_for
+from streamskit.kafka.topic_reader import Offsets, TopicReader, changelog_record, client_log
 from streamskit.queries.group.assignment import Assignment, SubscriptionInfo
-from streamskit.queries.group.assignor import Member
+from streamskit.queries.group.assignor import ClientState
 from streamskit.queries.group.catalogue import Catalogue, QueryableStore
 from streamskit.queries.group.discovery import placement_of
 from streamskit.queries.group.membership import Membership
-from streamskit.queries.hosting import PartitionState, Update
 from streamskit.queries.metadata import HostInfo, Hosts, Placement
+from streamskit.queries.queryable_instance import PartitionState, StoreUpdate
 from streamskit.state.local import LocalStore
 from streamskit.state.state_folder import StateFolder
 from streamskit.state.storage import Storage
@@ -82,7 +82,7 @@ class Instance:
         self._hosted: Mapping[str, list[tuple[TopicPartition, str]]] = {}
         self._placement = Placement()
         self._agreed = self._taken_up = 0
-        self._listeners: dict[str, list[Callable[[Update], None]]] = {}
+        self._listeners: dict[str, list[Callable[[StoreUpdate], None]]] = {}
         self._announced: set[str] = set()
         self._flushed = time.monotonic()
         self.stopped = ""
@@ -189,7 +189,7 @@ class Instance:
         # One that came in between is in the next view.
         return view if view.partitions == set(partitions) else self.local(store, partitions)
 
-    def subscribe(self, store: str, listener: Callable[[Update], None]) -> Callable[[], None]:
+    def subscribe(self, store: str, listener: Callable[[StoreUpdate], None]) -> Callable[[], None]:
         """Call `listener`, in a thread of the instance, with each update of the partitions active here.
 
         Returns a function that ends it. The listener has to be quick and must not raise.
@@ -238,7 +238,9 @@ class Instance:
         active = frozenset(task for task in ready if self._roles[task] == "active")
         positions = {task: self._position(task) for task in self._catalogue.tasks()}
         known = {task: position for task, position in positions.items() if position}
-        return SubscriptionInfo(Member(self._id, str(self.here), ready, active, known, self._standbys), self._since)
+        return SubscriptionInfo(
+            ClientState(self._id, str(self.here), ready, active, known, self._standbys), self._since
+        )
 
     def _learn(self, assignment: Assignment) -> None:
         """Take up the share that was agreed; called in the membership's thread."""
@@ -331,7 +333,7 @@ class Instance:
         for offset, (key, value, timestamp) in zip(offsets, records, strict=True):
             decoded_key, decoded = store.decode(key, value)
             for listener in self._listeners[name]:
-                listener(Update(decoded_key, decoded, timestamp, where.partition, offset))
+                listener(StoreUpdate(decoded_key, decoded, timestamp, where.partition, offset))
 
     def _restart(self, where: TopicPartition) -> None:
         for name in self._filled[where.topic]:

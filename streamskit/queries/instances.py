@@ -2,7 +2,6 @@
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -12,6 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from streamskit.broker.settings import free_port
 from streamskit.common.errors import StreamsError
 from streamskit.queries.client import QueryClient
 from streamskit.queries.metadata import HostInfo, InstanceState, TaskState
@@ -32,7 +32,7 @@ class Instances:
         in_memory: whether they keep no store on the disk.
         applications: the `state_dir` of the application, if it is not the project's own.
 
-    >>> with Instances("trades-app", broker.bootstrap_servers) as instances:
+    >>> with Instances("trades-app", broker.bootstrap_servers) as instances:  # doctest: +SKIP
     ...     server = instances.start()
     ...     instances.kill(server)
     """
@@ -80,7 +80,7 @@ class Instances:
         Raises:
             StreamsError: it does not start.
         """
-        server = HostInfo("127.0.0.1", port or _free_port())
+        server = HostInfo("127.0.0.1", port or free_port())
         state = Path(self._folder.name) / str(server.port)
         with self._log(server).open("wb") as log:
             self._processes[server] = subprocess.Popen(
@@ -180,9 +180,3 @@ def _tasks(stores: Mapping[str, Sequence[Mapping[str, Any]]]) -> list[TaskState]
         for part in parts
         if part["role"] != "global"
     ]
-
-
-def _free_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])

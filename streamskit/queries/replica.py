@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
-from streamskit.kafka.topic_partition import TopicPartition
-from streamskit.kafka.topic_reader import ChangelogRecord, Offsets, TopicReader, changelog_record
+from streamskit.kafka.topic_partition import ChangelogRecord, TopicPartition
+from streamskit.kafka.topic_reader import Offsets, TopicReader, changelog_record
 from streamskit.state.local import LocalStore
 
 

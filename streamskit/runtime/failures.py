@@ -1,28 +1,81 @@
-"""A failed query in a learner's words: which node, which line, what to do."""
+"""A failed query in a user's words: which node, which line, what to do.
+
+Spark's message holds the traceback of a Python worker, of whose lines those count that are the user's own.
+"""
 
 import inspect
+import linecache
+import os
 import re
+import sysconfig
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from traceback import extract_tb
-from typing import Any
+from typing import Any, NamedTuple
 
 from pyspark.errors import PySparkException
 
 from streamskit.api.error_handlers import fails
 from streamskit.common.call_site import file_label
 from streamskit.common.errors import StreamsError
-from streamskit.operators.error_handling import FailedOperator
+from streamskit.operators.error_handling import FailedOperator, read_attribution
 from streamskit.planning.plan import Plan
 from streamskit.runtime.recovery import checkpoint_errors
-from streamskit.runtime.tracebacks import Line, PythonError, python_error
-from streamskit.runtime.transaction_errors import unwritten
+from streamskit.runtime.recovery.exactly_once import transaction_failure
 from streamskit.topology import Node, SideEffect
+
+HEAD = "Traceback (most recent call last):"
+LIBRARIES = (sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib"))
+OTHERS = (*(f"{folder}{os.sep}" for folder in (Path(__file__).parents[1], *LIBRARIES)), "<frozen")
+"""Where the code lives that no user wrote: streamskit, Python and its packages."""
 
 UNHANDLED = (
     " The processing handler cannot take single records out of a Column that calls Python (F.udf): do that work in a "
     "Processor, with process()."
 )
+
+
+class Line(NamedTuple):
+    """A line of a program that was under way when something was raised."""
+
+    filename: str
+    number: int
+
+    @property
+    def is_users(self) -> bool:
+        """Whether it is none of streamskit, of Python or of a package."""
+        return not self.filename.startswith(OTHERS)
+
+    def __str__(self) -> str:
+        source = linecache.getline(self.filename, self.number).strip()
+        return f"{file_label(self.filename)} line {self.number}" + (f", `{source}`" if source else "")
+
+
+@dataclass(frozen=True)
+class PythonError:
+    """An exception that a Python worker of Spark's has raised; `lines` are the user's, the last one failed."""
+
+    kind: str
+    message: str
+    lines: tuple[Line, ...]
+    blame: FailedOperator | None
+
+    def __str__(self) -> str:
+        return f"{self.kind}: {self.message}" if self.message else self.kind
+
+
+def python_error(text: str) -> PythonError | None:
+    """Return the exception whose traceback a message holds, or None if it holds none."""
+    if HEAD not in text:
+        return None
+    traceback = text[text.rindex(HEAD) :]
+    raised = next((line for line in traceback.splitlines()[1:] if line and not line.startswith(" ")), "an error")
+    kind, _, message = raised.partition(": ")
+    places = re.findall(r'^ +File "(.+)", line (\d+), in ', traceback, re.M)
+    lines = [Line(name, int(number)) for name, number in places]
+    users = tuple(line for line in lines if line.is_users)
+    return PythonError(kind.rpartition(".")[2], message.strip(), users, read_attribution(traceback))
 
 
 def explain(failure: Exception, plan: Plan, checkpoint: Path | None = None) -> StreamsError:
@@ -44,7 +97,7 @@ def explain(failure: Exception, plan: Plan, checkpoint: Path | None = None) -> S
         return refusal
     if error is not None:
         return _python_failure(error, plan)
-    if (why := unwritten(text, plan)) is not None:
+    if (why := transaction_failure(text, plan)) is not None:
         return why
     topic = next((sink for sink in plan.sinks if _is_named(plan.topic(sink), text)), None)
     if topic is not None and re.search(r"RecordTooLarge|UnknownTopic|not present in metadata", text):
@@ -65,9 +118,9 @@ def explain(failure: Exception, plan: Plan, checkpoint: Path | None = None) -> S
 def explain_call(failure: Exception, node: SideEffect) -> StreamsError:
     """Return the error to raise when the function of a `peek` or `foreach` has failed in this process."""
     lines = [Line(frame.filename, frame.lineno or 0) for frame in extract_tb(failure.__traceback__)]
-    mine = [line for line in lines if line.is_learners]
+    users = [line for line in lines if line.is_users]
     said = PythonError(type(failure).__name__, str(failure), (), None)
-    return StreamsError(f"{_place(node)} failed on a record{_at(mine)}: {said}")
+    return StreamsError(f"{_place(node)} failed on a record{_at(users)}: {said}")
 
 
 def _python_failure(error: PythonError, plan: Plan) -> StreamsError:
@@ -182,7 +235,7 @@ def _whole(plan: Plan) -> str:
 
 
 def _at(lines: Sequence[Line]) -> str:
-    """Say where the learner's code failed: in the last of its lines."""
+    """Say where the user's code failed: in the last of its lines."""
     return f", at {lines[-1]}" if lines else ""
 
 

@@ -1,4 +1,4 @@
-"""Only one `KafkaStreams` runs an application, whatever machine and folder it is started with: the broker knows which.
+"""Only one `KafkaStreams` runs an application: a lock says so on its folder, and the broker on all machines.
 
 While it runs, it is a member of the consumer group `<application id>-runner`. All that is said there is who one is; the
 leader of the group, which Kafka keeps as long as it stays, answers who of them runs the application.
@@ -11,12 +11,13 @@ import socket
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import psutil
+from filelock import FileLock, Timeout
 from kafka.admin import MemberToRemove
 from kafka.coordinator.assignors.abstract import AbstractPartitionAssignor
 from kafka.errors import KafkaError
@@ -94,6 +95,45 @@ def chosen(claims: Iterable[Claim]) -> Claim:
     return min(claims, key=lambda claim: (-claim.running_since, claim.since, claim.id))
 
 
+class ApplicationLock:
+    """Held by the `KafkaStreams` that runs an application; the system lets go of it when the process ends.
+
+    Args:
+        application_id: the application.
+        folder: where it keeps its checkpoints; the lock lies beside it.
+
+    Mirrors the lock of Kafka Streams on its state directory.
+    """
+
+    def __init__(self, application_id: str, folder: Path) -> None:
+        self._application_id, self._folder = application_id, folder
+        self._lock = FileLock(str(folder) + ".lock")
+
+    def take(self, running_here: Container[str]) -> None:
+        """Take the lock.
+
+        Args:
+            running_here: the ids of the applications that run in this process.
+
+        Raises:
+            StreamsError: another one has it.
+        """
+        self._folder.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            self._lock.acquire(timeout=0)
+        except Timeout:
+            here = self._application_id in running_here
+            close = f"KafkaStreams.running['{self._application_id}'].close()" if here else "close it where it runs"
+            raise StreamsError(
+                f"An application with the id '{self._application_id}' is running already, in "
+                f"{'this' if here else 'another'} process: {close}, or choose another application_id."
+            ) from None
+
+    def release(self) -> None:
+        """Let go of the lock."""
+        self._lock.release()
+
+
 class SoleRunner:
     """Takes and keeps the right to run an application, in a thread of its own.
 
@@ -103,8 +143,8 @@ class SoleRunner:
         folder: where the application keeps its checkpoints.
         lost: called with the reason when another one runs the application now, though this one still did.
 
-    >>> runner.claim("trades")
-    >>> runner.confirm()
+    >>> runner.claim("trades")  # doctest: +SKIP
+    >>> runner.confirm()  # doctest: +SKIP
     """
 
     def __init__(

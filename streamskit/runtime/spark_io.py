@@ -14,6 +14,7 @@ from streamskit.common.errors import StreamsError
 from streamskit.environment.session import CHECKPOINTS, settings
 from streamskit.execution.compiler import compile_plan
 from streamskit.planning.plan import Plan
+from streamskit.runtime.recovery.checkpoint import Checkpoint
 from streamskit.runtime.recovery.exactly_once import SINK, Transactions
 
 STAMP = "streamskit.RecordStamp"
@@ -111,7 +112,7 @@ class KafkaTopics:
         }
         transactions = Transactions(plan, producer)
         if self.config.exactly_once:
-            transactions.begin(self.spark, checkpoint)
+            transactions.begin(self.spark, Checkpoint(checkpoint))
             return SINK, transactions.options
         if plan.transactions_topic in self.partitions:  # it ran with exactly_once before, and may have been killed
             transactions.abort(self.spark)

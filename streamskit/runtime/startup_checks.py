@@ -6,7 +6,7 @@ from pathlib import Path
 
 from streamskit.broker import ExternalBroker
 from streamskit.common.errors import StreamsError
-from streamskit.kafka.topics import Extent, extents
+from streamskit.kafka.topics import TopicExtent, extents
 from streamskit.runtime.recovery.checkpoint import Checkpoint
 from streamskit.runtime.recovery.data_loss import DataLoss
 from streamskit.runtime.recovery.evolution import check
@@ -92,7 +92,7 @@ class StartupChecks:
         Otherwise its records would be counted a second time, in its repartition topics and in its stores.
         """
         now = self._extents()
-        left = [topic for topic in self._topics.internal if topic in now and topic not in self._topics.calls]
+        left = [topic for topic in self._topics.internal if topic in now and topic not in self._topics.side_effects]
         left = [topic for topic in left if any(now[topic].end.values())]
         if not left and not any(checkpoint.is_partly_gone for checkpoint in self._checkpoints.values()):
             return
@@ -130,7 +130,7 @@ class StartupChecks:
     def _read(self) -> list[str]:
         return list(dict.fromkeys(topic for plan in self._plans for topic in plan.topics))
 
-    def _extents(self) -> dict[str, Extent]:
+    def _extents(self) -> dict[str, TopicExtent]:
         return extents(self._brokers.bootstrap_servers, [*self._read, *self._topics.internal])
 
 

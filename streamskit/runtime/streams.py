@@ -24,22 +24,20 @@ from streamskit.planning.planner import plan
 from streamskit.queries import Replica, local_store
 from streamskit.queries.group.discovery import ask_group, metadata_for_key, metadata_of
 from streamskit.queries.metadata import KeyQueryMetadata, StreamsMetadata
-from streamskit.runtime import topic_roles
 from streamskit.runtime.await_processed import AwaitProcessed
-from streamskit.runtime.explanation import in_words, spark_plan
 from streamskit.runtime.failures import explain
-from streamskit.runtime.lock import ApplicationLock
 from streamskit.runtime.query import RunningQuery, query_options
 from streamskit.runtime.query_server import QueryServer
 from streamskit.runtime.recovery.checkpoint_errors import telling_of_a_full_disk
 from streamskit.runtime.recovery.data_loss import DataLoss
 from streamskit.runtime.side_effects import SideEffects
-from streamskit.runtime.sole_runner import SoleRunner
+from streamskit.runtime.sole_runner import ApplicationLock, SoleRunner
 from streamskit.runtime.spark_io import KafkaTopics, check_slots
+from streamskit.runtime.spark_reports import in_words, spark_plan
 from streamskit.runtime.startup_checks import StartupChecks
 from streamskit.runtime.states import ENDING, Listener, State, StateMachine
 from streamskit.runtime.supervisor import STARTING, Supervisor
-from streamskit.runtime.topics import ApplicationTopics
+from streamskit.runtime.topics import ApplicationTopics, catalogue, filled_stores, side_effects
 from streamskit.runtime.uncaught_exceptions import Handler, check_handler
 from streamskit.topology import Topology
 
@@ -64,10 +62,11 @@ class KafkaStreams:
     Raises:
         StreamsError: a setting is unknown, missing, or has a value that it does not take.
 
-    >>> streams = KafkaStreams(topology, application_id="trades-app", bootstrap_servers=broker.bootstrap_servers)
-    >>> streams.start()
-    >>> KafkaStreams(topology, "trades-app", broker.bootstrap_servers, commit_interval="1 second")
-    >>> KafkaStreams(topology, StreamsConfig.from_properties("streams.properties"), num_standby_replicas=1)
+    >>> streams = KafkaStreams(topology, "trades-app", broker.bootstrap_servers)  # doctest: +SKIP
+    >>> streams.start()  # doctest: +SKIP
+    >>> KafkaStreams(topology, "trades-app", broker.bootstrap_servers, commit_interval="1 second")  # doctest: +SKIP
+    >>> config = StreamsConfig.from_properties("streams.properties")  # doctest: +SKIP
+    >>> streams = KafkaStreams(topology, config, num_standby_replicas=1)  # doctest: +SKIP
 
     Mirrors `org.apache.kafka.streams.KafkaStreams`.
     """
@@ -93,7 +92,7 @@ class KafkaStreams:
         self._plans = plan(topology, self.application_id, query_options(self.config))
         self._topics = ApplicationTopics(self.application_id, self._plans, self.config.exactly_once)
         self._states = StateMachine()
-        self._catalogue = topic_roles.catalogue(self.application_id, topology, self._plans)
+        self._catalogue = catalogue(self.application_id, topology, self._plans)
         self._build_stores()
         self._build_supervision()
         if uncaught_exception_handler is not None:
@@ -104,7 +103,7 @@ class KafkaStreams:
         self._stores = {store.name: local_store(store) for store in self.topology.stores.values() if is_readable(store)}
         self._changelogs = {
             topic: [self._stores[store] for store in stores]
-            for topic, stores in topic_roles.filled_stores(self.topology, self._plans).items()
+            for topic, stores in filled_stores(self.topology, self._plans).items()
         }
         self._copies: Replica | QueryServer = (
             Replica(self.bootstrap_servers, self._changelogs)
@@ -125,7 +124,7 @@ class KafkaStreams:
             self._losses,
         )
         self._side_effects = SideEffects(
-            servers, topic_roles.side_effects(self._plans), self._supervisor.call_failed, self._supervisor.fail
+            servers, side_effects(self._plans), self._supervisor.call_failed, self._supervisor.fail
         )
         self._lock = ApplicationLock(application_id, folder)
         self._runner = SoleRunner(application_id, servers, folder, self._supervisor.fail)
@@ -194,8 +193,9 @@ class KafkaStreams:
         Raises:
             StreamsError: it is no function, or the application has started.
 
-        >>> streams.set_uncaught_exception_handler(lambda failure: UncaughtExceptionResponse.REPLACE_THREAD)
-        >>> streams.set_uncaught_exception_handler(MaxFailures(3, "1 minute"))
+        >>> replace = UncaughtExceptionResponse.REPLACE_THREAD
+        >>> streams.set_uncaught_exception_handler(lambda failure: replace)  # doctest: +SKIP
+        >>> streams.set_uncaught_exception_handler(MaxFailures(3, "1 minute"))  # doctest: +SKIP
 
         Mirrors `KafkaStreams#setUncaughtExceptionHandler`.
         """
@@ -285,7 +285,7 @@ class KafkaStreams:
             )
         waiting = self._catching_up(deadline)
         waiting.queries()
-        waiting.followers(self._copies, self._changelogs, self._side_effects, self._topics.calls)
+        waiting.followers(self._copies, self._changelogs, self._side_effects, self._topics.side_effects)
         self._supervisor.raise_failure()
 
     def store(self, name: str) -> Any:
@@ -336,7 +336,7 @@ class KafkaStreams:
             UnknownStateStoreError: there is no such store.
             StreamsError: a processor fills the store, so that a key may be in any of its partitions.
 
-        >>> streams.query_metadata_for_key("counts", "KO").active_host
+        >>> streams.query_metadata_for_key("counts", "KO").active_host  # doctest: +SKIP
         HostInfo(host='127.0.0.1', port=8080)
 
         Mirrors `KafkaStreams#queryMetadataForKey`.

@@ -1,18 +1,65 @@
-"""The topics of an application: those it needs, those it makes, and how many partitions each has."""
+"""The topics of an application: what each is for, which ones it makes, and how many partitions each has."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from streamskit.broker import ExternalBroker
 from streamskit.common.errors import StreamsError
-from streamskit.planning.plan import Plan
+from streamskit.planning.plan import Plan, is_readable
 from streamskit.planning.planned_operators import operator_input
-from streamskit.topology import Node, Sink, StreamTableJoin
+from streamskit.queries import Catalogue, QueryableStore
+from streamskit.state.stores import Store
+from streamskit.topology import Topology
+from streamskit.topology.nodes import GlobalTableSource, Node, SideEffect, Sink, of_kind
 
 CHANGELOG = {"cleanup.policy": "compact", "segment.bytes": str(16 * 1024 * 1024)}
-BETWEEN = {"cleanup.policy": "delete", "retention.ms": "-1"}
-MARKS = {"cleanup.policy": "compact", "segment.bytes": str(1024 * 1024)}
-CALLS = {"cleanup.policy": "delete", "retention.ms": str(60 * 60 * 1000)}
+REPARTITION = {"cleanup.policy": "delete", "retention.ms": "-1"}
+TRANSACTIONS = {"cleanup.policy": "compact", "segment.bytes": str(1024 * 1024)}
+SIDE_EFFECTS = {"cleanup.policy": "delete", "retention.ms": str(60 * 60 * 1000)}
+
+
+def changelogs(plans: list[Plan]) -> dict[str, Store]:
+    """Return the changelogs that queries write, each with the store whose updates it holds."""
+    return {plan.changelog(store): store for plan in plans for store in plan.stores}
+
+
+def global_tables(topology: Topology) -> dict[str, list[GlobalTableSource]]:
+    """Return the topics that are the changelogs of global tables, each with the nodes whose stores it fills."""
+    found: dict[str, list[GlobalTableSource]] = {}
+    for node in of_kind(GlobalTableSource, topology.nodes.values()):
+        if node.store is not None and is_readable(node.store):
+            for topic in topology[node.parents[0]].topic_names:
+                found.setdefault(topic, []).append(node)
+    return found
+
+
+def filled_stores(topology: Topology, plans: list[Plan]) -> dict[str, list[str]]:
+    """Return all topics that fill stores, each with the stores' names."""
+    found = {topic: [store.name] for topic, store in changelogs(plans).items()}
+    for topic, nodes in global_tables(topology).items():
+        found[topic] = found.get(topic, []) + [node.store.name for node in nodes if node.store is not None]
+    return found
+
+
+def side_effects(plans: list[Plan]) -> dict[str, SideEffect]:
+    """Return the topics on which records travel to a user's functions, each with its step."""
+    return {plan.calls_topic(node): node for plan in plans for node in plan.side_effects}
+
+
+def catalogue(application_id: str, topology: Topology, plans: list[Plan]) -> Catalogue:
+    """Return the stores that can be queried, each with its changelog and whether a key tells the partition."""
+    entries = []
+    for group, plan in enumerate(plans):
+        by_task = {store.name for node in plan.nodes if node.has_own_keys for store in node.stores}
+        beyond = plan.windowed_topics()
+        for store in plan.stores:
+            topic = plan.changelog(store)
+            # A row of windows in a plain table lies where the key without its window does.
+            routed = store.name not in by_task and (topic not in beyond or store.kind in ("window", "session"))
+            entries.append(QueryableStore(store, topic, group, routed))
+    for topic, nodes in global_tables(topology).items():
+        entries += [QueryableStore(node.store, topic, -1, everywhere=True) for node in nodes if node.store is not None]
+    return Catalogue(application_id, tuple(entries))
 
 
 @dataclass(frozen=True)
@@ -25,16 +72,15 @@ class ApplicationTopics:
 
     @property
     def internal(self) -> list[str]:
-        """Every topic that belongs to the application: between its queries, changelogs, calls, and marks."""
+        """Every topic that the application makes: between its queries, and for its stores and side effects."""
         between = [*self._sinks(), *(topic for plan in self.plans for topic in plan.handovers.values())]
-        changelogs = [plan.changelog(store) for plan in self.plans for store in plan.stores]
-        marks = [plan.transactions_topic for plan in self.plans]
-        return list(dict.fromkeys([*between, *changelogs, *self.calls, *marks]))
+        transactions = [plan.transactions_topic for plan in self.plans]
+        return list(dict.fromkeys([*between, *changelogs(self.plans), *self.side_effects, *transactions]))
 
     @property
-    def calls(self) -> list[str]:
-        """The topics on which records travel to a learner's functions."""
-        return [plan.calls_topic(node) for plan in self.plans for node in plan.side_effects]
+    def side_effects(self) -> list[str]:
+        """The topics on which records travel to a user's functions."""
+        return list(side_effects(self.plans))
 
     def partitions(self, brokers: ExternalBroker) -> dict[str, int]:
         """Check that all topics are there, and return how many partitions each has, and the internal ones will have.
@@ -55,15 +101,15 @@ class ApplicationTopics:
         for plan in self.plans:
             tasks = plan.tasks(partitions | wanted)
             for topic in plan.handovers.values():
-                self._make(brokers, partitions, topic, tasks, BETWEEN)
+                self._make(brokers, partitions, topic, tasks, REPARTITION)
             for store in plan.stores:
                 self._make(brokers, partitions, plan.changelog(store), tasks, CHANGELOG)
         for topic, count in wanted.items():
-            self._make(brokers, partitions, topic, count, BETWEEN)
-        for topic in self.calls:
-            self._make(brokers, partitions, topic, 1, CALLS)
+            self._make(brokers, partitions, topic, count, REPARTITION)
+        for topic in self.side_effects:
+            self._make(brokers, partitions, topic, 1, SIDE_EFFECTS)
         for plan in self.plans if self.exactly_once else ():
-            self._make(brokers, partitions, plan.transactions_topic, 1, MARKS)
+            self._make(brokers, partitions, plan.transactions_topic, 1, TRANSACTIONS)
         return partitions
 
     def _checked(self, brokers: ExternalBroker) -> tuple[dict[str, int], dict[str, int]]:
@@ -158,8 +204,7 @@ class ApplicationTopics:
             entry = entries[node.name]
             return [] if entry.is_broadcast else list(entry.topics)
         before = [plan.topology[name] for name in node.parents if name in plan.node_names | entries.keys()]
-        if isinstance(node, StreamTableJoin) and node.table in plan.node_names:
-            before.append(plan.topology[node.table])
+        before += [plan.topology[name] for name in plan.node_names if node.table_side(plan.topology[name]) is not None]
         return [topic for parent in before for topic in self._feeding(plan, parent)]
 
     def _check_partners(self, partitions: Mapping[str, int]) -> None:

@@ -46,7 +46,7 @@ class MaxFailures:
         max_failures: how many failures within the time are followed by another try.
         max_time_interval: the time, a duration. One failure more within it shuts the client down.
 
-    >>> streams.set_uncaught_exception_handler(MaxFailures(3, "1 minute"))
+    >>> streams.set_uncaught_exception_handler(MaxFailures(3, "1 minute"))  # doctest: +SKIP
 
     Mirrors `MaxFailuresUncaughtExceptionHandler` of Confluent's courses.
     """

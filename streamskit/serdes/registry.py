@@ -29,7 +29,7 @@ class SchemaRegistry:
         url: `mock://course`, or the address of a registry, like `http://localhost:8081`.
         settings: more settings of Confluent's client, `_` for each dot, as in `basic_auth_user_info="name:password"`.
 
-    >>> registry = SchemaRegistry("mock://course")
+    >>> registry = SchemaRegistry("mock://lesson")
     >>> registry.register("trades-value", '"string"', "AVRO")
     1
 

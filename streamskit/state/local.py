@@ -11,23 +11,21 @@ from typing import Any, Self, TypeVar
 import pandas as pd
 
 from streamskit.api.windows import Windowed
+from streamskit.kafka.topic_partition import ChangelogRecord
 from streamskit.serdes import Serde
 from streamskit.state.read_only import ReadOnlyKeyValueStore, ReadOnlyStore
-from streamskit.state.rows import Entry, Span, after_prefix, pack, timestamp_of
-from streamskit.state.storage import Change, Mark, MemoryStorage, Storage
+from streamskit.state.rows import Span, StoreEntry, after_prefix, pack, timestamp_of
+from streamskit.state.storage import ChangelogMark, MemoryStorage, RowChange, Storage
 from streamskit.state.stores import KeyValue, Store, ValueAndTimestamp
 
-Record = tuple[bytes, bytes | None, int]
-"""One record of a changelog: key, value, timestamp."""
-
-Found = tuple[bytes, bytes, int]
+FoundRow = tuple[bytes, bytes, int]
 """A row, what it holds, and the number of its partition."""
 
 
-Row = TypeVar("Row", bound=tuple[Any, ...])
+SortedRow = TypeVar("SortedRow", bound=tuple[Any, ...])
 
 
-class Partition:
+class StorePartition:
     """One partition of a store: its rows, and the latest time they have seen."""
 
     def __init__(self, storage: Storage) -> None:
@@ -53,7 +51,7 @@ class LocalStore(ReadOnlyStore[Span]):
         self.stopped = ""
         self._store = store
         self._make = make or (lambda number: MemoryStorage())
-        self._partitions: dict[int, Partition] = {}
+        self._partitions: dict[int, StorePartition] = {}
 
     def __len__(self) -> int:
         return sum(partition.storage.count() for _, partition in self._readable())
@@ -63,10 +61,10 @@ class LocalStore(ReadOnlyStore[Span]):
 
     # ---- what fills it -----------------------------------------------------------------------------------------------
 
-    def open(self, partition: int) -> Mark:
+    def open(self, partition: int) -> ChangelogMark:
         """Make room for a partition, and return how far it is: a storage on the disk may hold it already."""
         if partition not in self._partitions:
-            self._partitions = {**self._partitions, partition: Partition(self._make(partition))}
+            self._partitions = {**self._partitions, partition: StorePartition(self._make(partition))}
         return self._partitions[partition].storage.mark()
 
     def drop(self, partition: int) -> Storage | None:
@@ -81,7 +79,7 @@ class LocalStore(ReadOnlyStore[Span]):
         self._partitions[partition].storage.clear()
         self._partitions[partition].stream_time = -1
 
-    def take(self, partition: int, records: Sequence[Record], position: int = 0) -> None:
+    def take(self, partition: int, records: Sequence[ChangelogRecord], position: int = 0) -> None:
         """Take records of the changelog in; a null value deletes the row.
 
         Args:
@@ -92,7 +90,7 @@ class LocalStore(ReadOnlyStore[Span]):
         self.open(partition)
         kept = self._partitions[partition]
         changes = list(self._changes(kept, records))
-        kept.storage.write(changes, Mark(position, kept.stream_time))
+        kept.storage.write(changes, ChangelogMark(position, kept.stream_time))
         self.updates += len(records)
         self._tidy(kept)
 
@@ -128,7 +126,7 @@ class LocalStore(ReadOnlyStore[Span]):
     def everything(self, reverse: bool = False) -> Span:
         return Span(reverse=reverse)
 
-    def entries(self, span: Span, limit: int | None = None, after: bytes | None = None) -> list[Entry]:
+    def entries(self, span: Span, limit: int | None = None, after: bytes | None = None) -> list[StoreEntry]:
         """Return the rows of a span, in order.
 
         Args:
@@ -170,39 +168,39 @@ class LocalStore(ReadOnlyStore[Span]):
     def _decode_key(self, row: bytes) -> Any:
         return self._store.key.deserialize(row)
 
-    def _changes(self, partition: Partition, records: Iterable[Record]) -> Iterator[Change]:
+    def _changes(self, partition: StorePartition, records: Iterable[ChangelogRecord]) -> Iterator[RowChange]:
         """Yield what records of the changelog change."""
         for key, value, timestamp in records:
-            yield Change(0, self._row(key), None if value is None else pack(value, timestamp))
+            yield RowChange(0, self._row(key), None if value is None else pack(value, timestamp))
 
-    def _tidy(self, partition: Partition) -> None:
+    def _tidy(self, partition: StorePartition) -> None:
         """Delete what is too old, now and then."""
 
-    def _segments(self, partition: Partition, span: Span) -> list[int]:
+    def _segments(self, partition: StorePartition, span: Span) -> list[int]:
         """Return the segments in which rows of a span may lie."""
         return partition.storage.segments()
 
-    def _is_kept(self, partition: Partition, row: bytes, packed: bytes, span: Span) -> bool:
+    def _is_kept(self, partition: StorePartition, row: bytes, packed: bytes, span: Span) -> bool:
         """Whether a row that was found is one of the span."""
         return True
 
-    def _first(self, rows: int, is_wanted: Callable[[bytes], bool]) -> Iterable[Found]:
+    def _first(self, rows: int, is_wanted: Callable[[bytes], bool]) -> Iterable[FoundRow]:
         """Return the rows to look at first."""
         return islice((found for found in self._found(Span(), None) if is_wanted(found[0])), rows)
 
     # ---- how rows are found ------------------------------------------------------------------------------------------
 
-    def _readable(self) -> Iterable[tuple[int, Partition]]:
+    def _readable(self) -> Iterable[tuple[int, StorePartition]]:
         return sorted(self._partitions.items())
 
-    def _found(self, span: Span, after: bytes | None) -> Iterator[Found]:
+    def _found(self, span: Span, after: bytes | None) -> Iterator[FoundRow]:
         each = [
             self._of_partition(number, partition, span.beyond(after, number) if after is not None else span)
             for number, partition in sorted(self._readable(), reverse=span.reverse)
         ]
         return merged(each, span.reverse)
 
-    def _of_partition(self, number: int, partition: Partition, span: Span) -> Iterator[Found]:
+    def _of_partition(self, number: int, partition: StorePartition, span: Span) -> Iterator[FoundRow]:
         storage = partition.storage
         scans = [
             storage.scan(segment, span.begin, span.end, span.reverse) for segment in self._segments(partition, span)
@@ -211,9 +209,9 @@ class LocalStore(ReadOnlyStore[Span]):
             if self._is_kept(partition, row, packed, span):
                 yield row, packed, number
 
-    def _entry(self, found: Found) -> Entry:
+    def _entry(self, found: FoundRow) -> StoreEntry:
         row, packed, number = found
-        return Entry(row, self._decode_key(row), self._value(packed), timestamp_of(packed), number)
+        return StoreEntry(row, self._decode_key(row), self._value(packed), timestamp_of(packed), number)
 
     def _pairs(self, span: Span) -> list[KeyValue]:
         return [KeyValue(self._decode_key(row), self._value(packed)) for row, packed, _ in self._found(span, None)]
@@ -226,7 +224,7 @@ class LocalStore(ReadOnlyStore[Span]):
         return self._store.key.serialize(self._named(key)) or b""
 
 
-def merged(sorted_rows: Sequence[Iterator[Row]], reverse: bool) -> Iterator[Row]:
+def merged(sorted_rows: Sequence[Iterator[SortedRow]], reverse: bool) -> Iterator[SortedRow]:
     """Return rows of several lists in one order; each begins with its bytes."""
     # One list is the usual case, and to merge it would cost more than to read it.
     return sorted_rows[0] if len(sorted_rows) == 1 else merge(*sorted_rows, key=itemgetter(0), reverse=reverse)
@@ -243,7 +241,7 @@ class LocalKeyValueStore(LocalStore, ReadOnlyKeyValueStore[Span]):
                 return self._value(packed)
         return None
 
-    def entry(self, key: Any) -> Entry | None:
+    def entry(self, key: Any) -> StoreEntry | None:
         """Return the row of `key` with all that is known of it, or None."""
         row = self._key_bytes(key)
         for number, partition in self._readable():

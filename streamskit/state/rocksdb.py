@@ -8,7 +8,7 @@ from pathlib import Path
 from rocksdict import DbClosedError, Options, Rdict, WriteBatch, WriteOptions
 
 from streamskit.common.errors import StateStoreMigratedError, StreamsError
-from streamskit.state.storage import Change, Mark, Pair
+from streamskit.state.storage import ChangelogMark, Pair, RowChange
 
 PREFIX = struct.Struct(">Q")
 MARK = struct.Struct(">qq")
@@ -52,7 +52,7 @@ class RocksStorage:
         self._segments = set(self._find_segments())
         self._mark = self._read_mark()
 
-    def mark(self) -> Mark:
+    def mark(self) -> ChangelogMark:
         return self._mark
 
     def segments(self) -> list[int]:
@@ -78,7 +78,7 @@ class RocksStorage:
         if self._closed:
             raise self._given_up()
 
-    def write(self, changes: Sequence[Change], mark: Mark) -> None:
+    def write(self, changes: Sequence[RowChange], mark: ChangelogMark) -> None:
         batch = WriteBatch(raw_mode=True)
         pack, segments = PREFIX.pack, self._segments
         for segment, row, packed in changes:
@@ -96,7 +96,7 @@ class RocksStorage:
         self._rows.delete_range(PREFIX.pack(segment), PREFIX.pack(segment + 1), write_opt=self._write_options)
 
     def clear(self) -> None:
-        self._segments, self._mark = set(), Mark()
+        self._segments, self._mark = set(), ChangelogMark()
         self._rows.delete_range(b"", MARK_ROW + b"\xff", write_opt=self._write_options)
 
     def count(self) -> int:
@@ -126,9 +126,9 @@ class RocksStorage:
             "now. Ask again."
         )
 
-    def _read_mark(self) -> Mark:
+    def _read_mark(self) -> ChangelogMark:
         packed = self._rows.get(MARK_ROW)
-        return Mark(*MARK.unpack(packed)) if packed else Mark()
+        return ChangelogMark(*MARK.unpack(packed)) if packed else ChangelogMark()
 
     def _find_segments(self) -> Iterator[int]:
         found, after = self._rows.iter(), b""

@@ -11,7 +11,7 @@ SIGN = 1 << 63
 END_OF_KEY = b"\0\0"
 
 
-class Entry(NamedTuple):
+class StoreEntry(NamedTuple):
     """A row that was found: its bytes, its key (with its window), its value, when that was set, and its partition."""
 
     row: bytes

@@ -17,7 +17,7 @@ CHUNK = 500
 """How many rows a scan takes at a time; between two chunks others may write."""
 
 
-class Change(NamedTuple):
+class RowChange(NamedTuple):
     """A row to write, or to delete where `packed` is None."""
 
     segment: int
@@ -25,7 +25,7 @@ class Change(NamedTuple):
     packed: bytes | None
 
 
-class Mark(NamedTuple):
+class ChangelogMark(NamedTuple):
     """How far a partition is: the offset of its changelog to go on from, and the latest time of its rows."""
 
     position: int = 0
@@ -35,7 +35,7 @@ class Mark(NamedTuple):
 class Storage(Protocol):
     """The rows of one partition, written by one thread and read by any."""
 
-    def mark(self) -> Mark:
+    def mark(self) -> ChangelogMark:
         """Return how far the last write was."""
 
     def segments(self) -> list[int]:
@@ -47,7 +47,7 @@ class Storage(Protocol):
     def scan(self, segment: int, begin: bytes | None, end: bytes | None, reverse: bool) -> Iterator[Pair]:
         """Yield the rows from `begin` on and before `end`, in order or backwards."""
 
-    def write(self, changes: Sequence[Change], mark: Mark) -> None:
+    def write(self, changes: Sequence[RowChange], mark: ChangelogMark) -> None:
         """Write all changes and the mark, or none of them."""
 
     def drop(self, segment: int) -> None:
@@ -79,10 +79,10 @@ class MemoryStorage:
 
     def __init__(self) -> None:
         self._segments: dict[int, _Segment] = {}
-        self._mark = Mark()
+        self._mark = ChangelogMark()
         self._changing = threading.Lock()
 
-    def mark(self) -> Mark:
+    def mark(self) -> ChangelogMark:
         return self._mark
 
     def segments(self) -> list[int]:
@@ -104,7 +104,7 @@ class MemoryStorage:
             else:
                 begin = chunk[-1][0] + b"\0"
 
-    def write(self, changes: Sequence[Change], mark: Mark) -> None:
+    def write(self, changes: Sequence[RowChange], mark: ChangelogMark) -> None:
         with self._changing:
             for segment, row, packed in changes:
                 kept = self._segments.get(segment) or self._segments.setdefault(segment, _Segment())
@@ -122,7 +122,7 @@ class MemoryStorage:
 
     def clear(self) -> None:
         with self._changing:
-            self._segments, self._mark = {}, Mark()
+            self._segments, self._mark = {}, ChangelogMark()
 
     def count(self) -> int:
         return sum(len(segment.rows) for segment in list(self._segments.values()))

@@ -6,8 +6,9 @@ from itertools import islice
 from typing import Any, ClassVar
 
 from streamskit.api.windows import SessionWindows, Windowed
+from streamskit.kafka.topic_partition import ChangelogRecord
 from streamskit.serdes import Serde
-from streamskit.state.local import Found, LocalKeyValueStore, LocalStore, Partition, Record
+from streamskit.state.local import FoundRow, LocalKeyValueStore, LocalStore, StorePartition
 from streamskit.state.read_only import (
     ReadOnlySessionStore,
     ReadOnlyVersionedStore,
@@ -16,8 +17,8 @@ from streamskit.state.read_only import (
     VersionedRecord,
     milliseconds,
 )
-from streamskit.state.rows import Entry, Span, keyed, pack, time_at, time_bytes, timestamp_of, unkeyed
-from streamskit.state.storage import Change, Storage
+from streamskit.state.rows import Span, StoreEntry, keyed, pack, time_at, time_bytes, timestamp_of, unkeyed
+from streamskit.state.storage import RowChange, Storage
 from streamskit.state.stores import Store, ValueAndTimestamp
 
 SHORTEST_SEGMENT = 60_000
@@ -41,21 +42,21 @@ class TimedStore(LocalStore):
         self._retention = store.retention
         self._length = max(store.retention // 2, SHORTEST_SEGMENT)
 
-    def _changes(self, partition: Partition, records: Iterable[Record]) -> Iterator[Change]:
+    def _changes(self, partition: StorePartition, records: Iterable[ChangelogRecord]) -> Iterator[RowChange]:
         for key, value, timestamp in records:
             row = self._row(key)
             time = time_at(row, len(row) - 8)
             partition.stream_time = max(partition.stream_time, time)
-            yield Change(time // self._length, row, None if value is None else pack(value, timestamp))
+            yield RowChange(time // self._length, row, None if value is None else pack(value, timestamp))
 
-    def _tidy(self, partition: Partition) -> None:
+    def _tidy(self, partition: StorePartition) -> None:
         storage, first = partition.storage, (partition.stream_time - self._retention) // self._length
         for segment in storage.segments():
             if segment >= first:
                 break
             storage.drop(segment)
 
-    def _segments(self, partition: Partition, span: Span) -> list[int]:
+    def _segments(self, partition: StorePartition, span: Span) -> list[int]:
         first = None if span.earliest is None else span.earliest // self._length
         last = None if span.latest is None else span.latest // self._length
         return [
@@ -64,7 +65,7 @@ class TimedStore(LocalStore):
             if (first is None or segment >= first) and (last is None or segment <= last)
         ]
 
-    def _is_kept(self, partition: Partition, row: bytes, packed: bytes, span: Span) -> bool:
+    def _is_kept(self, partition: StorePartition, row: bytes, packed: bytes, span: Span) -> bool:
         time = time_at(row, len(row) - 8)
         return (
             time > partition.stream_time - self._retention
@@ -72,9 +73,9 @@ class TimedStore(LocalStore):
             and (span.latest is None or time <= span.latest)
         )
 
-    def _first(self, rows: int, is_wanted: Callable[[bytes], bool]) -> Iterable[Found]:
+    def _first(self, rows: int, is_wanted: Callable[[bytes], bool]) -> Iterable[FoundRow]:
         """Return the newest rows; those of older segments only where the newer ones have too few."""
-        found: list[Found] = []
+        found: list[FoundRow] = []
         each = [(segment, number, kept) for number, kept in self._readable() for segment in kept.storage.segments()]
         newest = sorted({segment for segment, _, _ in each}, reverse=True)
         for segment in newest:
@@ -88,7 +89,7 @@ class TimedStore(LocalStore):
                 break
         return nsmallest(rows, found, key=lambda each: (-time_at(each[0], len(each[0]) - 8), each[0]))
 
-    def _find(self, row: bytes) -> Entry | None:
+    def _find(self, row: bytes) -> StoreEntry | None:
         """Return one row, or None."""
         time = time_at(row, len(row) - 8)
         for number, partition in self._readable():
@@ -107,7 +108,7 @@ class LocalWindowStore(TimedStore, ReadOnlyWindowStore[Span]):
         self._size = store.windows.size
         super().__init__(store, make)
 
-    def entry(self, key: Any, start: Time) -> Entry | None:
+    def entry(self, key: Any, start: Time) -> StoreEntry | None:
         """Return the window of `key` that starts at a time with all that is known of it, or None."""
         return self._find(keyed(self._key_bytes(key)) + time_bytes(milliseconds(start)))
 
@@ -143,7 +144,7 @@ class LocalSessionStore(TimedStore, ReadOnlySessionStore[Span]):
         found = self.entry(key, start, end)
         return None if found is None else found.value
 
-    def entry(self, key: Any, start: Time, end: Time) -> Entry | None:
+    def entry(self, key: Any, start: Time, end: Time) -> StoreEntry | None:
         """Return one session with all that is known of it, or None."""
         times = time_bytes(milliseconds(start)) + time_bytes(milliseconds(end))
         return self._find(keyed(self._key_bytes(key)) + times)
@@ -182,7 +183,7 @@ class LocalVersionedStore(LocalKeyValueStore, ReadOnlyVersionedStore[Span]):
         value = entry.value.value if isinstance(entry.value, ValueAndTimestamp) else entry.value
         return VersionedRecord(value, entry.timestamp)
 
-    def entry(self, key: Any, as_of: int | None = None) -> Entry | None:
+    def entry(self, key: Any, as_of: int | None = None) -> StoreEntry | None:
         """Return the version of `key` with all that is known of it, or None."""
         inner = keyed(self._key_bytes(key))
         for number, partition in self._readable():
@@ -202,7 +203,7 @@ class LocalVersionedStore(LocalKeyValueStore, ReadOnlyVersionedStore[Span]):
     def decode(self, key: bytes, value: bytes | None) -> tuple[Any, Any]:
         return self._store.key.deserialize(key), None if value is None else self._store.value.deserialize(value)
 
-    def _version(self, partition: Partition, inner: bytes, as_of: int | None) -> tuple[bytes, bytes] | None:
+    def _version(self, partition: StorePartition, inner: bytes, as_of: int | None) -> tuple[bytes, bytes] | None:
         end = inner + (b"\xff" * 9 if as_of is None else time_bytes(as_of) + b"\0")
         found = next(partition.storage.scan(0, inner, end, True), None)
         if found is None or as_of is None or as_of >= partition.stream_time - self._history:
@@ -210,32 +211,32 @@ class LocalVersionedStore(LocalKeyValueStore, ReadOnlyVersionedStore[Span]):
         later = next(partition.storage.scan(0, found[0] + b"\0", inner + b"\xff" * 9, False), None)
         return found if later is None else None
 
-    def _changes(self, partition: Partition, records: Iterable[Record]) -> Iterator[Change]:
+    def _changes(self, partition: StorePartition, records: Iterable[ChangelogRecord]) -> Iterator[RowChange]:
         fresh: dict[bytes, bytes] = {}
         for key, value, timestamp in records:
             partition.stream_time = max(partition.stream_time, timestamp)
             inner = keyed(key)
             fresh[inner + time_bytes(timestamp)] = inner
-            yield Change(0, inner + time_bytes(timestamp), pack(GONE if value is None else THERE + value, timestamp))
+            yield RowChange(0, inner + time_bytes(timestamp), pack(GONE if value is None else THERE + value, timestamp))
         for inner in set(fresh.values()):
             yield from self._forgotten(partition, inner, [row for row, key in fresh.items() if key == inner])
 
-    def _forgotten(self, partition: Partition, inner: bytes, fresh: list[bytes]) -> Iterator[Change]:
+    def _forgotten(self, partition: StorePartition, inner: bytes, fresh: list[bytes]) -> Iterator[RowChange]:
         """Yield the deletion of versions that were over before the history begins."""
         known = partition.storage.scan(0, inner, inner + b"\xff" * 9, False)
         rows = sorted({*fresh, *(row for row, _ in known)})
         begins = partition.stream_time - self._history
         for row, later in zip(rows, islice(rows, 1, None), strict=False):
             if time_at(later, len(later) - 8) <= begins:
-                yield Change(0, row, None)
+                yield RowChange(0, row, None)
 
-    def _is_kept(self, partition: Partition, row: bytes, packed: bytes, span: Span) -> bool:
+    def _is_kept(self, partition: StorePartition, row: bytes, packed: bytes, span: Span) -> bool:
         if packed[8:9] == GONE:
             return False
         later = next(partition.storage.scan(0, row + b"\0", row[:-8] + b"\xff" * 9, False), None)
         return later is None
 
-    def _first(self, rows: int, is_wanted: Callable[[bytes], bool]) -> Iterable[Found]:
+    def _first(self, rows: int, is_wanted: Callable[[bytes], bool]) -> Iterable[FoundRow]:
         return islice((found for found in self._found(Span(), None) if is_wanted(unkeyed(found[0], 1))), rows)
 
     def _decode_key(self, row: bytes) -> Any:

@@ -10,9 +10,9 @@ from streamskit.environment.session import spark_session
 from streamskit.planning.plan import CLOCK_TOPIC, Plan, is_readable
 from streamskit.planning.planner import plan
 from streamskit.queries import LocalStore, local_store
-from streamskit.runtime import topic_roles
 from streamskit.runtime.failures import explain, explain_call
 from streamskit.runtime.query import query_options
+from streamskit.runtime.topics import changelogs, global_tables, side_effects
 from streamskit.serdes import Serde, Serdes
 from streamskit.testing.memory import MemoryQuery, Raw
 from streamskit.topology import Node, Sink, Topology
@@ -211,10 +211,10 @@ class TopicRoles:
         self._plans = plans
         self.waiting: deque[Raw] = deque()
         self.dropped: Counter[str] = Counter()
-        self.changelogs = {topic: store.name for topic, store in topic_roles.changelogs(plans).items()}
-        self.calls = topic_roles.side_effects(plans)
+        self.changelogs = {topic: store.name for topic, store in changelogs(plans).items()}
+        self.calls = side_effects(plans)
         self.internal = {topic for plan_ in plans for topic in plan_.topics} & self._written()
-        self.global_tables = topic_roles.global_tables(topology)
+        self.global_tables = global_tables(topology)
 
     def name(self, sink: Sink) -> str:
         """Return the real name of a sink's topic."""

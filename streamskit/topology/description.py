@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from streamskit.topology.java_order import TreeSet, hash_order
-from streamskit.topology.nodes import GlobalTableSource, Node, Sink, Source
+from streamskit.topology.nodes import Node, Sink
 
 
 def describe(sub_topologies: Iterable[Sequence[Node]]) -> str:
@@ -18,7 +18,7 @@ def describe(sub_topologies: Iterable[Sequence[Node]]) -> str:
 
 def is_global(nodes: Iterable[Node]) -> bool:
     """Say whether a sub-topology only keeps a global table: each instance does so for itself, not in tasks."""
-    return any(isinstance(node, GlobalTableSource) for node in nodes)
+    return any(node.is_global for node in nodes)
 
 
 @dataclass(eq=False)
@@ -63,9 +63,9 @@ def _connect(by_name: Mapping[str, _Described]) -> None:
 def _lines(described: _Described) -> str:
     node = described.node
     lines = [f"    {node.kind}: {node.name} {_details(node)}"]
-    if not isinstance(node, Sink):
+    if node.kind != "Sink":
         lines.append(f"      --> {_names(described.children)}")
-    if not isinstance(node, Source):
+    if node.kind != "Source":
         lines.append(f"      <-- {_names(described.parents)}")
     return "\n".join(lines) + "\n"
 
@@ -75,8 +75,8 @@ def _names(others: Iterable[_Described]) -> str:
 
 
 def _details(node: Node) -> str:
-    if isinstance(node, Source):
-        return f"(topics: [{', '.join(hash_order(node.topics))}])"
+    if node.kind == "Source":
+        return f"(topics: [{', '.join(hash_order(node.topic_names))}])"
     if isinstance(node, Sink):
         if isinstance(node.topic, str):
             return f"(topic: {node.topic})"

@@ -4,7 +4,7 @@ from streamskit.common.errors import TopologyError
 from streamskit.state.stores import Store
 from streamskit.topology.description import describe
 from streamskit.topology.drawing.diagram import as_html, draw
-from streamskit.topology.nodes import Node, Sink, Source
+from streamskit.topology.nodes import Node, Sink, Source, of_kind
 from streamskit.topology.wiring import Wiring
 
 
@@ -26,12 +26,12 @@ class Topology(Wiring):
     @property
     def sources(self) -> list[Source]:
         """The nodes that read topics, in the order they were written."""
-        return [node for node in self.nodes.values() if isinstance(node, Source)]
+        return of_kind(Source, self.nodes.values())
 
     @property
     def sinks(self) -> list[Sink]:
         """The nodes that write topics, in the order they were written."""
-        return [node for node in self.nodes.values() if isinstance(node, Sink)]
+        return of_kind(Sink, self.nodes.values())
 
     @property
     def stores(self) -> dict[str, Store]:

@@ -11,7 +11,7 @@ from streamskit.common.errors import TopologyError
 from streamskit.common.names import check_name
 from streamskit.serdes import Serde, Serdes
 from streamskit.state.stores import Store
-from streamskit.topology.nodes import GlobalTableSource, Node, Process, Sink, Source
+from streamskit.topology.nodes import Node, Process, Sink, Source, of_kind
 
 
 class Wiring:
@@ -53,8 +53,8 @@ class Wiring:
         what = f"add_source('{name}') at {call_site()}"
         if not topics:
             raise TopologyError(f"{what}: name the topic that it reads: add_source('{name}', 'a-topic').")
-        for other in self.nodes.values():
-            if isinstance(other, Source) and (twice := sorted({*topics} & {*other.topics})):
+        for other in of_kind(Source, self.nodes.values()):
+            if twice := sorted({*topics} & {*other.topics}):
                 raise TopologyError(f"{what}: topic '{twice[0]}' is already read by {other.name}; add to that one.")
         serdes = key or Serdes.string(), value or Serdes.string()
         return self._add(Source(name, (), *serdes, call_site(), topics=topics, timestamps=timestamps), what)
@@ -139,7 +139,7 @@ class Wiring:
         what = f"connect_processor_and_state_stores('{processor}') at {call_site()}"
         node = self.nodes.get(processor)
         if not isinstance(node, Process):
-            known = ", ".join(each.name for each in self.nodes.values() if isinstance(each, Process)) or "none"
+            known = ", ".join(each.name for each in of_kind(Process, self.nodes.values())) or "none"
             raise TopologyError(f"{what}: there is no processor of this name; there are: {known}.")
         for name in stores:
             if name not in self._stores():
@@ -157,7 +157,7 @@ class Wiring:
         if keeper is None:
             return replace(node, kept=(*node.kept, self._stores()[name]))
         check_can_be_looked_up(self._stores()[name], what)
-        if isinstance(keeper, GlobalTableSource):
+        if keeper.is_global:
             return replace(node, global_stores=(*node.global_stores, name))
         return replace(node, looked_up=(*node.looked_up, name))
 
@@ -169,8 +169,8 @@ class Wiring:
         if not parents:
             raise TopologyError(f"{what}: name the node that feeds it, as the last argument.")
         for parent in parents:
-            if parent not in self.nodes or isinstance(self.nodes[parent], Sink):
-                known = ", ".join(name for name, node in self.nodes.items() if not isinstance(node, Sink)) or "none"
+            if parent not in self.nodes or self.nodes[parent].kind == "Sink":
+                known = ", ".join(name for name, node in self.nodes.items() if node.kind != "Sink") or "none"
                 raise TopologyError(f"{what}: there is no node '{parent}' to feed it; there are: {known}.")
         return self.nodes[parents[0]]
 

@@ -192,7 +192,7 @@ class ClusterView(LiveView):
         TypeError: `instances` tells of no instances.
         ValueError: `refresh` is not such a duration.
 
-    >>> ClusterView(instances, "trades-app")
+    >>> ClusterView(instances, "trades-app")  # doctest: +SKIP
 
     Mirrors what `KafkaStreams#metadataForAllStreamsClients` and a `StateRestoreListener` tell.
     """

@@ -128,8 +128,8 @@ class WindowPicker(widgets.HBox):
 
     Each can be chosen from the starts that were seen, or written. `trouble` says what is wrong with what was written.
 
-    >>> picker = WindowPicker()
-    >>> picker.when_chosen(view.refresh)
+    >>> picker = WindowPicker()  # doctest: +SKIP
+    >>> picker.when_chosen(view.refresh)  # doctest: +SKIP
     """
 
     def __init__(self) -> None:

@@ -106,7 +106,7 @@ class FaultPanel(LiveView):
     Raises:
         ValueError: nothing is given that could be broken, or `refresh` is not such a duration.
 
-    >>> FaultPanel(broker=broker, driver=driver, topic="trades")
+    >>> FaultPanel(broker=broker, driver=driver, topic="trades")  # doctest: +SKIP
     """
 
     PAGE = Page("faults", "The faults", facts, {"report": report}, saved_parts={"table": table, "report": report})

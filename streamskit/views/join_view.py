@@ -166,8 +166,8 @@ class JoinView(EventTimeView):
         TypeError: `source` is neither of them.
         ValueError: there is no such join, or another argument is out of range.
 
-    >>> JoinView(streams)
-    >>> JoinView(driver, records=40)
+    >>> JoinView(streams)  # doctest: +SKIP
+    >>> JoinView(driver, records=40)  # doctest: +SKIP
 
     Mirrors what `KStream#join` with `JoinWindows` does, which no metric of Kafka Streams shows.
     """

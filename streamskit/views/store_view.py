@@ -103,7 +103,7 @@ class StoreView(LiveView):
         TypeError: `store` is not a store.
         ValueError: `refresh` is not such a duration, or `rows` not such a number.
 
-    >>> StoreView(streams.store("trade-aggregates"), refresh="1 second", value="count")
+    >>> StoreView(streams.store("trade-aggregates"), refresh="1 second", value="count")  # doctest: +SKIP
 
     Mirrors what a Kafka Streams application shows of a store over its REST layer.
     """

@@ -54,7 +54,7 @@ def tasks_timeline(tasks: pd.DataFrame, title: str = "") -> Picture:
     Raises:
         ValueError: there is no task.
 
-    >>> tasks_timeline(spark_tasks(streams).query("job == 3"))
+    >>> tasks_timeline(spark_tasks(streams).query("job == 3"))  # doctest: +SKIP
     """
     bars = _bars(tasks)
     if not bars:
@@ -87,7 +87,7 @@ def hosting(moments: Mapping[str, pd.DataFrame]) -> Picture:
     Args:
         moments: by title, data frames with the columns instance, role ("active" or "standby") and partition.
 
-    >>> hosting({"before": shares, "after": other_shares})
+    >>> hosting({"before": shares, "after": other_shares})  # doctest: +SKIP
     """
     everything = pd.concat(moments.values())
     instances, partitions = sorted(set(everything["instance"])), sorted(set(everything["partition"]))

@@ -44,7 +44,7 @@ def as_table(records: Iterable[Any]) -> pd.DataFrame:
     Args:
         records: from an output topic of a test driver, or `broker.consume(...).itertuples()`.
 
-    >>> as_table(driver.create_output_topic("totals").read_records_to_list())
+    >>> as_table(driver.create_output_topic("totals").read_records_to_list())  # doctest: +SKIP
     """
     timed = [_timed(record) for record in records]
     fields = list(dict.fromkeys(name for _, value, _ in timed if isinstance(value, dict) for name in value))

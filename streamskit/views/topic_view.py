@@ -169,7 +169,7 @@ class TopicView(LiveView):
         BrokerError: it has no such topic.
         ValueError: another argument is out of range.
 
-    >>> TopicView(broker, "trades", value=Serdes.json("symbol string, price double, size int"))
+    >>> TopicView(broker, "trades", value=Serdes.json("symbol string, price double, size int"))  # doctest: +SKIP
 
     Mirrors `kafka-console-consumer.sh` with `print.key`, `print.timestamp`, `print.partition` and `print.headers`.
     """

@@ -211,7 +211,7 @@ class TopologyView(LiveView):
         TypeError: `streams` is no application.
         ValueError: `refresh` is not such a duration.
 
-    >>> TopologyView(streams)
+    >>> TopologyView(streams)  # doctest: +SKIP
 
     Mirrors what the metrics of `KafkaStreams#metrics` tell: `process-rate`, `records-lag`, `dropped-records-total`.
     """

@@ -176,8 +176,8 @@ class WindowView(EventTimeView):
         TypeError: `source` is neither of them.
         ValueError: there is no such store, or another argument is out of range.
 
-    >>> WindowView(streams, "trade-aggregates")
-    >>> WindowView(driver, "counts", records=50)
+    >>> WindowView(streams, "trade-aggregates")  # doctest: +SKIP
+    >>> WindowView(driver, "counts", records=50)  # doctest: +SKIP
 
     Mirrors what the metrics `dropped-records-total` and `stream-time` tell by numbers.
     """

@@ -35,6 +35,7 @@ from streamskit import (
 from streamskit.broker import Broker, EmbeddedBroker
 from streamskit.common.errors import StreamsError
 from streamskit.kafka.topic_reader import TopicReader, changelog_record, topic_record
+from streamskit.runtime.recovery.checkpoint import Checkpoint
 from streamskit.runtime.recovery.exactly_once import Transactions
 from tests.integration.conftest import Run
 from tests.integration.counting_program import counted, counting, expected_counts, produce, written
@@ -274,7 +275,8 @@ def test_a_run_is_fenced_when_another_one_begins(
     streams = run(counting(name))
     streams.await_processed()
     (first, *_) = streams.plans
-    Transactions(first, {"kafka.bootstrap.servers": broker.bootstrap_servers}).begin(spark, tmp_path / "elsewhere")
+    transactions = Transactions(first, {"kafka.bootstrap.servers": broker.bootstrap_servers})
+    transactions.begin(spark, Checkpoint(tmp_path / "elsewhere"))
     produce(broker, name, range(10, 20))
     with pytest.raises(StreamsError, match=rf"Sub-topology 0 of '{name}' was fenced: another run of the application"):
         streams.await_processed()

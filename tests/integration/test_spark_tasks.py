@@ -6,7 +6,7 @@ import pytest
 
 from streamskit import KafkaStreams, Serdes, StreamsBuilder
 from streamskit.broker.base import Broker
-from streamskit.runtime.spark_tasks import spark_tasks
+from streamskit.runtime.spark_reports import spark_tasks
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark]
 

@@ -11,8 +11,8 @@ from streamskit.common.errors import InvalidStateStorePartitionError
 from streamskit.kafka.topic_partition import TopicPartition, partition_for
 from streamskit.queries import LocalStore, local_store
 from streamskit.queries.group.catalogue import QueryableStore
-from streamskit.queries.hosting import PartitionState
 from streamskit.queries.metadata import HostInfo, Hosts, Placement
+from streamskit.queries.queryable_instance import PartitionState
 from streamskit.serdes import Serdes
 from streamskit.state.stores import Store
 

@@ -12,10 +12,10 @@ from streamskit.queries.client.stores import (
     RemoteStore,
     RemoteVersionedStore,
     RemoteWindowStore,
-    StoreUpdate,
     read_key,
 )
 from streamskit.queries.metadata import HostInfo, KeyQueryMetadata
+from streamskit.queries.queryable_instance import StoreUpdate
 from streamskit.queries.rest.json_codec import from_json, to_text
 from streamskit.queries.rest.protocol import EventReader, path
 
@@ -39,7 +39,7 @@ class QueryClient:
     Raises:
         ValueError: a URL or a duration is none.
 
-    >>> QueryClient("http://127.0.0.1:8080").store("counts").get("KO")
+    >>> QueryClient("http://127.0.0.1:8080").store("counts").get("KO")  # doctest: +SKIP
     42
     """
 
@@ -78,7 +78,7 @@ class QueryClient:
             UnknownStateStoreError: the application has none of that name.
             StreamsError: no instance answers.
 
-        >>> client.store("trade-aggregates").fetch("KO", 0, 60_000)
+        >>> client.store("trade-aggregates").fetch("KO", 0, 60_000)  # doctest: +SKIP
         [(0, {'count': 3}), (1000, {'count': 2})]
         """
         described = self._described(name)
@@ -110,7 +110,7 @@ class QueryClient:
             StreamsError: the connection ends, or updates were lost: this client has read too slowly, or an instance
                 cannot be heard. Read the store again, and go on from there.
 
-        >>> for update in client.updates("counts"):
+        >>> for update in client.updates("counts"):  # doctest: +SKIP
         ...     print(update.key, update.value)
         """
         described, reader = self._described(store), EventReader()

@@ -33,16 +33,6 @@ class Selection(NamedTuple):
     query: Mapping[str, object]
 
 
-class StoreUpdate(NamedTuple):
-    """One update of a store: `value` is None where the row was deleted; `offset` is its place in the changelog."""
-
-    key: Any
-    value: Any
-    timestamp: int
-    partition: int
-    offset: int
-
-
 @dataclass(frozen=True)
 class AnsweredBy:
     """Who gave an answer: for each partition the instance, its role, and by how many updates it was behind."""

@@ -9,16 +9,16 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from streamskit.queries.group.assignor import Member, Shares
+from streamskit.queries.group.assignor import ClientState, TaskAssignment
 
-VERSION = 1
+VERSION = 2
 
 
 @dataclass(frozen=True)
 class SubscriptionInfo:
     """What an instance says when it joins: `since` is when it started, in seconds since 1970."""
 
-    member: Member
+    member: ClientState
     since: float
 
     def to_bytes(self) -> bytes:
@@ -35,7 +35,7 @@ class SubscriptionInfo:
             return None
         member = said["member"]
         tasks = {name: frozenset(member[name]) for name in ("ready", "active")}
-        return SubscriptionInfo(Member(**{**member, **tasks}), said["since"])
+        return SubscriptionInfo(ClientState(**{**member, **tasks}), said["since"])
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Assignment:
     """Who has what: the members' ids with their addresses, and their shares of the tasks."""
 
     servers: Mapping[str, str] = field(default_factory=dict)
-    shares: Shares = field(default_factory=Shares)
+    shares: TaskAssignment = field(default_factory=TaskAssignment)
 
     def to_bytes(self) -> bytes:
         """Return it as it travels."""
@@ -59,7 +59,7 @@ class Assignment:
         replicas = {
             name: {task: tuple(members) for task, members in shares[name].items()} for name in ("standby", "warmup")
         }
-        return Assignment(said["servers"], Shares(shares["active"], **replicas))
+        return Assignment(said["servers"], TaskAssignment(shares["active"], **replicas))
 
 
 def latest_of_each_server(reports: Iterable[SubscriptionInfo]) -> list[SubscriptionInfo]:

@@ -14,7 +14,7 @@ from streamskit.queries.group.catalogue import split
 
 
 @dataclass(frozen=True)
-class Member:
+class ClientState:
     """An instance, as it describes itself when it joins.
 
     `ready` are the tasks it could answer for at once, `active` those it did until now; `positions` says how far its
@@ -30,7 +30,7 @@ class Member:
 
 
 @dataclass(frozen=True)
-class Shares:
+class TaskAssignment:
     """Who answers for each task, who keeps a replica of it, and who warms up to take it over, by the members' ids."""
 
     active: Mapping[str, str] = field(default_factory=dict)
@@ -44,14 +44,14 @@ class Shares:
         return mine | {task: "active" for task, owner in self.active.items() if owner == member}
 
 
-def share(tasks: Iterable[str], members: Sequence[Member]) -> Shares:
+def assign_tasks(tasks: Iterable[str], members: Sequence[ClientState]) -> TaskAssignment:
     """Return who gets which task.
 
     Each member answers for as many tasks as any other, give or take one, as soon as those that are to take one over
     have caught up. What need not move stays.
     """
     if not members:
-        return Shares()
+        return TaskAssignment()
     ordered = sorted(tasks, key=split)
     targets = _balanced(ordered, members)
     active: dict[str, str] = {}
@@ -63,20 +63,20 @@ def share(tasks: Iterable[str], members: Sequence[Member]) -> Shares:
         else:
             active[task] = min(able, key=lambda member: (task not in member.active, member.id)).id
             warmup[task] = (target.id,)
-    return Shares(active, _standbys(ordered, members, active, warmup), warmup)
+    return TaskAssignment(active, _standbys(ordered, members, active, warmup), warmup)
 
 
-def _balanced(tasks: Sequence[str], members: Sequence[Member]) -> dict[str, Member]:
+def _balanced(tasks: Sequence[str], members: Sequence[ClientState]) -> dict[str, ClientState]:
     """Return who is to have each task in the end: an equal share each, and if possible where a copy is already."""
     least, more = divmod(len(tasks), len(members))
     loads = dict.fromkeys((member.id for member in members), 0)
-    targets: dict[str, Member] = {}
+    targets: dict[str, ClientState] = {}
 
-    def has_room(member: Member) -> bool:
+    def has_room(member: ClientState) -> bool:
         full = sum(load > least for load in loads.values())
         return loads[member.id] < least or (loads[member.id] == least and full < more)
 
-    def give(task: str, member: Member) -> None:
+    def give(task: str, member: ClientState) -> None:
         targets[task] = member
         loads[member.id] += 1
 
@@ -95,7 +95,7 @@ def _balanced(tasks: Sequence[str], members: Sequence[Member]) -> dict[str, Memb
 UNKNOWN = (3, 0)
 
 
-def _distance(task: str, member: Member) -> tuple[int, int]:
+def _distance(task: str, member: ClientState) -> tuple[int, int]:
     """Return how far a member is from answering for a task; those that have some of it are nearer by as much."""
     if task in member.ready:
         return (0 if task in member.active else 1, 0)
@@ -105,7 +105,7 @@ def _distance(task: str, member: Member) -> tuple[int, int]:
 
 def _standbys(
     tasks: Sequence[str],
-    members: Sequence[Member],
+    members: Sequence[ClientState],
     active: Mapping[str, str],
     warmup: Mapping[str, tuple[str, ...]],
 ) -> dict[str, tuple[str, ...]]:

@@ -11,7 +11,7 @@ from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, Consume
 
 from streamskit.kafka.group_member import GroupMember
 from streamskit.queries.group.assignment import Assignment, SubscriptionInfo, latest_of_each_server
-from streamskit.queries.group.assignor import share
+from streamskit.queries.group.assignor import assign_tasks
 from streamskit.queries.group.catalogue import Catalogue
 
 logger = logging.getLogger("streamskit")
@@ -49,7 +49,7 @@ class ShareAssignor(AbstractPartitionAssignor):
         """Return each member's share: its active partitions, and what was agreed for all."""
         reports = {each.member_id: SubscriptionInfo.from_bytes(each.metadata.user_data or b"") for each in members}
         chosen = latest_of_each_server(report for report in reports.values() if report is not None)
-        shares = share(self._catalogue.tasks(), [report.member for report in chosen])
+        shares = assign_tasks(self._catalogue.tasks(), [report.member for report in chosen])
         assignment = Assignment({report.member.id: report.member.server for report in chosen}, shares)
         return {
             name: ConsumerProtocolAssignment(self.version, self._partitions(report, assignment), assignment.to_bytes())

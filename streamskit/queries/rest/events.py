@@ -6,14 +6,14 @@ import threading
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from streamskit.queries.group.catalogue import QueryableStore
-from streamskit.queries.hosting import Hosting, Update
 from streamskit.queries.metadata import HostInfo
+from streamskit.queries.queryable_instance import QueryableInstance, StoreUpdate
 from streamskit.queries.rest.json_codec import dumps, encoded
 from streamskit.queries.rest.peers import PeerError, Peers
 from streamskit.queries.rest.protocol import Event, EventReader, path
@@ -28,9 +28,12 @@ class Mailbox(Generic[News]):
     Args:
         most: how much it holds.
 
-    >>> mailbox = Mailbox(2)
-    >>> for number in (1, 2, 3): mailbox.put(number)
-    >>> await mailbox.fetch(timeout=1)
+    >>> async def put_and_fetch():
+    ...     mailbox = Mailbox(2)
+    ...     for number in (1, 2, 3):
+    ...         mailbox.put(number)
+    ...     return await mailbox.fetch(timeout=1)
+    >>> asyncio.run(put_and_fetch())
     (1, [2, 3])
     """
 
@@ -92,7 +95,7 @@ class Updates(Response):
     """The response that never ends: the updates of a store.
 
     Args:
-        hosting: the instance that is asked.
+        instance: the instance that is asked.
         store: the store.
         peers: the other instances, whose updates are merged in; None gives those of this instance only.
         is_ending: says whether the server is about to stop.
@@ -103,7 +106,7 @@ class Updates(Response):
 
     def __init__(
         self,
-        hosting: Hosting,
+        instance: QueryableInstance,
         store: QueryableStore,
         peers: Peers | None,
         is_ending: Callable[[], bool],
@@ -111,15 +114,15 @@ class Updates(Response):
     ) -> None:
         super().__init__(None, headers={"cache-control": "no-store", "x-accel-buffering": "no"})
         del self.headers["content-length"]
-        self._hosting, self._store, self._peers = hosting, store, peers
+        self._instance, self._store, self._peers = instance, store, peers
         self._is_ending, self._on_close = is_ending, on_close
         self._seen: dict[str, tuple[object, int]] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        self._mailbox = Mailbox[tuple[object, Update | Event]](MOST_WAITING)
-        here = self._hosting.here
+        self._mailbox = Mailbox[tuple[object, StoreUpdate | Event]](MOST_WAITING)
+        here = self._instance.here
         try:
-            unsubscribe = self._hosting.subscribe(self._store.name, lambda update: self._mailbox.put((here, update)))
+            unsubscribe = self._instance.subscribe(self._store.name, lambda update: self._mailbox.put((here, update)))
             try:
                 await self._until_one_ends(self._send_all(send), self._until_gone(receive), self._follow_others())
             finally:
@@ -141,7 +144,7 @@ class Updates(Response):
 
     async def _send_all(self, send: Send) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
-        opened = {"store": self._store.name, "server": str(self._hosting.here)}
+        opened = {"store": self._store.name, "server": str(self._instance.here)}
         await self._send(send, Event("open", dumps(opened)).text())
         quiet = 0.0
         while not self._is_ending():
@@ -160,7 +163,7 @@ class Updates(Response):
         if text:
             await send({"type": "http.response.body", "body": encoded(text), "more_body": True})
 
-    def _texts(self, news: Iterable[tuple[object, Update | Event]]) -> Iterable[str]:
+    def _texts(self, news: Iterable[tuple[object, StoreUpdate | Event]]) -> Iterable[str]:
         for source, each in news:
             for event in self._in_order(source, each if isinstance(each, Event) else _event(each)):
                 yield event.text()
@@ -190,7 +193,7 @@ class Updates(Response):
         followers: dict[HostInfo, asyncio.Task[None]] = {}
         try:
             while True:
-                others = set(self._hosting.placement().members) - {self._hosting.here} if self._peers else set()
+                others = set(self._instance.placement().members) - {self._instance.here} if self._peers else set()
                 if self._store.everywhere:
                     others = set()
                 for gone in followers.keys() - others:
@@ -228,9 +231,8 @@ class Updates(Response):
             await asyncio.sleep(LOOK_AROUND)
 
 
-def _event(update: Update) -> Event:
-    said: dict[str, Any] = {**described(update.key, update.value), "timestamp": update.timestamp}
-    said |= {"partition": update.partition, "offset": update.offset}
+def _event(update: StoreUpdate) -> Event:
+    said = update._asdict() | described(update.key, update.value)
     return Event("update", dumps(said), f"{update.partition}-{update.offset}")
 
 

@@ -4,17 +4,21 @@ from collections.abc import Mapping
 from typing import Any
 
 from fastapi import Response
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
 
 from streamskit.common.errors import (
     InvalidStateStoreError,
     InvalidStateStorePartitionError,
     StateStoreMigratedError,
     StateStoreNotAvailableError,
+    StreamsError,
     StreamsNotStartedError,
     StreamsRebalancingError,
     UnknownStateStoreError,
 )
 from streamskit.queries.rest.json_codec import dumps, encoded
+from streamskit.serdes import SerdeError
 
 RETRY_AFTER = 1
 """When to ask again what cannot be answered now, in seconds."""
@@ -63,10 +67,31 @@ class Refusal(Exception):  # noqa: N818 - no error of the server
         return Response(encoded(dumps(self.body)), self.status, self.headers, "application/json")
 
 
-def refusal_of(error: InvalidStateStoreError) -> Refusal:
-    """Return the refusal that stands for an error of a store."""
-    status, advice = next((status, advice) for kind, status, advice in STATUS if isinstance(error, kind))
-    return Refusal(status, str(error), advice)
+REFUSED = (Refusal, RequestValidationError, HTTPException, SerdeError, StreamsError)
+"""The errors that are answers, by `refusal_of`."""
+
+
+def refusal_of(error: Exception) -> Refusal:
+    """Return the refusal that stands for an error."""
+    match error:
+        case Refusal():
+            return error
+        case RequestValidationError():
+            first = error.errors()[0]
+            return bad_request(f"Parameter '{first['loc'][-1]}': {first['msg']}.")
+        case HTTPException(status_code=404):
+            return Refusal(404, "There is nothing at this path.", "GET /docs shows all there are.")
+        case HTTPException():
+            only_get = "Everything here is only read: ask with GET."
+            return Refusal(error.status_code, f"{error.detail}.", only_get, headers=error.headers)
+        case SerdeError():
+            advice = "The store names another serde than the one that wrote its changelog: correct it."
+            return Refusal(500, f"A row cannot be read: {error}", advice)
+        case InvalidStateStoreError():
+            return next(
+                Refusal(status, str(error), advice) for kind, status, advice in STATUS if isinstance(error, kind)
+            )
+    return Refusal(503, str(error), "Ask another instance, or this one again in a moment.")
 
 
 def bad_request(error: str, what_to_do: str = "GET /docs shows an example of each request.") -> Refusal:

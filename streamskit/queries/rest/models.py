@@ -14,25 +14,25 @@ def _like(example: dict[str, Any]) -> ConfigDict:
     return ConfigDict(json_schema_extra={"example": example})
 
 
-class Window(BaseModel):
+class WindowBounds(BaseModel):
     """Start and end of a window or session, in milliseconds since 1970."""
 
     start: int
     end: int
 
 
-class FoundRow(BaseModel):
+class StoreRow(BaseModel):
     """A row of a list; `timestamp` is when its value was set, in milliseconds since 1970."""
 
     model_config = _like(ROW)
     key: Any
-    window: Window | None = Field(None, description="of a window or session store")
+    window: WindowBounds | None = Field(None, description="of a window or session store")
     value: Any
     timestamp: int | None = Field(None, description="not told where rows are only looked at")
     partition: int
 
 
-class SingleRow(FoundRow):
+class SingleRow(StoreRow):
     """A row, and who answered: `lag` is how many updates of the changelog that instance has not read yet."""
 
     model_config = _like({**ROW, "host": "127.0.0.1:8080", "role": "active", "lag": 0})
@@ -41,7 +41,7 @@ class SingleRow(FoundRow):
     lag: int
 
 
-class Heard(BaseModel):
+class AnsweredPartition(BaseModel):
     """Who answered for a partition."""
 
     model_config = _like(HEARD)
@@ -51,7 +51,7 @@ class Heard(BaseModel):
     lag: int
 
 
-class Missing(BaseModel):
+class MissingPartition(BaseModel):
     """A partition for which nobody answered."""
 
     model_config = _like({"partition": 1, "why": "127.0.0.1:8081 cannot be reached."})
@@ -59,25 +59,25 @@ class Missing(BaseModel):
     why: str
 
 
-class Rows(BaseModel):
+class RowList(BaseModel):
     """A page of rows; `next`, if it is not null, goes into `?after=` to get the next one."""
 
     model_config = _like({"store": "counts", "rows": [ROW], "next": None, "partitions": [HEARD], "missing": []})
     store: str
-    rows: list[FoundRow]
+    rows: list[StoreRow]
     next: str | None
-    partitions: list[Heard]
-    missing: list[Missing]
+    partitions: list[AnsweredPartition]
+    missing: list[MissingPartition]
 
 
-class Count(BaseModel):
+class RowCount(BaseModel):
     """How many rows a store has."""
 
     model_config = _like({"store": "counts", "count": 42, "partitions": [HEARD], "missing": []})
     store: str
     count: int
-    partitions: list[Heard]
-    missing: list[Missing]
+    partitions: list[AnsweredPartition]
+    missing: list[MissingPartition]
 
 
 class KeyMetadata(BaseModel):

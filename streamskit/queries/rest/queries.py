@@ -8,13 +8,13 @@ from fastapi import Request, Response
 
 from streamskit.common.errors import UnknownStateStoreError
 from streamskit.queries.group.catalogue import QueryableStore
-from streamskit.queries.hosting import Hosting
 from streamskit.queries.metadata import HostInfo
+from streamskit.queries.queryable_instance import QueryableInstance
 from streamskit.queries.rest.http_errors import Refusal, bad_request, refusal_of
 from streamskit.queries.rest.json_codec import Type, dumps, encoded, from_base64, from_text, key_bytes, shown, type_of
 from streamskit.queries.rest.peers import APPLICATION, FORWARDED, Peers
 from streamskit.queries.rest.protocol import undotted
-from streamskit.queries.rest.results import Answer, Read
+from streamskit.queries.rest.results import QueryResult, ReadRows
 from streamskit.queries.rest.routing import Question, Router
 
 ANY_KIND = ("key-value", "versioned", "window", "session")
@@ -24,13 +24,13 @@ class Queries:
     """Answers what is asked of the stores of an application.
 
     Args:
-        hosting: the instance that is asked.
+        instance: the instance that is asked.
         peers: the other instances.
     """
 
-    def __init__(self, hosting: Hosting, peers: Peers) -> None:
-        self.hosting, self.peers = hosting, peers
-        self.router = Router(hosting, peers)
+    def __init__(self, instance: QueryableInstance, peers: Peers) -> None:
+        self.instance, self.peers = instance, peers
+        self.router = Router(instance, peers)
         self._types: dict[str, Type] = {}
 
     def store(self, name: str, kinds: Collection[str] = ANY_KIND) -> QueryableStore:
@@ -39,10 +39,10 @@ class Queries:
         Raises:
             Refusal: there is none of that name, or it is of another kind.
         """
-        store = self.hosting.stores.get(name)
+        store = self.instance.stores.get(name)
         if store is None:
-            known = ", ".join(sorted(self.hosting.stores)) or "none"
-            missing = f"Application '{self.hosting.application_id}' has no store '{shown(name)}'; it has: {known}."
+            known = ", ".join(sorted(self.instance.stores)) or "none"
+            missing = f"Application '{self.instance.application_id}' has no store '{shown(name)}'; it has: {known}."
             raise refusal_of(UnknownStateStoreError(missing))
         if store.store.kind not in kinds:
             paths = {"window": "/state/windowed and /state/windows", "session": "/state/sessions"}
@@ -67,7 +67,7 @@ class Queries:
         """Return the keys of some texts; None where there is no text."""
         return [None if text is None else self.key(store, text)[0] for text in texts]
 
-    async def one(self, request: Request, store: QueryableStore, key: bytes, read: Read, what: str) -> Response:
+    async def one(self, request: Request, store: QueryableStore, key: bytes, read: ReadRows, what: str) -> Response:
         """Answer with one row.
 
         Args:
@@ -100,7 +100,7 @@ class Queries:
         self,
         request: Request,
         store: QueryableStore,
-        read: Read,
+        read: ReadRows,
         limit: int,
         *,
         key: bytes | None = None,
@@ -132,7 +132,7 @@ class Queries:
         rows = ",".join(row.text for row in page.rows)
         return _json(f'{{"store":{dumps(store.name)},"rows":[{rows}],"next":{after},{rest[1:]}')
 
-    async def count(self, request: Request, store: QueryableStore, read: Read, partial: bool) -> Response:
+    async def count(self, request: Request, store: QueryableStore, read: ReadRows, partial: bool) -> Response:
         """Answer with the number of rows; see `many`."""
         answer = await self._ask_all(request, store, read, store.partitions, None, False)
         if isinstance(answer, Response):
@@ -151,8 +151,8 @@ class Queries:
         asked = request.headers.get(FORWARDED)
         if asked is None:
             return None
-        if request.headers.get(APPLICATION) != self.hosting.application_id:
-            said = f"This is an instance of application '{self.hosting.application_id}'."
+        if request.headers.get(APPLICATION) != self.instance.application_id:
+            said = f"This is an instance of application '{self.instance.application_id}'."
             raise Refusal(503, said, "The instance that was here has gone: ask again in a moment.")
         parts = asked.split(",") if asked else []
         count = 0 if store is None else store.partitions
@@ -161,8 +161,8 @@ class Queries:
         return [int(part) for part in parts]
 
     async def _ask_all(
-        self, request: Request, store: QueryableStore, read: Read, limit: int, key: bytes | None, reverse: bool
-    ) -> Answer | Response:
+        self, request: Request, store: QueryableStore, read: ReadRows, limit: int, key: bytes | None, reverse: bool
+    ) -> QueryResult | Response:
         partitions = tuple(range(store.partitions)) if key is None else self._partitions_of(store, key)
         question = Question(store, partitions, _path(request), read, limit, reverse)
         forwarded = self.forwarded_to_us(request, store)
@@ -171,7 +171,7 @@ class Queries:
         return await self.router.ask(question)
 
     def _partitions_of(self, store: QueryableStore, key: bytes) -> tuple[int, ...]:
-        partition = self.hosting.partition_of(store.name, key)
+        partition = self.instance.partition_of(store.name, key)
         return tuple(range(store.partitions)) if partition is None else (partition,)
 
     async def _to_peer(self, question: Question, partitions: Collection[int]) -> Response:
@@ -198,12 +198,12 @@ def cursor_of(text: str | None) -> bytes | None:
     return place
 
 
-def hosts_of(hosting: Hosting) -> list[HostInfo]:
+def hosts_of(instance: QueryableInstance) -> list[HostInfo]:
     """Return all instances, this one among them."""
-    return sorted({hosting.here, *hosting.placement().members})
+    return sorted({instance.here, *instance.placement().members})
 
 
-def _nobody_has(store: QueryableStore, answer: Answer) -> Refusal:
+def _nobody_has(store: QueryableStore, answer: QueryResult) -> Refusal:
     numbers = ", ".join(map(str, sorted(answer.missing)))
     which = f"partition {numbers} of" if len(answer.missing) == 1 else f"partitions {numbers} of"
     why = next(iter(answer.missing.values()))
@@ -214,7 +214,7 @@ def _nobody_has(store: QueryableStore, answer: Answer) -> Refusal:
     )
 
 
-def _missing(answer: Answer) -> list[dict[str, Any]]:
+def _missing(answer: QueryResult) -> list[dict[str, Any]]:
     return [{"partition": partition, "why": why} for partition, why in sorted(answer.missing.items())]
 
 

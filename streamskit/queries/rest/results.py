@@ -8,7 +8,7 @@ from streamskit.api.windows import Windowed
 from streamskit.queries.rest.json_codec import dumps, from_base64, to_base64, to_json
 from streamskit.serdes import Serde
 from streamskit.state.local import LocalStore
-from streamskit.state.rows import PARTITION, Entry, Span, time_bytes
+from streamskit.state.rows import PARTITION, Span, StoreEntry, time_bytes
 from streamskit.state.stores import ValueAndTimestamp
 
 CHUNK = 500
@@ -18,7 +18,7 @@ LARGEST_PAGE = 8_000_000
 """About how many characters a page has at most, however many rows were asked for."""
 
 
-class Row(NamedTuple):
+class ResultRow(NamedTuple):
     """A row of an answer: its bytes and its partition, by which rows are ordered, and its JSON text."""
 
     row: bytes
@@ -31,26 +31,26 @@ class Row(NamedTuple):
         return to_base64(PARTITION.pack(self.partition) + self.row)
 
 
-class Page(NamedTuple):
+class ResultPage(NamedTuple):
     """Rows in order, and whether there are more after them."""
 
-    rows: list[Row]
+    rows: list[ResultRow]
     more: bool = False
 
 
-Read = Callable[[LocalStore, Sequence[int]], Page]
+ReadRows = Callable[[LocalStore, Sequence[int]], ResultPage]
 """Reads what is asked for from some partitions of a store."""
 
 
 @dataclass(frozen=True)
-class Answer:
+class QueryResult:
     """What was found: a page, the partitions that answered, and why the missing ones did not.
 
     Of each partition that answered it is known who did (`host`), as what (`role`), and how many updates of the
     changelog that one had not read yet (`lag`).
     """
 
-    page: Page
+    page: ResultPage
     partitions: list[dict[str, Any]] = field(default_factory=list)
     missing: Mapping[int, str] = field(default_factory=dict)
 
@@ -61,20 +61,20 @@ class Answer:
         return dumps({"rows": rows, "more": self.page.more, "partitions": self.partitions, "missing": missing})
 
     @classmethod
-    def from_peer(cls, sent: Any) -> "Answer":
+    def from_peer(cls, sent: Any) -> "QueryResult":
         """Return the answer that another instance sent. Raises ValueError, KeyError or TypeError if it is none."""
         rows = []
         for cursor, text in sent["rows"]:
             place = from_base64(cursor)
-            rows.append(Row(place[4:], int.from_bytes(place[:4], "big"), text))
+            rows.append(ResultRow(place[4:], int.from_bytes(place[:4], "big"), text))
         missing = {int(partition): why for partition, why in sent["missing"].items()}
-        return cls(Page(rows, bool(rows and sent["more"])), list(sent["partitions"]), missing)
+        return cls(ResultPage(rows, bool(rows and sent["more"])), list(sent["partitions"]), missing)
 
 
-def row_of(entry: Entry) -> Row:
+def row_of(entry: StoreEntry) -> ResultRow:
     """Return a row that was found in a local store."""
     said = {**described(entry.key, entry.value), "timestamp": entry.timestamp, "partition": entry.partition}
-    return Row(entry.row, entry.partition, dumps(said))
+    return ResultRow(entry.row, entry.partition, dumps(said))
 
 
 def described(key: Any, value: Any) -> dict[str, Any]:
@@ -87,21 +87,21 @@ def described(key: Any, value: Any) -> dict[str, Any]:
     return {"key": to_json(key), "value": to_json(value)}
 
 
-def read_one(find: Callable[[Any], Entry | None]) -> Read:
+def read_one(find: Callable[[Any], StoreEntry | None]) -> ReadRows:
     """Return what reads one row of each partition: the one that `find` finds in a store."""
 
-    def read(store: LocalStore, partitions: Sequence[int]) -> Page:
+    def read(store: LocalStore, partitions: Sequence[int]) -> ResultPage:
         views = [store] if len(partitions) == 1 else [store.only([partition]) for partition in sorted(partitions)]
-        return Page([row_of(entry) for entry in map(find, views) if entry is not None])
+        return ResultPage([row_of(entry) for entry in map(find, views) if entry is not None])
 
     return read
 
 
-def read_span(make: Callable[[Any], Span], limit: int, after: bytes | None) -> Read:
+def read_span(make: Callable[[Any], Span], limit: int, after: bytes | None) -> ReadRows:
     """Return what reads a page of a span, which `make` makes of a store."""
 
-    def read(store: LocalStore, partitions: Sequence[int]) -> Page:
-        span, rows, last, size = make(store), list[Row](), after, 0
+    def read(store: LocalStore, partitions: Sequence[int]) -> ResultPage:
+        span, rows, last, size = make(store), list[ResultRow](), after, 0
         while True:
             wanted = min(CHUNK, limit + 1 - len(rows))
             entries = store.entries(span, wanted, last)
@@ -109,15 +109,15 @@ def read_span(make: Callable[[Any], Span], limit: int, after: bytes | None) -> R
             rows += found
             size += sum(len(row.text) for row in found)
             if len(found) < wanted:
-                return Page(rows)
+                return ResultPage(rows)
             if len(rows) > limit or size > LARGEST_PAGE:
-                return Page(rows[:limit], more=True)
+                return ResultPage(rows[:limit], more=True)
             last = entries[-1].cursor
 
     return read
 
 
-def read_first(rows: int, wanted: Callable[[Any], bool] | None, serde: Serde) -> Read:
+def read_first(rows: int, wanted: Callable[[Any], bool] | None, serde: Serde) -> ReadRows:
     """Return what reads a few rows to look at: the newest windows and sessions, or the first keys.
 
     Args:
@@ -126,24 +126,24 @@ def read_first(rows: int, wanted: Callable[[Any], bool] | None, serde: Serde) ->
         serde: that of the keys, in the order of whose bytes they come.
     """
 
-    def read(store: LocalStore, partitions: Sequence[int]) -> Page:
+    def read(store: LocalStore, partitions: Sequence[int]) -> ResultPage:
         found = []
         for partition in partitions:
             for key, value in store.only([partition]).peek(rows, wanted):
                 said = dumps({**described(key, value), "partition": partition})
-                found.append(Row(_place_to_look(store, key, serde), partition, said))
-        return Page(sorted(found)[:rows])
+                found.append(ResultRow(_place_to_look(store, key, serde), partition, said))
+        return ResultPage(sorted(found)[:rows])
 
     return read
 
 
-def read_count(store: LocalStore, partitions: Sequence[int]) -> Page:
+def read_count(store: LocalStore, partitions: Sequence[int]) -> ResultPage:
     """Read how many rows each partition has."""
     counts = [(partition, store.only([partition]).approximate_num_entries()) for partition in partitions]
-    return Page([Row(b"", partition, str(count)) for partition, count in counts])
+    return ResultPage([ResultRow(b"", partition, str(count)) for partition, count in counts])
 
 
-def merged(pages: Iterable[Page], limit: int, reverse: bool) -> Page:
+def merged(pages: Iterable[ResultPage], limit: int, reverse: bool) -> ResultPage:
     """Return one page of several, in order.
 
     Where a page has more after it, rows beyond its last may not be shown yet: some of its own come before them.
@@ -155,10 +155,10 @@ def merged(pages: Iterable[Page], limit: int, reverse: bool) -> Page:
         rows = [row for row in rows if _place(row) >= max(ends)]
     elif ends:
         rows = [row for row in rows if _place(row) <= min(ends)]
-    return Page(rows[:limit], bool(ends) or len(rows) > limit)
+    return ResultPage(rows[:limit], bool(ends) or len(rows) > limit)
 
 
-def _place(row: Row) -> tuple[bytes, int]:
+def _place(row: ResultRow) -> tuple[bytes, int]:
     return row.row, row.partition
 
 

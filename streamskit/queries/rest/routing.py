@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 
 from streamskit.common.errors import InvalidStateStoreError, StateStoreMigratedError
 from streamskit.queries.group.catalogue import QueryableStore
-from streamskit.queries.hosting import Hosting
 from streamskit.queries.metadata import HostInfo
+from streamskit.queries.queryable_instance import QueryableInstance
 from streamskit.queries.rest.peers import PeerError, Peers
-from streamskit.queries.rest.results import Answer, Page, Read, merged
+from streamskit.queries.rest.results import QueryResult, ReadRows, ResultPage, merged
 
 NOBODY = "No instance has it at the moment."
 READERS = 4
@@ -28,7 +28,7 @@ class Question:
     store: QueryableStore
     partitions: tuple[int, ...]
     path: str
-    read: Read
+    read: ReadRows
     limit: int = 1
     reverse: bool = False
     quick: bool = False
@@ -38,25 +38,25 @@ class Router:
     """Finds answers here and at other instances.
 
     Args:
-        hosting: the instance that it speaks for.
+        instance: the instance that it speaks for.
         peers: the others.
     """
 
-    def __init__(self, hosting: Hosting, peers: Peers) -> None:
-        self._hosting, self._peers = hosting, peers
+    def __init__(self, instance: QueryableInstance, peers: Peers) -> None:
+        self._instance, self._peers = instance, peers
         self._readers = ThreadPoolExecutor(READERS, "streamskit: lists")
 
     def close(self) -> None:
         """Let go of the threads."""
         self._readers.shutdown(wait=False, cancel_futures=True)
 
-    async def ask(self, question: Question) -> Answer:
+    async def ask(self, question: Question) -> QueryResult:
         """Ask for each partition the instances that have it, one after the other, until one answers."""
         quickly = self._ask_here(question)
         if quickly is not None:
             return quickly
         candidates = {partition: self._candidates(question.store, partition) for partition in question.partitions}
-        answers, missing = list[Answer](), dict.fromkeys(question.partitions, NOBODY)
+        answers, missing = list[QueryResult](), dict.fromkeys(question.partitions, NOBODY)
         while groups := _next_groups(candidates, missing):
             given = await self._ask_all(groups, question)
             answers += given
@@ -66,74 +66,74 @@ class Router:
                     missing.pop(each["partition"], None)
         page = merged((answer.page for answer in answers), question.limit, question.reverse)
         heard = sorted((each for answer in answers for each in answer.partitions), key=lambda each: each["partition"])
-        return Answer(page, heard, missing)
+        return QueryResult(page, heard, missing)
 
-    async def here(self, question: Question) -> Answer:
+    async def here(self, question: Question) -> QueryResult:
         """Answer for partitions that are here; those that are not are missing."""
         if question.quick:
             return self._read(question)
         return await asyncio.get_running_loop().run_in_executor(self._readers, self._read, question)
 
-    def _ask_here(self, question: Question) -> Answer | None:
+    def _ask_here(self, question: Question) -> QueryResult | None:
         """Return the answer to what needs no other instance, the way most questions about one key go."""
         if not question.quick or len(question.partitions) > 1 or question.store.everywhere:
             return None
-        if self._hosting.hosts(question.store.name, question.partitions[0]).active != self._hosting.here:
+        if self._instance.hosts(question.store.name, question.partitions[0]).active != self._instance.here:
             return None
         answer = self._read(question)
         return None if answer.missing else answer
 
-    def _read(self, question: Question) -> Answer:
+    def _read(self, question: Question) -> QueryResult:
         try:
             return self._read_whole(question)
         except InvalidStateStoreError as error:
             if len(question.partitions) == 1:
-                return Answer(Page([]), [], {question.partitions[0]: str(error)})
+                return QueryResult(ResultPage([]), [], {question.partitions[0]: str(error)})
         each = [self._read(replace(question, partitions=(partition,))) for partition in question.partitions]
-        return Answer(
+        return QueryResult(
             merged((answer.page for answer in each), question.limit, question.reverse),
             [heard for answer in each for heard in answer.partitions],
             {partition: why for answer in each for partition, why in answer.missing.items()},
         )
 
-    def _read_whole(self, question: Question) -> Answer:
+    def _read_whole(self, question: Question) -> QueryResult:
         name, partitions = question.store.name, question.partitions
-        page = question.read(self._hosting.local(name, partitions), partitions)
+        page = question.read(self._instance.local(name, partitions), partitions)
         # Looked up after the rows were read: what it says of them holds, or the partition has gone.
-        states = {state.partition: state for state in self._hosting.states(name)}
+        states = {state.partition: state for state in self._instance.states(name)}
         gone = [partition for partition in partitions if partition not in states]
         if gone:
             raise StateStoreMigratedError(f"Partition {gone[0]} of store '{name}' has just moved from this instance.")
-        here = str(self._hosting.here)
+        here = str(self._instance.here)
         heard = [
             {"partition": partition, "host": here, "role": states[partition].role, "lag": states[partition].lag}
             for partition in partitions
         ]
-        return Answer(page, heard)
+        return QueryResult(page, heard)
 
-    async def _ask_all(self, groups: dict[HostInfo, list[int]], question: Question) -> list[Answer]:
+    async def _ask_all(self, groups: dict[HostInfo, list[int]], question: Question) -> list[QueryResult]:
         asked = [
             self._ask_one(host, replace(question, partitions=tuple(partitions))) for host, partitions in groups.items()
         ]
         return [await asked[0]] if len(asked) == 1 else list(await asyncio.gather(*asked))
 
-    async def _ask_one(self, host: HostInfo, question: Question) -> Answer:
-        if host == self._hosting.here:
+    async def _ask_one(self, host: HostInfo, question: Question) -> QueryResult:
+        if host == self._instance.here:
             return await self.here(question)
         try:
             sent = await self._peers.ask(host, question.path, question.partitions)
-            return _limited(Answer.from_peer(sent), question.partitions)
+            return _limited(QueryResult.from_peer(sent), question.partitions)
         except PeerError as error:
-            return Answer(Page([]), [], dict.fromkeys(question.partitions, str(error)))
+            return QueryResult(ResultPage([]), [], dict.fromkeys(question.partitions, str(error)))
         except (ValueError, KeyError, TypeError, AttributeError):
             why = f"{host} answered something else: it may run another version of streamskit."
-            return Answer(Page([]), [], dict.fromkeys(question.partitions, why))
+            return QueryResult(ResultPage([]), [], dict.fromkeys(question.partitions, why))
 
     def _candidates(self, store: QueryableStore, partition: int) -> Iterator[HostInfo]:
         if store.everywhere:
-            here = self._hosting.here
-            return iter([here, *(each for each in self._hosting.placement().members if each != here)])
-        return iter(dict.fromkeys(self._hosting.hosts(store.name, partition)))
+            here = self._instance.here
+            return iter([here, *(each for each in self._instance.placement().members if each != here)])
+        return iter(dict.fromkeys(self._instance.hosts(store.name, partition)))
 
 
 def _next_groups(candidates: dict[int, Iterator[HostInfo]], partitions: Iterable[int]) -> dict[HostInfo, list[int]]:
@@ -146,7 +146,7 @@ def _next_groups(candidates: dict[int, Iterator[HostInfo]], partitions: Iterable
     return groups
 
 
-def _limited(answer: Answer, partitions: Collection[int]) -> Answer:
+def _limited(answer: QueryResult, partitions: Collection[int]) -> QueryResult:
     """Return an answer after a look whether it is one to what was asked: for these partitions, and for each of them."""
     heard = {each["partition"] for each in answer.partitions}
     if not heard <= set(partitions) or heard | set(answer.missing) != set(partitions):

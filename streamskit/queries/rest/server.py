@@ -7,8 +7,8 @@ import threading
 import uvicorn
 
 from streamskit.common.errors import StreamsError
-from streamskit.queries.hosting import Hosting
 from streamskit.queries.metadata import HostInfo
+from streamskit.queries.queryable_instance import QueryableInstance
 from streamskit.queries.rest.app import rest_app
 from streamskit.queries.rest.auth import Guard, check_address
 from streamskit.queries.rest.connections import CarefulProtocol
@@ -36,7 +36,7 @@ def bind(host: str, port: int = 0) -> socket.socket:
         StreamsError: the port is taken, or the address is none of this machine's.
 
     >>> bind("127.0.0.1").getsockname()
-    ('127.0.0.1', 40123)
+    ('127.0.0.1', ...)
     """
     bare = host.strip("[]")
     family = socket.AF_INET6 if ":" in bare else socket.AF_INET
@@ -70,24 +70,24 @@ class Server:
     """Answers REST requests for an instance, in a thread of its own, from `start` to `stop`.
 
     Args:
-        hosting: the instance.
+        instance: the instance.
         bound: the socket to listen on, from `bind`.
         token: what requests have to send as `Authorization: Bearer`; without one only loopback is served.
 
     Raises:
         StreamsError: the socket is not on loopback, and there is no token.
 
-    >>> server = Server(instance, bind("127.0.0.1"))
-    >>> server.start()
-    >>> server.address
+    >>> server = Server(instance, bind("127.0.0.1"))  # doctest: +SKIP
+    >>> server.start()  # doctest: +SKIP
+    >>> server.address  # doctest: +SKIP
     HostInfo(host='127.0.0.1', port=40123)
     """
 
-    def __init__(self, hosting: Hosting, bound: socket.socket, token: str | None = None) -> None:
+    def __init__(self, instance: QueryableInstance, bound: socket.socket, token: str | None = None) -> None:
         host, port = bound.getsockname()[:2]
         self.address = HostInfo(host, port)
         self._socket = bound
-        self._app = rest_app(hosting, token)
+        self._app = rest_app(instance, token)
         config = uvicorn.Config(
             Guard(self._app, host, token),
             http=CarefulProtocol,
@@ -138,11 +138,11 @@ class Server:
             self._server.is_up.set()
 
 
-def serve(hosting: Hosting, host: str = "127.0.0.1", port: int = 0, token: str | None = None) -> Server:
+def serve(instance: QueryableInstance, host: str = "127.0.0.1", port: int = 0, token: str | None = None) -> Server:
     """Serve an instance over REST.
 
     Args:
-        hosting: the instance.
+        instance: the instance.
         host: the address to listen on; any but loopback wants a token.
         port: the port; 0 takes a free one.
         token: what requests have to send.
@@ -154,6 +154,6 @@ def serve(hosting: Hosting, host: str = "127.0.0.1", port: int = 0, token: str |
         StreamsError: nothing can be served there.
     """
     check_address(host, token)
-    server = Server(hosting, bind(host, port), token)
+    server = Server(instance, bind(host, port), token)
     server.start()
     return server

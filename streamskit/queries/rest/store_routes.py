@@ -8,7 +8,6 @@ from streamskit.queries.rest.http_errors import bad_request
 from streamskit.queries.rest.json_codec import from_base64, shown
 from streamskit.queries.rest.models import (
     AnyTime,
-    Count,
     Key,
     OpenFrom,
     OpenKey,
@@ -16,7 +15,8 @@ from streamskit.queries.rest.models import (
     Partial,
     PathFrom,
     PathTo,
-    Rows,
+    RowCount,
+    RowList,
     SingleRow,
     StartTime,
     StoreName,
@@ -51,14 +51,14 @@ async def row_of_a_key(request: Request, store: StoreName, key: Key, as_of: AnyT
     return await queries.one(request, hosted, data, read_one(lambda local: local.entry(*asked)), f"key '{shown(key)}'")
 
 
-@tables.get("/state/keyvalues/{store:part}/all", responses=says(Rows))
+@tables.get("/state/keyvalues/{store:part}/all", responses=says(RowList))
 async def all_rows(request: Request, store: StoreName, options: Options) -> Response:
     """All rows, in the order of the keys' bytes."""
     hosted = queries_of(request).store(store, TABLES)
     return await answer_list(request, hosted, options, lambda local: local.everything(options.reverse))
 
 
-@tables.get("/state/keyvalues/{store:part}/range/{from:part}/{to:part}", responses=says(Rows))
+@tables.get("/state/keyvalues/{store:part}/range/{from:part}/{to:part}", responses=says(RowList))
 async def rows_of_a_range(
     request: Request, store: StoreName, first: PathFrom, last: PathTo, options: Options
 ) -> Response:
@@ -66,7 +66,7 @@ async def rows_of_a_range(
     return await _range(request, store, first, last, options)
 
 
-@tables.get("/state/keyvalues/{store:part}/range", responses=says(Rows))
+@tables.get("/state/keyvalues/{store:part}/range", responses=says(RowList))
 async def rows_of_an_open_range(
     request: Request, store: StoreName, options: Options, first: OpenFrom = None, last: OpenTo = None
 ) -> Response:
@@ -74,7 +74,7 @@ async def rows_of_an_open_range(
     return await _range(request, store, first, last, options)
 
 
-@tables.get("/state/keyvalues/{store:part}/prefix/{prefix:part}", responses=says(Rows))
+@tables.get("/state/keyvalues/{store:part}/prefix/{prefix:part}", responses=says(RowList))
 async def rows_with_a_prefix(
     request: Request, store: StoreName, prefix: Prefix, options: Options, as_bytes: AsBytes = False
 ) -> Response:
@@ -94,14 +94,14 @@ async def rows_with_a_prefix(
     return await answer_list(request, hosted, options, lambda local: local.with_prefix(data, serde, options.reverse))
 
 
-@tables.get("/state/keyvalues/{store:part}/count", responses=says(Count))
+@tables.get("/state/keyvalues/{store:part}/count", responses=says(RowCount))
 async def number_of_rows(request: Request, store: StoreName, partial: Partial = False) -> Response:
     """How many rows a store of any kind has; about that many where they are kept on the disk."""
     queries = queries_of(request)
     return await queries.count(request, queries.store(store), read_count, partial)
 
 
-@tables.get("/state/peek/{store:part}", responses=says(Rows))
+@tables.get("/state/peek/{store:part}", responses=says(RowList))
 async def a_few_rows(
     request: Request, store: StoreName, rows: Few = 15, search: Search = "", partial: Partial = False
 ) -> Response:
@@ -134,7 +134,7 @@ async def row_of_a_window(request: Request, store: StoreName, key: Key, start: S
     return await queries.one(request, hosted, data, read, f"window of key '{shown(key)}' that starts at {start}")
 
 
-@windows.get("/state/windowed/{store:part}/{key:part}/{from:part}/{to:part}", responses=says(Rows))
+@windows.get("/state/windowed/{store:part}/{key:part}/{from:part}/{to:part}", responses=says(RowList))
 async def windows_of_a_key(
     request: Request, store: StoreName, key: Key, first: TimeFrom, last: TimeTo, options: Options
 ) -> Response:
@@ -147,14 +147,14 @@ async def windows_of_a_key(
     )
 
 
-@windows.get("/state/windows/{store:part}", responses=says(Rows))
+@windows.get("/state/windows/{store:part}", responses=says(RowList))
 async def all_windows(request: Request, store: StoreName, options: Options) -> Response:
     """All windows of all keys, by key and then by time."""
     hosted = queries_of(request).store(store, WINDOWS)
     return await answer_list(request, hosted, options, lambda local: local.everything(options.reverse))
 
 
-@windows.get("/state/windows/{store:part}/{from:part}/{to:part}", responses=says(Rows))
+@windows.get("/state/windows/{store:part}/{from:part}/{to:part}", responses=says(RowList))
 async def windows_of_a_time(
     request: Request,
     store: StoreName,
@@ -173,7 +173,7 @@ async def windows_of_a_time(
     )
 
 
-@windows.get("/state/sessions/{store:part}/{key:part}", responses=says(Rows))
+@windows.get("/state/sessions/{store:part}/{key:part}", responses=says(RowList))
 async def sessions_of_a_key(
     request: Request, store: StoreName, key: Key, options: Options, start: AnyTime = None, end: AnyTime = None
 ) -> Response:
@@ -189,7 +189,7 @@ async def sessions_of_a_key(
     return await queries.many(request, hosted, read, options.limit, key=data, partial=options.partial)
 
 
-@windows.get("/state/sessions/{store:part}", responses=says(Rows))
+@windows.get("/state/sessions/{store:part}", responses=says(RowList))
 async def all_sessions(
     request: Request, store: StoreName, options: Options, key_from: OpenKey = None, key_to: OpenKey = None
 ) -> Response:

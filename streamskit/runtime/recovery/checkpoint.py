@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from streamskit.runtime.recovery import checkpoint_errors
-from streamskit.runtime.recovery.checksums import checksum_file, checksums, fits
+from streamskit.runtime.recovery.checkpoint_errors import checksum_file, checksums, fits
 
 Positions = dict[str, dict[int, int]]
 """Offsets by topic and partition."""
@@ -33,14 +33,30 @@ class Checkpoint:
         self.folder = folder
 
     @property
+    def query_id(self) -> str:
+        """The id that Spark has given to the query; "" before its first start."""
+        metadata = self.folder / "metadata"
+        return str(json.loads(metadata.read_text())["id"]) if metadata.exists() else ""
+
+    @property
+    def last_begun(self) -> int:
+        """The number of the last micro-batch that was planned; -1 before the first."""
+        return max(_numbers(self.folder / "offsets"), default=-1)
+
+    @property
+    def last_finished(self) -> int:
+        """The number of the last micro-batch that was done; -1 before the first."""
+        return max(_numbers(self.folder / "commits"), default=-1)
+
+    @property
     def has_begun(self) -> bool:
         """Whether a micro-batch was planned."""
-        return bool(_numbers(self.folder / "offsets"))
+        return self.last_begun >= 0
 
     @property
     def is_partly_gone(self) -> bool:
         """Whether it remembers something, and not what it has read for that."""
-        return not self.has_begun and (bool(_numbers(self.folder / "commits")) or (self.folder / "state").exists())
+        return not self.has_begun and (self.last_finished >= 0 or (self.folder / "state").exists())
 
     def verify(self) -> None:
         """Compare the files that Spark is about to read with their checksums, which it does not look at.
@@ -88,19 +104,17 @@ class Checkpoint:
 
     def _start_files(self) -> list[Path]:
         """Return the files that say where the next micro-batch begins."""
-        offsets = _numbers(self.folder / "offsets")
-        done = [number for number in offsets if number != offsets[-1] or self._is_done(number)]
-        if done:
-            return [self.folder / "offsets" / str(done[-1])]
-        return sorted(self.folder.glob("sources/*/0"))
+        done = [number for number in _numbers(self.folder / "offsets") if self._is_done(number)]
+        return [self.folder / "offsets" / str(done[-1])] if done else sorted(self.folder.glob("sources/*/0"))
 
     def _planned_file(self) -> Path | None:
         """Return the file of a micro-batch that was planned and not done, if there is one."""
-        offsets = _numbers(self.folder / "offsets")
-        return self.folder / "offsets" / str(offsets[-1]) if offsets and not self._is_done(offsets[-1]) else None
+        last = self.last_begun
+        return self.folder / "offsets" / str(last) if last >= 0 and not self._is_done(last) else None
 
     def _is_done(self, number: int) -> bool:
-        return (self.folder / "commits" / str(number)).exists()
+        """Return whether a micro-batch was done: the last one that was planned is the only one that may not be."""
+        return number < self.last_begun or (self.folder / "commits" / str(number)).exists()
 
     def _checked(self, file: Path) -> bytes:
         """Return what is in a file whose checksum is right; one without a checksum is believed, as Spark does."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from streamskit.common.errors import StreamsError
-from streamskit.kafka.topics import Extent, extents
+from streamskit.kafka.topics import TopicExtent, extents
 from streamskit.planning.plan import Plan
 from streamskit.runtime.recovery.checkpoint import Checkpoint, Positions
 
@@ -62,7 +62,7 @@ class DataLoss:
         self.lost: Counter[str] = Counter()
         """How many records each query has lost, by its name."""
 
-    def heed(self, plan: Plan, extents: Mapping[str, Extent], remade: Collection[str] = ()) -> bool:
+    def heed(self, plan: Plan, extents: Mapping[str, TopicExtent], remade: Collection[str] = ()) -> bool:
         """Look for gaps before a query and go on behind them, if that is the policy; return whether there were any.
 
         Args:
@@ -103,7 +103,7 @@ class DataLoss:
         return self.heed(plan, extents(plan.options.bootstrap_servers, plan.topics))
 
     def _gaps(
-        self, plan: Plan, position: Positions, extents: Mapping[str, Extent], remade: Collection[str]
+        self, plan: Plan, position: Positions, extents: Mapping[str, TopicExtent], remade: Collection[str]
     ) -> list[Gap]:
         found = []
         for topic in plan.topics:

@@ -17,12 +17,11 @@ The sink is `streamskit/jvm/TransactionalKafka.scala`; here is what happens befo
 Mirrors `processing.guarantee=exactly_once_v2`, where the offsets that were read stand in the mark's place.
 """
 
-import json
+import re
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
@@ -30,69 +29,53 @@ from pyspark.sql import SparkSession
 
 from streamskit.common.errors import StreamsError
 from streamskit.planning.plan import Plan
+from streamskit.runtime.recovery.checkpoint import Checkpoint
 
 SINK = "org.apache.spark.sql.streamskit.TransactionalKafka"
 
 TRANSACTION_TIMEOUT = 5 * 60 * 1000
 """After how many milliseconds the broker aborts a transaction; a producer that cannot reach it gives up before."""
 
+REFUSED = re.compile(r"a record could not be written to topic '([^']+)': (?:[\w.]+\.)?(\w+: [^\n]*)")
+"""What `NotWritten` says (in `streamskit/jvm/Transactions.scala`)."""
 
-@dataclass(frozen=True)
-class Checkpoint:
-    """What Spark has noted of a query: its id, the last micro-batch that it began, and the last that it finished.
-
-    Before the first batch the numbers are -1, and before the first start the id is "".
-    """
-
-    query: str
-    begun: int
-    finished: int
-
-    @classmethod
-    def read(cls, folder: Path) -> "Checkpoint":
-        """Return what a checkpoint folder says."""
-        metadata = folder / "metadata"
-        query = json.loads(metadata.read_text())["id"] if metadata.exists() else ""
-        return cls(query, _last_batch(folder / "offsets"), _last_batch(folder / "commits"))
-
-
-def _last_batch(folder: Path) -> int:
-    return max((int(file.name) for file in folder.glob("*") if file.name.isdigit()), default=-1)
+FENCED = re.compile(r"\b(ProducerFenced|InvalidProducerEpoch)Exception\b")
 
 
 @dataclass(frozen=True)
-class Mark:
+class CommittedBatch:
     """What the last transaction of a query wrote: a micro-batch of the query with this id."""
 
     query: str
     batch: int
 
 
-def last_written(noted: Checkpoint, last: Mark | None, plan: Plan) -> int:
+def last_written(checkpoint: Checkpoint, last: CommittedBatch | None, plan: Plan) -> int:
     """Return the last micro-batch of a query whose records are in the topics.
 
     Args:
-        noted: what the checkpoint says.
+        checkpoint: what Spark has noted.
         last: what the last transaction says, if there was one.
         plan: the query.
 
     Raises:
         StreamsError: the two do not belong together, so that going on might write records twice or lose some.
     """
+    begun = checkpoint.last_begun
     # A mark without an id is of a query that had not started yet.
-    known = last.batch if last is not None and last.query in (noted.query, "") else None
+    known = last.batch if last is not None and last.query in (checkpoint.query_id, "") else None
     whose = f"sub-topology {plan.name} of '{plan.application_id}'"
-    if noted.begun <= noted.finished:
-        if known is not None and known > noted.begun:
+    if begun <= checkpoint.last_finished:
+        if known is not None and known > begun:
             raise StreamsError(
-                f"The checkpoint of {whose} ends with micro-batch {noted.begun}, and batch {known} was written "
+                f"The checkpoint of {whose} ends with micro-batch {begun}, and batch {known} was written "
                 "already: files are missing there, or an old copy was put in its place. To go on might write records "
                 "twice or lose some. Put the newest copy back, or begin anew with clean_up()."
             )
-        return noted.finished
-    if known is None or known not in (noted.begun - 1, noted.begun):
+        return checkpoint.last_finished
+    if known is None or known not in (begun - 1, begun):
         raise StreamsError(
-            f"Nothing says whether micro-batch {noted.begun} of {whose} was written before it stopped: it ran with "
+            f"Nothing says whether micro-batch {begun} of {whose} was written before it stopped: it ran with "
             f"processing_guarantee='at_least_once', or the topic '{plan.transactions_topic}' was deleted. Start it "
             "once with 'at_least_once', which may write that batch a second time, and close() it when "
             "await_processed() is done; then go on with 'exactly_once'. Or begin anew with clean_up()."
@@ -118,19 +101,18 @@ class Transactions:
         """The options of the sink."""
         return self._settings | {"marks": self.plan.transactions_topic, "run": self.run}
 
-    def begin(self, spark: SparkSession, checkpoint: Path) -> None:
+    def begin(self, spark: SparkSession, checkpoint: Checkpoint) -> None:
         """Fence all earlier runs of the query, and mark what is written: from there this run goes on.
 
         Raises:
             StreamsError: that cannot be known, or the broker takes no transactions.
         """
-        noted = Checkpoint.read(checkpoint)
         with self._opened(spark) as transactions:
             found = transactions.last()
-            last = None if found is None else Mark(found.query(), found.batch())
-            written = last_written(noted, last, self.plan)
+            last = None if found is None else CommittedBatch(found.query(), found.batch())
+            written = last_written(checkpoint, last, self.plan)
             transactions.begin()
-            transactions.commit(_package(spark).Mark(noted.query, self.run, written))
+            transactions.commit(_package(spark).Mark(checkpoint.query_id, self.run, written))
 
     def abort(self, spark: SparkSession) -> None:
         """Fence all earlier runs of the query, and abort what they left open: readers would wait for its end.
@@ -162,6 +144,29 @@ class Transactions:
                 f"{failure.java_exception.toString()} They need a broker whose own topic for transactions can be made: "
                 "with one node it has to have transaction.state.log.replication.factor=1."
             ) from failure
+
+
+def transaction_failure(text: str, plan: Plan) -> StreamsError | None:
+    """Return the error to raise for a query whose transaction failed, if that is what Spark's message says.
+
+    Args:
+        text: Spark's message.
+        plan: what the query runs.
+    """
+    if FENCED.search(text) is not None:
+        return StreamsError(
+            f"Sub-topology {plan.name} of '{plan.application_id}' was fenced: another run of the application has "
+            "begun, and only one may write, so that this one has ended before it wrote anything twice. Close one of "
+            "them, or give this one an application_id of its own. (One that stays open for too long ends so, too.)"
+        )
+    if (refused := REFUSED.search(text)) is not None:
+        topic, why = refused.groups()
+        sink = next((f"{sink.name} (written at {sink.call_site})" for sink in plan.sinks if plan.topic(sink) == topic),
+                    f"Sub-topology {plan.name} of '{plan.application_id}'")  # fmt: skip
+        return StreamsError(
+            f"{sink}: a record could not be written to topic '{topic}': {why.strip()} Nothing of its micro-batch was."
+        )
+    return None
 
 
 def _package(spark: SparkSession) -> Any:

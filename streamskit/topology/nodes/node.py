@@ -160,5 +160,6 @@ def of_kind(kind: type[Kind], nodes: Iterable[Node]) -> list[Kind]:
     """Return the nodes of one kind, in their order.
 
     >>> [source.name for source in of_kind(Source, topology.nodes.values())]
+    ['KSTREAM-SOURCE-0000000000']
     """
     return [node for node in nodes if isinstance(node, kind)]

@@ -6,7 +6,7 @@ import pytest
 
 from streamskit import faults
 from streamskit.common.errors import StreamsError
-from streamskit.runtime.lock import ApplicationLock
+from streamskit.runtime.sole_runner import ApplicationLock
 
 
 @pytest.fixture

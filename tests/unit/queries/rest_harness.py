@@ -3,7 +3,6 @@
 import threading
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 import httpx
@@ -13,8 +12,8 @@ from streamskit.common.errors import InvalidStateStorePartitionError, StreamsReb
 from streamskit.kafka.topic_partition import TopicPartition
 from streamskit.queries import LocalStore, local_store
 from streamskit.queries.group.catalogue import QueryableStore
-from streamskit.queries.hosting import PartitionState
 from streamskit.queries.metadata import HostInfo, Hosts, Placement
+from streamskit.queries.queryable_instance import PartitionState, StoreUpdate
 from streamskit.queries.rest.server import Server, bind
 from streamskit.serdes import Serdes
 from streamskit.topology import Store
@@ -51,17 +50,6 @@ STORES = {
         Store("everywhere", "key-value", Serdes.string(), Serdes.string()),
     )
 }
-
-
-@dataclass
-class Told:
-    """One update."""
-
-    key: Any
-    value: Any
-    timestamp: int
-    partition: int
-    offset: int
 
 
 class Group:
@@ -156,7 +144,7 @@ class FakeInstance:
         if self.roles.get(partition) == "active" or store == "everywhere":
             read_key, read_value = STORES[store].key.deserialize, STORES[store].value.deserialize
             known = key if STORES[store].kind in ("key-value", "versioned") else inner(store, key)
-            told = Told(read_key(known), read_value(value), timestamp, partition, offset)
+            told = StoreUpdate(read_key(known), read_value(value), timestamp, partition, offset)
             for listener in list(self.listeners.get(store, [])):
                 listener(told)
 

@@ -6,47 +6,47 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streamskit.queries.group.assignment import Assignment, SubscriptionInfo, latest_of_each_server
-from streamskit.queries.group.assignor import Member, Shares, share
+from streamskit.queries.group.assignor import ClientState, TaskAssignment, assign_tasks
 
 TASKS = [f"{group}_{partition}" for group in range(2) for partition in range(4)]
 
 
-def member(name: str, ready: object = (), active: object = (), standbys: int = 0, **positions: int) -> Member:
+def member(name: str, ready: object = (), active: object = (), standbys: int = 0, **positions: int) -> ClientState:
     known = {task.lstrip("t"): position for task, position in positions.items()}
-    return Member(name, f"127.0.0.1:{ord(name[0])}", frozenset(ready), frozenset(active), known, standbys)  # type: ignore[call-overload]
+    return ClientState(name, f"127.0.0.1:{ord(name[0])}", frozenset(ready), frozenset(active), known, standbys)  # type: ignore[call-overload]
 
 
-def after(shares: Shares, members: list[Member]) -> list[Member]:
+def after(shares: TaskAssignment, members: list[ClientState]) -> list[ClientState]:
     """Return the members as they are when all have caught up with what they got."""
     found = []
     for each in members:
         roles = shares.roles(each.id)
         active = [task for task, role in roles.items() if role == "active"]
-        found.append(Member(each.id, each.server, frozenset(roles), frozenset(active), {}, each.standbys))
+        found.append(ClientState(each.id, each.server, frozenset(roles), frozenset(active), {}, each.standbys))
     return found
 
 
-def settled(tasks: list[str], members: list[Member]) -> Shares:
+def settled(tasks: list[str], members: list[ClientState]) -> TaskAssignment:
     """Share until nothing moves any more."""
-    shares = share(tasks, members)
+    shares = assign_tasks(tasks, members)
     for _ in range(10):
         members = after(shares, members)
-        if (again := share(tasks, members)) == shares:
+        if (again := assign_tasks(tasks, members)) == shares:
             return shares
         shares = again
     raise AssertionError("the shares never settle")
 
 
 def test_one_instance_gets_everything() -> None:
-    assert set(share(TASKS, [member("a")]).active.values()) == {"a"}
+    assert set(assign_tasks(TASKS, [member("a")]).active.values()) == {"a"}
 
 
 def test_nobody_gets_anything_when_there_is_nobody() -> None:
-    assert share(TASKS, []) == Shares()
+    assert assign_tasks(TASKS, []) == TaskAssignment()
 
 
 def test_the_partitions_of_each_sub_topology_are_spread_evenly() -> None:
-    shares = share(TASKS, [member("a"), member("b")])
+    shares = assign_tasks(TASKS, [member("a"), member("b")])
     assert Counter((owner, task[0]) for task, owner in shares.active.items()) == {
         ("a", "0"): 2, ("a", "1"): 2, ("b", "0"): 2, ("b", "1"): 2,
     }  # fmt: skip
@@ -54,11 +54,11 @@ def test_the_partitions_of_each_sub_topology_are_spread_evenly() -> None:
 
 def test_a_task_stays_where_it_is_until_the_newcomer_has_caught_up() -> None:
     old, new = member("a", TASKS, TASKS), member("b")
-    first = share(TASKS, [old, new])
+    first = assign_tasks(TASKS, [old, new])
     assert set(first.active.values()) == {"a"}
     assert len(first.warmup) == 4
     assert set(first.warmup.values()) == {("b",)}
-    caught_up = share(TASKS, after(first, [old, new]))
+    caught_up = assign_tasks(TASKS, after(first, [old, new]))
     assert Counter(caught_up.active.values()) == {"a": 4, "b": 4}
     assert caught_up.warmup == {}
 
@@ -68,17 +68,17 @@ def test_what_a_dead_instance_had_goes_to_a_standby_that_has_it() -> None:
     shares = settled(TASKS, members)
     dead, *rest = after(shares, members)
     mine = {task for task, owner in shares.active.items() if owner == dead.id}
-    without = share(TASKS, rest)
+    without = assign_tasks(TASKS, rest)
     assert all(without.active[task] in shares.standby[task] for task in mine)
 
 
 def test_a_task_with_no_copy_anywhere_goes_to_the_one_with_most_of_it_on_its_disk() -> None:
-    shares = share(["0_0", "0_1"], [member("a", t0_1=10), member("b", t0_0=5, t0_1=3)])
+    shares = assign_tasks(["0_0", "0_1"], [member("a", t0_1=10), member("b", t0_0=5, t0_1=3)])
     assert shares.active == {"0_0": "b", "0_1": "a"}
 
 
 def test_a_standby_is_never_where_the_active_one_is_and_no_more_are_asked_than_there_are_instances() -> None:
-    shares = share(TASKS, [member("a", standbys=5), member("b", standbys=5)])
+    shares = assign_tasks(TASKS, [member("a", standbys=5), member("b", standbys=5)])
     assert all(shares.standby[task] == (("b",) if owner == "a" else ("a",)) for task, owner in shares.active.items())
 
 
@@ -89,7 +89,7 @@ some_tasks = st.sets(st.sampled_from(TASKS))
 @given(names, st.data())
 def test_every_task_has_one_owner_who_is_ready_if_anybody_is(members: list[str], data: st.DataObject) -> None:
     everybody = [member(name, data.draw(some_tasks), (), data.draw(st.integers(0, 2))) for name in members]
-    shares = share(TASKS, everybody)
+    shares = assign_tasks(TASKS, everybody)
     assert sorted(shares.active) == sorted(TASKS)
     ready = {each.id: each.ready for each in everybody}
     for task, owner in shares.active.items():
@@ -119,7 +119,7 @@ def test_whoever_comes_or_goes_the_shares_settle_evenly_and_move_no_more_than_th
 def test_reports_and_agreements_travel_as_they_are() -> None:
     report = SubscriptionInfo(member("a", ["0_1"], ["0_1"], 1, t0_1=7), 12.5)
     assert SubscriptionInfo.from_bytes(report.to_bytes()) == report
-    agreement = Assignment({"a": "127.0.0.1:1"}, Shares({"0_1": "a"}, {"0_1": ("b",)}, {"0_0": ("a",)}))
+    agreement = Assignment({"a": "127.0.0.1:1"}, TaskAssignment({"0_1": "a"}, {"0_1": ("b",)}, {"0_0": ("a",)}))
     assert Assignment.from_bytes(agreement.to_bytes()) == agreement
 
 
@@ -130,6 +130,6 @@ def test_what_others_say_in_the_group_is_no_report(data: bytes) -> None:
 
 
 def test_an_instance_that_another_has_replaced_at_its_address_counts_no_more() -> None:
-    old, new = SubscriptionInfo(Member("old", "here"), 1.0), SubscriptionInfo(Member("new", "here"), 2.0)
-    other = SubscriptionInfo(Member("other", "there"), 1.5)
+    old, new = SubscriptionInfo(ClientState("old", "here"), 1.0), SubscriptionInfo(ClientState("new", "here"), 2.0)
+    other = SubscriptionInfo(ClientState("other", "there"), 1.5)
     assert {each.member.id for each in latest_of_each_server([new, old, other])} == {"new", "other"}

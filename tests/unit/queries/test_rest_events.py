@@ -15,11 +15,12 @@ from hypothesis import strategies as st
 
 from streamskit.api.windows import Windowed
 from streamskit.queries.metadata import Hosts
+from streamskit.queries.queryable_instance import StoreUpdate
 from streamskit.queries.rest import app as rest_app
 from streamskit.queries.rest import events
 from streamskit.queries.rest.events import Mailbox
 from streamskit.queries.rest.protocol import Event, EventReader
-from tests.unit.queries.rest_harness import ALL_ACTIVE, TIME, Cluster, Told, cluster, long, windowed
+from tests.unit.queries.rest_harness import ALL_ACTIVE, TIME, Cluster, cluster, long, windowed
 
 
 class Listener:
@@ -96,7 +97,7 @@ def test_updates_of_all_instances_come_once_each_with_their_place(two: Cluster) 
 def test_windows_have_their_times(two: Cluster) -> None:
     listener = Listener(two, "/state/stream/minutes")
     two.group.put("minutes", windowed("a", TIME), long(1), partition=0)
-    two.instances[0].listeners["minutes"][0](Told(Windowed("b", TIME, TIME + 60_000), 2, TIME, 0, 1))
+    two.instances[0].listeners["minutes"][0](StoreUpdate(Windowed("b", TIME, TIME + 60_000), 2, TIME, 0, 1))
     await_that(lambda: len(listener.of("update")) == 2)
     assert listener.of("update")[1].json()["window"] == {"start": TIME, "end": TIME + 60_000}
     listener.close()

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from streamskit.queries import local_store
-from streamskit.queries.rest.results import Page, Row, merged
+from streamskit.queries.rest.results import ResultPage, ResultRow, merged
 from tests.unit.queries.rest_harness import (
     ALL_ACTIVE,
     STORES,
@@ -216,7 +216,7 @@ def test_merged_pages_are_the_beginning_of_all_rows_in_order(
     read = []
     for places, at_most in sources:
         ordered = sorted(places, reverse=reverse)
-        read.append(Page([Row(*place, "") for place in ordered[:at_most]], len(ordered) > at_most))
+        read.append(ResultPage([ResultRow(*place, "") for place in ordered[:at_most]], len(ordered) > at_most))
     page = merged(read, limit, reverse)
     shown = [(row.row, row.partition) for row in page.rows]
     assert shown == everything[: len(shown)]

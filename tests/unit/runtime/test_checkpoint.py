@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from streamskit import StreamsBuilder, StreamsError
-from streamskit.kafka.topics import Extent
+from streamskit.kafka.topics import TopicExtent
 from streamskit.planning.plan import Plan
 from streamskit.planning.planner import plan
 from streamskit.runtime.recovery.checkpoint import Checkpoint
-from streamskit.runtime.recovery.checksums import checksums
+from streamskit.runtime.recovery.checkpoint_errors import checksums
 from streamskit.runtime.recovery.data_loss import DataLoss
 
 SETTINGS = '{"batchWatermarkMs":0,"batchTimestampMs":1,"conf":{"spark.sql.shuffle.partitions":"2"}}'
@@ -103,7 +103,7 @@ def a_plan() -> Plan:
 
 def heed(checkpoint: Checkpoint, policy: str, first: Any, end: Any, **options: Any) -> DataLoss:
     losses = DataLoss("app", checkpoint.folder.parent, policy)
-    losses.heed(a_plan(), {"in": Extent("id", dict(enumerate(first)), dict(enumerate(end)))}, **options)
+    losses.heed(a_plan(), {"in": TopicExtent("id", dict(enumerate(first)), dict(enumerate(end)))}, **options)
     return losses
 
 

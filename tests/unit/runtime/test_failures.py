@@ -22,8 +22,7 @@ from streamskit.operators.aggregate import AggregateOperator
 from streamskit.operators.error_handling import attribute_failure, read_attribution
 from streamskit.planning.options import QueryOptions
 from streamskit.planning.planner import plan
-from streamskit.runtime.failures import explain
-from streamskit.runtime.tracebacks import python_error
+from streamskit.runtime.failures import explain, python_error
 from streamskit.serdes import Serde
 
 TEXT, LONG = Serdes.string(), Serdes.long()

@@ -14,7 +14,7 @@ from streamskit.queries import LocalKeyValueStore, LocalVersionedStore, LocalWin
 from streamskit.state.rocksdb import RocksStorage
 from streamskit.state.rows import after_prefix, keyed, time_at, time_bytes, unkeyed
 from streamskit.state.state_folder import StateFolder
-from streamskit.state.storage import CHUNK, Change, Mark, MemoryStorage, Storage
+from streamskit.state.storage import CHUNK, ChangelogMark, MemoryStorage, RowChange, Storage
 from streamskit.state.stores import Store
 
 KEYS = st.binary(max_size=3)
@@ -28,36 +28,36 @@ def storage(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Storage]
 
 
 def test_a_scan_gives_the_rows_of_its_segment_in_order_and_backwards(storage: Storage) -> None:
-    rows = [Change(segment, row, row) for segment in (0, 1, 258) for row in (b"b", b"", b"ab", b"a\0", b"a")]
-    storage.write(rows, Mark(5, 9))
+    rows = [RowChange(segment, row, row) for segment in (0, 1, 258) for row in (b"b", b"", b"ab", b"a\0", b"a")]
+    storage.write(rows, ChangelogMark(5, 9))
     assert [row for row, _ in storage.scan(1, None, None, False)] == [b"", b"a", b"a\0", b"ab", b"b"]
     assert [row for row, _ in storage.scan(1, b"a", b"b", False)] == [b"a", b"a\0", b"ab"]
     assert [row for row, _ in storage.scan(1, b"a", b"b", True)] == [b"ab", b"a\0", b"a"]
     assert [row for row, _ in storage.scan(258, None, None, True)] == [b"b", b"ab", b"a\0", b"a", b""]
     assert list(storage.scan(7, None, None, False)) == []
     assert storage.segments() == [0, 1, 258]
-    assert storage.mark() == Mark(5, 9)
+    assert storage.mark() == ChangelogMark(5, 9)
 
 
 def test_a_deleted_row_and_a_dropped_segment_are_gone(storage: Storage) -> None:
-    storage.write([Change(segment, row, b"x") for segment in (0, 1) for row in (b"a", b"b")], Mark())
+    storage.write([RowChange(segment, row, b"x") for segment in (0, 1) for row in (b"a", b"b")], ChangelogMark())
     list(storage.scan(0, None, None, False))
-    storage.write([Change(0, b"a", None), Change(0, b"c", b"y")], Mark(2))
+    storage.write([RowChange(0, b"a", None), RowChange(0, b"c", b"y")], ChangelogMark(2))
     storage.drop(1)
     assert list(storage.scan(0, None, None, False)) == [(b"b", b"x"), (b"c", b"y")]
     assert storage.get(0, b"a") is None
     assert storage.get(1, b"a") is None
     storage.clear()
-    assert (storage.segments(), storage.mark(), storage.get(0, b"b")) == ([], Mark(), None)
+    assert (storage.segments(), storage.mark(), storage.get(0, b"b")) == ([], ChangelogMark(), None)
 
 
 def test_a_scan_goes_on_while_others_write(storage: Storage) -> None:
     rows = [f"{number:05}".encode() for number in range(3 * CHUNK)]
-    storage.write([Change(0, row, b"") for row in rows], Mark())
+    storage.write([RowChange(0, row, b"") for row in rows], ChangelogMark())
     found = []
     for row, _ in storage.scan(0, None, None, False):
         found.append(row)
-        storage.write([Change(0, b"00000 new", b""), Change(0, b"99999", None)], Mark())
+        storage.write([RowChange(0, b"00000 new", b""), RowChange(0, b"99999", None)], ChangelogMark())
     assert found == rows
 
 
@@ -78,7 +78,7 @@ def test_both_storages_do_what_a_sorted_dict_does(
         if packed is not None:
             model[row] = packed
         for each in (on_disk, in_memory):
-            each.write([Change(0, row, packed)], Mark())
+            each.write([RowChange(0, row, packed)], ChangelogMark())
     wanted = [row for row in sorted(model, reverse=reverse)
               if (begin is None or row >= begin) and (end is None or row < end)]  # fmt: skip
     for each in (on_disk, in_memory):
@@ -88,10 +88,10 @@ def test_both_storages_do_what_a_sorted_dict_does(
 
 def test_a_storage_on_the_disk_is_as_it_was_when_it_is_opened_again(tmp_path: Path) -> None:
     first = RocksStorage(tmp_path / "rows")
-    first.write([Change(3, b"a", b"1"), Change(7, b"b", b"2")], Mark(42, 1000))
+    first.write([RowChange(3, b"a", b"1"), RowChange(7, b"b", b"2")], ChangelogMark(42, 1000))
     first.close()
     again = RocksStorage(tmp_path / "rows")
-    assert (again.mark(), again.segments(), again.get(3, b"a")) == (Mark(42, 1000), [3, 7], b"1")
+    assert (again.mark(), again.segments(), again.get(3, b"a")) == (ChangelogMark(42, 1000), [3, 7], b"1")
     with pytest.raises(StreamsError, match="state-dir"):
         RocksStorage(tmp_path / "rows")
     again.close()
@@ -208,7 +208,7 @@ def opened(folder: Path, **topics: str) -> StateFolder:
 
 def test_a_folder_tells_how_far_its_copies_are(tmp_path: Path) -> None:
     state = opened(tmp_path / "state", counts="id-1")
-    state.storage("counts", 2).write([], Mark(42))
+    state.storage("counts", 2).write([], ChangelogMark(42))
     state.close()
     again = opened(tmp_path / "state", counts="id-1")
     assert again.positions({"counts": "app-counts-changelog"}) == {("app-counts-changelog", 2): 42}
@@ -220,7 +220,7 @@ def test_copies_of_a_changelog_that_is_another_one_now_are_deleted(
     tmp_path: Path, spoil: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     state = opened(tmp_path / "state", counts="id-1")
-    state.storage("counts", 2).write([], Mark(42))
+    state.storage("counts", 2).write([], ChangelogMark(42))
     state.close()
     if spoil == "no checkpoint":
         (tmp_path / "state/counts/checkpoint.json").unlink()
@@ -244,5 +244,5 @@ def test_a_storage_that_was_released_and_is_asked_for_again_stays_open(tmp_path:
     storage = state.storage("counts", 0)
     state.release("counts", 0)
     assert state.storage("counts", 0) is storage
-    storage.write([Change(0, b"a", b"1")], Mark(1))
+    storage.write([RowChange(0, b"a", b"1")], ChangelogMark(1))
     state.close()

@@ -15,7 +15,7 @@ from streamskit.course.labs.exercise import Exercise, Lab, Says, Verdict, right,
 from streamskit.course.labs.misconceptions import Misconception
 from streamskit.dsl.builder import StreamsBuilder
 from streamskit.environment.processes import wait_until
-from streamskit.queries.group.assignor import Member, share
+from streamskit.queries.group.assignor import ClientState, assign_tasks
 from streamskit.queries.instances import Instances
 from streamskit.runtime.streams import KafkaStreams
 
@@ -39,7 +39,7 @@ WHY_SHARES: dict[int, tuple[list[int], str, str]] = {
 def fair(count: int) -> list[int]:
     """Return how many of six partitions each of so many instances has, fewest first."""
     names = [f"instance-{number}" for number in range(count)]
-    shares = share(SIX, [Member(name, name) for name in names])
+    shares = assign_tasks(SIX, [ClientState(name, name) for name in names])
     return sorted(list(shares.active.values()).count(name) for name in names)
 
 
@@ -89,10 +89,10 @@ def changes() -> list[tuple[Shared, Shared]]:
     pairs = list[tuple[Shared, Shared]]()
     for names in ("AB", "ABCD", "ABCDEF", "ACDE", "CD", "CX"):
         members = [
-            Member(name, name, frozenset(tasks), frozenset(f"0_{each}" for each in shares.get(name, ())))
+            ClientState(name, name, frozenset(tasks), frozenset(f"0_{each}" for each in shares.get(name, ())))
             for name in names
         ]
-        owners = share(tasks, members).active
+        owners = assign_tasks(tasks, members).active
         after: Mapping[str, set[int]] = {
             name: {int(task[2:]) for task, owner in owners.items() if owner == name} for name in names
         }

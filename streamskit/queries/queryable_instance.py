@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from streamskit.queries.group.catalogue import QueryableStore
 from streamskit.queries.metadata import HostInfo, Hosts, Placement
@@ -29,9 +29,8 @@ class PartitionState:
         return max(0, self.end - self.position)
 
 
-@dataclass(frozen=True)
-class Update:
-    """One change of a row, as it lands: `key` and `value` decoded, `value` None where the row was deleted."""
+class StoreUpdate(NamedTuple):
+    """One update of a store: `value` is None where the row was deleted; `offset` is its place in the changelog."""
 
     key: Any
     value: Any
@@ -40,7 +39,7 @@ class Update:
     offset: int
 
 
-class Hosting(Protocol):
+class QueryableInstance(Protocol):
     """An instance: what it has itself, and where the rest is."""
 
     application_id: str
@@ -69,7 +68,7 @@ class Hosting(Protocol):
             InvalidStateStoreError: one of them is not here, or not ready; the kind of error says which.
         """
 
-    def subscribe(self, store: str, listener: Callable[[Update], None]) -> Callable[[], None]:
+    def subscribe(self, store: str, listener: Callable[[StoreUpdate], None]) -> Callable[[], None]:
         """Call `listener`, in a thread of the instance, with each update of the partitions active here.
 
         Returns a function that ends it. The listener has to be quick and must not raise.

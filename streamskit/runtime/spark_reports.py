@@ -1,14 +1,19 @@
-"""Spark's plan of a running query, stripped of what changes from run to run."""
+"""What Spark says of the queries of an application: its plan of each, and the tasks that it ran for them."""
 
 import re
+from collections.abc import Iterator
+from typing import Any, Protocol
 
+import pandas as pd
+from pyspark.sql import SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
 from streamskit import operators
 from streamskit.planning.plan import Plan
-from streamskit.topology import Sink, Source
 
 WIDTH = 120
+
+TASK_COLUMNS = ["query", "job", "stage", "partition", "executor", "status", "records", "started", "milliseconds"]
 
 NOISE = (
     (r"#\d+L?", ""),  # the numbers Spark gives to columns
@@ -37,7 +42,7 @@ def in_words(plan: Plan) -> str:
     if columns:
         lines.append(f"  {', '.join(columns)}: Spark Columns, compiled by Catalyst")
     for node in plan.nodes:
-        if isinstance(node, Source | Sink):
+        if node.topic_names:
             lines += [f"  {node.name}: {serde} runs in Python, on Arrow batches of records"
                       for serde in dict.fromkeys((node.key, node.value)) if serde.runs_in_python]  # fmt: skip
     return "\n".join(lines)
@@ -78,3 +83,56 @@ def _tidy(line: str) -> str:
         line = re.sub(noise, instead, line)
     line = re.sub(r"\s+$", "", line)
     return line if len(line) <= WIDTH else line[: WIDTH - 1] + "…"
+
+
+class RunsQueries(Protocol):
+    """What runs Spark queries: a `KafkaStreams`."""
+
+    def queries(self) -> list[StreamingQuery]:
+        """Return them."""
+
+
+def spark_tasks(streams: RunsQueries) -> pd.DataFrame:
+    """Return Spark's own record of the tasks that the queries of an application have run, in the order of their jobs.
+
+    One row for each attempt at a task: a query's micro-batch is one job, or several; a job has a stage for each step
+    between two shuffles, and a stage one task for each partition. `executor` is the id of the executor, "driver" where
+    Spark runs in this process; `records` is how many it has read, from Kafka or from the stage before; `started` is in
+    milliseconds since 1970.
+
+    Args:
+        streams: the application, a `KafkaStreams` that has been started.
+
+    >>> spark_tasks(streams).groupby("query")["partition"].nunique()  # doctest: +SKIP
+
+    Mirrors `KafkaStreams#metadataForLocalThreads`, which tells what task each stream thread has.
+    """
+    context = SparkSession.getActiveSession()
+    store = context.sparkContext._jsc.sc().statusStore() if context else None
+    rows = [row for query in streams.queries() if store for row in _tasks(store, str(query.runId), query.name)]
+    return pd.DataFrame(rows, columns=TASK_COLUMNS)
+
+
+def _tasks(store: Any, run: str, name: str) -> Iterator[tuple[Any, ...]]:
+    for job in sorted(_each(store.jobsList(None)), key=lambda job: job.jobId()):
+        group = job.jobGroup()
+        if not group.isDefined() or group.get() != run:  # Spark names the jobs of a query after its run
+            continue
+        for stage in sorted(_each(job.stageIds())):
+            for task in _each(store.taskList(stage, 0, 2**31 - 1)):
+                yield (name, job.jobId(), stage, task.partitionId(), task.executorId(), task.status(), *_work(task))
+
+
+def _work(task: Any) -> tuple[int, int, int]:
+    """Return how many records a task has read, when it has started, and for how many milliseconds it ran."""
+    metrics, started = task.taskMetrics(), task.launchTime().getTime()
+    if not metrics.isDefined():  # it was killed
+        return 0, started, 0
+    done = metrics.get()
+    read = done.inputMetrics().recordsRead() + done.shuffleReadMetrics().recordsRead()
+    return read, started, done.executorDeserializeTime() + done.executorRunTime()
+
+
+def _each(found: Any) -> Iterator[Any]:
+    """Yield the elements of a sequence of Scala's."""
+    return (found.apply(number) for number in range(found.size()))
