@@ -8,12 +8,12 @@ import threading
 from collections.abc import Sequence
 from pathlib import Path
 
-from streamskit.api.streams_config import application_folder
+from streamskit.api.streams_config import StreamsConfig, application_folder
 from streamskit.common.errors import StreamsError
 from streamskit.common.paths import state_dir as project_state_dir
-from streamskit.queries import Catalogue, Instance
+from streamskit.queries import Catalogue
 from streamskit.queries.metadata import HostInfo
-from streamskit.queries.rest import server as rest
+from streamskit.queries.query_server import QueryServer
 
 TOKEN = "STREAMSKIT_TOKEN"
 """The environment variable with the token: an argument could be read by everybody on the machine."""
@@ -50,33 +50,30 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _serve(chosen: argparse.Namespace) -> None:
-    catalogue = _catalogue(chosen)
-    token = os.environ.get(TOKEN)
-    socket = rest.bind(chosen.host, chosen.port)
-    here = HostInfo(chosen.host, socket.getsockname()[1])
-    instance = Instance(
-        catalogue,
+    config = StreamsConfig(
+        chosen.application_id,
         chosen.bootstrap_servers,
-        here,
-        state_dir=None if chosen.in_memory else chosen.state_dir or _own_folder(chosen.application_id, here),
+        application_server=f"{chosen.host}:{chosen.port}",
         num_standby_replicas=chosen.standby_replicas,
         session_timeout=chosen.session_timeout,
+        token=os.environ.get(TOKEN) or None,
+    )
+    in_memory, state_dir = chosen.in_memory, chosen.state_dir
+    server = QueryServer(
+        _catalogue(chosen), config, lambda here: None if in_memory else state_dir or _own_folder(config, here)
     )
     told, parent = threading.Event(), os.getppid()
     for name in (signal.SIGINT, signal.SIGTERM):
         signal.signal(name, lambda *_: told.set())
-    server = rest.Server(instance, socket, token)
-    server.start()
     try:
-        instance.start()
-        print(f"'{catalogue.application_id}' answers at {here.url}/docs; Ctrl-C stops it.", flush=True)
+        server.start()
+        print(f"'{config.application_id}' answers at {server.here.url}/docs; Ctrl-C stops it.", flush=True)
         while not told.wait(0.5):
             if chosen.ends_with_parent and os.getppid() != parent:
                 return
-            if instance.stopped:
-                raise StreamsError(f"The instance at {here} has stopped: {instance.stopped}")
+            if server.instance.stopped:
+                raise StreamsError(f"The instance at {server.here} has stopped: {server.instance.stopped}")
     finally:
-        instance.stop()
         server.stop()
 
 
@@ -98,5 +95,5 @@ def _catalogue(chosen: argparse.Namespace) -> Catalogue:
     return catalogue(chosen.application_id, topology, plan(topology, chosen.application_id))
 
 
-def _own_folder(application_id: str, here: HostInfo) -> Path:
-    return project_state_dir() / "instances" / application_id / str(here).replace(":", "_").strip("[]")
+def _own_folder(config: StreamsConfig, here: HostInfo) -> Path:
+    return project_state_dir() / "instances" / config.application_id / str(here).replace(":", "_").strip("[]")

@@ -10,6 +10,7 @@ from streamskit.api.streams_config import application_folder
 from streamskit.common.errors import StreamsError
 from streamskit.faults.fault import Fault
 from streamskit.runtime import KafkaStreams
+from streamskit.runtime.recovery.checkpoint import Checkpoint
 from streamskit.runtime.sole_runner import ApplicationLock
 
 FILES = ("offsets", "commits", "state", "metadata")
@@ -142,21 +143,21 @@ def _stopped(application: KafkaStreams | str, state_dir: str | Path | None, must
 
 def _newest(folder: Path, kind: str) -> Path:
     """Return the newest file of a kind among the checkpoints of an application's queries."""
-    queries = [each for each in sorted(folder.iterdir()) if (each / "metadata").is_file()]
-    for query in queries:
-        done = max((int(each.name) for each in (query / "commits").glob("[0-9]*")), default=-1)
+    for query in sorted(metadata.parent for metadata in folder.glob("*/metadata")):
+        checkpoint = Checkpoint(query)
+        # What the last batch that was done has left is what the next one begins with.
+        version = checkpoint.last_finished + 1
         candidates = {
             "metadata": [query / "metadata"],
-            "commits": [query / "commits" / str(done)],
-            "offsets": sorted((query / "offsets").glob("[0-9]*"), key=lambda each: int(each.name))[-1:],
-            # What the last batch that was done has left is what the next one begins with.
+            "commits": [query / "commits" / str(checkpoint.last_finished)],
+            "offsets": [query / "offsets" / str(checkpoint.last_begun)],
+            # Where there is a snapshot, no changes are read.
             "state": [
-                file
-                for kind_of_state in ("zip", "changelog")  # where there is a snapshot, no changes are read
-                for file in sorted((query / "state").rglob(f"{done + 1}.{kind_of_state}"))
+                *sorted(query.glob(f"state/**/{version}.zip")),
+                *sorted(query.glob(f"state/**/{version}.changelog")),
             ],
         }[kind]
-        if found := [each for each in candidates if each.is_file() and each.stat().st_size > 1]:
+        if found := [file for file in candidates if file.is_file() and file.stat().st_size > 1]:
             return found[0]
     raise StreamsError(f"'{folder.name}' has no file of the kind {kind!r} in {folder}: has it ever run?")
 

@@ -109,14 +109,14 @@ class Progress:
                 offsets.setdefault(topic, {}).update({int(number): offset for number, offset in partitions.items()})
         return cls(offsets)
 
-    def lag(self, wanted: dict[str, dict[int, int]]) -> int:
-        """Return how many records lie between here and the wanted offsets."""
+    def lag(self, ends: dict[str, dict[int, int]]) -> int:
+        """Return how many records lie between here and the given offsets."""
         return sum(
             max(0, offset - self.offsets.get(topic, {}).get(partition, 0))
-            for topic, partitions in wanted.items()
+            for topic, partitions in ends.items()
             for partition, offset in partitions.items()
         )
 
-    def has_reached(self, wanted: dict[str, dict[int, int]]) -> bool:
-        """Return whether the wanted offsets are all behind."""
-        return self.lag(wanted) == 0
+    def has_reached(self, ends: dict[str, dict[int, int]]) -> bool:
+        """Return whether the given offsets are all behind."""
+        return self.lag(ends) == 0

@@ -1,4 +1,4 @@
-"""Brings records to a learner's `peek`, `foreach` and `print` functions, in the process that started the application.
+"""Brings records to a user's `peek`, `foreach` and `print` functions, in the process that started the application.
 
 Spark's operators run elsewhere, where a notebook's variables are copies and nobody sees what is printed. So the records
 of such a step travel on a topic, and a thread here calls the function for each.

@@ -24,10 +24,10 @@ from streamskit.planning.planner import plan
 from streamskit.queries import Replica, local_store
 from streamskit.queries.group.discovery import ask_group, metadata_for_key, metadata_of
 from streamskit.queries.metadata import KeyQueryMetadata, StreamsMetadata
-from streamskit.runtime.await_processed import AwaitProcessed
+from streamskit.queries.query_server import QueryServer
+from streamskit.runtime.catch_up import CatchUp
 from streamskit.runtime.failures import explain
 from streamskit.runtime.query import RunningQuery, query_options
-from streamskit.runtime.query_server import QueryServer
 from streamskit.runtime.recovery.checkpoint_errors import telling_of_a_full_disk
 from streamskit.runtime.recovery.data_loss import DataLoss
 from streamskit.runtime.side_effects import SideEffects
@@ -283,9 +283,9 @@ class KafkaStreams:
             raise StreamsError(
                 f"await_processed() needs a running application; '{self.application_id}' is {self.state.name}."
             )
-        waiting = self._catching_up(deadline)
-        waiting.queries()
-        waiting.followers(self._copies, self._changelogs, self._side_effects, self._topics.side_effects)
+        catch_up = self._catch_up(deadline)
+        catch_up.of_queries()
+        catch_up.of_readers(self._copies, self._changelogs, self._side_effects, self._topics.side_effects)
         self._supervisor.raise_failure()
 
     def store(self, name: str) -> Any:
@@ -411,15 +411,15 @@ class KafkaStreams:
             except (PySparkException, Py4JError) as failure:
                 raise explain(failure, plan_, folder) from failure
         self._checks.note()
-        filled = self._catching_up(time.monotonic() + FILL_SECONDS)
+        filled = self._catch_up(time.monotonic() + FILL_SECONDS)
         self._copies.wait_for(filled.ends(self._changelogs), filled.deadline, self._supervisor.raise_failure)
 
     def _starter(self, topics: KafkaTopics, plan_: Plan) -> Callable[[], StreamingQuery]:
         return lambda: topics.start(plan_, self.folder / plan_.name)
 
-    def _catching_up(self, deadline: float) -> AwaitProcessed:
+    def _catch_up(self, deadline: float) -> CatchUp:
         isolation: Isolation = "read_committed" if self.config.exactly_once else "read_uncommitted"
-        return AwaitProcessed(self._supervisor, self._states, self._brokers, deadline, isolation)
+        return CatchUp(self._supervisor, self._states, self._brokers, deadline, isolation)
 
     def _forget(self) -> None:
         shutil.rmtree(self.folder, ignore_errors=True)

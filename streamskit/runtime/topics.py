@@ -88,8 +88,8 @@ class ApplicationTopics:
         Raises:
             StreamsError: a topic is missing, or the topics of a join have different numbers of partitions.
         """
-        there, wanted = self._checked(brokers)
-        return there | wanted
+        partitions, between = self._checked(brokers)
+        return partitions | between
 
     def prepare(self, brokers: ExternalBroker) -> dict[str, int]:
         """Make the internal topics, and return how many partitions each topic has.
@@ -97,40 +97,38 @@ class ApplicationTopics:
         Raises:
             StreamsError: as `partitions`; or an internal topic is there with another number of partitions.
         """
-        partitions, wanted = self._checked(brokers)
-        for plan in self.plans:
-            tasks = plan.tasks(partitions | wanted)
-            for topic in plan.handovers.values():
-                self._make(brokers, partitions, topic, tasks, REPARTITION)
-            for store in plan.stores:
-                self._make(brokers, partitions, plan.changelog(store), tasks, CHANGELOG)
-        for topic, count in wanted.items():
-            self._make(brokers, partitions, topic, count, REPARTITION)
-        for topic in self.side_effects:
-            self._make(brokers, partitions, topic, 1, SIDE_EFFECTS)
-        for plan in self.plans if self.exactly_once else ():
-            self._make(brokers, partitions, plan.transactions_topic, 1, TRANSACTIONS)
+        partitions, between = self._checked(brokers)
+        for topic, count, config in self._to_make(partitions | between, between):
+            if topic not in partitions:
+                brokers.create_topics(topic, partitions=count, config=config)
+                partitions[topic] = count
+            elif partitions[topic] != count:
+                raise StreamsError(
+                    f"The internal topic '{topic}' has {partitions[topic]} partitions and '{self.application_id}' "
+                    f"needs {count}: its source topics have changed. Call clean_up() to begin anew."
+                )
         return partitions
+
+    def _to_make(
+        self, partitions: Mapping[str, int], between: Iterable[str]
+    ) -> Iterator[tuple[str, int, dict[str, str]]]:
+        """Yield the internal topics, each with its number of partitions and its settings."""
+        for plan in self.plans:
+            tasks = plan.tasks(partitions)
+            yield from ((topic, tasks, REPARTITION) for topic in plan.handovers.values())
+            yield from ((plan.changelog(store), tasks, CHANGELOG) for store in plan.stores)
+            if self.exactly_once:
+                yield plan.transactions_topic, 1, TRANSACTIONS
+        yield from ((topic, partitions[topic], REPARTITION) for topic in between)
+        yield from ((topic, 1, SIDE_EFFECTS) for topic in self.side_effects)
 
     def _checked(self, brokers: ExternalBroker) -> tuple[dict[str, int], dict[str, int]]:
         """Return the partitions of the topics that are there, and of those between the queries."""
         partitions = dict(brokers.topics())
         self._check_there(partitions)
-        wanted = self._between(partitions)
-        self._check_partners(partitions | wanted)
-        return partitions, wanted
-
-    def _make(
-        self, brokers: ExternalBroker, partitions: dict[str, int], topic: str, count: int, config: dict[str, str]
-    ) -> None:
-        if topic not in partitions:
-            brokers.create_topics(topic, partitions=count, config=config)
-            partitions[topic] = count
-        elif partitions[topic] != count:
-            raise StreamsError(
-                f"The internal topic '{topic}' has {partitions[topic]} partitions and '{self.application_id}' needs "
-                f"{count}: its source topics have changed. Call clean_up() to begin anew."
-            )
+        between = self._between(partitions)
+        self._check_partners(partitions | between)
+        return partitions, between
 
     def _check_there(self, partitions: Mapping[str, int]) -> None:
         own = set(self.internal)

@@ -7,7 +7,7 @@ from streamskit.api.streams_config import StreamsConfig, StreamsSettings
 from streamskit.common.durations import Duration, to_milliseconds
 from streamskit.common.errors import StreamsError, TopologyError
 from streamskit.environment.session import spark_session
-from streamskit.planning.plan import CLOCK_TOPIC, Plan, is_readable
+from streamskit.planning.plan import CLOCK_TOPIC, is_readable
 from streamskit.planning.planner import plan
 from streamskit.queries import LocalStore, local_store
 from streamskit.runtime.failures import explain, explain_call
@@ -63,7 +63,12 @@ class TopologyTestDriver:
         config = StreamsConfig.of(config, broker, **settings)
         options = query_options(config, cache=cache, test=True, bootstrap_servers="")
         self._plans = plan(topology, config.application_id, options)
-        self._topics = TopicRoles(topology, self._plans)
+        self._changelogs = {topic: store.name for topic, store in changelogs(self._plans).items()}
+        self._side_effects = side_effects(self._plans)
+        self._global_tables = global_tables(topology)
+        self._internal = {topic for plan_ in self._plans for topic in plan_.topics} & self._written()
+        self._waiting: deque[Raw] = deque()
+        self._dropped: Counter[str] = Counter()
         self._stores = {store.name: local_store(store) for store in topology.stores.values() if is_readable(store)}
         self._outputs: dict[str, deque[Raw]] = defaultdict(deque)
         self._wall_clock = 0
@@ -93,9 +98,9 @@ class TopologyTestDriver:
         Raises:
             TopologyError: the topology does not write that topic.
         """
-        sinks = {self._topics.name(sink): sink for sink in self.topology.sinks if isinstance(sink.topic, str)}
+        sinks = {self._name(sink): sink for sink in self.topology.sinks if isinstance(sink.topic, str)}
         dynamic = [sink for sink in self.topology.sinks if not isinstance(sink.topic, str)]
-        stores = {topic: self.topology.store(store) for topic, store in self._topics.changelogs.items()}
+        stores = {topic: self.topology.store(store) for topic, store in self._changelogs.items()}
         if name in sinks or dynamic:
             sink = sinks.get(name) or dynamic[0]
             return TestOutputTopic(self, name, key or sink.key, value or sink.value)
@@ -131,7 +136,7 @@ class TopologyTestDriver:
 
         Late ones count once for each window they missed. Mirrors the metric `dropped-records-total`.
         """
-        return dict(sum((query.dropped for query in self._queries), self._topics.dropped))
+        return dict(sum((query.dropped for query in self._queries), self._dropped))
 
     def dropped(self) -> int:
         """Return how many records were dropped in all: too late, or without the key or value that a step needs."""
@@ -146,7 +151,7 @@ class TopologyTestDriver:
 
     def _pipe(self, records: list[Raw]) -> None:
         self._check_time(records)
-        self._topics.waiting.extend(records)
+        self._waiting.extend(records)
         self._work()
 
     def _check_time(self, records: list[Raw]) -> None:
@@ -161,22 +166,39 @@ class TopologyTestDriver:
 
     def _work(self) -> None:
         """Run queries until no topic between them holds a record that is not processed."""
-        waiting = self._topics.waiting
+        waiting = self._waiting
         while waiting:
             topic = waiting[0].topic
             batch = []
             while waiting and waiting[0].topic == topic:
                 batch.append(waiting.popleft())
-            for node in self._topics.global_tables.get(topic, ()):
+            for node in self._global_tables.get(topic, ()):
                 if node.store is not None:
-                    self._topics.fill(self._stores[node.store.name], node, batch)
+                    self._fill(self._stores[node.store.name], node, batch)
             for query in self._queries:
                 if topic not in query.plan.topics:
                     continue
                 # Spark's own aggregations fold what a batch brings, so that records of other queries go one by one.
-                alone = query.plan.native is not None and topic in self._topics.internal
+                alone = query.plan.native is not None and topic in self._internal
                 for part in [[record] for record in batch] if alone else [batch]:
                     self._run(query, part)
+
+    def _fill(self, store: LocalStore, node: Node, records: list[Raw]) -> None:
+        """Take records of a global table's topic into its store; one without a key is dropped."""
+        for record in records:
+            if record.key is None or not _is_readable(node, record):
+                self._dropped[node.name] += 1
+            else:
+                store.apply(record.key, record.value, record.timestamp)
+
+    def _name(self, sink: Sink) -> str:
+        """Return the real name of a sink's topic."""
+        return next((plan_.topic(sink) for plan_ in self._plans if sink.name in plan_.node_names), str(sink.topic))
+
+    def _written(self) -> set[str]:
+        """Return the topics that queries write, as far as they are named."""
+        sinks = {plan_.topic(sink) for plan_ in self._plans for sink in plan_.sinks if isinstance(sink.topic, str)}
+        return sinks | {topic for plan_ in self._plans for topic in plan_.handovers.values()}
 
     def _run(self, query: MemoryQuery, records: list[Raw]) -> None:
         try:
@@ -191,46 +213,17 @@ class TopologyTestDriver:
             self._take(record)
 
     def _take(self, record: Raw) -> None:
-        if (call := self._topics.calls.get(record.topic)) is not None:
+        if (call := self._side_effects.get(record.topic)) is not None:
             try:
                 call.action(call.key.deserialize(record.key), call.value.deserialize(record.value))
             except Exception as failure:
                 raise explain_call(failure, call) from failure
             return
-        if (store := self._topics.changelogs.get(record.topic)) is not None:
+        if (store := self._changelogs.get(record.topic)) is not None:
             self._stores[store].apply(record.key or b"", record.value, record.timestamp)
-        if record.topic in self._topics.internal:
-            self._topics.waiting.append(record)
+        if record.topic in self._internal:
+            self._waiting.append(record)
         self._outputs[record.topic].append(record)
-
-
-class TopicRoles:
-    """What each topic is for: which store it fills, which function it calls, and what waits in it."""
-
-    def __init__(self, topology: Topology, plans: list[Plan]) -> None:
-        self._plans = plans
-        self.waiting: deque[Raw] = deque()
-        self.dropped: Counter[str] = Counter()
-        self.changelogs = {topic: store.name for topic, store in changelogs(plans).items()}
-        self.calls = side_effects(plans)
-        self.internal = {topic for plan_ in plans for topic in plan_.topics} & self._written()
-        self.global_tables = global_tables(topology)
-
-    def name(self, sink: Sink) -> str:
-        """Return the real name of a sink's topic."""
-        return next((plan_.topic(sink) for plan_ in self._plans if sink.name in plan_.node_names), str(sink.topic))
-
-    def fill(self, store: LocalStore, node: Node, records: list[Raw]) -> None:
-        """Take records of a global table's topic into its store; one without a key is dropped."""
-        for record in records:
-            if record.key is None or not _is_readable(node, record):
-                self.dropped[node.name] += 1
-            else:
-                store.apply(record.key, record.value, record.timestamp)
-
-    def _written(self) -> set[str]:
-        sinks = {plan_.topic(sink) for plan_ in self._plans for sink in plan_.sinks if isinstance(sink.topic, str)}
-        return sinks | {topic for plan_ in self._plans for topic in plan_.handovers.values()}
 
 
 def _is_readable(node: Node, record: Raw) -> bool:

@@ -8,15 +8,15 @@ from streamskit.common.errors import BrokerError, StreamsError
 from streamskit.kafka.topic_partition import TopicPartition
 from streamskit.kafka.topic_reader import Isolation, Offsets
 from streamskit.queries import Replica
+from streamskit.queries.query_server import QueryServer
 from streamskit.runtime.query import RunningQuery
-from streamskit.runtime.query_server import QueryServer
 from streamskit.runtime.side_effects import SideEffects
 from streamskit.runtime.states import State, StateMachine
 from streamskit.runtime.supervisor import Supervisor
 
 
-class AwaitProcessed:
-    """What `await_processed` waits for: queries, then stores, then calls; a broker that is away only takes time.
+class CatchUp:
+    """What `await_processed` waits for: queries, then stores, then side effects; a broker that is away only takes time.
 
     Args:
         supervisor: has the queries.
@@ -37,7 +37,7 @@ class AwaitProcessed:
         self._supervisor, self._states, self._brokers, self.deadline = supervisor, states, brokers, deadline
         self._isolation = isolation
 
-    def queries(self) -> None:
+    def of_queries(self) -> None:
         """Wait until all queries have processed what is in their topics.
 
         Raises:
@@ -50,8 +50,8 @@ class AwaitProcessed:
             for query in self._supervisor.queries:
                 waited |= not self._has_caught_up(query)
 
-    def followers(
-        self, copies: Replica | QueryServer, changelogs: Iterable[str], calls: SideEffects, call_topics: Iterable[str]
+    def of_readers(
+        self, copies: Replica | QueryServer, changelogs: Iterable[str], side_effects: SideEffects, topics: Iterable[str]
     ) -> None:
         """Wait until the stores hold the updates that were written, and the functions were called.
 
@@ -59,7 +59,7 @@ class AwaitProcessed:
             StreamsError: the application failed, or it took too long.
         """
         copies.wait_for(self.ends(changelogs), self.deadline, self._check)
-        calls.wait_for(self.ends(call_topics), self.deadline, self._check)
+        side_effects.wait_for(self.ends(topics), self.deadline, self._check)
 
     def ends(self, topics: Iterable[str]) -> Offsets:
         """Return where the partitions of topics end now.
@@ -81,12 +81,12 @@ class AwaitProcessed:
 
     def _has_caught_up(self, query: RunningQuery) -> bool:
         """Wait until a query has processed what is in its topics now, and return whether it had before."""
-        wanted = {topic: self._end(topic) for topic in query.plan.topics}
-        if query.progress.has_reached(wanted):
+        ends = {topic: self._end(topic) for topic in query.plan.topics}
+        if query.progress.has_reached(ends):
             return True
-        while not (progress := query.progress).has_reached(wanted):
+        while not (progress := query.progress).has_reached(ends):
             self._check_time(
-                f"Sub-topology {query.plan.name} is not done in time: {progress.lag(wanted)} records are left. Give "
+                f"Sub-topology {query.plan.name} is not done in time: {progress.lag(ends)} records are left. Give "
                 f"await_processed() a longer timeout.{query.trouble}"
             )
             time.sleep(0.02)

@@ -1,47 +1,56 @@
-"""An application that is an instance: it shares its stores with others, and answers queries over REST."""
+"""An instance with its REST layer: it shares the stores of an application with others, and answers queries."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from streamskit.api.streams_config import StreamsConfig
 from streamskit.common.errors import InvalidStateStorePartitionError
 from streamskit.kafka.topic_reader import Offsets
-from streamskit.queries import Catalogue, Instance
+from streamskit.queries.group.catalogue import Catalogue
+from streamskit.queries.instance import Instance
 from streamskit.queries.metadata import HostInfo
 
 
 class QueryServer:
-    """An `Instance` with its REST layer, within a `KafkaStreams`.
+    """An `Instance` with its REST layer, within a `KafkaStreams` or in a process of its own.
 
     Args:
         catalogue: the application's stores.
         config: where and how to answer.
+        state_dir: returns the folder for stores on the disk, of where it answers, or None to keep them in memory;
+            `stores` in the application's folder when not given.
     """
 
-    def __init__(self, catalogue: Catalogue, config: StreamsConfig) -> None:
+    def __init__(
+        self,
+        catalogue: Catalogue,
+        config: StreamsConfig,
+        state_dir: Callable[[HostInfo], Path | None] | None = None,
+    ) -> None:
         from streamskit.queries.rest import server as rest
 
-        asked = HostInfo.of(config.application_server or "")
-        bound = rest.bind(asked.host, asked.port)
-        self.here = HostInfo(asked.host, bound.getsockname()[1])
+        server = HostInfo.of(config.application_server or "")
+        socket = rest.bind(server.host, server.port)
+        self.here = HostInfo(server.host, socket.getsockname()[1])
         self.instance = Instance(
             catalogue,
             config.bootstrap_servers,
             self.here,
-            state_dir=config.folder / "stores",
+            state_dir=config.folder / "stores" if state_dir is None else state_dir(self.here),
             num_standby_replicas=config.num_standby_replicas,
             session_timeout=config.session_timeout,
         )
-        self._server = rest.Server(self.instance, bound, config.token)
+        self._server = rest.Server(self.instance, socket, config.token)
 
     def start(self) -> None:
-        """Join the other instances, and answer.
+        """Answer, and join the other instances.
 
         Raises:
             StreamsError: the broker or the folder of the stores cannot be had.
         """
-        self.instance.start()
         self._server.start()
+        self.instance.start()
 
     def stop(self) -> None:
         """Leave the others, and answer no more."""
