@@ -3,7 +3,7 @@
 import threading
 from collections.abc import Sequence
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from kafka import KafkaConsumer
 from kafka.coordinator.assignors.abstract import AbstractPartitionAssignor
@@ -65,13 +65,12 @@ class GroupMember:
         """
         self._consumer.poll(timeout_ms=POLL_MILLISECONDS)
         self._consumer.pause(*self._consumer.assignment())
-        coordinator = self._consumer._coordinator
-        if coordinator.rejoining:
-            # The client forgets a join that the end of a poll leaves under way, if new metadata was why it began.
-            coordinator.request_rejoin()
+        # The client forgets a join that the end of a poll leaves under way, if new metadata was why it began.
+        if self._coordinator.rejoining:
+            self._coordinator.request_rejoin()
         elif self._again.is_set():
             self._again.clear()
-            coordinator.request_rejoin()
+            self._coordinator.request_rejoin()
 
     def rejoin(self) -> None:
         """Have the members tell each other anew, after a join that is under way: what this one says in it is old."""
@@ -80,4 +79,10 @@ class GroupMember:
     @property
     def in_touch(self) -> bool:
         """Whether the group still counts this member in, as far as it can know."""
-        return not self._consumer._coordinator.heartbeat.session_timeout_expired()
+        return not self._coordinator.heartbeat.session_timeout_expired()
+
+    @property
+    def _coordinator(self) -> Any:
+        # Private in kafka-python, whose public calls neither join once more nor tell how the session stands. Only this
+        # class uses it, and pyproject.toml keeps kafka-python below its next major version.
+        return self._consumer._coordinator

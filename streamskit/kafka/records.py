@@ -1,4 +1,4 @@
-"""The records a learner hands to `produce`, in their many shapes, as one plain shape."""
+"""The records a user hands to `produce`, in their many shapes, as one plain shape."""
 
 import contextlib
 from collections.abc import Iterable, Iterator, Mapping

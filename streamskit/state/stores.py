@@ -30,7 +30,7 @@ class ValueAndTimestamp(NamedTuple):
 class Store:
     """A named table of state: `kind` is "key-value", "window", "session", "versioned" or "buffer".
 
-    `retention` is in milliseconds; `queryable` says whether the learner gave it a name; a store that is not `logged`
+    `retention` is in milliseconds; `queryable` says whether the user gave it a name; a store that is not `logged`
     has no changelog topic, and one that is not `cached` writes every single update to it. `timestamped` stores keep a
     time beside each value; `max_entries` is for those that forget the key that was used least recently.
 

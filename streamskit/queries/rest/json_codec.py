@@ -127,7 +127,7 @@ def key_bytes(serde: Serde, key: Any) -> bytes:
     """
     try:
         data = serde.serialize(key)
-    except Exception as wrong:  # a serde of the learner's own may raise anything
+    except Exception as wrong:  # a serde of the user's own may raise anything
         raise ValueError(str(wrong) or f"{serde} does not write {shown(repr(key))}.") from None
     if data is None:
         raise ValueError("There is no row with the key null: name a key.")

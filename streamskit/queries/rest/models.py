@@ -32,22 +32,13 @@ class StoreRow(BaseModel):
     partition: int
 
 
-class SingleRow(StoreRow):
-    """A row, and who answered: `lag` is how many updates of the changelog that instance has not read yet."""
-
-    model_config = _like({**ROW, "host": "127.0.0.1:8080", "role": "active", "lag": 0})
-    host: str
-    role: str = Field(description="active, standby or global")
-    lag: int
-
-
 class AnsweredPartition(BaseModel):
     """Who answered for a partition."""
 
     model_config = _like(HEARD)
     partition: int
     host: str
-    role: str
+    role: str = Field(description="active, standby or global")
     lag: int
 
 
@@ -59,25 +50,33 @@ class MissingPartition(BaseModel):
     why: str
 
 
-class RowList(BaseModel):
+class SingleRow(StoreRow, AnsweredPartition):
+    """A row, and who answered: `lag` is how many updates of the changelog that instance has not read yet."""
+
+    model_config = _like({**ROW, "host": "127.0.0.1:8080", "role": "active", "lag": 0})
+
+
+class OfPartitions(BaseModel):
+    """An answer that is gathered from the partitions of a store."""
+
+    store: str
+    partitions: list[AnsweredPartition]
+    missing: list[MissingPartition]
+
+
+class RowList(OfPartitions):
     """A page of rows; `next`, if it is not null, goes into `?after=` to get the next one."""
 
     model_config = _like({"store": "counts", "rows": [ROW], "next": None, "partitions": [HEARD], "missing": []})
-    store: str
     rows: list[StoreRow]
     next: str | None
-    partitions: list[AnsweredPartition]
-    missing: list[MissingPartition]
 
 
-class RowCount(BaseModel):
+class RowCount(OfPartitions):
     """How many rows a store has."""
 
     model_config = _like({"store": "counts", "count": 42, "partitions": [HEARD], "missing": []})
-    store: str
     count: int
-    partitions: list[AnsweredPartition]
-    missing: list[MissingPartition]
 
 
 class KeyMetadata(BaseModel):

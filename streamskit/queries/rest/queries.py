@@ -121,11 +121,9 @@ class Queries:
         Raises:
             Refusal: nobody can answer for a partition, and that was not allowed.
         """
-        answer = await self._ask_all(request, store, read, limit, key, reverse)
+        answer = await self._ask_all(request, store, read, limit, key, reverse, partial)
         if isinstance(answer, Response):
             return answer
-        if answer.missing and not partial:
-            raise _nobody_has(store, answer)
         page = answer.page
         after = dumps(page.rows[-1].cursor if page.more else None)
         rest = dumps({"partitions": answer.partitions, "missing": _missing(answer)})
@@ -134,11 +132,9 @@ class Queries:
 
     async def count(self, request: Request, store: QueryableStore, read: ReadRows, partial: bool) -> Response:
         """Answer with the number of rows; see `many`."""
-        answer = await self._ask_all(request, store, read, store.partitions, None, False)
+        answer = await self._ask_all(request, store, read, store.partitions, None, False, partial)
         if isinstance(answer, Response):
             return answer
-        if answer.missing and not partial:
-            raise _nobody_has(store, answer)
         said = {"store": store.name, "count": sum(int(row.text) for row in answer.page.rows)}
         return _json(dumps({**said, "partitions": answer.partitions, "missing": _missing(answer)}))
 
@@ -161,14 +157,24 @@ class Queries:
         return [int(part) for part in parts]
 
     async def _ask_all(
-        self, request: Request, store: QueryableStore, read: ReadRows, limit: int, key: bytes | None, reverse: bool
+        self,
+        request: Request,
+        store: QueryableStore,
+        read: ReadRows,
+        limit: int,
+        key: bytes | None,
+        reverse: bool,
+        partial: bool,
     ) -> QueryResult | Response:
         partitions = tuple(range(store.partitions)) if key is None else self._partitions_of(store, key)
         question = Question(store, partitions, _path(request), read, limit, reverse)
         forwarded = self.forwarded_to_us(request, store)
         if forwarded is not None:
             return await self._to_peer(question, forwarded)
-        return await self.router.ask(question)
+        answer = await self.router.ask(question)
+        if answer.missing and not partial:
+            raise _nobody_has(store, answer)
+        return answer
 
     def _partitions_of(self, store: QueryableStore, key: bytes) -> tuple[int, ...]:
         partition = self.instance.partition_of(store.name, key)

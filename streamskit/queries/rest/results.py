@@ -54,6 +54,11 @@ class QueryResult:
     partitions: list[dict[str, Any]] = field(default_factory=list)
     missing: Mapping[int, str] = field(default_factory=dict)
 
+    @classmethod
+    def none(cls, partitions: Iterable[int], why: str) -> "QueryResult":
+        """Return that nothing was found, as some partitions did not answer."""
+        return cls(ResultPage([]), [], dict.fromkeys(partitions, why))
+
     def to_peer(self) -> str:
         """Return the answer as instances send it to each other."""
         rows = [[row.cursor, row.text] for row in self.page.rows]

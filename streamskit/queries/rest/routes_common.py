@@ -1,6 +1,6 @@
 """What the routes have in common: the parts of a path, how a list is asked for, parameters that are none."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Annotated, Any
 from urllib.parse import unquote_to_bytes
@@ -13,7 +13,7 @@ from streamskit.queries.group.catalogue import QueryableStore
 from streamskit.queries.rest.http_errors import Refusal, bad_request
 from streamskit.queries.rest.json_codec import shown
 from streamskit.queries.rest.models import After, Limit, Partial, Reverse
-from streamskit.queries.rest.queries import Queries, cursor_of
+from streamskit.queries.rest.queries import ANY_KIND, Queries, cursor_of
 from streamskit.queries.rest.results import read_span
 from streamskit.state.rows import Span
 
@@ -109,6 +109,16 @@ def queries_of(request: Request) -> Queries:
     """Return what answers the queries of this server."""
     queries: Queries = request.app.state.queries
     return queries
+
+
+def store_of(request: Request, name: str, kinds: Collection[str] = ANY_KIND) -> tuple[Queries, QueryableStore]:
+    """Return what answers the queries of this server, and a store of one of some kinds.
+
+    Raises:
+        Refusal: there is none of that name, or it is of another kind.
+    """
+    queries = queries_of(request)
+    return queries, queries.store(name, kinds)
 
 
 async def answer_list(

@@ -10,7 +10,7 @@ from streamskit.queries.group.catalogue import QueryableStore
 from streamskit.queries.metadata import HostInfo
 from streamskit.queries.queryable_instance import QueryableInstance
 from streamskit.queries.rest.peers import PeerError, Peers
-from streamskit.queries.rest.results import QueryResult, ReadRows, ResultPage, merged
+from streamskit.queries.rest.results import QueryResult, ReadRows, merged
 
 NOBODY = "No instance has it at the moment."
 READERS = 4
@@ -88,7 +88,7 @@ class Router:
             return self._read_whole(question)
         except InvalidStateStoreError as error:
             if len(question.partitions) == 1:
-                return QueryResult(ResultPage([]), [], {question.partitions[0]: str(error)})
+                return QueryResult.none(question.partitions, str(error))
         each = [self._read(replace(question, partitions=(partition,))) for partition in question.partitions]
         return QueryResult(
             merged((answer.page for answer in each), question.limit, question.reverse),
@@ -124,10 +124,10 @@ class Router:
             sent = await self._peers.ask(host, question.path, question.partitions)
             return _limited(QueryResult.from_peer(sent), question.partitions)
         except PeerError as error:
-            return QueryResult(ResultPage([]), [], dict.fromkeys(question.partitions, str(error)))
+            return QueryResult.none(question.partitions, str(error))
         except (ValueError, KeyError, TypeError, AttributeError):
             why = f"{host} answered something else: it may run another version of streamskit."
-            return QueryResult(ResultPage([]), [], dict.fromkeys(question.partitions, why))
+            return QueryResult.none(question.partitions, why)
 
     def _candidates(self, store: QueryableStore, partition: int) -> Iterator[HostInfo]:
         if store.everywhere:

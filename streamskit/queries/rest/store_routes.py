@@ -25,7 +25,7 @@ from streamskit.queries.rest.models import (
     says,
 )
 from streamskit.queries.rest.results import read_count, read_first, read_one
-from streamskit.queries.rest.routes_common import ListOptions, Options, StrictRoute, answer_list, queries_of
+from streamskit.queries.rest.routes_common import ListOptions, Options, StrictRoute, answer_list, store_of
 from streamskit.serdes import Serdes
 
 TABLES, WINDOWS, SESSIONS = ("key-value", "versioned"), ("window",), ("session",)
@@ -42,8 +42,7 @@ Search = Annotated[str, Query(description="How the text of the keys begins, or i
 @tables.get("/state/keyvalue/{store:part}/{key:part}", responses=says(SingleRow))
 async def row_of_a_key(request: Request, store: StoreName, key: Key, as_of: AnyTime = None) -> Response:
     """The row of a key. Of a versioned store `as_of` asks for the version that was valid at a time."""
-    queries = queries_of(request)
-    hosted = queries.store(store, TABLES)
+    queries, hosted = store_of(request, store, TABLES)
     if as_of is not None and hosted.store.kind != "versioned":
         raise bad_request(f"'{store}' is a {hosted.store.kind} store and keeps no older versions.", "Leave as_of out.")
     wanted, data = queries.key(hosted, key)
@@ -54,7 +53,7 @@ async def row_of_a_key(request: Request, store: StoreName, key: Key, as_of: AnyT
 @tables.get("/state/keyvalues/{store:part}/all", responses=says(RowList))
 async def all_rows(request: Request, store: StoreName, options: Options) -> Response:
     """All rows, in the order of the keys' bytes."""
-    hosted = queries_of(request).store(store, TABLES)
+    hosted = store_of(request, store, TABLES)[1]
     return await answer_list(request, hosted, options, lambda local: local.everything(options.reverse))
 
 
@@ -79,8 +78,7 @@ async def rows_with_a_prefix(
     request: Request, store: StoreName, prefix: Prefix, options: Options, as_bytes: AsBytes = False
 ) -> Response:
     """The rows with keys whose bytes begin with those of a prefix."""
-    queries = queries_of(request)
-    hosted = queries.store(store, TABLES)
+    queries, hosted = store_of(request, store, TABLES)
     if not as_bytes:
         begin = queries.key(hosted, prefix)[0]
         return await answer_list(
@@ -97,8 +95,8 @@ async def rows_with_a_prefix(
 @tables.get("/state/keyvalues/{store:part}/count", responses=says(RowCount))
 async def number_of_rows(request: Request, store: StoreName, partial: Partial = False) -> Response:
     """How many rows a store of any kind has; about that many where they are kept on the disk."""
-    queries = queries_of(request)
-    return await queries.count(request, queries.store(store), read_count, partial)
+    queries, hosted = store_of(request, store)
+    return await queries.count(request, hosted, read_count, partial)
 
 
 @tables.get("/state/peek/{store:part}", responses=says(RowList))
@@ -106,8 +104,7 @@ async def a_few_rows(
     request: Request, store: StoreName, rows: Few = 15, search: Search = "", partial: Partial = False
 ) -> Response:
     """A few rows of a store of any kind to look at: the newest windows and sessions, or the first keys."""
-    queries = queries_of(request)
-    hosted = queries.store(store)
+    queries, hosted = store_of(request, store)
     exact = search[1:-1] if len(search) > 1 and search[0] == search[-1] == '"' else None
 
     def wanted(key: object) -> bool:
@@ -118,8 +115,7 @@ async def a_few_rows(
 
 
 async def _range(request: Request, store: str, first: str | None, last: str | None, options: ListOptions) -> Response:
-    queries = queries_of(request)
-    hosted = queries.store(store, TABLES)
+    queries, hosted = store_of(request, store, TABLES)
     low, high = queries.keys(hosted, first, last)
     return await answer_list(request, hosted, options, lambda local: local.between(low, high, options.reverse))
 
@@ -127,8 +123,7 @@ async def _range(request: Request, store: str, first: str | None, last: str | No
 @windows.get("/state/windowed/{store:part}/{key:part}/{start:part}", responses=says(SingleRow))
 async def row_of_a_window(request: Request, store: StoreName, key: Key, start: StartTime) -> Response:
     """The row of a key in the window that starts at a time."""
-    queries = queries_of(request)
-    hosted = queries.store(store, WINDOWS)
+    queries, hosted = store_of(request, store, WINDOWS)
     wanted, data = queries.key(hosted, key)
     read = read_one(lambda local: local.entry(wanted, start))
     return await queries.one(request, hosted, data, read, f"window of key '{shown(key)}' that starts at {start}")
@@ -139,8 +134,7 @@ async def windows_of_a_key(
     request: Request, store: StoreName, key: Key, first: TimeFrom, last: TimeTo, options: Options
 ) -> Response:
     """The windows of a key that start between two times, both included."""
-    queries = queries_of(request)
-    hosted = queries.store(store, WINDOWS)
+    queries, hosted = store_of(request, store, WINDOWS)
     wanted, data = queries.key(hosted, key)
     return await answer_list(
         request, hosted, options, lambda local: local.windows(wanted, first, last, options.reverse), data
@@ -150,7 +144,7 @@ async def windows_of_a_key(
 @windows.get("/state/windows/{store:part}", responses=says(RowList))
 async def all_windows(request: Request, store: StoreName, options: Options) -> Response:
     """All windows of all keys, by key and then by time."""
-    hosted = queries_of(request).store(store, WINDOWS)
+    hosted = store_of(request, store, WINDOWS)[1]
     return await answer_list(request, hosted, options, lambda local: local.everything(options.reverse))
 
 
@@ -165,8 +159,7 @@ async def windows_of_a_time(
     key_to: OpenKey = None,
 ) -> Response:
     """The windows that start between two times, both included, of all keys or those of a range, by key and time."""
-    queries = queries_of(request)
-    hosted = queries.store(store, WINDOWS)
+    queries, hosted = store_of(request, store, WINDOWS)
     low, high = queries.keys(hosted, key_from, key_to)
     return await answer_list(
         request, hosted, options, lambda local: local.windows_between(low, high, first, last, options.reverse)
@@ -178,8 +171,7 @@ async def sessions_of_a_key(
     request: Request, store: StoreName, key: Key, options: Options, start: AnyTime = None, end: AnyTime = None
 ) -> Response:
     """The sessions of a key; with `start` and `end` only the one with exactly these."""
-    queries = queries_of(request)
-    hosted = queries.store(store, SESSIONS)
+    queries, hosted = store_of(request, store, SESSIONS)
     wanted, data = queries.key(hosted, key)
     if start is None and end is None:
         return await answer_list(request, hosted, options, lambda local: local.sessions(wanted, options.reverse), data)
@@ -194,7 +186,6 @@ async def all_sessions(
     request: Request, store: StoreName, options: Options, key_from: OpenKey = None, key_to: OpenKey = None
 ) -> Response:
     """The sessions of all keys, or those of a range, by key and then by time."""
-    queries = queries_of(request)
-    hosted = queries.store(store, SESSIONS)
+    queries, hosted = store_of(request, store, SESSIONS)
     low, high = queries.keys(hosted, key_from, key_to)
     return await answer_list(request, hosted, options, lambda local: local.sessions_between(low, high, options.reverse))
