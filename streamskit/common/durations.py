@@ -12,12 +12,12 @@ MILLISECONDS = {
 }  # fmt: skip
 
 
-def to_milliseconds(duration: Duration, what: str = "duration") -> int:
+def to_milliseconds(duration: Duration, title: str = "duration") -> int:
     """Return `duration` in whole milliseconds.
 
     Args:
         duration: "5 seconds", "1 hour 30 minutes", "250 ms"; a `timedelta`; or an int of milliseconds.
-        what: what the duration is for, named in the error.
+        title: what the duration is for, named in the error.
 
     Raises:
         ValueError: the text is not a duration, or it is negative.
@@ -30,23 +30,23 @@ def to_milliseconds(duration: Duration, what: str = "duration") -> int:
     elif isinstance(duration, int) and not isinstance(duration, bool):
         milliseconds = duration
     elif isinstance(duration, str):
-        milliseconds = _parse(duration, what)
+        milliseconds = _parse(duration, title)
     else:
         raise ValueError(
-            f"{what} {duration!r} is not a duration: write '5 seconds', a timedelta or milliseconds as an int."
+            f"{title} {duration!r} is not a duration: write '5 seconds', a timedelta or milliseconds as an int."
         )
     if milliseconds < 0:
-        raise ValueError(f"{what} {duration!r} is negative: a duration is 0 or more.")
+        raise ValueError(f"{title} {duration!r} is negative: a duration is 0 or more.")
     return milliseconds
 
 
-def _parse(text: str, what: str) -> int:
-    parts = re.findall(r"(\d+(?:\.\d+)?)\s*([a-z]+)", text.lower())
-    leftover = re.sub(r"(\d+(?:\.\d+)?)\s*([a-z]+)", "", text.lower()).strip()
+def _parse(text: str, title: str) -> int:
+    pattern = r"(\d+(?:\.\d+)?)\s*([a-z]+)"
+    parts, leftover = re.findall(pattern, text.lower()), re.sub(pattern, "", text.lower()).strip()
     units = [unit if unit in MILLISECONDS else unit.removesuffix("s") for _, unit in parts]
     if not parts or leftover or any(unit not in MILLISECONDS for unit in units):
         raise ValueError(
-            f"{what} {text!r} is not a duration: write a number and a unit, like '5 seconds', '250 ms' or '1 hour'."
+            f"{title} {text!r} is not a duration: write a number and a unit, like '5 seconds', '250 ms' or '1 hour'."
         )
     return round(sum(float(number) * MILLISECONDS[unit] for (number, _), unit in zip(parts, units, strict=True)))
 
