@@ -1,4 +1,4 @@
-"""For tests and notebooks alike: Spark starts as for lessons; a broker that they have started does not outlive them."""
+"""For tests and notebooks alike: Spark starts as for lessons; nothing that they have started outlives them."""
 
 import os
 
@@ -6,10 +6,17 @@ import pytest
 
 from streamskit.broker import find_shared_broker, stop_shared_broker
 from streamskit.environment.session import JAVA_OPTIONS_VARIABLE, LESSON_OPTIONS
+from tests.reaper import Reaper
 
 os.environ.setdefault(JAVA_OPTIONS_VARIABLE, LESSON_OPTIONS)
 
 _running_before = pytest.StashKey[bool]()
+_reaper = pytest.StashKey[Reaper]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if not _is_one_of_several(config):
+        config.stash[_reaper] = Reaper()
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
@@ -17,6 +24,14 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    is_one_of_several = hasattr(session.config, "workerinput")
-    if not session.config.stash[_running_before] and not is_one_of_several:
+    if not session.config.stash[_running_before] and not _is_one_of_several(session.config):
         stop_shared_broker()
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    if _reaper in config.stash and (left := config.stash[_reaper].reap()):
+        print(f"The tests left running, and it has been ended:\n{left}", end="")
+
+
+def _is_one_of_several(config: pytest.Config) -> bool:
+    return hasattr(config, "workerinput")

@@ -117,15 +117,16 @@ def freeze(process: psutil.Process) -> None:
 
 def eventually(condition: Callable[[], object], seconds: float) -> bool:
     """Ask for a condition until it is true or `seconds` have passed; says which."""
-    deadline = time.monotonic() + seconds
+    deadline, pause = time.monotonic() + seconds, 0.01
     while not condition():
         if time.monotonic() > deadline:
             return False
-        time.sleep(0.02)
+        time.sleep(pause)
+        pause = min(pause * 1.1, 0.1)  # what is asked often for long is kept from its work
     return True
 
 
-def wait_until(condition: Callable[[], object], awaited: str, seconds: float = 60) -> None:
+def wait_until(condition: Callable[[], object], awaited: str, seconds: float = 120) -> None:
     """Ask for a condition again and again until it is true.
 
     Args:

@@ -309,7 +309,7 @@ LAB = Lab(
                 "Two parts: start instances until there are enough; then wait.",
                 "instances.instances() tells of each one whether it is alive and which tasks it has; "
                 "task.is_restoring says whether a task is still filled. wait_until(condition, awaited) asks a "
-                "function again and again, and says what did not come in a minute.",
+                "function again and again, and says what did not come in two minutes.",
                 "while len(instances) < count: instances.start(). Then wait until all alive together have four tasks, "
                 "none restoring, and none of them has no task.",
             ),
