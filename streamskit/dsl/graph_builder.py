@@ -39,15 +39,28 @@ class GraphBuilder:
 
         A user's name uses up a number too, so that naming one step leaves the names of the others as they are.
 
+        Args:
+            operator: what Kafka Streams calls the operator: "KSTREAM-FILTER".
+            name: the user's, or None.
+            ending: what comes after the user's name where a step has several nodes.
+
         Raises:
             TopologyError: the user's name cannot be part of a topic's name.
+
+        Mirrors `InternalNameProvider#newProcessorName`.
         """
         number = self._counter
         self._counter += 1
         return check_name(name and name + ending) if name is not None else f"{operator}-{number:010d}"
 
     def store_name(self, prefix: str) -> str:
-        """Return the name of a store that the user did not name: KSTREAM-AGGREGATE-STATE-STORE-0000000001."""
+        """Return the name of a store that the user did not name: KSTREAM-AGGREGATE-STATE-STORE-0000000001.
+
+        Args:
+            prefix: what comes before "STATE-STORE".
+
+        Mirrors `InternalNameProvider#newStoreName`.
+        """
         return self.name_for(f"{prefix}STATE-STORE")
 
     def add(
@@ -111,7 +124,12 @@ class GraphBuilder:
     # ---- stores ------------------------------------------------------------------------------------------------------
 
     def store_on_demand(self, table: Node, store: Store) -> None:
-        """Give a table's node a store for when a later step looks at its rows; at once if it is to be queried."""
+        """Give a table's node a store for when a later step looks at its rows; at once if it is to be queried.
+
+        Args:
+            table: the node that makes the rows.
+            store: keeps them.
+        """
         self._stores_on_demand[table.name] = store
         if store.queryable:
             self.lookup_stores(table)
@@ -149,6 +167,10 @@ class GraphBuilder:
 
     def stores_for(self, stores: Sequence[Store | str], step: str) -> dict[str, tuple[Any, ...]]:
         """Return what a processor may use, as the fields of its node.
+
+        Args:
+            stores: stores of its own, or the names of those that were added or that tables keep.
+            step: the operator and where it stands, for the error.
 
         Raises:
             TopologyError: there is no such store, it is a table's with windows, or another one has its name.
