@@ -8,11 +8,12 @@ import contextlib
 import os
 import subprocess
 import sys
-import time
 import uuid
 from collections.abc import Callable, Iterator
 
 import psutil
+
+from streamskit.environment.processes import eventually
 
 MARK = "STREAMSKIT_TEST_RUN"
 """The environment variable with the mark of a run; a run inside a test of another one has its own."""
@@ -30,7 +31,7 @@ class Reaper:
         mark = uuid.uuid4().hex
         environment = {name: value for name, value in os.environ.items() if name != MARK}
         self._watcher = subprocess.Popen(
-            [sys.executable, "-m", "tests.reaper", mark],
+            [sys.executable, __file__, mark],
             env=environment,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -54,13 +55,13 @@ class Reaper:
 def watch(mark: str) -> None:
     """Wait for the end of the run, and end what is left of it."""
     sys.stdin.read()
-    if _waits_for(lambda: not list(marked(mark)), LEAVE_SECONDS):
+    if eventually(lambda: not list(marked(mark)), LEAVE_SECONDS):
         return
     left = with_children(marked(mark))
     for process in left:
         _tell(f"{process.pid}: {_command(process)}")
         _signal(process.terminate)
-    _waits_for(lambda: not any(map(_runs, left)), TERM_SECONDS)
+    eventually(lambda: not any(map(_runs, left)), TERM_SECONDS)
     while left := [process for process in {*left, *with_children(marked(mark))} if _runs(process)]:
         for process in left:
             _signal(process.kill)
@@ -93,15 +94,6 @@ def _runs(process: psutil.Process) -> bool:
         return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
     except psutil.Error:
         return False
-
-
-def _waits_for(condition: Callable[[], bool], seconds: float) -> bool:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.1)
-    return True
 
 
 def _signal(send: Callable[[], None]) -> None:
