@@ -50,7 +50,7 @@ class Cluster:
     """
 
     def __init__(self, workers: int = 2, cores: int = 1, memory: str = "1g") -> None:
-        self._wanted, self.cores = _count(workers, "workers"), _count(cores, "cores")
+        self._initial_workers, self.cores = _count(workers, "workers"), _count(cores, "cores")
         self.memory = memory
         _megabytes(memory)
         self._daemons: list[Daemon] = []
@@ -118,7 +118,7 @@ class Cluster:
         self._finalizer = weakref.finalize(self, end_all, os.getpid(), self._daemons, self._folder)
         try:
             self._daemons.append(start_master(self._folder))
-            for _ in range(self._wanted):
+            for _ in range(self._initial_workers):
                 self.add_worker()
         except BaseException:
             self.stop()

@@ -68,7 +68,7 @@ def worker_of(name: str, pid: int, said: Mapping[str, Any]) -> Worker:
 
 def executors_of(worker: psutil.Process) -> dict[int, tuple[str, str]]:
     """Return the executors that a worker has started: application id and executor id by process id."""
-    found = {}
+    executors = {}
     try:
         children = worker.children()
     except psutil.NoSuchProcess:
@@ -79,8 +79,8 @@ def executors_of(worker: psutil.Process) -> dict[int, tuple[str, str]]:
         except psutil.NoSuchProcess:
             continue
         if BACKEND in said:
-            found[process.pid] = (said[said.index("--app-id") + 1], said[said.index("--executor-id") + 1])
-    return found
+            executors[process.pid] = (said[said.index("--app-id") + 1], said[said.index("--executor-id") + 1])
+    return executors
 
 
 def table(rows: Iterable[Worker | Executor], kind: type[Worker] | type[Executor]) -> str:

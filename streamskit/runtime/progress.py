@@ -43,12 +43,12 @@ def quotes(progress: StreamingQueryProgress) -> dict[str, str]:
 def batches_after(query: StreamingQuery, batch: int) -> list[StreamingQueryProgress]:
     """Return what a query reported of its micro-batches after number `batch`, oldest first."""
     reported: Any = query._jsq.recentProgress()
-    found: list[StreamingQueryProgress] = []
+    progresses: list[StreamingQueryProgress] = []
     for index in range(len(reported) - 1, -1, -1):
         if reported[index].batchId() <= batch:
             break
-        found.insert(0, StreamingQueryProgress.fromJson(json.loads(reported[index].json())))
-    return found
+        progresses.insert(0, StreamingQueryProgress.fromJson(json.loads(reported[index].json())))
+    return progresses
 
 
 class Metrics:

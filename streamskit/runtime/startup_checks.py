@@ -29,7 +29,7 @@ class StartupChecks:
     def __init__(self, folder: Path, topics: ApplicationTopics, brokers: ExternalBroker, losses: DataLoss) -> None:
         self._folder, self._topics, self._brokers, self._losses = folder, topics, brokers, losses
         self._application_id, self._plans = topics.application_id, topics.plans
-        self._noted, self._ids = Fingerprint(), dict[str, str]()
+        self._last_start, self._ids = Fingerprint(), dict[str, str]()
         self._prints: dict[str, QueryPrint] = {}
 
     def compare(self, partitions: Mapping[str, int]) -> None:
@@ -41,12 +41,14 @@ class StartupChecks:
         Raises:
             StreamsError: what was kept does not fit, or a part of it is gone.
         """
-        self._noted = Fingerprint.load(self._folder)
+        self._last_start = Fingerprint.load(self._folder)
         self._prints = {plan.name: QueryPrint.of(plan, plan.tasks(partitions)) for plan in self._plans}
         begun = [name for name, checkpoint in self._checkpoints.items() if checkpoint.has_begun]
-        check(self._application_id, self._folder, self._noted.queries, {name: self._prints[name] for name in begun})
+        check(
+            self._application_id, self._folder, self._last_start.queries, {name: self._prints[name] for name in begun}
+        )
         for name, checkpoint in self._checkpoints.items():
-            was_there = name in self._noted.queries and not checkpoint.folder.exists()
+            was_there = name in self._last_start.queries and not checkpoint.folder.exists()
             if begun and (was_there or checkpoint.is_partly_gone):
                 raise StreamsError(
                     f"The checkpoint of sub-topology {name} of '{self._application_id}' is gone, or a part of it "
@@ -76,7 +78,7 @@ class StartupChecks:
         now = self._extents()
         self._ids = {topic: extent.id for topic, extent in now.items()}
         if has_begun:
-            remade = {topic for topic, id_ in self._ids.items() if self._noted.topics.get(topic, id_) != id_}
+            remade = {topic for topic, id_ in self._ids.items() if self._last_start.topics.get(topic, id_) != id_}
             self._check_changelogs(remade)
             for plan in self._plans:
                 self._losses.heed(plan, now, remade)
@@ -84,7 +86,7 @@ class StartupChecks:
 
     def note(self) -> None:
         """Note what runs now, for the next start."""
-        Fingerprint({**self._noted.queries, **self._prints}, self._ids).save(self._folder)
+        Fingerprint({**self._last_start.queries, **self._prints}, self._ids).save(self._folder)
 
     def _begin_anew(self, forget: Callable[[], None]) -> None:
         """Clear away what an earlier run has left behind, if its folder is gone and all can be made anew.
@@ -96,19 +98,19 @@ class StartupChecks:
         left = [topic for topic in left if any(now[topic].end.values())]
         if not left and not any(checkpoint.is_partly_gone for checkpoint in self._checkpoints.values()):
             return
-        what = f"'{self._application_id}' has run before, as {_shown(left) or self._folder} shows, "
-        what += f"and its checkpoints are not in {self._folder}: they were deleted, or it ran with another folder."
+        message = f"'{self._application_id}' has run before, as {_shown(left) or self._folder} shows, "
+        message += f"and its checkpoints are not in {self._folder}: they were deleted, or it ran with another folder."
         for topic in self._read:
             for partition, first in now[topic].first.items() if topic not in self._topics.internal else ():
                 if first > 0:
                     raise StreamsError(
-                        f"{what} What it knew cannot be made anew: {first} records of topic '{topic}', partition "
+                        f"{message} What it knew cannot be made anew: {first} records of topic '{topic}', partition "
                         f"{partition}, are gone since. Start it with the folder it had (state_dir=...); or begin anew "
                         "with the records that are left: clean_up()."
                     )
         logger.warning(
             "%s It begins anew: its internal topics are emptied, and all its topics are read from their first records. "
-            "What it has written to other topics is written again.", what
+            "What it has written to other topics is written again.", message
         )  # fmt: skip
         forget()
 

@@ -99,8 +99,7 @@ class Supervisor:
             thread.join(max(0.0, deadline - time.monotonic()))
         if any(thread.is_alive() for thread in threads):
             # Kafka's clients do not always close while they look for a broker.
-            logger.warning("'%s': its queries do nothing more, but end only when the broker is back.",
-                           self._application_id)  # fmt: skip
+            self._warn("its queries do nothing more, but end only when the broker is back.")
             return False
         return True
 
@@ -119,7 +118,7 @@ class Supervisor:
         if not self._asked(explain_call(failure, node)):
             return False
         self._states.hold(CALLING)
-        logger.warning("'%s': %s calls its function again for that record in 1 s.", self._application_id, node.name)
+        self._warn(f"{node.name} calls its function again for that record in 1 s.")
         self._stopping.wait(1)
         self._states.release(CALLING)
         return not self._stopping.is_set()
@@ -140,38 +139,42 @@ class Supervisor:
         """Decide about a failed query, and wait until it may run again; the state is REBALANCING from then on."""
         if self._stopping.is_set():
             return False
-        name = query.plan.name
         if BROKER_AWAY.search(str(failure)) and self.broker.was_away():
-            self._states.hold(name)
-            logger.warning(
-                "'%s': sub-topology %s waited for the broker as long as Kafka's clients do, and runs again from its "
-                "last whole micro-batch when the broker is back.", self._application_id, name
-            )  # fmt: skip
+            self._hold(
+                query,
+                "waited for the broker as long as Kafka's clients do, and runs again from its last whole micro-batch "
+                "when the broker is back.",
+            )
             self.broker.wait_until_back()
             return not self._stopping.is_set()
         if WORKER_LATE.search(str(failure)) and query.restarts < MOST_LATE_WORKERS:
-            self._states.hold(name)
-            logger.warning(
-                "'%s': sub-topology %s runs again from its last whole micro-batch: this machine is so busy that a "
-                "Python process of Spark's took more than 10 s to start.", self._application_id, name
-            )  # fmt: skip
+            self._hold(
+                query,
+                "runs again from its last whole micro-batch: this machine is so busy that a Python process of Spark's "
+                "took more than 10 s to start.",
+            )
             return not self._stopping.wait(1)
         try:
             if self._losses.is_behind(failure, query.plan):
-                self._states.hold(name)
+                self._states.hold(query.plan.name)
                 return not self._stopping.is_set()
             query.last_failure = explain(failure, query.plan, query.checkpoint)
         except StreamsError as refusal:
             query.last_failure = refusal
         if not self._asked(query.last_failure):
             return False
-        self._states.hold(name)
         wait = query.next_wait()
-        logger.warning(
-            "'%s': sub-topology %s runs again from its last whole micro-batch in %.1f s. It failed: %s",
-            self._application_id, name, wait, query.last_failure,
-        )  # fmt: skip
+        said = f"runs again from its last whole micro-batch in {wait:.1f} s. It failed: {query.last_failure}"
+        self._hold(query, said)
         return not self._stopping.wait(wait)
+
+    def _hold(self, query: RunningQuery, said: str) -> None:
+        """Be REBALANCING because of a query, and say why."""
+        self._states.hold(query.plan.name)
+        self._warn(f"sub-topology {query.plan.name} {said}")
+
+    def _warn(self, said: str) -> None:
+        logger.warning("'%s': %s", self._application_id, said)
 
     def _run_again(self, query: RunningQuery) -> Exception | None:
         """Run a query again, and return why it failed when it has; None when it was stopped."""
@@ -198,14 +201,11 @@ class Supervisor:
 
     def _broker_went(self) -> None:
         self._states.hold(AWAY)
-        logger.warning(
-            "'%s': the broker at %s does not answer. Its queries wait for it, for %s (task_timeout); nothing is lost.",
-            self._application_id, self._bootstrap_servers, self._patience,
-        )  # fmt: skip
+        self._warn(
+            f"the broker at {self._bootstrap_servers} does not answer. Its queries wait for it, for {self._patience} "
+            "(task_timeout); nothing is lost."
+        )
 
     def _broker_returned(self, seconds: float) -> None:
-        logger.warning(
-            "'%s': the broker at %s answers again, after %.0f s; the queries go on.",
-            self._application_id, self._bootstrap_servers, seconds,
-        )  # fmt: skip
+        self._warn(f"the broker at {self._bootstrap_servers} answers again, after {seconds:.0f} s; the queries go on.")
         self._states.release(AWAY)

@@ -101,9 +101,9 @@ def ask(handler: Handler, failure: StreamsError) -> tuple[UncaughtExceptionRespo
 
 
 def _without_answer(failure: StreamsError, said: str, cause: Exception) -> StreamsError:
-    made = StreamsError(
+    error = StreamsError(
         f"{failure} The uncaught exception handler had no answer to that: it {said}. Let it return "
         "UncaughtExceptionResponse.REPLACE_THREAD, SHUTDOWN_CLIENT or SHUTDOWN_APPLICATION."
     )
-    made.__cause__ = cause
-    return made
+    error.__cause__ = cause
+    return error

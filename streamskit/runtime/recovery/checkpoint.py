@@ -82,10 +82,10 @@ class Checkpoint:
         Raises:
             StreamsError: they cannot be read.
         """
-        found: Positions = {}
+        positions: Positions = {}
         for file in self._start_files():
-            found |= _positions(self._lines(file))
-        return found
+            positions |= _positions(self._lines(file))
+        return positions
 
     def move(self, starts: Positions, ends: Positions) -> None:
         """Have the next micro-batch read from other offsets; partitions that are not named stay where they are.

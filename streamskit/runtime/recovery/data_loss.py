@@ -105,7 +105,7 @@ class DataLoss:
     def _gaps(
         self, plan: Plan, position: Positions, extents: Mapping[str, TopicExtent], remade: Collection[str]
     ) -> list[Gap]:
-        found = []
+        gaps = []
         for topic in plan.topics:
             for partition, offset in position.get(topic, {}).items() if topic in extents else ():
                 extent = extents[topic]
@@ -117,8 +117,8 @@ class DataLoss:
                 first, end = extent.first[partition], extent.end[partition]
                 is_remade = topic in remade or offset > end
                 if is_remade or offset < first:
-                    found.append(Gap(topic, partition, offset, first, end, is_remade))
-        return found
+                    gaps.append(Gap(topic, partition, offset, first, end, is_remade))
+        return gaps
 
     def _refusal(self, plan: Plan, gaps: list[Gap]) -> str:
         remade = [gap for gap in gaps if gap.is_remade]
