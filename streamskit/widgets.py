@@ -1,4 +1,4 @@
-"""Live views and pictures for notebooks. Importing this imports ipywidgets and matplotlib; the rest does without."""
+"""Live views and pictures for notebooks. Importing this imports ipywidgets; matplotlib comes with the first picture."""
 
 from streamskit.queries.metadata import InstanceState, TaskState
 from streamskit.views.cluster_view import ClusterView, Instances

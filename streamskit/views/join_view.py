@@ -7,7 +7,7 @@ from streamskit.common.durations import Duration, spell
 from streamskit.common.svg import path
 from streamskit.runtime import KafkaStreams
 from streamskit.testing import TopologyTestDriver
-from streamskit.topology.drawing.labels import JOINS
+from streamskit.topology.nodes.joins import JOIN_LABELS
 from streamskit.views.charts import COLOURS, MARKS, counted, empty
 from streamskit.views.event_time_axis import TOP, Axis, Look, cross, lane, mark
 from streamskit.views.event_time_view import EventTimeView, story, tooltip, where
@@ -45,12 +45,12 @@ def in_words(snapshot: JoinSnapshot) -> str:
     else:
         reach = f"the right one from {spell(windows.before_ms)} before to {spell(windows.after_ms)} after the left one"
     grace = f"grace {spell(windows.grace)}" if windows.grace else "no grace"
-    return f"{JOINS[snapshot.outer]} of {' and '.join(snapshot.names)}, {reach}, {grace}"
+    return f"{JOIN_LABELS[snapshot.outer]} of {' and '.join(snapshot.names)}, {reach}, {grace}"
 
 
 def chart(snapshot: JoinSnapshot) -> str:
     """Draw both streams, windows, and the pairs that met."""
-    title = f"{JOINS[snapshot.outer].capitalize()} in event time (UTC)"
+    title = f"{JOIN_LABELS[snapshot.outer].capitalize()} in event time (UTC)"
     if not snapshot.steps:
         nothing = f"No record of {' or '.join(snapshot.seen.topics)} has come since this view was made."
         return empty(title, nothing)

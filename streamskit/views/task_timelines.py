@@ -2,15 +2,18 @@
 
 from collections.abc import Mapping
 from io import BytesIO
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-import matplotlib.pyplot as plt
 import pandas as pd
 from IPython.display import Image
-from matplotlib.figure import Figure
-from matplotlib.patches import Patch
 
+from streamskit.api.windows import Windowed
 from streamskit.views.charts import COLOURS
+from streamskit.views.event_time_axis import stacked
+from streamskit.views.timelines import finished, subplots
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 INK = "#2563eb"
 
@@ -23,18 +26,16 @@ class Picture(Image):
         alt: the same in words.
     """
 
-    def __init__(self, figure: Figure, alt: str) -> None:
+    def __init__(self, figure: "Figure", alt: str) -> None:
         drawn = BytesIO()
-        figure.set_facecolor("white")
-        figure.savefig(drawn, format="png", dpi=90)
-        plt.close(figure)  # a notebook would draw an open one by itself again
+        finished(figure).savefig(drawn, format="png", dpi=90)
         super().__init__(data=drawn.getvalue(), format="png", alt=alt)  # type: ignore[no-untyped-call]
 
     def __repr__(self) -> str:
         return f"<Picture: {self.alt}>"
 
 
-class Bar(NamedTuple):
+class TaskBar(NamedTuple):
     """A task as it is drawn: on which executor, in which of its lines, for which partition, when in milliseconds."""
 
     executor: str
@@ -61,7 +62,7 @@ def tasks_timeline(tasks: pd.DataFrame, title: str = "") -> Picture:
         raise ValueError("There is no task to draw: has the application processed a record by now?")
     lines = sorted({(bar.executor, bar.slot) for bar in bars})
     partitions = sorted({bar.partition for bar in bars})
-    figure, axes = plt.subplots(figsize=(9, 0.9 + 0.45 * len(lines)), layout="constrained")
+    figure, axes = subplots(0.9 + 0.45 * len(lines))
     for bar in bars:
         place, colour = lines.index((bar.executor, bar.slot)), COLOURS[partitions.index(bar.partition) % len(COLOURS)]
         axes.barh(place, bar.length, left=bar.begin, height=0.7, color=colour, edgecolor="white")
@@ -89,10 +90,12 @@ def hosting(moments: Mapping[str, pd.DataFrame]) -> Picture:
 
     >>> hosting({"before": shares, "after": other_shares})  # doctest: +SKIP
     """
+    from matplotlib.patches import Patch
+
     everything = pd.concat(moments.values())
     instances, partitions = sorted(set(everything["instance"])), sorted(set(everything["partition"]))
-    figure, panes = plt.subplots(1, len(moments), figsize=(2 * len(moments) + 1, 0.9 + 0.45 * len(instances)),
-                                 sharey=True, layout="constrained", squeeze=False)  # fmt: skip
+    size = (0.9 + 0.45 * len(instances), len(moments), 2 * len(moments) + 1)
+    figure, panes = subplots(*size, sharey=True, squeeze=False)
     for axes, (title, shares) in zip(panes[0], moments.items(), strict=True):
         for instance, role, partition in shares[["instance", "role", "partition"]].values:
             place = (partitions.index(partition), instances.index(instance))
@@ -118,17 +121,13 @@ def _shared(shares: pd.DataFrame) -> str:
     return ", ".join(f"{instance} {role} {' '.join(map(str, parts))}" for (instance, role), parts in held.items())
 
 
-def _bars(tasks: pd.DataFrame) -> list[Bar]:
+def _bars(tasks: pd.DataFrame) -> list[TaskBar]:
     """Give each task a line of its executor's where no other one runs at that time."""
-    columns = ["started", "partition", "milliseconds", "executor"]
-    rows = sorted(tasks[columns].values.tolist())
-    free_at: dict[tuple[str, int], int] = {}
+    rows = sorted(tasks[["started", "partition", "milliseconds", "executor"]].values.tolist())
     bars = []
-    for started, partition, length, executor in rows:
-        slot = 0
-        while free_at.get((executor, slot), 0) > started:
-            slot += 1
-        free_at[executor, slot] = started + length
+    for executor in dict.fromkeys(row[3] for row in rows):
+        own = [Windowed(part, start, start + length) for start, part, length, where in rows if where == executor]
         name = "this process" if executor == "driver" else f"executor {executor}"
-        bars.append(Bar(name, slot, partition, started - rows[0][0], max(1, length)))
+        for task, slot in zip(own, stacked(own, 0), strict=True):
+            bars.append(TaskBar(name, slot, task.key, task.start - rows[0][0], max(1, task.end - task.start)))
     return bars

@@ -2,16 +2,17 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-import matplotlib.pyplot as plt
 import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.patheffects import withStroke
 
 from streamskit.api.windows import JoinWindows, TimeWindows, Windowed
-from streamskit.views.charts import COLOURS, HOUR, MINUTE, SECOND, TIME_STEPS
+from streamskit.views.charts import COLOURS, MINUTE, SECOND, round_times
+from streamskit.views.event_time_axis import stacked
+
+if TYPE_CHECKING:  # matplotlib is imported when a picture is drawn
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 Label = Callable[[Any], str]
 
@@ -63,7 +64,7 @@ def windows_timeline(
     dropped: Iterable[Any] = (),
     label: Label | None = None,
     record_label: Label | None = None,
-) -> Figure:
+) -> "Figure":
     """Draw each key's records on a line of time, and above them the windows with what they came to.
 
     Args:
@@ -83,20 +84,20 @@ def windows_timeline(
     for number, key in enumerate(dict.fromkeys(record.key for record in came)):
         lanes[height] = str(key)
         own = sorted(window for window in windows if window.key == key)
-        rows = _rows(own, (last - first) / 200)
+        rows = stacked(own, (last - first) / 200)
         for window, row in zip(own, rows, strict=True):
             text = _text(windows[window], label)
             _bar(axes, window, height + 1 + row, (last - first) / 150, COLOURS[number % len(COLOURS)], text)
         top = height + 1 + max(rows, default=-1)
-        kept = [record.timestamp for record in came if record.key == key and record not in lost]
+        records = [record for record in came if record.key == key]
+        kept = [record.timestamp for record in records if record not in lost]
         late = [record.timestamp for record in lost if record.key == key]
         axes.vlines(kept, height, top + 0.4, colors=FAINT, linestyles=":", linewidth=0.9, zorder=1)
         axes.plot(kept, [height] * len(kept), "o", color=INK, markersize=6)
         axes.plot(late, [height] * len(late), "x", color=LATE, markersize=8, markeredgewidth=2)
-        for record in came if record_label else ():
-            if record.key == key:
-                text = _text(record.value, record_label)
-                _write(axes, text, (record.timestamp, height), (7, 0), ha="left", va="center")
+        for record in records if record_label else ():
+            text = _text(record.value, record_label)
+            _write(axes, text, (record.timestamp, height), (7, 0), ha="left", va="center")
         height = top + 1.2
     if lost:
         axes.plot([], [], "x", color=LATE, markersize=8, markeredgewidth=2, label="too late, dropped")
@@ -104,7 +105,7 @@ def windows_timeline(
     axes.set_yticks(list(lanes), list(lanes.values()))
     axes.set_ylim(-0.5, max(height, 1) - 0.5)
     figure.set_figheight(0.9 + 0.36 * max(height, 1))
-    return _done(figure)
+    return finished(figure)
 
 
 def join_timeline(
@@ -114,7 +115,7 @@ def join_timeline(
     names: tuple[str, str] = ("left", "right"),
     windows: JoinWindows | None = None,
     label: Label | None = None,
-) -> Figure:
+) -> "Figure":
     """Draw the records of two sides on two lines of time, and a line between any two that were joined.
 
     Args:
@@ -153,12 +154,12 @@ def join_timeline(
     axes.set_yticks([0, 1], [names[1], names[0]])
     axes.set_ylim(-0.4, 1.3 + 0.1 * min(len(spans), 4))
     figure.set_figheight(2.8)
-    return _done(figure)
+    return finished(figure)
 
 
 def stream_time(
     records: Sequence[Any], dropped: Iterable[Any] = (), windows: TimeWindows | None = None, label: Label | None = None
-) -> Figure:
+) -> "Figure":
     """Draw records in the order they came, at the height of their own time, and how stream time moves with them.
 
     Args:
@@ -171,7 +172,7 @@ def stream_time(
     times = [record.timestamp for record in came]
     now = [max(times[: number + 1]) for number in range(len(times))]
     places = list(range(1, len(times) + 1))
-    figure, axes = plt.subplots(figsize=(9, 4), layout="constrained")
+    figure, axes = subplots(4)
     axes.step(places, now, where="post", color=COLOURS[0], linewidth=2, label="stream time")
     ends: Sequence[int] = ()
     if windows:
@@ -182,12 +183,11 @@ def stream_time(
                   for time in now]  # fmt: skip
         axes.fill_between(places, min(ends[0], min(times)), closed, step="post", color=FAINT, alpha=0.25,
                           linewidth=0, label="closed")  # fmt: skip
-    kept = [(place, record) for place, record in zip(places, came, strict=True) if record not in lost]
-    late = [(place, record) for place, record in zip(places, came, strict=True) if record in lost]
-    axes.plot([p for p, _ in kept], [r.timestamp for _, r in kept], "o", color=INK, markersize=7, label="record")
+    placed = list(zip(places, came, strict=True))
+    kept, late = ([each for each in placed if (each[1] in lost) is is_late] for is_late in (False, True))
+    _points(axes, kept, "o", color=INK, markersize=7, label="record")
     if late:
-        axes.plot([p for p, _ in late], [r.timestamp for _, r in late], "x", color=LATE, markersize=9,
-                  markeredgewidth=2.2, label="too late, dropped")  # fmt: skip
+        _points(axes, late, "x", color=LATE, markersize=9, markeredgewidth=2.2, label="too late, dropped")
     for place, record in [*kept, *late]:
         text = str(record.key) if label is None else label(record.value)
         _write(axes, text, (place, record.timestamp), (8, -2), ha="left", va="top")
@@ -196,12 +196,12 @@ def stream_time(
     axes.set(xlabel="the records, in the order they came", ylabel="event time", xlim=(0.5, len(times) + 0.8))
     _legend(axes)
     axes.spines[["top", "right"]].set_visible(False)
-    return _done(figure)
+    return finished(figure)
 
 
 def punctuation_timeline(
     records: Sequence[Any], calls: Iterable[tuple[int, int]], interval: int, label: Label | None = None
-) -> Figure:
+) -> "Figure":
     """Draw records in the order they came, and the punctuations by stream time that happened after them.
 
     Args:
@@ -220,10 +220,10 @@ def punctuation_timeline(
     axes.set_ylim(multiples[0] - interval / 3, multiples[-1])
     axes.set_yticks(*_ticks(multiples[0], multiples[-1]))
     _legend(axes)
-    return _done(figure)
+    return finished(figure)
 
 
-def table_timeline(updates: Iterable[Any], value: Callable[[Any], float] | None = None) -> Figure:
+def table_timeline(updates: Iterable[Any], value: Callable[[Any], float] | None = None) -> "Figure":
     """Draw the rows of a table over time: a step at each update of a key, and a gap where the row was deleted.
 
     Args:
@@ -244,7 +244,7 @@ def table_timeline(updates: Iterable[Any], value: Callable[[Any], float] | None 
     _legend(axes)
     axes.set_ylim(bottom=0)
     figure.set_figheight(3)
-    return _done(figure)
+    return finished(figure)
 
 
 # ---- parts of pictures -----------------------------------------------------------------------------------------------
@@ -269,14 +269,13 @@ def _span(times: Iterable[int]) -> tuple[int, int]:
 
 
 def _ticks(first: int, last: int) -> tuple[list[int], list[str]]:
-    step = next((step for step in (1, 10, 100, *TIME_STEPS) if (last - first) / step <= 10), 240 * HOUR)
-    places = list(range(-(-first // step) * step, last + 1, step))
-    return places, [clock(place) for place in places]
+    times = round_times(first, last, 10)
+    return list(times), [clock(time) for time in times]
 
 
-def _axes(first: int, last: int) -> tuple[Figure, Axes]:
+def _axes(first: int, last: int) -> "tuple[Figure, Axes]":
     """Return a wide figure whose one axis is time."""
-    figure, axes = plt.subplots(figsize=(9, 3), layout="constrained")
+    figure, axes = subplots(3)
     margin = (last - first) * 0.03
     axes.set_xlim(first - margin, last + margin)
     axes.set_xticks(*_ticks(first, last))
@@ -285,18 +284,11 @@ def _axes(first: int, last: int) -> tuple[Figure, Axes]:
     return figure, axes
 
 
-def _rows(windows: list[Windowed], gap: float) -> list[int]:
-    """Return for each window, sorted by start, the lowest row in which it overlaps none before it."""
-    ends: list[float] = []
-    rows = []
-    for window in windows:
-        row = next((row for row, end in enumerate(ends) if end <= window.start), len(ends))
-        ends[row : row + 1] = [max(window.end, window.start + gap)]
-        rows.append(row)
-    return rows
+def _points(axes: "Axes", placed: Sequence[tuple[int, TimedRecord]], mark: str, **look: Any) -> None:
+    axes.plot([place for place, _ in placed], [record.timestamp for _, record in placed], mark, **look)
 
 
-def _bar(axes: Axes, window: Windowed, row: float, shortest: float, colour: str, text: str) -> None:
+def _bar(axes: "Axes", window: Windowed, row: float, shortest: float, colour: str, text: str) -> None:
     """Draw one window; a session of one record has no length, and is given one to be seen."""
     length = max(window.end - window.start, shortest)
     left = (window.start + window.end - length) / 2
@@ -308,13 +300,15 @@ def _bar(axes: Axes, window: Windowed, row: float, shortest: float, colour: str,
         _write(axes, text, (left + length, row), (4, 0), ha="left", va="center")
 
 
-def _write(axes: Axes, text: str, place: tuple[float, float], offset: tuple[int, int], **aligned: Any) -> None:
+def _write(axes: "Axes", text: str, place: tuple[float, float], offset: tuple[int, int], **aligned: Any) -> None:
     """Write beside a point, so that lines behind the text leave it readable; the offset in points."""
+    from matplotlib.patheffects import withStroke
+
     written = axes.annotate(text, place, offset, textcoords="offset points", fontsize=9, color=INK, zorder=5, **aligned)
     written.set_path_effects([withStroke(linewidth=2.5, foreground="white")])
 
 
-def _pair(axes: Axes, places: list[dict[str, int]], one: str | None, two: str | None) -> None:
+def _pair(axes: "Axes", places: list[dict[str, int]], one: str | None, two: str | None) -> None:
     """Draw a line between two joined records, or a stub where one side is null."""
     if one is not None and two is not None:
         axes.plot([places[0][one], places[1][two]], [1, 0], color=INK, linewidth=1.3, zorder=2)
@@ -324,13 +318,22 @@ def _pair(axes: Axes, places: list[dict[str, int]], one: str | None, two: str | 
     axes.text(place, end, "null", ha="center", va="top" if one is not None else "bottom", fontsize=9, color=LATE)
 
 
-def _legend(axes: Axes, title: str | None = None) -> None:
+def _legend(axes: "Axes", title: str | None = None) -> None:
     if axes.get_legend_handles_labels()[0]:
         axes.legend(title=title, frameon=False, loc="center left", bbox_to_anchor=(1, 0.5))
 
 
-def _done(figure: Figure) -> Figure:
+def subplots(height: float, panes: int = 1, width: float = 9, **options: Any) -> Any:
+    """Return a figure and its axes, of so many inches."""
+    import matplotlib.pyplot as plt
+
+    return plt.subplots(1, panes, figsize=(width, height), layout="constrained", **options)
+
+
+def finished(figure: "Figure") -> "Figure":
     """Return a figure that shows once, as the value of its cell: a notebook would draw an open one by itself again."""
+    import matplotlib.pyplot as plt
+
     figure.set_facecolor("white")
     plt.close(figure)
     return figure

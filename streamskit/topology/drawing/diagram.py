@@ -7,7 +7,7 @@ from itertools import pairwise
 from streamskit.common.svg import as_image, document, element, group, number, rect
 from streamskit.topology.description import is_global
 from streamskit.topology.drawing import shapes
-from streamskit.topology.drawing.labels import in_words, tooltip, topics
+from streamskit.topology.drawing.labels import in_words, tooltip
 from streamskit.topology.drawing.layout import Point
 from streamskit.topology.drawing.placing import HEADER, PAD, Box, Link, Places
 from streamskit.topology.drawing.shapes import Card
@@ -115,7 +115,7 @@ class _Pen:
         x, y = self._places.at(centre)
         width, height = self._places.card_width, self._places.card_height
         failed = card.node.name in self._failed
-        draw_body = shapes.pipe if topics(card.node) else shapes.operator
+        draw_body = shapes.pipe if card.node.topic_names else shapes.operator
         return group(
             tooltip(card.node, self._places.nodes),
             *self._stores(card, x, y),

@@ -9,8 +9,8 @@ from streamskit.api.windows import AnyWindows, JoinWindows, SessionWindows, Slid
 from streamskit.common.durations import spell
 from streamskit.common.svg import element, path, rect
 from streamskit.state.stores import Store
-from streamskit.topology.drawing.labels import looked_up, store_kind, topics, word
-from streamskit.topology.nodes import Aggregation, Node, StreamJoinSide, StreamTableJoin, Suppress
+from streamskit.topology.drawing.labels import looked_up, store_kind
+from streamskit.topology.nodes import Node
 
 Lines = Sequence[str]
 Look = dict[str, str | float]
@@ -51,7 +51,7 @@ class Card:
         widths = [TITLE * width_of(line) for line in self.words]
         widths += [SMALL * MONO_WIDTH * len(line) for line in self.name]
         widths += [SMALL * width_of(line) for store in self.stores for line in (*store.name, *store.kind)]
-        return max(widths) + (28 if topics(self.node) else 16)
+        return max(widths) + (28 if self.node.topic_names else 16)
 
     @property
     def height(self) -> float:
@@ -125,7 +125,7 @@ def drum_height(store: Drum) -> float:
 
 def label(card: Card, x: float, y: float) -> str:
     """Write a node's word and its name, centred on a point; on a pipe, left of its rim."""
-    x -= RIM if topics(card.node) else 0
+    x -= RIM if card.node.topic_names else 0
     top = y - (14 * len(card.words) + 11 * len(card.name)) / 2
     words = text(card.words, x, top + 11, TITLE, INK, bold=True, step=14)
     return words + text(card.name, x, top + 14 * len(card.words) + 9, SMALL, mono=True)
@@ -161,9 +161,9 @@ def _paint(fill: str, edge: str, strong: bool) -> Look:
 
 
 def _words(node: Node) -> Lines:
-    names = topics(node)
+    names = node.topic_names
     if not names:
-        return [word(node)]
+        return [node.label]
     lines = [line for name in names[:3] for line in wrapped(name, LONGEST_TOPIC, 3)]
     return [*lines, f"and {len(names) - 3} more"] if len(names) > 3 else lines
 
@@ -175,8 +175,8 @@ def _kind(node: Node, store: Store, shared: bool) -> Lines:
     if store.kind == "versioned" and store.retention is not None:
         lines.append(f"history of {spell(store.retention)}")
     if store.kind == "buffer":
-        lines.append(_waiting(node))
-    if isinstance(node, Aggregation) and node.on_close:
+        lines.append(node.buffered_until)
+    if getattr(node, "on_close", False):
         lines.append("results on close")
     return lines
 
@@ -191,14 +191,3 @@ def _window_words(windows: AnyWindows | JoinWindows) -> str:
         return f"{before} to both sides" if before == after else f"{before} back, {after} on"
     size, advance = spell(windows.size), spell(windows.advance)
     return f"{size} every {advance}" if advance != size else f"{size} windows"
-
-
-def _waiting(node: Node) -> str:
-    """Return what the records in a buffer wait for."""
-    if isinstance(node, StreamJoinSide):
-        return "waiting for a match"
-    if isinstance(node, StreamTableJoin) and node.grace is not None:
-        return f"waiting for {spell(node.grace)}"
-    if isinstance(node, Suppress) and node.time_limit is not None:
-        return f"waiting for {spell(node.time_limit)}"
-    return "until a window closes"

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from streamskit.api.windows import JoinWindows
+from streamskit.common.durations import spell
 from streamskit.serdes import Serde
 from streamskit.state.stores import Store
 from streamskit.topology.nodes.node import Function, JoinedValues, LookupKey, Node, OperatorInput, of_kind
@@ -33,6 +34,10 @@ class StreamJoinSide(Node):
     @property
     def label(self) -> str:
         return JOIN_LABELS[self.outer]
+
+    @property
+    def buffered_until(self) -> str:
+        return "waiting for a match"
 
     @property
     def reads(self) -> tuple[str, ...]:
@@ -70,6 +75,10 @@ class StreamTableJoin(Node):
     @property
     def label(self) -> str:
         return JOIN_LABELS[self.left, False]
+
+    @property
+    def buffered_until(self) -> str:
+        return super().buffered_until if self.grace is None else f"waiting for {spell(self.grace)}"
 
     @property
     def reads(self) -> tuple[str, ...]:

@@ -108,6 +108,11 @@ class Node:
         return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", type(self).__name__).lower()
 
     @property
+    def buffered_until(self) -> str:
+        """What the records in its buffer wait for, if it has one."""
+        return "until a window closes"
+
+    @property
     def topic_names(self) -> tuple[str, ...]:
         """The topics that it reads or writes, as they stand in the program."""
         return ()

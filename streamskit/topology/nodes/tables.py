@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 from streamskit.api.windows import AnyWindows
+from streamskit.common.durations import spell
 from streamskit.state.stores import Store
 from streamskit.topology.nodes.node import Function, Node, OperatorInput
 
@@ -250,3 +251,7 @@ class Suppress(Node):
     emit_early: bool = False
     windows: AnyWindows | None = None
     store: Store | None = None
+
+    @property
+    def buffered_until(self) -> str:
+        return super().buffered_until if self.time_limit is None else f"waiting for {spell(self.time_limit)}"
