@@ -11,11 +11,10 @@ import psutil
 from streamskit.broker import settings
 from streamskit.broker.settings import HOST
 from streamskit.common.errors import SetupError
-from streamskit.environment.executors import python_path
 from streamskit.environment.jars import pyspark_jars
 from streamskit.environment.java import find_java
 from streamskit.environment.processes import Dependent, alive, eventually, listened_ports
-from streamskit.environment.spark_home import spark_home
+from streamskit.environment.spark_processes import python_path, spark_home
 
 START_SECONDS = 60.0
 ATTEMPTS = 3

@@ -10,7 +10,7 @@ from pathlib import Path
 from streamskit.common.paths import cache_dir
 from streamskit.environment.jars import broker_jars, spark_jars
 from streamskit.environment.java import Java, find_java
-from streamskit.environment.spark_home import spark_home
+from streamskit.environment.spark_processes import spark_home
 
 PROGRAMS = ("spark", "broker")
 DRAFTS_VARIABLE = "STREAMSKIT_CLASS_DRAFTS"

@@ -12,10 +12,15 @@ from typing import TYPE_CHECKING
 from streamskit.common.errors import SetupError
 from streamskit.common.paths import state_dir
 from streamskit.environment.archives import java_options
-from streamskit.environment.executors import executor_settings, is_local, is_on_this_machine
 from streamskit.environment.jars import spark_jars
 from streamskit.environment.java import find_java
-from streamskit.environment.spark_home import spark_home, started_from
+from streamskit.environment.spark_processes import (
+    executor_settings,
+    is_local,
+    is_on_this_machine,
+    spark_home,
+    started_from,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

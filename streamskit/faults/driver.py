@@ -22,8 +22,8 @@ from pyspark import cloudpickle
 
 from streamskit.common.durations import Duration
 from streamskit.common.errors import StreamsError
-from streamskit.environment.executors import python_path
 from streamskit.environment.session import MASTER_VARIABLE
+from streamskit.environment.spark_processes import python_path
 from streamskit.topology import Topology
 
 START_SECONDS = 180.0

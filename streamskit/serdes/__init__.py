@@ -5,12 +5,11 @@ Each serde says it twice: for one Python value (`serialize`, `deserialize`) and 
 """
 
 from streamskit.serdes.catalogue import Serdes
-from streamskit.serdes.errors import RegistryError, SerdeError
 from streamskit.serdes.json_text import JsonSerde
 from streamskit.serdes.lists import ListSerde
 from streamskit.serdes.numbers import LONG, NumberSerde
 from streamskit.serdes.registry import SchemaRegistry
-from streamskit.serdes.serde import Serde
+from streamskit.serdes.serde import RegistryError, Serde, SerdeError
 from streamskit.serdes.simple import BooleanSerde, BytesSerde, StringSerde, UuidSerde, VoidSerde
 from streamskit.serdes.windowed import SessionWindowedSerde, TimeWindowedSerde, windowed_type
 

@@ -4,16 +4,17 @@ import io
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, is_dataclass
+from enum import Enum
 from functools import lru_cache
-from typing import Any, ClassVar
+from types import UnionType
+from typing import Any, ClassVar, Union, get_args, get_origin, get_type_hints
 
 from pyspark.sql import types as T
 
 from streamskit.serdes.avro_types import spark_type
-from streamskit.serdes.batches import plain_value
-from streamskit.serdes.record_classes import make_record
 from streamskit.serdes.registered import RegisteredSerde, as_registry, subject_name
 from streamskit.serdes.registry import SchemaRegistry
+from streamskit.serdes.serde import plain_value
 
 
 @dataclass(frozen=True)
@@ -113,3 +114,37 @@ def _check(value: Any, schema: Any) -> None:
 
 def _name(parsed: Any) -> str:
     return parsed.get("name") or parsed["type"] if isinstance(parsed, dict) else str(parsed)
+
+
+def make_record(record_class: type, value: Any) -> Any:
+    """Return an object of `record_class` with the fields of a dict.
+
+    Fields whose hints name a dataclass or an Enum become such, in lists, dicts and Optional too.
+
+    >>> make_record(Trade, {"symbol": "KO", "price": 61.5})
+    Trade(symbol='KO', price=61.5)
+    """
+    if not isinstance(value, Mapping):
+        return value
+    hints = _field_types(record_class)
+    return record_class(**{name: _converted(hints.get(name), each) for name, each in value.items()})
+
+
+@lru_cache(maxsize=100)
+def _field_types(record_class: type) -> dict[str, Any]:
+    return get_type_hints(record_class)
+
+
+def _converted(hint: Any, value: Any) -> Any:
+    if value is None or hint is None:
+        return value
+    origin, inner = get_origin(hint), [each for each in get_args(hint) if each is not type(None)]
+    if origin in (Union, UnionType):
+        return _converted(inner[0], value) if len(inner) == 1 else value
+    if origin is list:
+        return [_converted(inner[0], each) for each in value]
+    if origin is dict:
+        return {name: _converted(inner[1], each) for name, each in value.items()}
+    if isinstance(hint, type) and issubclass(hint, Enum):
+        return hint[value]
+    return make_record(hint, value) if is_dataclass(hint) and isinstance(hint, type) else value

@@ -3,9 +3,8 @@
 from abc import abstractmethod
 from typing import Any, ClassVar
 
-from streamskit.serdes.errors import RegistryError
 from streamskit.serdes.registry import SchemaRegistry
-from streamskit.serdes.serde import Serde
+from streamskit.serdes.serde import RegistryError, Serde
 
 MAGIC = b"\x00"
 """The first byte of Confluent's wire format; the schema's id follows in 4 bytes, then the format's own bytes."""

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from streamskit.serdes.compatibility import why_incompatible
-from streamskit.serdes.errors import RegistryError
+from streamskit.serdes.serde import RegistryError
 
 
 class RegisteredSchema(NamedTuple):

@@ -1,17 +1,34 @@
-"""`Serde`: what every serde can do. For a format of one's own this is the class to start from."""
+"""`Serde`: what every serde can do. For a format of one's own this is the class to start from.
+
+A serde that is written in Python is given Arrow batches of records by Spark, not one record at a time.
+"""
 
 from abc import ABC, abstractmethod
-from typing import Any
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, is_dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from streamskit.serdes import batches
-from streamskit.serdes.errors import SerdeError
+from streamskit.common.errors import StreamsKitError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 LONGEST_SHOWN = 60
 """How many characters of a value or of its bytes an error shows."""
+
+
+class SerdeError(ValueError):
+    """Bytes that are not of a serde's format, or a value that has none; the message names the serde."""
+
+
+class RegistryError(StreamsKitError):
+    """The schema registry cannot be reached, or refuses a schema. No record is at fault."""
 
 
 class Serde(ABC):
@@ -43,11 +60,19 @@ class Serde(ABC):
 
     @abstractmethod
     def serialize(self, value: Any) -> bytes | None:
-        """Return the bytes of one value; None (a tombstone) stays None. Raises ValueError if it cannot be written."""
+        """Return the bytes of one value; None (a tombstone) stays None.
+
+        Raises:
+            ValueError: the value cannot be written.
+        """
 
     @abstractmethod
     def deserialize(self, data: bytes | None) -> Any:
-        """Return the value in `data`; raises ValueError when the bytes are not of this format."""
+        """Return the value in `data`; None (a tombstone) stays None.
+
+        Raises:
+            ValueError: the bytes are not of this format.
+        """
 
     def deserialize_row(self, data: bytes | None) -> Any:
         """Return the value in `data` as Spark has it; another one where `deserialize` makes objects of a class."""
@@ -55,19 +80,46 @@ class Serde(ABC):
 
     def to_bytes(self, value: Column) -> Column:
         """Return a Column with the bytes of the Column `value`; a value that cannot be written fails the query."""
-        return batches.write(self, value)
+        import pyarrow as pa
+
+        def write_batch(batch: pa.Array) -> pa.Array:
+            return pa.array([_given(self.serialize, each) for each in _rows(batch)], pa.binary())
+
+        return _column(write_batch, T.BinaryType(), value)
 
     def from_bytes(self, data: Column) -> Column:
         """Return a Column with the values in the bytes of the Column `data`; what cannot be read fails the query."""
-        return batches.read(self, data)
+        import pyarrow as pa
+
+        def read_batch(batch: pa.Array) -> pa.Array:
+            return _values(self, [_given(self.deserialize_row, each) for each in batch.to_pylist()])
+
+        return _column(read_batch, self.data_type, data)
 
     def try_to_bytes(self, value: Column) -> Column:
         """Return a Column of structs: `value`, the bytes, and `error`, a sentence where the value cannot be written."""
-        return batches.try_write(self, value)
+        import pyarrow as pa
+
+        def try_write_batch(batch: pa.Array) -> pa.Array:
+            written, errors = _attempts(self.serialize, self.cannot_write, _rows(batch))
+            return _attempted(pa.array(written, pa.binary()), errors)
+
+        return _column(try_write_batch, _attempt_type(T.BinaryType()), value)
 
     def try_from_bytes(self, data: Column) -> Column:
         """Return a Column of structs: `value`, what was read, and `error`, a sentence where `data` cannot be read."""
-        return batches.try_read(self, data)
+        import pyarrow as pa
+
+        def try_read_batch(batch: pa.Array) -> pa.Array:
+            values, errors = _attempts(self.deserialize_row, self.cannot_read, batch.to_pylist())
+            try:
+                read = _values(self, values)
+            except ValueError:  # one of them is not of the serde's type: find out which
+                values, errors = _sorted_out(self, values, errors)
+                read = _values(self, values)
+            return _attempted(read, errors)
+
+        return _column(try_read_batch, _attempt_type(self.data_type), data)
 
     def cannot_read(self, data: bytes, why: object) -> SerdeError:
         """Return the error to raise for bytes that are not of this format: the serde, the bytes in hex, and why."""
@@ -160,3 +212,97 @@ def _short(text: str) -> str:
 def _sentence(why: object) -> str:
     text = " ".join(str(why).split()) or type(why).__name__
     return text if text.endswith(".") else f"{text}."
+
+
+# ---- serdes that run in Python, on Arrow batches ---------------------------------------------------------------------
+
+
+def _attempt_type(data_type: T.DataType) -> T.StructType:
+    """Return the Spark type of an attempt: the value, and the error where there is none."""
+    return T.StructType([T.StructField("value", data_type), T.StructField("error", T.StringType())])
+
+
+def _column(function: Callable[["pa.Array"], "pa.Array"], data_type: T.DataType, column: Column) -> Column:
+    # Spark sees by the function's hints that it takes and gives whole batches.
+    return F.arrow_udf(function, data_type)(column)  # type: ignore[call-overload]
+
+
+def _given(function: Callable[[Any], Any], value: Any) -> Any:
+    return None if value is None else function(value)
+
+
+def _rows(batch: "pa.Array") -> list[Any]:
+    values: list[Any] = batch.to_pylist(maps_as_pydicts="strict")
+    return values
+
+
+def _attempts(
+    function: Callable[[Any], Any], refused: Callable[[Any, object], SerdeError], values: list[Any]
+) -> tuple[list[Any], list[str | None]]:
+    """Call a serde's function on each value, and return what it gives, and the sentence where it raises."""
+    results: list[Any] = []
+    errors: list[str | None] = []
+    for value in values:
+        result, error = None, None
+        try:
+            result = _given(function, value)
+        except RegistryError:
+            raise  # not the record's fault
+        except SerdeError as failure:
+            error = str(failure)
+        except Exception as failure:
+            error = str(refused(value, f"{type(failure).__name__}: {failure}"))
+        results.append(result)
+        errors.append(error)
+    return results, errors
+
+
+def _sorted_out(serde: Serde, values: list[Any], errors: list[str | None]) -> tuple[list[Any], list[str | None]]:
+    """Make an error of each value that is not of the serde's type."""
+    for number, value in enumerate(values):
+        try:
+            _values(serde, [value])
+        except ValueError as failure:
+            values[number], errors[number] = None, str(failure)
+    return values, errors
+
+
+def _values(serde: Serde, values: list[Any]) -> "pa.Array":
+    """Return values as Arrow has them, of the serde's type."""
+    import pyarrow as pa
+    from pyspark.sql.pandas.types import to_arrow_type
+
+    arrow_type = to_arrow_type(serde.data_type, timezone="UTC")
+    try:
+        return pa.array(values, arrow_type)
+    except (pa.ArrowException, TypeError, OverflowError, ValueError):
+        plain = [plain_value(value) for value in values]
+    for value in plain:
+        try:
+            pa.array([value], arrow_type)
+        except (pa.ArrowException, TypeError, OverflowError, ValueError) as failure:
+            raise ValueError(
+                f"{serde} read {value!r}, which is not of its data_type {serde.data_type.simpleString()}: {failure}."
+            ) from None
+    return pa.array(plain, arrow_type)
+
+
+def plain_value(value: Any) -> Any:
+    """Return a value as Spark's Columns have it: records of a class as dicts, a UUID and an Enum as text."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return plain_value(asdict(value))
+    if isinstance(value, Mapping):
+        return {name: plain_value(each) for name, each in value.items()}
+    if isinstance(value, tuple) and hasattr(value, "_asdict"):
+        return plain_value(value._asdict())
+    if isinstance(value, list | tuple):
+        return [plain_value(each) for each in value]
+    if isinstance(value, Enum):
+        return value.name
+    return str(value) if isinstance(value, UUID) else value
+
+
+def _attempted(values: "pa.Array", errors: list[str | None]) -> "pa.Array":
+    import pyarrow as pa
+
+    return pa.StructArray.from_arrays([values, pa.array(errors, pa.string())], ["value", "error"])

@@ -10,9 +10,8 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from streamskit.api.windows import Windowed
-from streamskit.serdes.errors import SerdeError
 from streamskit.serdes.numbers import LONG
-from streamskit.serdes.serde import Serde
+from streamskit.serdes.serde import Serde, SerdeError
 
 
 class _WindowedSerde(Serde):

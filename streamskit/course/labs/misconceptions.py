@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 from streamskit.api.windows import Windowed
 from streamskit.course.labs.difference import Moment, Outcome, same, same_row
 from streamskit.course.labs.recording import Piped, Row
-from streamskit.serdes.errors import SerdeError
+from streamskit.serdes.serde import SerdeError
 
 Found = TypeVar("Found", contravariant=True)
 Sign = Callable[[Outcome], bool]

@@ -8,7 +8,7 @@ from typing import Any
 from streamskit.common.errors import StreamsKitError
 from streamskit.course.labs.recording import Advance, Batch, Piped, Recording, Row, Step
 from streamskit.serdes import Serdes
-from streamskit.serdes.errors import SerdeError
+from streamskit.serdes.serde import SerdeError
 from streamskit.testing import TopologyTestDriver
 from streamskit.topology import Topology
 

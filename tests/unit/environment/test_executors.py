@@ -9,7 +9,7 @@ import pytest
 
 import streamskit
 from streamskit.common.errors import SetupError
-from streamskit.environment import executors, session
+from streamskit.environment import session, spark_processes
 
 
 @pytest.mark.parametrize(
@@ -27,13 +27,13 @@ from streamskit.environment import executors, session
     ],
 )
 def test_a_master_is_here_only_if_all_of_it_is(master: str, is_local: bool, is_here: bool) -> None:
-    assert (executors.is_local(master), executors.is_on_this_machine(master)) == (is_local, is_here)
+    assert (spark_processes.is_local(master), spark_processes.is_on_this_machine(master)) == (is_local, is_here)
 
 
 def test_executors_find_the_modules_that_this_process_finds(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(["/a", "/b", "/a"]))
-    found = executors.python_path().split(os.pathsep)
+    found = spark_processes.python_path().split(os.pathsep)
     assert found[:3] == [str(tmp_path), "/a", "/b"]
     if not Path(streamskit.__file__).is_relative_to(sys.prefix):
         assert found[3:] == [str(Path(streamskit.__file__).parents[1])]

@@ -8,7 +8,7 @@ from typing import NoReturn
 import pytest
 from pyspark.sql import SparkSession
 
-from streamskit.environment import spark_home
+from streamskit.environment import spark_processes
 from streamskit.environment.jars import pyspark_jars
 
 
@@ -26,18 +26,18 @@ def test_python_that_spark_starts_takes_the_installed_pyspark_and_not_the_zip(sp
 
 def test_the_home_has_all_that_starts_spark_and_no_zip(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("STREAMSKIT_CACHE", str(tmp_path))
-    home = spark_home.spark_home()
+    home = spark_processes.spark_home()
     assert home.is_relative_to(tmp_path)
     assert (home / "bin" / "spark-submit").is_file()
     assert {jar.name for jar in (home / "jars").iterdir()} == {jar.name for jar in pyspark_jars().iterdir()}
     assert not [file for file in home.glob("**/*") if zipfile.is_zipfile(file) and file.suffix == ".zip"]
-    assert spark_home.spark_home() == home
+    assert spark_processes.spark_home() == home
 
 
 def test_another_python_is_given_pysparks_own_home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("STREAMSKIT_CACHE", str(tmp_path))
     monkeypatch.setenv("PYSPARK_PYTHON", "/usr/bin/another-python3")
-    assert spark_home.spark_home() == pyspark_jars().parent
+    assert spark_processes.spark_home() == pyspark_jars().parent
 
 
 def test_where_links_cannot_be_made_spark_starts_from_pysparks_own_home(
@@ -48,16 +48,16 @@ def test_where_links_cannot_be_made_spark_starts_from_pysparks_own_home(
 
     monkeypatch.setenv("STREAMSKIT_CACHE", str(tmp_path))
     monkeypatch.setattr(Path, "symlink_to", refuse)
-    assert spark_home.spark_home() == pyspark_jars().parent
+    assert spark_processes.spark_home() == pyspark_jars().parent
 
 
 def test_a_home_that_the_user_names_stays_and_ours_is_gone_afterwards(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.delenv("SPARK_HOME", raising=False)
-    with spark_home.started_from(tmp_path / "ours"):
+    with spark_processes.started_from(tmp_path / "ours"):
         assert os.environ["SPARK_HOME"] == str(tmp_path / "ours")
     assert "SPARK_HOME" not in os.environ
     monkeypatch.setenv("SPARK_HOME", "the-users")
-    with spark_home.started_from(tmp_path / "ours"):
+    with spark_processes.started_from(tmp_path / "ours"):
         assert os.environ["SPARK_HOME"] == "the-users"

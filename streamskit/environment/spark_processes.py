@@ -1,0 +1,101 @@
+"""What Spark's processes start with: a home without PySpark's zip, and on a cluster this Python's modules and a log."""
+
+import hashlib
+import os
+import re
+import site
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from streamskit.common.paths import cache_dir
+from streamskit.environment.jars import pyspark_jars
+
+HOME_VARIABLE = "SPARK_HOME"
+LINKED = ("bin", "jars")
+LOOPBACK = re.compile(r"spark://(127\.[\d.]+|localhost|\[::1\]):\d+")
+
+
+def spark_home() -> Path:
+    """Return the folder to start Spark from: PySpark's own, or one of links to it where that is as good.
+
+    Each Python that Spark starts looks for PySpark in `python/lib/pyspark.zip` of its home first. Of a zip Python keeps
+    nothing compiled, so that it would compile PySpark anew, for half a second, at every start. Where the home has no
+    such zip Python finds the installed PySpark, if it is the Python that PySpark is installed for.
+
+    >>> (spark_home() / "jars").is_dir()
+    True
+    """
+    package = pyspark_jars().parent
+    if not _python_finds(package):
+        return package
+    home = cache_dir() / "spark-home" / hashlib.sha256(str(package).encode()).hexdigest()[:12]
+    try:
+        home.mkdir(parents=True, exist_ok=True)
+        for name in LINKED:
+            with suppress(FileExistsError):  # another process links it, too
+                (home / name).symlink_to(package / name)
+    except OSError:  # a file system without links
+        return package
+    return home
+
+
+@contextmanager
+def started_from(home: Path) -> Iterator[None]:
+    """Let PySpark start Java from a home for the time of a `with`, unless the user has named one."""
+    if HOME_VARIABLE in os.environ:
+        yield
+        return
+    os.environ[HOME_VARIABLE] = str(home)
+    try:
+        yield
+    finally:
+        del os.environ[HOME_VARIABLE]
+
+
+def _python_finds(package: Path) -> bool:
+    """Whether the Python that Spark is going to start has PySpark installed, and need not be told where it is."""
+    if os.environ.get("PYSPARK_PYTHON", sys.executable) != sys.executable:
+        return False
+    return str(package.parent) in [*site.getsitepackages(), site.getusersitepackages()]
+
+
+def is_local(master: str) -> bool:
+    """Whether a master is this process itself: its executor is the driver."""
+    return master == "local" or master.startswith("local[")
+
+
+def is_on_this_machine(master: str) -> bool:
+    """Whether all of Spark runs on this machine, so that nobody else has to reach it."""
+    return master.startswith("local") or LOOPBACK.fullmatch(master) is not None
+
+
+def executor_settings(log_settings: Path, log_file: str) -> dict[str, str]:
+    """Return Spark's settings for executors of a cluster; the jars go to them over the network, by `spark.jars`.
+
+    Args:
+        log_settings: the file of Log4j's settings; executors that do not find it log as Spark does by default.
+        log_file: the system property in it that names the log file.
+    """
+    return {
+        "spark.executorEnv.PYTHONPATH": python_path(),
+        # A path that is relative: each executor has a folder of its own.
+        "spark.executor.extraJavaOptions": f'"-Dlog4j2.configurationFile={log_settings}" "-D{log_file}=executor.log"',
+        # So long a task waits for the executor that has its state: with Spark's 3 s a new executor would stay idle.
+        "spark.locality.wait": "100ms",
+        # Executors that stay idle for a moment are kept: a stream has work for them again soon.
+        "spark.dynamicAllocation.enabled": "false",
+    }
+
+
+def python_path() -> str:
+    """Return where other Python processes find what this one imports: its folder, streamskit, and PYTHONPATH."""
+    own = Path(__file__).parents[2]
+    named = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    return os.pathsep.join(dict.fromkeys(filter(None, [str(Path.cwd()), *named, *_unless_installed(own)])))
+
+
+def _unless_installed(folder: Path) -> list[str]:
+    """Return a folder unless it is one where Python keeps its packages: those it finds by itself."""
+    return [] if folder.is_relative_to(sys.prefix) else [str(folder)]
