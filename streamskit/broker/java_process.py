@@ -162,9 +162,9 @@ class DataFolder:
 
 def new_cluster_id() -> str:
     """Return a random id as Kafka writes them: 22 letters, of which the first is no dash."""
-    while (made := base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")).startswith("-"):
+    while (new_id := base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")).startswith("-"):
         pass  # Kafka's tool would take it for an option
-    return made
+    return new_id
 
 
 def await_ready(folder: DataFolder, process: psutil.Process, port: int, seconds: float) -> None:

@@ -47,15 +47,15 @@ def create_topics(
     _check_names(names)
     if partitions is not None and (type(partitions) is not int or partitions < 1):
         raise BrokerError(f"partitions is a number from 1 up, not {partitions!r}.")
-    wanted = {name: _text(value) for name, value in (config or {}).items()}
+    settings = {name: _text(value) for name, value in (config or {}).items()}
     with admin_client(bootstrap_servers) as admin:
         existing = _partition_counts(admin)
         for name in names:
             if name in existing:
-                _check_same(admin, name, existing[name], partitions, wanted)
+                _check_same(admin, name, existing[name], partitions, settings)
         missing = [name for name in dict.fromkeys(names) if name not in existing]
         if missing:
-            _create(admin, missing, partitions, wanted)
+            _create(admin, missing, partitions, settings)
 
 
 def delete_topics(bootstrap_servers: str, names: tuple[str, ...], missing_ok: bool) -> None:

@@ -141,8 +141,8 @@ class Instance:
             if time.monotonic() > deadline:
                 raise StreamsError(f"The instance at {self.here} has got no share of the stores: wait longer.")
             time.sleep(0.02)
-        mine = {where: end for where, end in offsets.items() if where in self._partition_roles}
-        self._reader.wait_for(mine, deadline, check)
+        hosted = {where: end for where, end in offsets.items() if where in self._partition_roles}
+        self._reader.wait_for(hosted, deadline, check)
 
     def say_stopped(self, why: str) -> None:
         """Tell those who look at the stores why no more updates come, unless they were told already."""

@@ -39,9 +39,9 @@ class TaskAssignment:
 
     def roles(self, member: str) -> dict[str, str]:
         """Return what a member is to each of its tasks: "active", "standby" or "warmup"."""
-        mine = {task: "warmup" for task, members in self.warmup.items() if member in members}
-        mine |= {task: "standby" for task, members in self.standby.items() if member in members}
-        return mine | {task: "active" for task, owner in self.active.items() if owner == member}
+        roles = {task: "warmup" for task, members in self.warmup.items() if member in members}
+        roles |= {task: "standby" for task, members in self.standby.items() if member in members}
+        return roles | {task: "active" for task, owner in self.active.items() if owner == member}
 
 
 def assign_tasks(tasks: Iterable[str], members: Sequence[ClientState]) -> TaskAssignment:
@@ -110,15 +110,15 @@ def _standbys(
     warmup: Mapping[str, tuple[str, ...]],
 ) -> dict[str, tuple[str, ...]]:
     """Return who keeps replicas: those who have one already, unless they have more than their part of all copies."""
-    wanted = min(max(member.standbys for member in members), len(members) - 1)
+    copies = min(max(member.standbys for member in members), len(members) - 1)
     loads = {member.id: sum(owner == member.id for owner in active.values()) for member in members}
-    most = -(-len(tasks) * (1 + wanted) // len(members))
+    most = -(-len(tasks) * (1 + copies) // len(members))
     found: dict[str, tuple[str, ...]] = {}
-    for task in tasks if wanted else ():
+    for task in tasks if copies else ():
         taken = {active[task], *warmup.get(task, ())}
         free = [member for member in members if member.id not in taken]
         near = sorted(free, key=lambda member: (loads[member.id] >= most, _distance(task, member), loads[member.id]))
-        found[task] = tuple(member.id for member in near[:wanted])
+        found[task] = tuple(member.id for member in near[:copies])
         for member in found[task]:
             loads[member] += 1
     return found

@@ -77,8 +77,8 @@ async def instances_of_a_key(request: Request, store: StoreName, key: Key) -> Re
     """Which instances have a key: the active one, if there is one at the moment, and its standbys."""
     queries = queries_of(request)
     hosted, instance = queries.store(store), queries.instance
-    wanted, data = queries.key(hosted, key)
-    said = {"store": hosted.name, "key": to_json(wanted)}
+    decoded, data = queries.key(hosted, key)
+    said = {"store": hosted.name, "key": to_json(decoded)}
     if hosted.everywhere:
         others = [str(each) for each in hosts_of(instance) if each != instance.here]
         return _json({**said, "partition": -1, "active_host": str(instance.here), "standby_hosts": others})

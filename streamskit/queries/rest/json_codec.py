@@ -115,8 +115,8 @@ def from_text(kind: Type, text: str) -> Any:
     try:
         return _parsed(kind, text)
     except (ValueError, TypeError, KeyError, AttributeError, ArithmeticError, RecursionError):
-        wanted = ADVICE.get(kind if isinstance(kind, str) else "", "JSON, like [1, 2]")
-        raise ValueError(f"'{shown(text)}' is not a key of this store: write {wanted}.") from None
+        advice = ADVICE.get(kind if isinstance(kind, str) else "", "JSON, like [1, 2]")
+        raise ValueError(f"'{shown(text)}' is not a key of this store: write {advice}.") from None
 
 
 def key_bytes(serde: Serde, key: Any) -> bytes:

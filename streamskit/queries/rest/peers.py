@@ -50,10 +50,10 @@ class Peers:
         Raises:
             PeerError: it cannot be reached, takes too long, or refuses.
         """
-        wanted = ",".join(map(str, partitions))
+        numbers = ",".join(map(str, partitions))
         try:
             async with asyncio.timeout(IN_ALL):
-                response = await self._client.get(host.url + path, headers={FORWARDED: wanted})
+                response = await self._client.get(host.url + path, headers={FORWARDED: numbers})
             sent = response.json()
         except (httpx.HTTPError, httpx.InvalidURL, OSError, ValueError) as error:
             raise PeerError(_unreachable(host, error)) from None

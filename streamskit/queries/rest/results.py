@@ -108,12 +108,12 @@ def read_span(make: Callable[[Any], Span], limit: int, after: bytes | None) -> R
     def read(store: LocalStore, partitions: Sequence[int]) -> ResultPage:
         span, rows, last, size = make(store), list[ResultRow](), after, 0
         while True:
-            wanted = min(CHUNK, limit + 1 - len(rows))
-            entries = store.entries(span, wanted, last)
+            chunk = min(CHUNK, limit + 1 - len(rows))
+            entries = store.entries(span, chunk, last)
             found = [row_of(entry) for entry in entries]
             rows += found
             size += sum(len(row.text) for row in found)
-            if len(found) < wanted:
+            if len(found) < chunk:
                 return ResultPage(rows)
             if len(rows) > limit or size > LARGEST_PAGE:
                 return ResultPage(rows[:limit], more=True)
@@ -122,19 +122,19 @@ def read_span(make: Callable[[Any], Span], limit: int, after: bytes | None) -> R
     return read
 
 
-def read_first(rows: int, wanted: Callable[[Any], bool] | None, serde: Serde) -> ReadRows:
+def read_first(rows: int, predicate: Callable[[Any], bool] | None, serde: Serde) -> ReadRows:
     """Return what reads a few rows to look at: the newest windows and sessions, or the first keys.
 
     Args:
         rows: how many.
-        wanted: says of a key whether its rows may be among them.
+        predicate: says of a key whether its rows may be among them.
         serde: that of the keys, in the order of whose bytes they come.
     """
 
     def read(store: LocalStore, partitions: Sequence[int]) -> ResultPage:
         found = []
         for partition in partitions:
-            for key, value in store.only([partition]).peek(rows, wanted):
+            for key, value in store.only([partition]).peek(rows, predicate):
                 said = dumps({**described(key, value), "partition": partition})
                 found.append(ResultRow(_place_to_look(store, key, serde), partition, said))
         return ResultPage(sorted(found)[:rows])

@@ -58,9 +58,9 @@ class Router:
         candidates = {partition: self._candidates(question.store, partition) for partition in question.partitions}
         answers, missing = list[QueryResult](), dict.fromkeys(question.partitions, NOBODY)
         while groups := _next_groups(candidates, missing):
-            given = await self._ask_all(groups, question)
-            answers += given
-            for answer in given:
+            answered = await self._ask_all(groups, question)
+            answers += answered
+            for answer in answered:
                 missing |= answer.missing
                 for each in answer.partitions:
                     missing.pop(each["partition"], None)

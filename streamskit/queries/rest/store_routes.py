@@ -45,8 +45,8 @@ async def row_of_a_key(request: Request, store: StoreName, key: Key, as_of: AnyT
     queries, hosted = store_of(request, store, TABLES)
     if as_of is not None and hosted.store.kind != "versioned":
         raise bad_request(f"'{store}' is a {hosted.store.kind} store and keeps no older versions.", "Leave as_of out.")
-    wanted, data = queries.key(hosted, key)
-    asked = (wanted,) if as_of is None else (wanted, as_of)
+    decoded, data = queries.key(hosted, key)
+    asked = (decoded,) if as_of is None else (decoded, as_of)
     return await queries.one(request, hosted, data, read_one(lambda local: local.entry(*asked)), f"key '{shown(key)}'")
 
 
@@ -107,10 +107,10 @@ async def a_few_rows(
     queries, hosted = store_of(request, store)
     exact = search[1:-1] if len(search) > 1 and search[0] == search[-1] == '"' else None
 
-    def wanted(key: object) -> bool:
+    def matches(key: object) -> bool:
         return str(key).startswith(search) if exact is None else str(key) == exact
 
-    read = read_first(rows, wanted if search else None, hosted.store.key)
+    read = read_first(rows, matches if search else None, hosted.store.key)
     return await queries.many(request, hosted, read, rows, partial=partial)
 
 
@@ -124,8 +124,8 @@ async def _range(request: Request, store: str, first: str | None, last: str | No
 async def row_of_a_window(request: Request, store: StoreName, key: Key, start: StartTime) -> Response:
     """The row of a key in the window that starts at a time."""
     queries, hosted = store_of(request, store, WINDOWS)
-    wanted, data = queries.key(hosted, key)
-    read = read_one(lambda local: local.entry(wanted, start))
+    decoded, data = queries.key(hosted, key)
+    read = read_one(lambda local: local.entry(decoded, start))
     return await queries.one(request, hosted, data, read, f"window of key '{shown(key)}' that starts at {start}")
 
 
@@ -135,9 +135,9 @@ async def windows_of_a_key(
 ) -> Response:
     """The windows of a key that start between two times, both included."""
     queries, hosted = store_of(request, store, WINDOWS)
-    wanted, data = queries.key(hosted, key)
+    decoded, data = queries.key(hosted, key)
     return await answer_list(
-        request, hosted, options, lambda local: local.windows(wanted, first, last, options.reverse), data
+        request, hosted, options, lambda local: local.windows(decoded, first, last, options.reverse), data
     )
 
 
@@ -172,12 +172,12 @@ async def sessions_of_a_key(
 ) -> Response:
     """The sessions of a key; with `start` and `end` only the one with exactly these."""
     queries, hosted = store_of(request, store, SESSIONS)
-    wanted, data = queries.key(hosted, key)
+    decoded, data = queries.key(hosted, key)
     if start is None and end is None:
-        return await answer_list(request, hosted, options, lambda local: local.sessions(wanted, options.reverse), data)
+        return await answer_list(request, hosted, options, lambda local: local.sessions(decoded, options.reverse), data)
     if start is None or end is None:
         raise bad_request("A session has a start and an end.", "Give both, or neither to get all sessions of the key.")
-    read = read_one(lambda local: local.entry(wanted, start, end))
+    read = read_one(lambda local: local.entry(decoded, start, end))
     return await queries.many(request, hosted, read, options.limit, key=data, partial=options.partial)
 
 
