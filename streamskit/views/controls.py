@@ -54,17 +54,19 @@ def field(
         changed: called when the field has another value.
         traits: of the widget.
     """
-    made = kind(description=words, style={"description_width": f"{label}px"}, layout={"width": f"{width}px"}, **traits)
+    widget = kind(
+        description=words, style={"description_width": f"{label}px"}, layout={"width": f"{width}px"}, **traits
+    )
     if changed is not None:
-        made.observe(lambda _: changed(), "value")
-    return made
+        widget.observe(lambda _: changed(), "value")
+    return widget
 
 
 def button(act: Callable[[], object], width: str = "auto", **traits: Any) -> widgets.Button:
     """Return a button that does something."""
-    made = widgets.Button(layout={"width": width}, **traits)
-    made.on_click(lambda _: act())
-    return made
+    widget = widgets.Button(layout={"width": width}, **traits)
+    widget.on_click(lambda _: act())
+    return widget
 
 
 def search_field(changed: Callable[[], object]) -> widgets.Text:

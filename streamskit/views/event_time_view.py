@@ -16,7 +16,7 @@ from streamskit.views.html import TableColumn, TableRow, cell, grid, text_cell, 
 from streamskit.views.live_view import LiveView
 from streamskit.views.record_source import TimeOf, arrivals_of, as_arrivals
 from streamskit.views.replay import EventTimeSnapshot, ReplayedRecord, SeenRecords
-from streamskit.views.upstream import Origin
+from streamskit.views.upstream import UpstreamSource
 
 DROPPED = 8
 """How many dropped records are listed at most."""
@@ -95,7 +95,8 @@ class EventTimeView(LiveView):
     """
 
     def __init__(
-        self, name: str, source: KafkaStreams | TopologyTestDriver, nodes: Sequence[Node], feeding: Sequence[Origin],
+        self, name: str, source: KafkaStreams | TopologyTestDriver, nodes: Sequence[Node],
+        feeding: Sequence[UpstreamSource],
         refresh: Duration, records: int, time: TimeOf | None, caveat: str, controls: Sequence[widgets.Widget] = (),
     ) -> None:  # fmt: skip
         self._source, self._nodes, self._feeding, self._time = source, nodes, feeding, time

@@ -24,7 +24,7 @@ PATIENCE = 600.0
 
 
 SHARE = 0.2
-"""The most of one core's time that the beats may take: after a slow one the next waits longer."""
+"""The most of one core's time that a timer's calls may take: after a slow one the next waits longer."""
 
 
 class LiveView(widgets.VBox):
@@ -53,13 +53,13 @@ class LiveView(widgets.VBox):
         self._parts = {name: widgets.HTML() for name in self.PAGE.parts}
         self._every, self._pause = _pace(checked_interval(refresh)), self._pause_button()
         self._controls = widgets.HBox([*controls, self._every, self._pause], layout={"flex_flow": "wrap"})
-        self._pulse = Pulse(self.refresh, lambda: self._every.value / 1000, self._is_wanted, self._fall_asleep)
+        self._timer = RepeatingTimer(self.refresh, lambda: self._every.value / 1000, self._is_needed, self._fall_asleep)
         super().__init__([widgets.HTML(STYLE), self._header, self._controls, *self._parts.values()])
         self.add_class(LIVE)
         # 0 in place of None makes the page count its views of this widget.
         self._view_count = 0
         self.observe(self._on_views, "_view_count")
-        self._every.observe(lambda _: self._pulse.start(), "value")
+        self._every.observe(lambda _: self._timer.start(), "value")
         self._pause.observe(self._on_pause, "value")
 
     def __repr__(self) -> str:
@@ -88,7 +88,7 @@ class LiveView(widgets.VBox):
                 self._complain(f"{self.PAGE.subject} could not be read: {why}. The next refresh tries again.")
             finally:
                 self._listen_beside_the_cells()
-                if not self._pulse.is_beating:
+                if not self._timer.is_running:
                     self.rest()
 
     def redraw(self) -> None:
@@ -128,7 +128,7 @@ class LiveView(widgets.VBox):
             return "stopped"
         return "paused" if self._pause.value else "live"
 
-    def _is_wanted(self) -> bool:
+    def _is_needed(self) -> bool:
         return self._state == "live" and (bool(self._view_count) or time.monotonic() < self._awaited_until)
 
     def _fall_asleep(self) -> None:
@@ -137,12 +137,12 @@ class LiveView(widgets.VBox):
 
     def _on_views(self, change: Any) -> None:
         self._awaited_until = 0.0
-        self._pulse.start()
+        self._timer.start()
 
     def _on_pause(self, change: Any) -> None:
         self._pause.description, self._pause.icon = ("Resume", "play") if change.new else ("Pause", "pause")
         self.refresh()
-        self._pulse.start()
+        self._timer.start()
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, Any]:
         bundle: dict[str, Any] = super()._repr_mimebundle_(**kwargs)
@@ -161,7 +161,7 @@ class LiveView(widgets.VBox):
         display(live, raw=True)
         self._kept = display(self._page(), raw=True, display_id=True)
         self._kept_at = time.monotonic()
-        self._pulse.start()
+        self._timer.start()
 
     def _page(self) -> dict[str, str]:
         saved = self.PAGE.saved(self._snapshot) if self._snapshot else self._header.value
@@ -186,30 +186,30 @@ def _within(box: widgets.Box) -> Iterator[widgets.Widget]:
             yield from _within(child)
 
 
-class Pulse:
-    """Calls `beat` every `interval()` seconds while `wanted()`; when it no longer is, `rest()`, and the thread ends."""
+class RepeatingTimer:
+    """Calls `tick` every `interval()` seconds while `is_needed()`; then calls `rest()` and ends its thread."""
 
     def __init__(
         self,
-        beat: Callable[[], None],
+        tick: Callable[[], None],
         interval: Callable[[], float],
-        wanted: Callable[[], bool],
+        is_needed: Callable[[], bool],
         rest: Callable[[], None] = lambda: None,
     ) -> None:
-        self._beat, self._interval, self._wanted, self._rest = beat, interval, wanted, rest
+        self._tick, self._interval, self._is_needed, self._rest = tick, interval, is_needed, rest
         self._wake, self._changing = threading.Event(), threading.Lock()
         self._thread: threading.Thread | None = None
 
     @property
-    def is_beating(self) -> bool:
+    def is_running(self) -> bool:
         """Whether the thread is there."""
         return self._thread is not None
 
     def start(self) -> None:
-        """Begin to beat if it is wanted; if it beats already, beat now."""
+        """Start if it is needed; if it runs already, tick now."""
         with self._changing:
             self._wake.set()
-            if self._thread is None and self._wanted():
+            if self._thread is None and self._is_needed():
                 self._thread = threading.Thread(target=self._run, name="streamskit-view", daemon=True)
                 self._thread.start()
 
@@ -217,7 +217,7 @@ class Pulse:
         while self._goes_on():
             self._wake.clear()
             began = time.perf_counter()
-            self._beat()
+            self._tick()
             took = time.perf_counter() - began
             self._wake.wait(max(self._interval(), took / SHARE))
         self._rest()
@@ -225,6 +225,6 @@ class Pulse:
     def _goes_on(self) -> bool:
         # Under the lock, so that a start() at the same moment sees either a thread that goes on or none.
         with self._changing:
-            if not self._wanted():
+            if not self._is_needed():
                 self._thread = None
             return self._thread is not None

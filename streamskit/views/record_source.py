@@ -16,7 +16,7 @@ from streamskit.testing import TopologyTestDriver
 from streamskit.testing.memory import MemoryQuery, Raw
 from streamskit.views import streams_source
 from streamskit.views.html import as_text
-from streamskit.views.upstream import Origin
+from streamskit.views.upstream import UpstreamSource
 
 TimeOf = Callable[[Any], int]
 """Takes a record's value and returns its time in milliseconds since 1970."""
@@ -133,7 +133,7 @@ class TopicRecords:
 
 
 def arrivals_of(
-    source: KafkaStreams | TopologyTestDriver, feeding: Sequence[Origin], keep: int, time: TimeOf | None
+    source: KafkaStreams | TopologyTestDriver, feeding: Sequence[UpstreamSource], keep: int, time: TimeOf | None
 ) -> DriverRecords | TopicRecords:
     """Return where to see the records that come from these origins.
 
@@ -168,16 +168,16 @@ def application_id(source: KafkaStreams | TopologyTestDriver) -> str:
     )
 
 
-def as_arrivals(raw: Iterable[Any], feeding: Sequence[Origin], time: TimeOf | None = None) -> list[ShownRecord]:
+def as_arrivals(raw: Iterable[Any], feeding: Sequence[UpstreamSource], time: TimeOf | None = None) -> list[ShownRecord]:
     """Return records as they can be shown, each with the sides that its topic feeds."""
-    fed: dict[str, list[Origin]] = {}
+    fed: dict[str, list[UpstreamSource]] = {}
     for origin in feeding:
         for topic in origin.topics:
             fed.setdefault(topic, []).append(origin)
     return [_arrival(record, fed[record.topic], time) for record in raw if record.topic in fed]
 
 
-def _arrival(record: Any, feeding: Sequence[Origin], time: TimeOf | None) -> ShownRecord:
+def _arrival(record: Any, feeding: Sequence[UpstreamSource], time: TimeOf | None) -> ShownRecord:
     source, sides = feeding[0].source, tuple(sorted({origin.side for origin in feeding}))
     timestamp = record.timestamp
     if time is not None and record.value is not None:

@@ -139,7 +139,7 @@ class StoreSnapshot(Snapshot):
     total: int | None
     updates: int | None
     search: str
-    wanted: int
+    limit: int
     rows: Sequence[StoreRow]
     chart: StoreChart
     changed_at: float | None
@@ -178,7 +178,7 @@ def store_snapshot(
     now, updates = clock(), getattr(store, "updates", None)
     past = previous.history if previous is not None else ()
     history = [] if updates is None else counted_until(past, now, updates)
-    asked_the_same = previous is not None and (search, rows, span) == (previous.search, previous.wanted, previous.span)
+    asked_the_same = previous is not None and (search, rows, span) == (previous.search, previous.limit, previous.span)
     if previous is not None and asked_the_same and updates is not None and updates == previous.updates:
         calm = previous.calm()
         return replace(calm, height=rows, taken_at=now, history=history, stopped=getattr(store, "stopped", ""))
@@ -193,7 +193,7 @@ def store_snapshot(
         total=answer.total,
         updates=updates,
         search=search,
-        wanted=rows,
+        limit=rows,
         rows=marked,
         chart=_chart(store, answer.rows, shown, value, before),
         taken_at=now,
@@ -240,7 +240,7 @@ def _starts(previous: StoreSnapshot | None, rows: Sequence[StoreRow]) -> list[in
 
 def _chart(
     store: SnapshotSource,
-    found: Sequence[KeyValue],
+    items: Sequence[KeyValue],
     shown: Sequence[StoreRow],
     value: str | None,
     before: StoreSnapshot | None,
@@ -253,17 +253,17 @@ def _chart(
         return StoreChart(missing + (f"; there are {', '.join(fields)}" if fields else ""))
     name = value or fields[0]
     if store.kind == "window":
-        return _lines(store, found, name, before.chart if before else StoreChart())
-    everything = [(row.key, row.fields[name]) for row in map(_row, found) if is_number(row.fields.get(name))]
+        return _lines(store, items, name, before.chart if before else StoreChart())
+    everything = [(row.key, row.fields[name]) for row in map(_row, items) if is_number(row.fields.get(name))]
     largest = sorted(everything, key=lambda bar: -bar[1])[:BARS]
     return StoreChart(f"{name}: the largest of {counted(len(everything), 'key')}", bars=largest)
 
 
-def _lines(store: Any, found: Sequence[KeyValue], name: str, before: StoreChart) -> StoreChart:
+def _lines(store: Any, items: Sequence[KeyValue], name: str, before: StoreChart) -> StoreChart:
     """Return a field of the last windows of a few keys; a key that was drawn before stays while it has windows."""
-    newest = max(item.key.start for item in found)
-    step = before.step or found[0].key.end - found[0].key.start
-    keys = {**before.keys, **{key: raw for key, raw in _keys(found) if key not in before.keys}}
+    newest = max(item.key.start for item in items)
+    step = before.step or items[0].key.end - items[0].key.start
+    keys = {**before.keys, **{key: raw for key, raw in _keys(items) if key not in before.keys}}
     lines: dict[str, list[tuple[int, float]]] = {}
     for key, raw in keys.items():
         if len(lines) == LINES:
@@ -279,8 +279,8 @@ def _lines(store: Any, found: Sequence[KeyValue], name: str, before: StoreChart)
     return StoreChart(title, lines=drawn, keys={key: keys[key] for key in drawn}, step=min([step, *gaps]))
 
 
-def _keys(found: Sequence[KeyValue]) -> list[tuple[str, Any]]:
-    return sorted((_key(item), item.key.key) for item in found)
+def _keys(items: Sequence[KeyValue]) -> list[tuple[str, Any]]:
+    return sorted((_key(item), item.key.key) for item in items)
 
 
 def _fields(value: Any) -> Mapping[str, Any]:

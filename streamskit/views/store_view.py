@@ -63,7 +63,7 @@ def _which(snapshot: StoreSnapshot) -> str:
     if not count:
         return f"No key {condition(search)}." if search else "The store is empty."
     which = f"the {count} newest windows" if snapshot.rows[0].window else f"the first {count} by key"
-    which = which if count == snapshot.wanted else f"all {count}"
+    which = which if count == snapshot.limit else f"all {count}"
     return " ".join(filter(None, (which, spanned))) + (f" whose key {condition(search)}" if search else "")
 
 

@@ -74,7 +74,7 @@ def topic_snapshot(
     partition: int | None = None, search: str = "", previous: TopicSnapshot | None = None,
     clock: Callable[[], float] = time.time,
 ) -> TopicSnapshot:  # fmt: skip
-    """Return the newest records of a topic that are wanted.
+    """Return the newest records of a topic, as many as fit or are searched for.
 
     Args:
         name: the topic.

@@ -9,7 +9,7 @@ from streamskit.views.streams_source import topics_of
 
 
 @dataclass(frozen=True)
-class Origin:
+class UpstreamSource:
     """A source that feeds an operator: its topics by their real names, and the steps between that change what comes.
 
     `side` is that of the operator: 0 for the left stream of a join, 1 for the right.
@@ -38,11 +38,11 @@ def windowed_nodes(topology: Topology, store: str) -> tuple[list[Aggregation], A
     Raises:
         ValueError: the store has no windows, or is not there.
     """
-    found = [node for node in of_kind(Aggregation, topology.nodes.values()) if node.windows]
-    nodes = [node for node in found if node.store and node.store.name == store]
+    windowed = [node for node in of_kind(Aggregation, topology.nodes.values()) if node.windows]
+    nodes = [node for node in windowed if node.store and node.store.name == store]
     if nodes and nodes[0].windows:
         return nodes, nodes[0].windows
-    known = ", ".join(dict.fromkeys(repr(node.store.name) for node in found if node.store)) or "none"
+    known = ", ".join(dict.fromkeys(repr(node.store.name) for node in windowed if node.store)) or "none"
     raise ValueError(
         f"There is no store '{store}' with windows in this topology: those with windows are {known}. "
         "WindowView(streams, 'a-store') shows one of them."
@@ -70,18 +70,18 @@ def join_sides(topology: Topology, name: str | None) -> list[StreamJoinSide]:
     raise ValueError(f"{wrong}: choose by name, JoinView(streams, 'a-name'), one of {known}.")
 
 
-def origins(topology: Topology, node: Node, application_id: str, side: int = 0) -> list[Origin]:
+def origins(topology: Topology, node: Node, application_id: str, side: int = 0) -> list[UpstreamSource]:
     """Return the sources whose records reach a node without passing another topic."""
-    found: list[Origin] = []
+    sources: list[UpstreamSource] = []
 
     def climb(name: str, passed: tuple[Node, ...]) -> None:
         above = topology.nodes[name]
         if isinstance(above, Source):
-            found.append(Origin(above, tuple(topics_of(above, application_id)), passed, side))
+            sources.append(UpstreamSource(above, tuple(topics_of(above, application_id)), passed, side))
         changes = above.changes_records or type(above) is Node
         for parent in above.parents:
             climb(parent, (above, *passed) if changes else passed)
 
     for parent in node.parents:
         climb(parent, ())
-    return found
+    return sources

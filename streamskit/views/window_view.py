@@ -49,7 +49,7 @@ def facts(snapshot: WindowSnapshot, is_saved: bool) -> list[str]:
 
 
 def in_words(windows: AnyWindows) -> str:
-    """Return what a learner calls these windows."""
+    """Return what a user calls these windows."""
     grace = f"grace {spell(windows.grace)}" if windows.grace else "no grace"
     if isinstance(windows, SessionWindows):
         return f"sessions with a gap of {spell(windows.gap)}, {grace}"

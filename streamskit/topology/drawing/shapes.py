@@ -39,7 +39,7 @@ class Drum(NamedTuple):
 
 @dataclass(frozen=True)
 class Card:
-    """What is written on a node: the word a learner knows it by, Kafka's name for it, and its stores."""
+    """What is written on a node: the word a user knows it by, Kafka's name for it, and its stores."""
 
     node: Node
     words: Lines

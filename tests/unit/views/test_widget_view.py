@@ -12,7 +12,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
 
 from streamskit.common.errors import StreamsError
-from streamskit.views.live_view import Pulse
+from streamskit.views.live_view import RepeatingTimer
 from streamskit.widgets import StoreView
 from tests.unit.views.widget_stores import count, counts
 
@@ -31,7 +31,7 @@ def threads() -> list[threading.Thread]:
 
 
 def is_looking(view: StoreView) -> bool:
-    return view._pulse.is_beating
+    return view._timer.is_running
 
 
 @pytest.fixture
@@ -214,17 +214,17 @@ def test_a_slow_beat_makes_the_next_one_wait_longer() -> None:
         times.append(time.monotonic())
         threading.Event().wait(0.05)
 
-    pulse = Pulse(beat, lambda: 0.001, lambda: len(times) < 3)
+    pulse = RepeatingTimer(beat, lambda: 0.001, lambda: len(times) < 3)
     pulse.start()
-    eventually(lambda: not pulse.is_beating)
+    eventually(lambda: not pulse.is_running)
     assert all(after - before >= 0.25 for before, after in pairwise(times))
 
 
 def test_a_start_while_beating_beats_at_once() -> None:
     beats: list[int] = []
-    pulse = Pulse(lambda: beats.append(1), lambda: 3600, lambda: len(beats) < 3)
+    pulse = RepeatingTimer(lambda: beats.append(1), lambda: 3600, lambda: len(beats) < 3)
     for number in (1, 2, 3):
         pulse.start()
         eventually(lambda number=number: len(beats) >= number)  # type: ignore[misc]
     pulse.start()
-    eventually(lambda: not pulse.is_beating)
+    eventually(lambda: not pulse.is_running)
