@@ -245,8 +245,8 @@ class BytesSessionStore:
         if value is None:
             return self.remove(key, start, end)
         sessions: list[Session] = self._table.changed_page(key).setdefault(key, [])
-        index, is_there = _find(sessions, start, end)
-        if is_there:
+        index = bisect_left(sessions, (end, start))
+        if index < len(sessions) and sessions[index][:2] == (end, start):
             sessions[index] = (end, start, value)
             return None
         sessions.insert(index, (end, start, value))
@@ -262,8 +262,8 @@ class BytesSessionStore:
         """Delete a key's session, if it is there."""
         rows = self._table.changed_page(key)
         sessions: list[Session] = rows.get(key, [])
-        index, is_there = _find(sessions, start, end)
-        if is_there:
+        index = bisect_left(sessions, (end, start))
+        if index < len(sessions) and sessions[index][:2] == (end, start):
             del sessions[index]
             if not sessions:
                 del rows[key]
@@ -279,7 +279,8 @@ class BytesSessionStore:
             raise ValueError("Only a store by time knows its closed sessions: make it with by_time=True.")
         for (end, start, key), _ in self._by_time.take_until(last):
             sessions: list[Session] = self._table.page(key).get(key, [])
-            index, is_there = _find(sessions, start, end)
+            index = bisect_left(sessions, (end, start))
+            is_there = index < len(sessions) and sessions[index][:2] == (end, start)
             if is_there and end >= self._oldest_end():
                 yield key, sessions[index]
 
@@ -290,12 +291,6 @@ class BytesSessionStore:
     def _expire(self, sessions: list[Session]) -> None:
         oldest = self._oldest_end()
         sessions[:] = [session for session in sessions if session[0] >= oldest]
-
-
-def _find(sessions: list[Session], start: int, end: int) -> tuple[int, bool]:
-    """Return where a session stands or would stand, and whether it is there."""
-    index = bisect_left(sessions, (end, start))
-    return index, index < len(sessions) and sessions[index][:2] == (end, start)
 
 
 class PutResult(NamedTuple):

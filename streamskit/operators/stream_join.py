@@ -106,7 +106,7 @@ class _JoinStore:
             return bool(timestamp // self._segment >= expired // self._segment)
         records: list[Record] = self._table.changed_page(key).setdefault(key, [])
         if records and records[0][0] <= expired:
-            self._expire(records)
+            del records[: bisect_left(records, (expired + 1,))]
         if not records or records[-1][0] <= timestamp:
             records.append((timestamp, value))
         else:
