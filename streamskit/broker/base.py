@@ -23,7 +23,12 @@ class Broker(KafkaClient):
 
     @abstractmethod
     def start(self) -> None:
-        """Start the broker and return once it answers. Raises SetupError or BrokerError if it cannot."""
+        """Start the broker and return once it answers.
+
+        Raises:
+            SetupError: something that it needs is missing.
+            BrokerError: it did not start.
+        """
 
     @abstractmethod
     def stop(self) -> None:

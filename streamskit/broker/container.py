@@ -38,7 +38,8 @@ class ContainerBroker(Broker):
     `confluentinc/cp-kafka`; `settings` are Kafka broker settings on top of those for teaching. The container
     keeps its port and data until the `with` block or this Python process ends; then it is removed.
 
-    Raises SetupError from `start()` if testcontainers, a Docker engine or the image is missing.
+    Raises:
+        SetupError: from `start()`, if testcontainers, a Docker engine or the image is missing.
 
     >>> with ContainerBroker() as broker:  # doctest: +SKIP
     ...     broker.create_topics("trades")
@@ -52,7 +53,11 @@ class ContainerBroker(Broker):
 
     @property
     def bootstrap_servers(self) -> str:
-        """Where clients connect to: "host:port". Raises BrokerError before the first start."""
+        """Where clients connect to: "host:port".
+
+        Raises:
+            BrokerError: before the first start.
+        """
         if self._address is None:
             raise BrokerError("This broker has no address before its first start: call broker.start().")
         return self._address

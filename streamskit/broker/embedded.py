@@ -33,7 +33,9 @@ class EmbeddedBroker(Broker):
     `detached`: then it runs on, and every EmbeddedBroker with this `data_dir` and `detached` speaks for the
     same process.
 
-    Raises SetupError (Java, jars, port, disk) or BrokerError (data folder) from `start()`.
+    Raises:
+        SetupError: from `start()`: Java, jars, the port or the disk is not as it has to be.
+        BrokerError: from `start()`: the data folder is not as it has to be.
 
     >>> with EmbeddedBroker() as broker:  # doctest: +SKIP
     ...     broker.produce("trades", [("KO", 41.5)])
@@ -66,7 +68,11 @@ class EmbeddedBroker(Broker):
 
     @property
     def bootstrap_servers(self) -> str:
-        """Where clients connect to: "127.0.0.1:port". Raises BrokerError before the first start."""
+        """Where clients connect to: "127.0.0.1:port".
+
+        Raises:
+            BrokerError: before the first start.
+        """
         port = self._port
         if port is None or self._detached:  # another program may have started it on another port
             port = self._folder.last_port or port

@@ -96,7 +96,11 @@ def is_free(port: int) -> bool:
 
 
 def free_port() -> int:
-    """A port of 127.0.0.1 that nobody listens on. Raises SetupError if none is found."""
+    """Return a port of 127.0.0.1 that nobody listens on.
+
+    Raises:
+        SetupError: none was found.
+    """
     for port in random.sample(CANDIDATES, 200):
         if is_free(port):
             return port

@@ -61,7 +61,8 @@ def find_shared_broker() -> Broker | None:
 def stop_shared_broker() -> bool:
     """Stop the broker of this project; says whether one was running. Its data stays.
 
-    Raises BrokerError for an external broker.
+    Raises:
+        BrokerError: the broker is an external one.
 
     >>> stop_shared_broker()  # doctest: +SKIP
     True
@@ -77,7 +78,8 @@ def stop_shared_broker() -> bool:
 def clean_shared_broker() -> bool:
     """Stop the broker of this project and remove its data; says whether there was any.
 
-    Raises BrokerError for an external broker.
+    Raises:
+        BrokerError: the broker is an external one.
 
     >>> clean_shared_broker()  # doctest: +SKIP
     True

@@ -48,7 +48,8 @@ def ensure_jars(progress: Progress = print) -> Path:
     The network is needed once for each user. `progress` is called with a line of text now and then.
     STREAMSKIT_MAVEN_URL names the root of another Maven repository than Maven Central.
 
-    Raises SetupError when a jar cannot be fetched, the disk is full, or there is no Java.
+    Raises:
+        SetupError: a jar cannot be fetched, the disk is full, or there is no Java.
 
     >>> ensure_jars()  # doctest: +SKIP
     Fetching Kafka and its Spark connector (50 jars, 53 MB) ...
@@ -89,7 +90,10 @@ def jars_are_here() -> bool:
 
 
 def ask_repository() -> None:
-    """Fetch one small jar, to see whether the Maven repository can be reached. Raises SetupError if not.
+    """Fetch one small jar, to see whether the Maven repository can be reached.
+
+    Raises:
+        SetupError: it cannot.
 
     >>> ask_repository()  # doctest: +SKIP
     """

