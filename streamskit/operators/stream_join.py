@@ -72,8 +72,10 @@ def _sender(forward: Forward) -> Callable[[int, bytes | None, bytes, bytes | Non
     """Return the function that passes on a value of one side and its match, the left one first."""
 
     def send(side: int, key: bytes | None, value: bytes, match: bytes | None, timestamp: int, headers: Any) -> None:
-        left, right = (match, value) if side else (value, match)
-        forward(key, left, timestamp, headers, None, right)
+        if side == 0:
+            forward(key, value, timestamp, headers, None, match)
+        else:
+            forward(key, match, timestamp, headers, None, value)
 
     return send
 
@@ -91,7 +93,9 @@ class _JoinStore:
 
     def fetch(self, key: bytes, first: int, last: int) -> list[Record]:
         """Return the records of a key between two times, both included."""
-        records: list[Record] = self._table.page(key).get(key, [])
+        records: list[Record] | None = self._table.page(key).get(key)
+        if records is None:
+            return []
         first = max(first, self._memory["latest"] - self._retention + 1)
         return records[bisect_left(records, (first,)) : bisect_left(records, (last + 1,))]
 
@@ -104,8 +108,12 @@ class _JoinStore:
         if timestamp <= expired:
             # Kafka Streams forgets records in segments: it counts only those as dropped whose segment is gone.
             return bool(timestamp // self._segment >= expired // self._segment)
-        records: list[Record] = self._table.changed_page(key).setdefault(key, [])
-        if records and records[0][0] <= expired:
+        rows = self._table.changed_page(key)
+        records: list[Record] | None = rows.get(key)
+        if records is None:
+            rows[key] = [(timestamp, value)]
+            return True
+        if records[0][0] <= expired:
             del records[: bisect_left(records, (expired + 1,))]
         if not records or records[-1][0] <= timestamp:
             records.append((timestamp, value))
