@@ -35,13 +35,13 @@ check: $(READY)
 	@$(MAKE) --no-print-directory -j 2 lint quick-tests
 
 quick-tests: $(READY)
-	$(PYTHON_IN_VENV) -m pytest -n 2 -m '$(QUICK)' tests/unit tests/conformance tests/labs $(ARGS)
+	$(PYTHON_IN_VENV) -m pytest -n 2 --dist worksteal -m '$(QUICK)' tests/unit tests/conformance tests/labs $(ARGS)
 
 # Hundreds of Pythons start; an installed package lies compiled, this one only where Python may write what it compiles.
 test: $(READY)
 	@$(PYTHON_IN_VENV) -m compileall -q streamskit
 	@$(MAKE) --no-print-directory -j 2 lint class-sharing
-	$(PYTHON_IN_VENV) -m pytest -n 2 tests/conformance tests/unit tests/labs $(ARGS)
+	$(PYTHON_IN_VENV) -m pytest -n 2 --dist worksteal tests/conformance tests/unit tests/labs $(ARGS)
 	$(PYTHON_IN_VENV) -m pytest -n 3 --dist loadfile --no-loadscope-reorder --nbval $(wildcard notebooks) tests --ignore=tests/conformance --ignore=tests/unit --ignore=tests/labs $(ARGS)
 
 # What makes Java start faster is made while mypy, on one core, reads all types.
