@@ -29,8 +29,20 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
+    _end_spark()
     if _reaper in config.stash and (left := config.stash[_reaper].reap()):
         print(f"The tests left running, and it has been ended:\n{left}", end="")
+
+
+def _end_spark() -> None:
+    """End the Java of this process's Spark, which otherwise ends a moment after the process."""
+    from pyspark import SparkContext
+
+    if (gateway := SparkContext._gateway) is not None:
+        if (context := SparkContext._active_spark_context) is not None:
+            context.stop()
+        gateway.shutdown()
+        gateway.proc.stdin.close()
 
 
 def _is_one_of_several(config: pytest.Config) -> bool:

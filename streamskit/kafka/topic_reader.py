@@ -38,6 +38,8 @@ Isolation: TypeAlias = Literal["read_uncommitted", "read_committed"]
 Offsets = dict[TopicPartition, int]
 FATAL = (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC, KafkaError._UNKNOWN_PARTITION,
          KafkaError.TOPIC_AUTHORIZATION_FAILED)  # fmt: skip
+LEADERLESS = (KafkaError.NOT_LEADER_FOR_PARTITION, KafkaError.LEADER_NOT_AVAILABLE)
+"""What a broker says of a partition that it is about to lead: of a topic that was just made, or after its start."""
 OUT_OF_RANGE = (KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE)
 
 R = TypeVar("R")
@@ -135,10 +137,19 @@ class PartitionReader(Generic[R]):
         Raises:
             KafkaException: the broker does not say so.
         """
-        extent = self._consumer.get_watermark_offsets(_native(where), REQUEST_SECONDS, cached=cached)
-        if extent is None:
-            raise KafkaException(KafkaError(KafkaError._TIMED_OUT))
-        return extent
+        deadline = time.monotonic() + REQUEST_SECONDS
+        while True:
+            left = max(0.1, deadline - time.monotonic())
+            try:
+                extent = self._consumer.get_watermark_offsets(_native(where), left, cached=cached)
+            except KafkaException as failure:
+                if failure.args[0].code() not in LEADERLESS or time.monotonic() > deadline:
+                    raise
+                time.sleep(0.1)
+                continue
+            if extent is None:
+                raise KafkaException(KafkaError(KafkaError._TIMED_OUT))
+            return extent
 
     def assign(self, starts: Mapping[TopicPartition, int]) -> None:
         """Read further partitions, from offsets on."""

@@ -330,3 +330,13 @@ def test_what_no_properties_file_can_say_is_refused(handlers: dict[str, Any], sa
 
 def test_it_is_a_public_name() -> None:
     assert streamskit.StreamsConfig is StreamsConfig
+
+
+def test_the_page_on_configuration_has_a_row_for_each_key() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "configuration.md").read_text()
+    missing = [
+        key.name
+        for key in StreamsConfig.settings()
+        if f"| `{key.name}` | `{key.kafka_name}` |" not in page or f"| {key.doc} |" not in page
+    ]
+    assert missing == []

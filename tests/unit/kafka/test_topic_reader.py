@@ -8,12 +8,12 @@ from typing import Any
 
 import confluent_kafka
 import pytest
-from confluent_kafka import KafkaError, Message
+from confluent_kafka import KafkaError, KafkaException, Message
 
 from streamskit.common.errors import StreamsError
 from streamskit.kafka import topic_reader
 from streamskit.kafka.topic_partition import TopicPartition
-from streamskit.kafka.topic_reader import TopicReader
+from streamskit.kafka.topic_reader import PartitionReader, TopicReader
 
 IN = TopicPartition("in", 0)
 
@@ -134,6 +134,22 @@ def test_records_are_handed_on_from_the_first(letters: Letters) -> None:
     letters.reader.start(["in"])
     letters.wait(3)
     assert letters.seen == ["a", "b", "c"]
+
+
+def test_a_partition_that_gets_its_leader_in_a_moment_is_asked_again(
+    consumer: type[FakeConsumer], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers = [KafkaError(KafkaError.NOT_LEADER_FOR_PARTITION), KafkaError(KafkaError.LEADER_NOT_AVAILABLE), (2, 5)]
+
+    def answer(*asked: Any, cached: bool) -> Any:
+        if isinstance(said := answers.pop(0), KafkaError):
+            raise KafkaException(said)
+        return said
+
+    monkeypatch.setattr(consumer, "get_watermark_offsets", answer)
+    reader = PartitionReader[str]("somewhere:9092", letter_of)
+    assert reader.extent(IN) == (2, 5)
+    assert answers == []
 
 
 def test_from_now_on_means_that_older_records_are_left_out(consumer: type[FakeConsumer]) -> None:
