@@ -17,7 +17,11 @@ PACKED = "task int, records binary"
 
 
 def pack(frame: DataFrame) -> DataFrame:
-    """Return a frame in which each row holds the records of one task in an Arrow batch, in order."""
+    """Return a frame in which each row holds the records of one task in an Arrow batch, in order.
+
+    Args:
+        frame: with the column task and any others. The result has the columns task and records, the bytes of a batch.
+    """
     return frame.mapInArrow(_pack, PACKED)
 
 

@@ -57,13 +57,21 @@ class RecordOrigin:
 
     @classmethod
     def of(cls, frame: DataFrame) -> "RecordOrigin":
-        """Return the origin of raw records."""
+        """Return the origin of raw records.
+
+        Args:
+            frame: with the columns topic, partition, offset, timestamp, headers, key and value.
+        """
         names = ("topic", "partition", "offset", "timestamp", "headers", "key", "value")
         return cls(*(frame[name] for name in names))
 
     @classmethod
     def carried(cls, row: DataFrame) -> "RecordOrigin":
-        """Return the origin of a result of a task operator: what its source said in headers, in the order there."""
+        """Return the origin of a result of a task operator: what its source said in headers, in the order there.
+
+        Args:
+            row: results with the columns of `row_format.SCHEMA` and `source`, the headers that tell of the source.
+        """
         topic, partition, offset, timestamp, key, value = (
             row[SOURCE][number]["value"] for number in range(SOURCE_HEADERS)
         )
@@ -115,7 +123,12 @@ ADVICE = r"( If necessary set .*)? SQLSTATE: .*$"
 
 
 def counted(plan: Plan, frame: DataFrame) -> DataFrame:
-    """Return a frame of finished rows without the notes, which are counted by node; one of each is quoted."""
+    """Return a frame of finished rows without the notes, which are counted by node; one of each is quoted.
+
+    Args:
+        plan: what runs.
+        frame: with the columns of `row_format.FINISHED_FIELDS`; a row without a topic is a note.
+    """
     handlers = plan.options.handlers
     if not handlers.make_rows:
         return frame

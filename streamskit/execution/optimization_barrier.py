@@ -14,6 +14,10 @@ def materialize_once(frame: DataFrame, *more: Column) -> DataFrame:
     Otherwise it would move a later filter below, and write the Columns of which the filter is made twice; of records
     that are read that means to decode each of them twice. It never moves one past a column that might differ from call
     to call, and `once` counts as such; it stays in the frame, and Spark drops it where nobody asks for it.
+
+    Args:
+        frame: with any columns; the result has them, `more`, and once.
+        more: further columns, with names.
     """
     made = frame.select("*", *more, F.spark_partition_id().alias("once"))
     return made.where(made["once"] >= 0)

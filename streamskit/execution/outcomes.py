@@ -111,7 +111,12 @@ def either(alternatives: Sequence[Rows]) -> Rows:
 
 
 def count_dropped(frame: DataFrame, outcomes: Iterable[Outcome]) -> DataFrame:
-    """Return a frame that reports, under the nodes' names, how many of its records are dropped."""
+    """Return a frame that reports, under the nodes' names, how many of its records are dropped.
+
+    Args:
+        frame: with the columns that the outcomes were made of; they stay as they are.
+        outcomes: of the records of the frame.
+    """
     dropped = {each.node.name: each.is_dropped for each in outcomes if isinstance(each, Drop)}
     if not dropped:
         return frame

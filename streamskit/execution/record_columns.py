@@ -100,6 +100,10 @@ def to_sink(frame: DataFrame) -> DataFrame:
     """Return a frame of finished rows as Spark's Kafka sink wants them, their timestamps among the headers.
 
     Where a row has a partition it goes there, otherwise the producer chooses by the key.
+
+    Args:
+        frame: with the columns topic, key, value, timestamp and headers, and perhaps partition. The result has them
+            without timestamp.
     """
     stamp = F.struct(
         F.lit(TIMESTAMP_HEADER).alias("key"), frame["timestamp"].cast("string").cast("binary").alias("value")

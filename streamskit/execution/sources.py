@@ -31,8 +31,13 @@ class DecodedInput:
 def decode(plan: Plan, raw: DataFrame) -> tuple[DataFrame, list[DecodedInput]]:
     """Read the bytes of the plan's topics with the serdes of its inputs.
 
+    Args:
+        plan: what runs.
+        raw: with the columns key, value, topic, partition, offset, timestamp and headers of Spark's Kafka source.
+
     Returns:
-        The frame, with the columns topic, partition and offset beside what was read; and the records of each source.
+        The frame, with the same columns (the timestamp in milliseconds) beside what was read, key_N and value_N of
+        input N; and the records of each input.
     """
     read: dict[str, Column] = {}
     for number, source in enumerate(plan.inputs):
@@ -147,7 +152,12 @@ OFTEN = 10
 
 
 def with_clock(frame: DataFrame, interval: int) -> DataFrame:
-    """Return raw records with one of the clock's among them at least every `interval` milliseconds."""
+    """Return raw records with one of the clock's among them at least every `interval` milliseconds.
+
+    Args:
+        frame: with the columns of Spark's Kafka source, as the frame that is returned.
+        interval: how often the clock ticks at least, in milliseconds.
+    """
     spark = frame.sparkSession
     often = max(1, min(OFTEN, round(1000 / interval)))
     ticks = spark.readStream.format("rate").option("rowsPerSecond", often).option("numPartitions", 1).load()

@@ -25,11 +25,11 @@ CompileResults = Callable[[DataFrame, list[int]], tuple[DataFrame, dict[int, Row
 
 
 def with_order(plan: Plan, frame: DataFrame, rows: Rows, tasks: int) -> DataFrame:
-    """Return a frame of rows with their task and their place in it.
+    """Return a frame of rows with their task and their place in it, with the columns of `row_format.SCHEMA`.
 
     Args:
         plan: what runs.
-        frame: raw records with topic, partition and offset.
+        frame: decoded records, with at least the columns topic, partition and offset.
         rows: what each record becomes.
         tasks: how many tasks there are.
     """
@@ -49,7 +49,7 @@ def run_stages(plan: Plan, frame: DataFrame, compile_results: CompileResults, ta
 
     Args:
         plan: what runs.
-        frame: the rows that come in.
+        frame: the rows that come in, with the columns of `row_format.SCHEMA`, as those that are returned.
         compile_results: what becomes of the operators' results.
         tasks: how many tasks there are.
     """

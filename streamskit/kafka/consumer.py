@@ -40,7 +40,10 @@ class ConsumedRecord(NamedTuple):
 
 
 def to_frame(batches: Iterable[Raw], key: SerdeLike | None, value: SerdeLike | None) -> pd.DataFrame:
-    """All records as a DataFrame, ordered by partition and offset."""
+    """Return all records as a data frame, ordered by partition and offset.
+
+    Its columns are partition, offset, timestamp (milliseconds since 1970), key, value and headers.
+    """
     raw: dict[int, Raw] = {}
     for batch in batches:
         if batch:

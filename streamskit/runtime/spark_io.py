@@ -58,7 +58,11 @@ class KafkaTopics:
     partitions: dict[str, int]
 
     def read(self, topics: list[str], most: int | None) -> DataFrame:
-        """Return the raw records of topics, from the first that is still there; at most so many in a micro-batch."""
+        """Return the raw records of topics, from the first that is still there; at most so many in a micro-batch.
+
+        The frame has the columns key, value, topic, partition, offset, timestamp, timestampType and headers of Spark's
+        Kafka source.
+        """
         reader = (
             self.spark.readStream.format("kafka")
             .option("kafka.bootstrap.servers", self.config.bootstrap_servers)

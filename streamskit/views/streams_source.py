@@ -42,13 +42,22 @@ def is_native(streams: KafkaStreams, node: Node) -> bool:
 
 
 def read_offsets(streams: KafkaStreams, metrics: pd.DataFrame) -> dict[str, Offsets]:
-    """Return how far each query has read its topics, by the query's name."""
+    """Return how far each query has read its topics, by the query's name.
+
+    Args:
+        streams: the application.
+        metrics: what its `metrics()` returned; the column query is read.
+    """
     names = list(dict.fromkeys(metrics["query"]))
     return {name: Progress.of(query).offsets for name, query in zip(names, streams.queries(), strict=False)}
 
 
 def dropped_by_node(metrics: pd.DataFrame) -> Counter[str]:
-    """Return how many records each node has dropped."""
+    """Return how many records each node has dropped.
+
+    Args:
+        metrics: what `KafkaStreams.metrics()` returned; the columns node and dropped are read.
+    """
     counts: Counter[str] = Counter()
     for node, count in metrics[["node", "dropped"]].itertuples(index=False):
         counts[node] += count

@@ -49,7 +49,8 @@ def tasks_timeline(tasks: pd.DataFrame, title: str = "") -> Picture:
     """Draw tasks as bars in time, one line for each that runs at the same time; a bar's number is its partition.
 
     Args:
-        tasks: what `spark_tasks` returned, or some of its rows.
+        tasks: what `spark_tasks` returned, or some of its rows; the columns started, milliseconds, partition and
+            executor are read.
         title: what stands over the picture.
 
     Raises:
