@@ -13,7 +13,7 @@ from streamskit.dsl.graph_builder import GraphBuilder
 from streamskit.dsl.materialized import Materialized
 from streamskit.environment.session import spark_session
 from streamskit.serdes import Serde, Serdes
-from streamskit.topology import Node
+from streamskit.topology.nodes import Node
 
 ColumnFunction = Callable[..., Any]
 """Takes Columns and returns one: `lambda v: v.price * v.size`."""

@@ -14,7 +14,8 @@ from streamskit.dsl.materialized import EmitStrategy, Materialized, table_store
 from streamskit.dsl.repartition import RepartitionNames, repartition
 from streamskit.serdes import Serde, Serdes
 from streamskit.state.stores import Store
-from streamskit.topology import Node, nodes
+from streamskit.topology import nodes
+from streamskit.topology.nodes import Node
 
 
 @dataclass

@@ -18,7 +18,8 @@ from streamskit.dsl.repartition import keep_null_keys
 from streamskit.dsl.table_joins import GlobalKTable
 from streamskit.serdes import Serde, Serdes
 from streamskit.state.stores import Store
-from streamskit.topology import Node, Topology, nodes
+from streamskit.topology import Topology, nodes
+from streamskit.topology.nodes import Node
 
 Timestamps = TimestampExtractor | ColumnFunction
 

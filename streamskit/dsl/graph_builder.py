@@ -9,7 +9,8 @@ from streamskit.common.errors import TopologyError
 from streamskit.common.names import check_name
 from streamskit.serdes import Serde
 from streamskit.state.stores import Store
-from streamskit.topology import Node, nodes
+from streamskit.topology import nodes
+from streamskit.topology.nodes import Node
 from streamskit.topology.wiring import check_can_be_looked_up
 
 

@@ -13,7 +13,8 @@ from streamskit.dsl.materialized import Materialized, Suppressed, table_store
 from streamskit.dsl.table_joins import TableJoins
 from streamskit.serdes import Serde, Serdes
 from streamskit.state.stores import Store
-from streamskit.topology import Node, nodes
+from streamskit.topology import nodes
+from streamskit.topology.nodes import Node
 
 if TYPE_CHECKING:
     from streamskit.dsl.kstream import KStream

@@ -9,7 +9,8 @@ from streamskit.common.names import check_name
 from streamskit.dsl.abstract_stream import AbstractStream
 from streamskit.dsl.graph_builder import GraphBuilder
 from streamskit.serdes import Serde
-from streamskit.topology import Node, nodes
+from streamskit.topology import nodes
+from streamskit.topology.nodes import Node
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,8 @@ from streamskit.common.errors import TopologyError
 from streamskit.dsl.abstract_stream import ColumnFunction, PythonFunction
 from streamskit.dsl.repartition import RepartitionableStream
 from streamskit.serdes import Serde, Serdes
-from streamskit.topology import Node, nodes
+from streamskit.topology import nodes
+from streamskit.topology.nodes import Node
 
 
 class StatelessTransformations(RepartitionableStream):

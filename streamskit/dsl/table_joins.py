@@ -10,7 +10,8 @@ from streamskit.dsl.graph_builder import GraphBuilder
 from streamskit.dsl.materialized import Materialized, table_store
 from streamskit.serdes import Serde, Serdes
 from streamskit.state.stores import Store
-from streamskit.topology import Node, nodes
+from streamskit.topology import nodes
+from streamskit.topology.nodes import Node
 
 
 class GlobalKTable(AbstractStream):

@@ -38,7 +38,7 @@ from streamskit.execution.stages import SOURCE
 from streamskit.operators.error_handling import attribute_failure
 from streamskit.operators.records import SOURCE_HEADERS
 from streamskit.planning.plan import Plan
-from streamskit.topology import Node
+from streamskit.topology.nodes import Node
 
 ROW_TYPE = f"topic string, key binary, value binary, timestamp bigint, headers {HEADER_TYPE}"
 

@@ -9,7 +9,8 @@ from pyspark.sql import functions as F
 from streamskit.columns import user_functions
 from streamskit.execution.row_format import HEADER_TYPE
 from streamskit.serdes import LONG, Serde, SessionWindowedSerde, StringSerde
-from streamskit.topology import Node, Store
+from streamskit.state.stores import Store
+from streamskit.topology.nodes import Node
 
 TIMESTAMP_HEADER = "streamskit-timestamp"
 """The header in which a record's timestamp travels to the producer, as Spark's Kafka sink has no column for it."""

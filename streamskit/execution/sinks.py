@@ -8,7 +8,7 @@ from streamskit.execution.record_columns import Datum, RecordColumns
 from streamskit.execution.row_format import HEADER_TYPE
 from streamskit.planning.options import QueryOptions
 from streamskit.serdes import Serde
-from streamskit.topology import Sink
+from streamskit.topology.nodes import Sink
 
 MISSING_TOPIC = "streamskit_missing_topic"
 """A function of Spark's SQL, of servers and topic (in `streamskit/jvm`)."""

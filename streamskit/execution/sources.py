@@ -12,7 +12,7 @@ from streamskit.execution.optimization_barrier import materialize_once
 from streamskit.execution.record_columns import Datum, RecordColumns, change_from_bytes
 from streamskit.operators.records import NO_TIMESTAMP
 from streamskit.planning.plan import CLOCK_TOPIC, Plan, PlanInput
-from streamskit.topology import Source
+from streamskit.topology.nodes import Source
 
 
 @dataclass(frozen=True)

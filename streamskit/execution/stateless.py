@@ -10,7 +10,7 @@ from streamskit.columns import user_functions
 from streamskit.common.errors import TopologyError
 from streamskit.execution.record_columns import Datum, RecordColumns
 from streamskit.operators import OUT_OF_ORDER
-from streamskit.topology import (
+from streamskit.topology.nodes import (
     Branch,
     Filter,
     FlatMap,

@@ -23,7 +23,7 @@ from streamskit.operators.error_handling import FailedOperator, read_attribution
 from streamskit.planning.plan import Plan
 from streamskit.runtime.recovery import checkpoint_errors
 from streamskit.runtime.recovery.exactly_once import transaction_failure
-from streamskit.topology import Node, SideEffect
+from streamskit.topology.nodes import Node, SideEffect
 
 HEAD = "Traceback (most recent call last):"
 LIBRARIES = (sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib"))

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from streamskit.common.errors import StreamsError
 from streamskit.kafka.topic_partition import TopicPartition
 from streamskit.kafka.topic_reader import Offsets, TopicReader, TopicRecord, topic_record
-from streamskit.topology import SideEffect
+from streamskit.topology.nodes import SideEffect
 
 
 class SideEffects:

@@ -14,7 +14,7 @@ from streamskit.runtime.query import RunningQuery
 from streamskit.runtime.recovery.data_loss import DataLoss
 from streamskit.runtime.states import ENDING, State, StateMachine
 from streamskit.runtime.uncaught_exceptions import Handler, UncaughtExceptionResponse, ask, shutdown_client
-from streamskit.topology import SideEffect
+from streamskit.topology.nodes import SideEffect
 
 logger = logging.getLogger("streamskit")
 

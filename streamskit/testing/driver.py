@@ -15,7 +15,8 @@ from streamskit.runtime.query import query_options
 from streamskit.runtime.topics import changelogs, global_tables, side_effects
 from streamskit.serdes import Serde, Serdes
 from streamskit.testing.memory import MemoryQuery, Raw
-from streamskit.topology import Node, Sink, Topology
+from streamskit.topology import Topology
+from streamskit.topology.nodes import Node, Sink
 
 
 class TestRecord(NamedTuple):

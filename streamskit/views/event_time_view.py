@@ -9,7 +9,7 @@ import ipywidgets as widgets
 from streamskit.common.durations import Duration
 from streamskit.runtime import KafkaStreams
 from streamskit.testing import TopologyTestDriver
-from streamskit.topology import Node
+from streamskit.topology.nodes import Node
 from streamskit.views.charts import counted, shortened
 from streamskit.views.controls import Stepper, checked_count, field
 from streamskit.views.html import TableColumn, TableRow, cell, grid, text_cell, time_of_day

@@ -8,7 +8,8 @@ import pandas as pd
 
 from streamskit.runtime import KafkaStreams, State
 from streamskit.runtime.progress import Progress
-from streamskit.topology import Node, Sink, Source, Topology
+from streamskit.topology import Topology
+from streamskit.topology.nodes import Node, Sink, Source
 
 Offsets = Mapping[str, Mapping[int, int]]
 """Topics, partitions, offsets."""

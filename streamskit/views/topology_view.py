@@ -8,8 +8,8 @@ from html import escape
 from streamskit.common.durations import Duration
 from streamskit.kafka.tail import Ends
 from streamskit.runtime import KafkaStreams
-from streamskit.topology import Node, Sink, Source
 from streamskit.topology.drawing.diagram import draw
+from streamskit.topology.nodes import Node, Sink, Source
 from streamskit.views import streams_source
 from streamskit.views.charts import counted
 from streamskit.views.html import TableColumn, TableRow, cell, grid

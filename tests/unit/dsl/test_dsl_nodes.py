@@ -7,7 +7,9 @@ from pyspark.sql import functions as F
 
 from streamskit import JoinWindows, Materialized, Serdes, SessionWindows, SlidingWindows, StreamsBuilder, TimeWindows
 from streamskit.serdes import SessionWindowedSerde, TimeWindowedSerde
-from streamskit.topology import (
+from streamskit.topology import Topology
+from streamskit.topology.description import is_global
+from streamskit.topology.nodes import (
     Branch,
     CogroupAggregate,
     FlatMap,
@@ -17,9 +19,7 @@ from streamskit.topology import (
     Sink,
     Source,
     TableAggregate,
-    Topology,
 )
-from streamskit.topology.description import is_global
 
 pytestmark = [pytest.mark.columns, pytest.mark.usefixtures("spark")]
 

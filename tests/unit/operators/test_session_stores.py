@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from streamskit import Serdes, SessionWindows, Windowed
 from streamskit.queries import LocalSessionStore, LocalVersionedStore
-from streamskit.topology import Store
+from streamskit.state.stores import Store
 
 TEXT, LONG = Serdes.string(), Serdes.long()
 

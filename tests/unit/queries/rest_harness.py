@@ -16,7 +16,7 @@ from streamskit.queries.metadata import HostInfo, Hosts, Placement
 from streamskit.queries.queryable_instance import PartitionState, StoreUpdate
 from streamskit.queries.rest.server import Server, bind
 from streamskit.serdes import Serdes
-from streamskit.topology import Store
+from streamskit.state.stores import Store
 
 PARTITIONS = 4
 TIME = 1_704_186_000_000

@@ -7,7 +7,7 @@ import pytest
 
 from streamskit import Serdes, SlidingWindows, TimeWindows, Windowed
 from streamskit.queries import LocalKeyValueStore, LocalSessionStore, LocalVersionedStore, LocalWindowStore, local_store
-from streamskit.topology import Store
+from streamskit.state.stores import Store
 
 
 def window_store(retention: int = 10_000) -> LocalWindowStore:

@@ -11,11 +11,12 @@ import pytest
 
 from streamskit.api.windows import TimeWindows
 from streamskit.serdes import Serdes
-from streamskit.topology import ColumnAggregate, Filter, MapValues, Merge, Node, Sink, Source, Store, ToStream
+from streamskit.state.stores import Store
 from streamskit.topology.drawing.diagram import WIDEST, as_html, draw
 from streamskit.topology.drawing.labels import in_words
 from streamskit.topology.drawing.layout import Extent, arrange
 from streamskit.topology.drawing.shapes import wrapped
+from streamskit.topology.nodes import ColumnAggregate, Filter, MapValues, Merge, Node, Sink, Source, ToStream
 from tests.unit.views.pictures import SVG, centres, collisions, overflows, parsed, shapes, words_on
 
 TEXT = Serdes.string()

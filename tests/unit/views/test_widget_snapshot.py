@@ -4,7 +4,7 @@ import struct
 
 from streamskit.queries import LocalKeyValueStore
 from streamskit.serdes import Serdes
-from streamskit.topology import Store
+from streamskit.state.stores import Store
 from streamskit.views.page import rate
 from streamskit.views.store_snapshot import store_snapshot
 from tests.unit.views.widget_stores import NINE, count, counts, put, trades

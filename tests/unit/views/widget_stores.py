@@ -8,7 +8,7 @@ from typing import Any
 from streamskit.api.windows import TimeWindows
 from streamskit.queries import KeyValue, LocalKeyValueStore, LocalWindowStore
 from streamskit.serdes import Serdes
-from streamskit.topology import Store
+from streamskit.state.stores import Store
 
 NINE = 1_704_186_000_000
 """2024-01-02 09:00:00 UTC."""

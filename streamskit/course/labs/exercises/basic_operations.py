@@ -12,7 +12,7 @@ from streamskit.course.labs.misconceptions import Misconception, nothing_came
 from streamskit.course.labs.recording import Costume, Piped, Recording, Row
 from streamskit.dsl.builder import StreamsBuilder
 from streamskit.dsl.kstream import KStream
-from streamskit.topology import Node
+from streamskit.topology.nodes import Node
 
 SECOND = 1_000
 """A millisecond of the recordings is a second of the stories."""

@@ -11,7 +11,8 @@ from streamskit.course.labs.misconceptions import Misconception
 from streamskit.course.labs.recording import Costume, Recording
 from streamskit.dsl.builder import StreamsBuilder
 from streamskit.serdes import Serdes
-from streamskit.topology import Sink, Source, Topology
+from streamskit.topology import Topology
+from streamskit.topology.nodes import Sink, Source
 
 ORDER = Serdes.json("customer string, country string, amount long")
 LONG = Serdes.long()
