@@ -58,7 +58,7 @@ def test_the_wheel_has_all_that_is_not_python_and_nothing_of_the_course(wheel: P
         "py.typed",
         "environment/ivy.xml",
         "jvm/RecordStamp.scala",
-        "labs/recorded/windows-tumbling-count.json",
+        "course/labs/recorded/windows-tumbling-count.json",
     ):
         assert f"streamskit/{needed}" in names
     assert {name.split("/")[0].partition("-")[0] for name in names} == {"streamskit"}
