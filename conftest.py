@@ -1,5 +1,6 @@
 """For tests and notebooks alike: Spark starts as for lessons; nothing that they have started outlives them."""
 
+import contextlib
 import os
 
 import pytest
@@ -29,8 +30,11 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    _end_spark()
-    if _reaper in config.stash and (left := config.stash[_reaper].reap()):
+    if _reaper not in config.stash:
+        return
+    with contextlib.suppress(Exception):  # a test may have killed it
+        _end_spark()
+    if left := config.stash[_reaper].reap():
         print(f"The tests left running, and it has been ended:\n{left}", end="")
 
 
