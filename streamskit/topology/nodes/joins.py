@@ -15,29 +15,23 @@ JOIN_LABELS = {(False, False): "join", (True, False): "left join", (True, True):
 
 
 @dataclass(frozen=True)
-class StreamJoinSide(Node):
-    """One side of a stream-stream join: side 0 is the left stream, 1 the right; both share the join's `group` name.
+class JoinSide(Node):
+    """One side of a join of two streams or two tables: side 0 is the left one, 1 the right.
 
-    `joiner` takes (left, right) or (key, left, right) Columns; `outer` says for each side whether its unmatched
-    records go out. `store` (left side only) holds the records that wait for a match.
+    Both share the join's `group` name. `joiner` takes (left, right) or (key, left, right) Columns; `outer` says for
+    each side whether what finds no match goes out.
     """
 
     is_stateful: ClassVar[bool] = True
     group: str = ""
     side: int = 0
-    windows: JoinWindows | None = None
     outer: tuple[bool, bool] = (False, False)
     joiner: Function = lambda left, right: left
-    store: Store | None = None
     other_stores: tuple[str, ...] = ()
 
     @property
     def label(self) -> str:
         return JOIN_LABELS[self.outer]
-
-    @property
-    def buffered_until(self) -> str:
-        return "waiting for a match"
 
     @property
     def reads(self) -> tuple[str, ...]:
@@ -47,12 +41,24 @@ class StreamJoinSide(Node):
     def operator_input(self) -> OperatorInput | None:
         return OperatorInput(self.group, self.side)
 
+    def state(self, nodes: Mapping[str, Node]) -> list[str]:
+        return [nodes[parent].types for parent in self.parents]
+
+
+@dataclass(frozen=True)
+class StreamJoinSide(JoinSide):
+    """One side of a stream-stream join; `store` (left side only) holds the records that wait for a match."""
+
+    windows: JoinWindows | None = None
+    store: Store | None = None
+
+    @property
+    def buffered_until(self) -> str:
+        return "waiting for a match"
+
     def joined_values(self, nodes: Mapping[str, Node]) -> JoinedValues | None:
         left, right = (nodes[side.parents[0]].value for side in sides_of(self, nodes))
         return JoinedValues(left, right, self.joiner)
-
-    def state(self, nodes: Mapping[str, Node]) -> list[str]:
-        return [nodes[parent].types for parent in self.parents]
 
 
 @dataclass(frozen=True)
@@ -101,36 +107,15 @@ class StreamTableJoin(Node):
 
 
 @dataclass(frozen=True)
-class TableJoinSide(Node):
-    """One side of a table-table join: side 0 is the left table, 1 the right; both share the join's `group` name."""
+class TableJoinSide(JoinSide):
+    """One side of a table-table join."""
 
     is_table: ClassVar[bool] = True
-    is_stateful: ClassVar[bool] = True
     knows_old_values: ClassVar[bool] = True
-    group: str = ""
-    side: int = 0
-    outer: tuple[bool, bool] = (False, False)
-    joiner: Function = lambda left, right: left
-    other_stores: tuple[str, ...] = ()
-
-    @property
-    def label(self) -> str:
-        return JOIN_LABELS[self.outer]
-
-    @property
-    def reads(self) -> tuple[str, ...]:
-        return self.other_stores
-
-    @property
-    def operator_input(self) -> OperatorInput | None:
-        return OperatorInput(self.group, self.side)
 
     def joined_values(self, nodes: Mapping[str, Node]) -> JoinedValues | None:
         left, right = (nodes[side.parents[0]].value for side in sides_of(self, nodes))
         return JoinedValues(left, right, self.joiner, self.outer, has_old=True)
-
-    def state(self, nodes: Mapping[str, Node]) -> list[str]:
-        return [nodes[parent].types for parent in self.parents]
 
 
 @dataclass(frozen=True)
@@ -210,7 +195,7 @@ FOREIGN_KEY_LABELS = {
 """What the steps of a foreign-key join are called, by role."""
 
 
-def sides_of(node: StreamJoinSide | TableJoinSide, nodes: Mapping[str, Node]) -> list[Node]:
+def sides_of(node: JoinSide, nodes: Mapping[str, Node]) -> list[Node]:
     """Return the two sides of the join that a node is a side of, the left one first."""
     sides = [side for side in of_kind(type(node), nodes.values()) if side.group == node.group]
     return [*sorted(sides, key=lambda side: side.side)]
