@@ -4,9 +4,11 @@ import contextlib
 import os
 
 import pytest
+from nbval.plugin import IPyNbCell
 
 from streamskit.broker import find_shared_broker, stop_shared_broker
 from streamskit.environment.session import JAVA_OPTIONS_VARIABLE, LESSON_OPTIONS
+from tests import notebook_spark, scheduling
 from tests.reaper import Reaper
 
 os.environ.setdefault(JAVA_OPTIONS_VARIABLE, LESSON_OPTIONS)
@@ -27,6 +29,17 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 def pytest_sessionfinish(session: pytest.Session) -> None:
     if not session.config.stash[_running_before] and not _is_one_of_several(session.config):
         stop_shared_broker()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    scheduling.arrange(items)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    if isinstance(item, IPyNbCell):
+        notebook_spark.prepare(item.parent)
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

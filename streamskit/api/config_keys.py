@@ -103,6 +103,21 @@ def _text(value: Any) -> str:
     return value
 
 
+def _boolean(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError
+    return value
+
+
+def _parse_boolean(text: str) -> bool:
+    if text.lower() not in ("true", "false"):
+        raise ValueError
+    return text.lower() == "true"
+
+
+BOOLEAN = Kind("True or False", _boolean, _parse_boolean, lambda value: str(value).lower(), "true or false")
+
+
 def text_like(example: str) -> Kind:
     """Return the kind of a text that is not empty."""
     return Kind(f"text, such as '{example}'", _text)
@@ -223,11 +238,6 @@ FOREIGN = (
         is_harmless=True,
     ),
     Foreign(
-        r"max\.task\.idle\.ms",
-        "a micro-batch takes what is in the topics when it begins, and a longer commit_interval gathers more",
-        is_harmless=True,
-    ),
-    Foreign(
         r"poll\.ms|max\.poll\..*|buffered\.records\.per\.partition|input\.buffer\.max\.bytes|fetch\..*",
         "max_records_per_batch says how much a micro-batch takes",
         is_harmless=True,
@@ -246,8 +256,7 @@ FOREIGN = (
     ),
     Foreign(r"replication\.factor", "internal topics have as many replicas as the broker gives by default", "-1", True),
     Foreign(
-        r"topic\..*|repartition\.purge\.interval\.ms|windowstore\.changelog\.additional\.retention\.ms"
-        r"|ensure\.explicit\.internal\.resource\.naming",
+        r"topic\..*|repartition\.purge\.interval\.ms|windowstore\.changelog\.additional\.retention\.ms",
         "streamskit decides how its internal topics are kept",
         is_harmless=True,
     ),

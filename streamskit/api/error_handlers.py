@@ -29,10 +29,12 @@ OVERHEAD = 512
 
 @dataclass(frozen=True)
 class ErrorHandlerContext:
-    """Where a record failed: the node, and the source record that was in hand, in its bytes.
+    """Where a record failed: the node, the place of the source record that was in hand, and its key and value in bytes.
 
-    In a punctuation there is no source record: the topic is None and the numbers are -1. The `timestamp` is in
-    milliseconds.
+    The `timestamp` (in milliseconds) and the `headers` are those of the record that the node was given, which steps
+    before it may have changed. The `task_id` is that of the task, such as "0_1": the number of the sub-topology, then
+    that of the partition if it is known. In a punctuation there is no source record: the topic is None, partition and
+    offset are -1, and the timestamp is that of the punctuation.
     Mirrors `org.apache.kafka.streams.errors.ErrorHandlerContext`.
     """
 
@@ -44,16 +46,36 @@ class ErrorHandlerContext:
     headers: Headers = ()
     source_raw_key: bytes | None = None
     source_raw_value: bytes | None = None
+    task_id: str = ""
 
 
 @dataclass(frozen=True)
 class RawRecord:
-    """A record in its bytes, as a handler gets one that could not be read or written."""
+    """A record in its bytes, as a handler gets one that could not be read.
+
+    Mirrors `org.apache.kafka.clients.consumer.ConsumerRecord`.
+    """
 
     topic: str | None
     key: bytes | None
     value: bytes | None
     timestamp: int
+
+
+@dataclass(frozen=True)
+class ProducerRecord:
+    """A record that could not be written to a topic, as a production handler gets it.
+
+    Key and value are plain Python values if a serde has no bytes for one of them. Of a record that has bytes, but is
+    too large or has no topic to go to, they are those bytes.
+    Mirrors `org.apache.kafka.clients.producer.ProducerRecord`.
+    """
+
+    topic: str | None
+    key: Any
+    value: Any
+    timestamp: int
+    headers: Headers = ()
 
 
 @dataclass(frozen=True)
@@ -111,12 +133,20 @@ class Response:
 
 
 Handler = Callable[[ErrorHandlerContext, Any, Exception], Response]
-"""Decides what happens. The record is a `RawRecord`, or in a processor a `Record` (None in a punctuation)."""
+"""Decides what happens. What could not be read is a `RawRecord`, what could not be written a `ProducerRecord`.
+
+A processing handler is given the `Record` that the failing step was given, with plain Python values (of a table the
+row's new value, of a join that of the left side), and None in a punctuation.
+"""
 
 
 @dataclass(frozen=True)
 class LogAndFail:
     """Stops the application with an error that names the record; what no handler says otherwise.
+
+    With it a value that no step looks at is not read, and so not checked: `count()` counts bad JSON, too, which Kafka
+    Streams would not read. To read every value for nothing would slow down each such query. With any other
+    deserialization handler every key and value is read.
 
     Mirrors `LogAndFailExceptionHandler`, `LogAndFailProcessingExceptionHandler` and
     `DefaultProductionExceptionHandler`.

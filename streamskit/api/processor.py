@@ -7,6 +7,7 @@ from enum import Enum
 from typing import Any, NamedTuple, Protocol, Self
 
 from streamskit.common.durations import Duration, to_milliseconds
+from streamskit.common.errors import StreamsError
 
 Headers = tuple[tuple[str, bytes], ...]
 
@@ -18,6 +19,13 @@ class _AnyRecord:
     timestamp: int
     headers: Headers = ()
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.timestamp, int) or self.timestamp < 0:
+            raise StreamsError(
+                f"A record cannot have the timestamp {self.timestamp!r}; give it whole milliseconds since 1970, an int "
+                "that is not negative."
+            )
+
     def with_value(self, value: Any) -> Self:
         """Return the record with another value.
 
@@ -28,6 +36,9 @@ class _AnyRecord:
 
     def with_timestamp(self, timestamp: int) -> Self:
         """Return the record with another time, in milliseconds since 1970.
+
+        Raises:
+            StreamsError: the time is negative, or no int.
 
         >>> Record("KO", 1, 0).with_timestamp(5000).timestamp
         5000
@@ -46,6 +57,9 @@ class _AnyRecord:
 @dataclass(frozen=True)
 class Record(_AnyRecord):
     """A record as plain Python values; `timestamp` in milliseconds since 1970, headers as pairs of name and bytes.
+
+    Raises:
+        StreamsError: the timestamp is negative, or no int.
 
     Mirrors `org.apache.kafka.streams.processor.api.Record`.
 
@@ -126,6 +140,7 @@ class Services(Protocol):
     def wall_clock(self) -> int: ...
     def timestamp(self) -> int: ...
     def metadata(self) -> RecordMetadata: ...
+    def commit(self) -> None: ...
 
 
 class ProcessorContext:
@@ -226,6 +241,22 @@ class ProcessorContext:
         """
         return self._services.metadata()
 
+    def commit(self) -> None:
+        """Ask for a commit, to come as soon as possible.
+
+        The end of the micro-batch is the commit: Spark notes then what has been read, and keeps the stores with it. The
+        batch ends when its records are processed, so nothing has to be hurried. A program that asks gets what one that
+        does not ask gets; set `commit_interval` for the time between two batches.
+
+        >>> class Totals(Processor):
+        ...     def process(self, record):
+        ...         self.context.forward(record)
+        ...         self.context.commit()
+
+        Mirrors `ProcessorContext#commit`.
+        """
+        self._services.commit()
+
 
 class _AnyProcessor(ABC):
     context: ProcessorContext
@@ -256,6 +287,40 @@ class Processor(_AnyProcessor):
     @abstractmethod
     def process(self, record: Record) -> None:
         """Process one record."""
+
+
+class ValueTransformerWithKey(ABC):
+    """Subclass this for `KTable.transform_values`: `transform` makes the new value of a row, and may keep state.
+
+    >>> class Numbered(ValueTransformerWithKey):
+    ...     def init(self, context):
+    ...         super().init(context)
+    ...         self.counts = context.state_store("counts")
+    ...
+    ...     def transform(self, key, value):
+    ...         count = (self.counts.get(key) or 0) + 1
+    ...         self.counts.put(key, count)
+    ...         return f"{value} ({count})"
+
+    Mirrors `org.apache.kafka.streams.kstream.ValueTransformerWithKey`.
+    """
+
+    context: ProcessorContext
+
+    def init(self, context: ProcessorContext) -> None:
+        """Called once in each task when the application starts; fetch stores here.
+
+        The context can forward nothing: what `transform` returns goes on.
+        """
+        self.context = context
+
+    @abstractmethod
+    def transform(self, key: Any, value: Any) -> Any:
+        """Return the new value of a row; None deletes it. A row that was deleted comes with the value None."""
+
+    def close(self) -> None:
+        """Called at the end of each micro-batch; let go of what cannot outlive it, such as open files."""
+        return
 
 
 class FixedKeyProcessor(_AnyProcessor):

@@ -28,6 +28,7 @@ class StreamsSettings(TypedDict, total=False):
     statestore_cache_max_bytes: int
     processing_guarantee: str
     task_timeout: Duration
+    ensure_explicit_internal_resource_naming: bool
     deserialization_handler: Handler | None
     processing_handler: Handler | None
     production_handler: Handler | None
@@ -35,6 +36,7 @@ class StreamsSettings(TypedDict, total=False):
     application_server: str | None
     num_standby_replicas: int
     session_timeout: Duration
+    max_task_idle_ms: int
     emit_interval: Duration
     real_time: Duration | None
     max_records_per_batch: int | None
@@ -131,7 +133,8 @@ class StreamsConfig:
             "statestore.cache.max.bytes",
             config_keys.whole_number(0),
             "0 switches the record cache off, so that every update of a table goes out. With any other number the "
-            "updates of a key are folded within a micro-batch, as Spark's own aggregations do in any case.",
+            "updates of a key are folded within a micro-batch, up to so many bytes for each step that keeps a table; "
+            "Spark's own aggregations fold them in any case.",
             "bytes",
         ),
     )
@@ -156,6 +159,15 @@ class StreamsConfig:
             DURATION,
             "How long the broker may be away. The queries wait for it that long and lose nothing; the state is "
             "REBALANCING meanwhile.",
+        ),
+    )
+    ensure_explicit_internal_resource_naming: bool = field(
+        default=False,
+        metadata=_key(
+            "ensure.explicit.internal.resource.naming",
+            config_keys.BOOLEAN,
+            "Refuses a topology in which a repartition topic, a store or its changelog has a name that the library "
+            "made up. Such a name changes with the steps before it, and what is kept under it is lost then.",
         ),
     )
     deserialization_handler: Handler | None = field(
@@ -210,6 +222,17 @@ class StreamsConfig:
             "session.timeout.ms",
             DURATION,
             "After how long without a sign of life the other instances take one for dead. Kafka's own default is 45 s.",
+        ),
+    )
+    max_task_idle_ms: int = field(
+        default=0,
+        metadata=_key(
+            "max.task.idle.ms",
+            config_keys.whole_number(-1),
+            "Records of several topics are taken in the order of their timestamps, a global table's before all others. "
+            "With 0 that holds for all that is on the broker, whatever the limit of a micro-batch; a longer time also "
+            "waits for a topic in which there is nothing to read. With -1 each micro-batch takes some of every topic.",
+            "milliseconds",
         ),
     )
     emit_interval: Duration = field(

@@ -17,6 +17,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 from pyspark.sql.classic.column import Column as ClassicColumn
 
+from streamskit.columns.udf_errors import let_udfs_fail_by_record
 from streamskit.common.errors import TopologyError
 from streamskit.environment.session import spark_session
 from streamskit.jvm.functions import attempt
@@ -142,7 +143,8 @@ def first_true(functions: Sequence[Callable[..., Any]], arguments: list[Column],
 def catching() -> Iterator[list[Column]]:
     """Let functions called meanwhile fail for single records; gives the Columns that say what was wrong, if anything.
 
-    Where a function fails its Column is null. What a Python function within a Column raises is not caught.
+    Where a function fails its Column is null; so it is where an `F.udf` in it raises. A Python function that is called
+    for batches of records (`F.pandas_udf`) fails as it always does.
 
     >>> with catching() as errors:
     ...     price = apply(lambda v: v.cast("double"), [text], "map_values")
@@ -156,6 +158,8 @@ def catching() -> Iterator[list[Column]]:
 
 
 _catching: ContextVar[list[Column] | None] = ContextVar("catching", default=None)
+
+let_udfs_fail_by_record(lambda: _catching.get() is not None)
 
 
 def _caught(column: Column, condition: Column | None = None) -> Column:

@@ -1,10 +1,13 @@
 """`StreamsBuilder`: where a program starts, and where its nodes get their names."""
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 
 from pyspark.sql import types as T
 
+from streamskit.api.processor import Processor
+from streamskit.api.streams_config import StreamsConfig
 from streamskit.api.timestamp_extractor import TimestampExtractor
 from streamskit.columns import type_inference
 from streamskit.common.call_site import call_site
@@ -19,7 +22,9 @@ from streamskit.dsl.table_joins import GlobalKTable
 from streamskit.serdes import Serde, Serdes
 from streamskit.state.stores import Store
 from streamskit.topology import Topology, nodes
+from streamskit.topology.explicit_names import check_names_are_explicit
 from streamskit.topology.nodes import Node
+from streamskit.topology.wiring import names_or_pattern, read_twice, readers_of
 
 Timestamps = TimestampExtractor | ColumnFunction
 
@@ -27,27 +32,35 @@ Timestamps = TimestampExtractor | ColumnFunction
 class StreamsBuilder:
     """Collects the steps of a program and builds its topology.
 
+    Args:
+        config: of the application, as for `build`.
+
     Mirrors `org.apache.kafka.streams.StreamsBuilder`.
 
     >>> builder = StreamsBuilder()
     >>> builder.stream("lines").filter(lambda v: v.contains("Kafka")).to("kafka-lines")
     """
 
-    def __init__(self) -> None:
-        self._graph = GraphBuilder(stream_of=KStream)
+    def __init__(self, config: StreamsConfig | None = None) -> None:
+        self._graph, self._config = GraphBuilder(stream_of=KStream), config
 
     def stream(
         self,
-        *topics: str,
+        *topics: str | re.Pattern[str],
         key: Serde | None = None,
         value: Serde | None = None,
         timestamps: Timestamps | None = None,
         name: str | None = None,
     ) -> KStream:
-        """Read one topic, or several as one stream.
+        """Read one topic, or several as one stream, or all whose whole names match a pattern.
+
+        A running application reads the topics that match when it starts; one that is made later is read from its
+        beginning after the next start. (Kafka Streams, and Spark's `subscribePattern`, take it in at once. Here the
+        partitions that there are at the start say how many tasks there are, each with its state.) The application's
+        own internal topics never match.
 
         Args:
-            topics: the topics' names.
+            topics: the topics' names; or one compiled pattern, `re.compile("orders-.*")`.
             key: the serde of the keys; text by default.
             value: the serde of the values; text by default.
             timestamps: where a record's time comes from: a `TimestampExtractor`, or a Column function of the value
@@ -55,8 +68,10 @@ class StreamsBuilder:
             name: a name of your own for this step.
 
         Raises:
-            TopologyError: no topic is named, or one is already read in another way.
+            TopologyError: no topic is named, one is already read in another way, or a pattern has flags or is not
+                alone.
 
+        >>> orders = builder.stream(re.compile("orders-.*"))
         >>> payments = builder.stream("payments", value=Serdes.json("customer string, amount double, time long"))
         >>> by_payday = builder.stream("paydays", value=Serdes.json("time long"), timestamps=lambda v: v.time)
 
@@ -64,13 +79,14 @@ class StreamsBuilder:
         """
         if not topics:
             raise TopologyError("stream() needs the name of a topic: builder.stream('orders').")
+        named, pattern = names_or_pattern(topics, f"stream() at {call_site()}")
         name = self._graph.name_for("KSTREAM-SOURCE", name)
         serdes = key or Serdes.string(), value or Serdes.string()
         extractor = self._extractor(timestamps, *serdes, name)
-        source = nodes.Source(name, (), *serdes, call_site(), topics=topics, timestamps=extractor)
-        for other in self._readers(topics):
+        source = nodes.Source(name, (), *serdes, call_site(), topics=named, timestamps=extractor, pattern=pattern)
+        for other in readers_of(named, pattern, self._graph.nodes.values()):
             if replace(source, name=other.name, call_site=other.call_site) != other:
-                raise _read_twice(topics, other)
+                raise read_twice(pattern or next(each for each in named if other.reads_topic(each)), other)
             return KStream(self._graph, other)
         self._graph.nodes[name] = source
         return KStream(self._graph, source)
@@ -156,11 +172,65 @@ class StreamsBuilder:
         self._graph.add_state_store(store, f"add_state_store('{store.name}') at {call_site()}")
         return self
 
-    def build(self) -> Topology:
-        """Return the finished topology.
+    def add_global_store(
+        self,
+        store: Store,
+        topic: str,
+        processor: Callable[[], Processor],
+        key: Serde | None = None,
+        value: Serde | None = None,
+        timestamps: Timestamps | None = None,
+        name: str | None = None,
+    ) -> "StreamsBuilder":
+        """Add a store that every instance fills with a whole topic, by a processor of its own; return this builder.
+
+        The processor is given the topic's records, null values too, and puts into the store what it makes of them. It
+        forwards nothing and has no punctuation. Every processor of the program can read the store by its name, without
+        being connected to it, and none can change it. Each start reads the topic from its beginning.
+
+        A copy for queries is kept by an application without `application_server`; it is filled without headers.
+
+        Args:
+            store: made by `Stores`; it has no changelog, as the topic is all that it takes to rebuild it.
+            topic: the topic's name.
+            processor: a subclass of `Processor`, or a function that makes one.
+            key: the serde of the topic's keys; text by default.
+            value: the serde of the topic's values; text by default.
+            timestamps: where a record's time comes from, as in `stream`.
+            name: a name of your own for this step.
 
         Raises:
-            TopologyError: the program reads no topic.
+            TopologyError: the topic is already read, the store's name is taken, or `processor` cannot be called.
+
+        >>> class UpperCase(Processor):
+        ...     def process(self, record):
+        ...         self.context.state_store("names").put(record.key, record.value and record.value.upper())
+        >>> names = Stores.persistent_key_value_store("names", Serdes.string(), Serdes.string())
+        >>> builder = StreamsBuilder().add_global_store(names, "names-topic", UpperCase)
+
+        Mirrors `StreamsBuilder#addGlobalStore`.
+        """
+        for other in readers_of((topic,), "", self._graph.nodes.values()):
+            raise read_twice(topic, other)
+        graph, serdes = self._graph, (key or Serdes.string(), value or Serdes.string())
+        source_name = graph.name_for("KSTREAM-SOURCE", name, "-source")
+        processor_name = graph.name_for("KTABLE-SOURCE", name)
+        type_inference.check_signature(processor, "processor", (), f"add_global_store('{store.name}') at {call_site()}")
+        extractor = self._extractor(timestamps, *serdes, source_name)
+        graph.add(nodes.Source, source_name, (), *serdes, topics=(topic,), timestamps=extractor)
+        kept = store.with_logging(False)
+        graph.add(nodes.GlobalProcess, processor_name, (source_name,), *serdes, supplier=processor, store=kept)
+        return self
+
+    def build(self, config: StreamsConfig | None = None) -> Topology:
+        """Return the finished topology.
+
+        Args:
+            config: of the application; where it says so, names that the library would make up are refused.
+
+        Raises:
+            TopologyError: the program reads no topic, or a topic or store of its own has no name of yours and
+                `ensure_explicit_internal_resource_naming` asks for one.
 
         >>> print(builder.build().describe())
 
@@ -168,7 +238,11 @@ class StreamsBuilder:
         """
         if not self._graph.nodes:
             raise TopologyError("The topology is empty: start with builder.stream('a-topic').")
-        return Topology(keep_null_keys(self._graph.nodes), self._graph.state_stores.values())
+        topology = Topology(keep_null_keys(self._graph.nodes), self._graph.state_stores.values())
+        config = config or self._config
+        if config is not None and config.ensure_explicit_internal_resource_naming:
+            check_names_are_explicit(topology)
+        return topology
 
     # ---- sources -----------------------------------------------------------------------------------------------------
 
@@ -183,8 +257,8 @@ class StreamsBuilder:
         name: str | None,
     ) -> Node:
         """Add the source of a table, and return the node that takes its records for rows."""
-        for other in self._readers((topic,)):
-            raise _read_twice((topic,), other)
+        for other in readers_of((topic,), "", self._graph.nodes.values()):
+            raise read_twice(topic, other)
         graph, serdes = self._graph, (key or Serdes.string(), materialized.value or value or Serdes.string())
         store_name = materialized.name or graph.store_name(f"{topic}-")
         source_name = graph.name_for("KSTREAM-SOURCE", name, "-source")
@@ -194,10 +268,6 @@ class StreamsBuilder:
         node: Node = graph.add(kind, row_name, (source_name,), *serdes)
         graph.store_on_demand(node, table_store(materialized, store_name, *serdes))
         return node
-
-    def _readers(self, topics: tuple[str, ...]) -> list[nodes.Source]:
-        sources = nodes.of_kind(nodes.Source, self._graph.nodes.values())
-        return [source for source in sources if set(topics) & set(source.topics)]
 
     def _extractor(
         self, timestamps: Timestamps | None, key: Serde, value: Serde, name: str
@@ -214,11 +284,3 @@ class StreamsBuilder:
                 f"{result.simpleString()}. For a timestamp write F.unix_millis(v.time)."
             )
         return extractor
-
-
-def _read_twice(topics: tuple[str, ...], other: nodes.Source) -> TopologyError:
-    twice = next(topic for topic in topics if topic in other.topics)
-    return TopologyError(
-        f"Topic '{twice}' is already read by {other.name} ({other.call_site}), in another way: keep what that "
-        "returned in a variable and use it twice."
-    )

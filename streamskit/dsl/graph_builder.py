@@ -11,7 +11,7 @@ from streamskit.serdes import Serde
 from streamskit.state.stores import Store
 from streamskit.topology import nodes
 from streamskit.topology.nodes import Node
-from streamskit.topology.wiring import check_can_be_looked_up
+from streamskit.topology.wiring import check_can_be_used, check_is_free
 
 
 class GraphBuilder:
@@ -85,7 +85,10 @@ class GraphBuilder:
                 f"Two steps are named '{name}': the first is at {self.nodes[name].call_site}, the second at "
                 f"{call_site()}. Give one of them another name."
             )
-        node = self.nodes[name] = kind(name, parents, key, value, call_site(), **fields)
+        node = kind(name, parents, key, value, call_site(), **fields)
+        for store in (each for each in node.stores if each not in node.own_stores):
+            check_is_free(store, node, [*self.nodes.values()], self.state_stores)
+        self.nodes[name] = node
         return node
 
     def add_topic(
@@ -144,12 +147,35 @@ class GraphBuilder:
         table = self.nodes[table.name]
         if table.name in self._stores_on_demand:
             table = replace(table, store=self._stores_on_demand.pop(table.name))  # type: ignore[call-arg]
+            for store in (each for each in table.stores if each not in table.own_stores):
+                check_is_free(store, table, [*self.nodes.values()], self.state_stores)
             self.nodes[table.name] = table
-        own = tuple(store.name for store in table.stores)
-        if any(store.kind != "buffer" for store in table.stores):
-            return own
+        if table.row_store is not None:
+            return (table.row_store.name,)
         inherited = [name for parent in table.parents for name in self.lookup_stores(self.nodes[parent])]
-        return tuple(dict.fromkeys([*inherited, *own]))
+        return tuple(dict.fromkeys([*inherited, *(store.name for store in table.buffers)]))
+
+    def tells_old_values(self, table: Node) -> bool:
+        """Return whether a table's rows are kept so far, by itself or a step before it, so that old values are known.
+
+        Mirrors `KTableImpl#enableSendingOldValues(false)`.
+        """
+        table = self.nodes[table.name]
+        if table.knows_old_values or table.row_store is not None:
+            return True
+        parents = [self.nodes[parent] for parent in table.parents]
+        return table.passes_old_values and all(map(self.tells_old_values, parents))
+
+    def is_versioned(self, table: Node) -> bool:
+        """Return whether the updates of a table are those of a versioned store, and so may come out of order.
+
+        Mirrors `GraphNode#isOutputVersioned`.
+        """
+        if table.row_store is not None:
+            return table.row_store.kind == "versioned"
+        if not table.passes_old_values or table.buffers or len(table.parents) != 1:
+            return False
+        return self.is_versioned(self.nodes[table.parents[0]])
 
     def store(self, name: str) -> Store:
         """Return the store of that name."""
@@ -174,9 +200,9 @@ class GraphBuilder:
             step: the operator and where it stands, for the error.
 
         Raises:
-            TopologyError: there is no such store, it is a table's with windows, or another one has its name.
+            TopologyError: there is no such store, it is a buffer or a global one, or another one has its name.
         """
-        state_stores, lookups, global_lookups = list[Store](), list[str](), list[str]()
+        state_stores, lookups = list[Store](), list[str]()
         tables = self._tables()
         for store in stores:
             if isinstance(store, Store):
@@ -190,10 +216,11 @@ class GraphBuilder:
                     "Stores.persistent_key_value_store(...), or add it with builder.add_state_store() before."
                 )
             else:
-                check_can_be_looked_up(self.store(store), step)
-                (global_lookups if tables[store].is_global else lookups).append(store)
-        return {"kept": tuple(state_stores), "looked_up": tuple(lookups), "global_stores": tuple(global_lookups)}
+                check_can_be_used(self.store(store), tables[store], step)
+                lookups.append(store)
+        return {"kept": tuple(state_stores), "looked_up": tuple(lookups)}
 
     def _tables(self) -> dict[str, Node]:
-        """Return the node that keeps each table's store, by the store's name."""
-        return {store.name: node for node in self.nodes.values() if node.is_table for store in node.stores}
+        """Return the node that keeps the store of each table, and each global store, by the store's name."""
+        keepers = [node for node in self.nodes.values() if node.is_table or node.is_global]
+        return {store.name: node for node in keepers for store in node.stores if store not in node.own_stores}

@@ -38,6 +38,11 @@ class KStream(StatelessTransformations, StreamJoins):
     ) -> "KStream":
         """Give the records to a processor of your own, and go on with those it forwards.
 
+        Warning: a processor that names the store of a table can put rows into it. That is no update of the table: no
+        step after the table hears of it, while later look-ups, joins with streams and queries find the new row, until
+        the table's next record of that key replaces it. It is refused where the processor gets records that come from
+        that table, which it can then only read, and where the table is joined with another table.
+
         Args:
             processor: a subclass of `Processor`, or a function that makes one; each task has its own.
             stores: what it may use: stores made by `Stores`, or names of those that were added or that tables keep.

@@ -1,9 +1,10 @@
 """`KTable`: tables that change, one update for each change; and `KGroupedTable`, their rows grouped by another key."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Self
 
+from streamskit.api.processor import ValueTransformerWithKey
 from streamskit.api.windows import AnyWindows
 from streamskit.columns import type_inference
 from streamskit.common.errors import TopologyError
@@ -86,6 +87,49 @@ class KTable(TableJoins):
         name = self._graph.name_for("KTABLE-MAPVALUES", name)
         value = Serdes.for_type(self._result_type(mapper, "map_values", name))
         return self._kept(nodes.TableMapValues, name, materialized, value, "map_values", mapper=mapper)
+
+    def transform_values(
+        self,
+        transformer: Callable[[], ValueTransformerWithKey],
+        stores: Sequence[Store | str] = (),
+        materialized: str | Materialized | None = None,
+        value: Serde | None = None,
+        name: str | None = None,
+    ) -> Self:
+        """Give each row a new value by a transformer of your own, which may keep state from update to update.
+
+        Unlike the function of `map_values` it is called for deleted rows, too, with the value None. Where a later step
+        asks for the old values of rows (a `group_by`, a left or outer join, a `suppress`), it is also called for those,
+        unless `materialized` keeps the rows.
+
+        Args:
+            transformer: a subclass of `ValueTransformerWithKey`, or a function that makes one; each task has its own.
+            stores: what it may use: stores made by `Stores`, or names of those that were added to the builder.
+            materialized: the name of the store that keeps the result's rows, to query it.
+            value: the serde of the new values; by default that of this table.
+            name: a name of your own for this step.
+
+        Raises:
+            TopologyError: `transformer` cannot be called, or there is no such store, or it is that of a table.
+
+        >>> counts = Stores.persistent_key_value_store("counts", Serdes.string(), Serdes.long())
+        >>> customers.map_values(lambda v: v.city).transform_values(Numbered, [counts], "numbered-cities")
+
+        Mirrors `KTable#transformValues`; Spark's `transformWithState`.
+        """
+        materialized = Materialized.of(materialized)
+        name = self._graph.name_for("KTABLE-TRANSFORMVALUES", name)
+        step = self._step("transform_values", name)
+        type_inference.check_signature(transformer, "transformer", (), step)
+        given = self._graph.stores_for(stores, step)
+        if tables := given["looked_up"]:
+            raise TopologyError(
+                f"{step}: '{tables[0]}' is the store of a table, and a transformer uses stores of its own only. Join "
+                "the two tables, or read that table in a processor."
+            )
+        fields: dict[str, Any] = {"supplier": transformer, "kept": given["kept"]}
+        kind, value = nodes.TableTransformValues, value or materialized.value or self._node.value
+        return self._kept(kind, name, materialized, value, "transform_values", **fields)
 
     def to_stream(self, selector: ColumnFunction | None = None, name: str | None = None) -> "KStream":
         """Return the table's updates as a stream; a deletion is a record with a null value.
@@ -177,7 +221,9 @@ class KTable(TableJoins):
         materialized, negated = self._materialized(materialized, "KTABLE-FILTER-"), operator == "filter_not"
         name = self._graph.name_for("KTABLE-FILTER", name)
         self._check_predicate(predicate, operator, name)
-        fields = {"predicate": predicate, "negated": negated}
+        graph, table = self._graph, self._node
+        fields: dict[str, Any] = {"predicate": predicate, "negated": negated}
+        fields |= {"told": graph.tells_old_values(table), "versioned": graph.is_versioned(table)}
         return self._kept(nodes.TableFilter, name, materialized, self._node.value, operator, **fields)
 
     def _kept(

@@ -7,7 +7,7 @@ the rows through the stateful operators, and what is finished goes to the sink.
 
 from collections.abc import Callable
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from streamskit.api.error_handlers import fails
@@ -16,18 +16,19 @@ from streamskit.execution.error_guard import ErrorGuard
 from streamskit.execution.operator_results import compile_results
 from streamskit.execution.outcomes import Outcome, Rows, count_dropped, either, rows_of
 from streamskit.execution.record_columns import to_sink
-from streamskit.execution.row_format import BEGIN, CLOCK, FINISHED, TO_OWN_PARTITION, row_struct
+from streamskit.execution.row_format import BEGIN, CLOCK, FINISHED, TIME_UNDECIDED, TO_OWN_PARTITION, row_struct
 from streamskit.execution.sinks import learn_to_ask_for_topics
 from streamskit.execution.sources import DecodedInput, decode, with_clock
 from streamskit.execution.stages import run_stages, task_numbers, with_order
 from streamskit.execution.steps import Steps
 from streamskit.planning.plan import CLOCK_TOPIC, Plan
+from streamskit.topology.nodes import Source
 
 Read = Callable[[list[str]], DataFrame]
 """How a plan gets its input: a function from topics to their raw records, as Spark's Kafka source gives them."""
 
 
-def compile_plan(plan: Plan, read: Read, tasks: int) -> DataFrame:
+def compile_plan(plan: Plan, read: Read, tasks: int, checkpoint: str) -> DataFrame:
     """Return the streaming DataFrame of a plan: one row for each record to write.
 
     Args:
@@ -35,6 +36,7 @@ def compile_plan(plan: Plan, read: Read, tasks: int) -> DataFrame:
         read: gives the raw records of topics, with the columns key, value, topic, partition, offset, timestamp and
             headers of Spark's Kafka source.
         tasks: how many tasks the query has.
+        checkpoint: the folder where Spark notes what the query has done.
 
     Returns:
         A frame with the columns topic, key, value and headers, and partition where the plan has stateful operators.
@@ -48,11 +50,13 @@ def compile_plan(plan: Plan, read: Read, tasks: int) -> DataFrame:
     if plan.wall_clock_interval is not None:
         raw = with_clock(raw, plan.wall_clock_interval)
     frame, inputs = decode(plan, raw)
-    finished = _with_operators(plan, frame, inputs, tasks) if plan.operators else _in_one_pass(plan, frame, inputs)
+    finished = (
+        _with_operators(plan, frame, inputs, tasks) if plan.operators else _in_one_pass(plan, frame, inputs, checkpoint)
+    )
     return to_sink(counted(plan, finished))
 
 
-def _in_one_pass(plan: Plan, frame: DataFrame, inputs: list[DecodedInput]) -> DataFrame:
+def _in_one_pass(plan: Plan, frame: DataFrame, inputs: list[DecodedInput], checkpoint: str) -> DataFrame:
     """Return the finished rows of a plan without stateful operators, with the columns of a record to write."""
     guard = ErrorGuard(plan.options.handlers, RecordOrigin.of(frame))
     outcomes: list[Outcome] = []
@@ -60,7 +64,7 @@ def _in_one_pass(plan: Plan, frame: DataFrame, inputs: list[DecodedInput]) -> Da
         node, record = decoded.source.node, decoded.record
         outcomes += guard.unread(decoded)
         for step in Steps(plan, guard).whole_frame_path(node) if len(inputs) == 1 else ():
-            frame, record = Steps(plan, guard).advance(frame, step, record, node)
+            frame, record = Steps(plan, guard, checkpoint).advance(frame, step, record, node)
             node = step
         if plan.native is not None:
             itself = record.key.to_bytes(node.key), record.value.to_bytes(node.value)
@@ -86,7 +90,7 @@ def _with_operators(plan: Plan, frame: DataFrame, inputs: list[DecodedInput], ta
     if plan.uses_wall_clock:
         clock = row_struct(CLOCK, timestamp=frame["timestamp"])
         alternatives.append(Rows([F.when(frame["topic"] == CLOCK_TOPIC, clock)]))
-    rows = _beginning(plan, frame, either(alternatives))
+    rows = _beginning(plan, frame, inputs, either(alternatives))
     frame = count_dropped(frame, [outcome for each in outcomes for outcome in each])
     frame = with_order(plan, frame, rows, tasks)
     finished = run_stages(plan, frame, lambda frame, numbers: compile_results(plan, frame, numbers), tasks)
@@ -102,14 +106,27 @@ def _has_beginnings(plan: Plan) -> bool:
     return plan.options.handlers.ask_for_sources or any(planned.operator.punctuates for planned in plan.operators)
 
 
-def _beginning(plan: Plan, frame: DataFrame, rows: Rows) -> Rows:
-    """Return the rows of records, with one that says where the record comes from and when it was, if somebody asks."""
+def _beginning(plan: Plan, frame: DataFrame, inputs: list[DecodedInput], rows: Rows) -> Rows:
+    """Return the rows of records, with one that says where the record comes from and when it was, if somebody asks.
+
+    A record that cannot be read, or is skipped for its time, does not begin.
+    """
     if not _has_beginnings(plan):
         return rows
-    asks = plan.options.handlers.ask_for_sources
-    told = ("key", "value", "headers", "timestamp") if asks else ("timestamp",)
-    begin = row_struct(BEGIN, **{name: frame[name] for name in told})
-    begin = F.when(~frame["topic"].isin(*plan.broadcast_topics), begin)
-    if rows.is_alone and not asks:  # a record of which nothing is left still moves the time of its task
+    begin = F.coalesce(*(_beginning_of(plan, frame, each) for each in inputs if not each.source.is_broadcast))
+    if rows.is_alone and not plan.tells_beginnings:  # a record of which nothing is left still moves the task's time
         return Rows([F.coalesce(rows.single[0], begin)])
     return Rows([begin, *rows.single], rows.many)
+
+
+def _beginning_of(plan: Plan, frame: DataFrame, decoded: DecodedInput) -> Column:
+    record, node = decoded.record, decoded.source.node
+    told = {"timestamp": record.timestamp}
+    if plan.options.handlers.ask_for_sources:
+        told |= {name: frame[name] for name in ("key", "value", "headers")}
+    if isinstance(node, Source) and node.needs_partition_time and not decoded.source.is_handover:
+        told |= {"other": F.lit(TIME_UNDECIDED)}
+    if plan.waits_for_topics:
+        told |= {"topic": frame["topic"]}
+    begin = row_struct(BEGIN, **told)
+    return begin if record.kept is None else F.when(record.kept, begin)

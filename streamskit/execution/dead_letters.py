@@ -4,6 +4,7 @@ Each leaves a note, a row for no topic whose key is the node's name and whose va
 counted at the end of the query. There, too, a handler of the learner's decides about the records that they tell of.
 """
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,11 +24,15 @@ from streamskit.api.error_handlers import (
     ErrorHandlerContext,
     Handler,
     Handlers,
+    Headers,
     LogAndContinue,
+    LogAndFail,
+    ProducerRecord,
     RawRecord,
     ask,
     fitting,
 )
+from streamskit.api.processor import Record
 from streamskit.common.errors import StreamsError
 from streamskit.execution.native_aggregation import SAID, SKIPPED
 from streamskit.execution.outcomes import Write
@@ -38,7 +43,11 @@ from streamskit.execution.stages import SOURCE
 from streamskit.operators.error_handling import attribute_failure
 from streamskit.operators.records import SOURCE_HEADERS
 from streamskit.planning.plan import Plan
+from streamskit.serdes import Serde
 from streamskit.topology.nodes import Node
+
+Serdes = dict[str, tuple[Serde, Serde]]
+"""The serdes of keys and values that each node passes on, by its name."""
 
 ROW_TYPE = f"topic string, key binary, value binary, timestamp bigint, headers {HEADER_TYPE}"
 
@@ -85,8 +94,53 @@ class RecordOrigin:
         return cls(nothing, nowhere, nowhere.cast("bigint"), timestamp, headers, key, value)
 
 
+@dataclass(frozen=True)
+class GivenRecord:
+    """The record that a handler is given beside the source record: what a node was given, or a sink could not write.
+
+    `parent` names the node whose serdes read key and value, both in bytes; `is_written` says that they are the bytes
+    that were to be written, and go to the handler as they are.
+    """
+
+    parent: str
+    topic: Column
+    key: Column
+    value: Column
+    is_written: Column
+
+    @classmethod
+    def of(cls, record: RecordColumns, parent: Node, topic: str | Column | None = None) -> "GivenRecord":
+        """Return the record that `parent` passes on, as a node takes it."""
+        key, value = _as_given(record.key, parent.key), _as_given(record.value, parent.value)
+        named = topic if isinstance(topic, Column) else F.lit(topic).cast("string")
+        return cls(parent.name, named, key, value, F.lit(False))
+
+    def or_written(self, is_written: Column, key: Column, value: Column) -> "GivenRecord":
+        """Return the record, in the bytes that were to be written where there are any."""
+        key, value = F.when(is_written, key).otherwise(self.key), F.when(is_written, value).otherwise(self.value)
+        return GivenRecord(self.parent, self.topic, key, value, is_written)
+
+
+def _as_given(datum: Datum, serde: Serde) -> Column:
+    """Return the bytes of a key or value, null where there are none."""
+    if datum.raw is not None and serde == datum.serde:
+        return datum.raw
+    return serde.try_to_bytes(datum.typed)["value"]
+
+
+def asks(handler: Handler) -> bool:
+    """Return whether a handler is a function that has to be asked about each record."""
+    return not isinstance(handler, LogAndFail | LogAndContinue)
+
+
 def failed(
-    handlers: Handlers, kind: str, node: Node, is_failed: Column, error: Column, origin: RecordOrigin
+    handlers: Handlers,
+    kind: str,
+    node: Node,
+    is_failed: Column,
+    error: Column,
+    origin: RecordOrigin,
+    given: GivenRecord | None = None,
 ) -> list[Write]:
     """Return what is written for a failed record: a note, and the dead letter that `LogAndContinue` wants.
 
@@ -96,7 +150,8 @@ def failed(
         node: where it failed.
         is_failed: whether it did.
         error: what was wrong.
-        origin: the record.
+        origin: the source record, with the time and headers that the failed one has.
+        given: the record that a processing or production handler is given, if it is asked.
     """
     handler: Handler = getattr(handlers, kind)
     continues = isinstance(handler, LogAndContinue)
@@ -106,7 +161,7 @@ def failed(
         empty = Datum(nothing.cast("binary"))
         return Write(RecordColumns(empty, empty, origin.timestamp, headers, is_failed), topic, key, value)
 
-    undecided = nothing.cast(HEADER_TYPE) if continues else _in_headers(kind, origin)
+    undecided = nothing.cast(HEADER_TYPE) if continues else _in_headers(kind, origin, given)
     note = F.lit(node.name).cast("binary"), F.coalesce(error, F.lit("")).cast("binary")
     writes = [write(nothing.cast("string"), *note, undecided)]
     if isinstance(handler, LogAndContinue) and handler.dead_letter_topic is not None:
@@ -139,8 +194,11 @@ def counted(plan: Plan, frame: DataFrame) -> DataFrame:
     frame = frame.observe(f"{SKIPPED} failed", *counts).observe(f"{SAID} failed", *quotes)
     if all(isinstance(handler, LogAndContinue) for handler in handlers.that_continue):
         return frame.where(~is_note)
-    itself = F.struct(*(frame[name] for name in FINISHED_FIELDS))
-    decide = F.udf(lambda note: _letters(handlers, note), T.ArrayType(T.StructType.fromDDL(ROW_TYPE)))
+    itself, plan_number = F.struct(*(frame[name] for name in FINISHED_FIELDS)), plan.number
+    serdes = {node.name: (node.key, node.value) for node in plan.topology.nodes.values()}
+    decide = F.udf(
+        lambda note: _letters(handlers, serdes, plan_number, note), T.ArrayType(T.StructType.fromDDL(ROW_TYPE))
+    )
     rows = F.when(is_note, decide(F.when(is_note, itself))).otherwise(F.array(itself))
     return frame.select(F.explode(rows).alias("row")).select("row.*")
 
@@ -162,10 +220,22 @@ def _with_error(error: Column, origin: RecordOrigin) -> Column:
 KIND = r"^(\w+(?:Exception|Error)): "
 
 
-def _in_headers(kind: str, origin: RecordOrigin) -> Column:
+NOTED = 11
+"""How many headers of a note say what it tells of."""
+
+
+def _in_headers(kind: str, origin: RecordOrigin, given: GivenRecord | None) -> Column:
     """Return the record that a note tells of, and which handler is to decide, as headers before its own."""
+    nothing = F.lit(None).cast("binary")
     place = {"partition": origin.partition.cast("string"), "offset": origin.offset.cast("string")}
     itself = {"kind": F.lit(kind), "topic": origin.topic, **place, "key": origin.key, "value": origin.value}
+    itself |= {
+        "parent": F.lit(given.parent) if given else nothing,
+        "given topic": given.topic if given else nothing,
+        "given key": given.key if given else nothing,
+        "given value": given.value if given else nothing,
+        "is written": given.is_written.cast("string") if given else nothing,
+    }
     return F.concat(_headers(itself), F.coalesce(origin.headers, F.array().cast(HEADER_TYPE)))
 
 
@@ -174,19 +244,22 @@ def _headers(said: dict[str, Column]) -> Column:
     return F.array(*pairs)
 
 
-def _letters(handlers: Handlers, note: Any) -> list[tuple[Any, ...]]:
+def _letters(handlers: Handlers, serdes: Serdes, sub_topology: int, note: Any) -> list[tuple[Any, ...]]:
     """Return the dead letters for the record that a note tells of, as its handler decides, which runs here."""
     if note is None or note.headers is None:
         return []  # a task has asked already
     node, error = note.key.decode(), StreamsError(note.value.decode())
     headers: list[tuple[str, Any]] = [(name, None if data is None else bytes(data)) for name, data in note.headers]
     kind, topic, partition, offset, key, value = (data for _, data in headers[:6])
-    named = None if topic is None else topic.decode()
-    context = ErrorHandlerContext(
-        node, named, int(partition), int(offset), note.timestamp, tuple(headers[6:]), key, value
-    )
+    named, own_headers = None if topic is None else topic.decode(), tuple(headers[NOTED:])
+    task_id = f"{sub_topology}_{partition.decode()}" if int(partition) >= 0 else f"{sub_topology}"
+    place = node, named, int(partition), int(offset), note.timestamp
+    context = ErrorHandlerContext(*place, own_headers, key, value, task_id)
+    record: Any = RawRecord(named, key, value, note.timestamp)
+    if kind != b"deserialization":
+        record = _given(kind, serdes, note.timestamp, own_headers, *(data for _, data in headers[6:NOTED]))
     try:
-        response = ask(getattr(handlers, kind.decode()), context, RawRecord(named, key, value, note.timestamp), error)
+        response = ask(getattr(handlers, kind.decode()), context, record, error)
         if response.fails:
             raise StreamsError(f"{error} The handler said that the application has to fail.")
     except StreamsError as failure:
@@ -199,3 +272,18 @@ def _row(letter: DeadLetter, timestamp: int) -> tuple[Any, ...]:
     headers = [{"key": name, "value": value} for name, value in letter.headers]
     time = timestamp if letter.timestamp is None else letter.timestamp
     return letter.topic, letter.key, letter.value, time, headers
+
+
+def _given(
+    kind: bytes, serdes: Serdes, timestamp: int, headers: Headers,
+    parent: bytes, topic: bytes | None, key: bytes | None, value: bytes | None, is_written: bytes,
+) -> Any:  # fmt: skip
+    """Return the record that a processing or production handler is given."""
+    given: tuple[Any, Any] = key, value
+    if is_written == b"false":
+        of_key, of_value = serdes[parent.decode()]
+        with suppress(ValueError):  # what cannot be read stays bytes
+            given = of_key.deserialize(key), of_value.deserialize(value)
+    if kind == b"processing":
+        return Record(*given, timestamp, headers)
+    return ProducerRecord(None if topic is None else topic.decode(), *given, timestamp, headers)

@@ -1,7 +1,7 @@
 """The error guard: where a handler says that records may fail, one that does becomes notes and dead letters."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
 from pyspark.sql import Column
@@ -9,10 +9,10 @@ from pyspark.sql import functions as F
 
 from streamskit.api.error_handlers import Handlers, LogAndContinue, fails
 from streamskit.columns import user_functions
-from streamskit.execution.dead_letters import RecordOrigin, failed
+from streamskit.execution.dead_letters import GivenRecord, RecordOrigin, asks, failed
 from streamskit.execution.outcomes import Outcome
 from streamskit.execution.record_columns import RecordColumns
-from streamskit.execution.sources import DecodedInput
+from streamskit.execution.sources import DecodedInput, is_of
 from streamskit.topology.nodes import Node
 
 Result = TypeVar("Result")
@@ -37,8 +37,8 @@ class ErrorGuard:
     handlers: Handlers
     origin: RecordOrigin
 
-    def attempt(self, node: Node, record: RecordColumns, make: Callable[[], Result]) -> Attempt[Result]:
-        """Make something of a record by a user's function."""
+    def attempt(self, node: Node, record: RecordColumns, parent: Node, make: Callable[[], Result]) -> Attempt[Result]:
+        """Make something of a record that `parent` passes on by a user's function of `node`."""
         if fails(self.handlers.processing):
             return Attempt(make(), None, [])
         with user_functions.catching() as errors:
@@ -46,16 +46,28 @@ class ErrorGuard:
         if not errors:
             return Attempt(result, None, [])
         error = F.coalesce(*errors)
-        return Attempt(result, error.isNull(), self.failed("processing", node, record, error))
+        given = GivenRecord.of(record, parent) if asks(self.handlers.processing) else None
+        return Attempt(result, error.isNull(), self.failed("processing", node, record, error, given))
 
-    def failed(self, kind: str, node: Node, record: RecordColumns, error: Column) -> list[Outcome]:
-        """Return the outcomes of a record with an error; `kind` names the handler that decides."""
+    def failed(
+        self, kind: str, node: Node, record: RecordColumns, error: Column, given: GivenRecord | None
+    ) -> list[Outcome]:
+        """Return the outcomes of a record with an error.
+
+        Args:
+            kind: names the handler that decides.
+            node: where it failed.
+            record: what failed.
+            error: what was wrong.
+            given: the record as the handler sees it, if one is asked.
+        """
         is_failed = error.isNotNull() if record.kept is None else record.kept & error.isNotNull()
-        return [*failed(self.handlers, kind, node, is_failed, error, self.origin)]
+        origin = replace(self.origin, timestamp=record.timestamp, headers=record.headers)
+        return [*failed(self.handlers, kind, node, is_failed, error, origin, given)]
 
     def unread(self, decoded: DecodedInput) -> list[Outcome]:
         """Return the outcomes of a record that could not be read, as far as its handler wants any."""
         if decoded.error is None or self.handlers.deserialization == LogAndContinue():
             return []
-        is_failed = self.origin.topic.isin(*decoded.source.topics) & decoded.error.isNotNull()
+        is_failed = is_of(decoded.source, self.origin.topic) & decoded.error.isNotNull()
         return [*failed(self.handlers, "deserialization", decoded.source.node, is_failed, decoded.error, self.origin)]

@@ -1,4 +1,8 @@
-"""Aggregations by Spark's own operators: `groupBy`, `window` and a watermark, in update mode."""
+"""Aggregations by Spark's own operators: `groupBy` and `window`, in update mode.
+
+Which window has closed is judged by stream time, record by record, before Spark groups them. Spark's watermark follows
+the partition that is furthest behind, and does nothing but forget windows that have closed in all of them.
+"""
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -7,6 +11,7 @@ from streamskit.api.windows import TimeWindows
 from streamskit.columns import user_functions
 from streamskit.common.errors import TopologyError
 from streamskit.execution.row_format import HEADER_TYPE
+from streamskit.jvm.functions import stream_time
 from streamskit.topology.nodes import Aggregation, ColumnAggregate, Node
 
 SAID = "streamskit said"
@@ -16,16 +21,24 @@ SKIPPED = "skipped records"
 """How the name begins under which a query reports, node by node, how many records it dropped."""
 
 
-def aggregate(node: Aggregation, frame: DataFrame, parent: Node) -> DataFrame:
+HEADERS = ("headers", "order")
+"""The columns of a record's headers, and of its place in the order in which records came.
+
+Spark keeps them in the state and sorts records for them, which takes longer: so only a test driver asks for them.
+"""
+
+
+def aggregate(node: Aggregation, frame: DataFrame, parent: Node, folder: str) -> DataFrame:
     """Return the updates of an aggregate: one row for each key (and window) that the batch changed.
 
-    The result's timestamp is the latest of the records in it, as in Kafka Streams. Spark's watermark is stream time
-    minus grace: it drops a record's late windows and forgets closed ones.
+    The result's timestamp is the latest of the records in it, as in Kafka Streams.
 
     Args:
         node: the aggregation.
-        frame: its records, in the columns key, value and timestamp.
+        frame: its records in the order of their offsets, in the columns key, value, timestamp and partition; and with
+            `HEADERS`, if results are to have the headers of the last record in them.
         parent: the node that passes them on.
+        folder: where the query keeps stream time from one micro-batch to the next.
     """
     if isinstance(node, ColumnAggregate):
         value = user_functions.typed_column(frame["value"], parent.value.data_type, "v")
@@ -36,30 +49,90 @@ def aggregate(node: Aggregation, frame: DataFrame, parent: Node) -> DataFrame:
     takes_part = frame["key"].isNotNull()
     if node.windows is None:
         takes_part &= frame["value"].isNotNull()
-    counted = frame.observe(f"{SKIPPED} {node.name}", F.count_if(~takes_part).alias(node.name)).where(takes_part)
     results = (
         made.alias("value"),
         F.max("timestamp").alias("timestamp"),
-        F.lit(None).cast(HEADER_TYPE).alias("headers"),
+        F.max_by(*HEADERS).alias("headers") if _has_headers(frame) else F.lit(None).cast(HEADER_TYPE).alias("headers"),
     )
+    skipped, left_out = f"{SKIPPED} {node.name}", F.count_if(~takes_part)
     if node.windows is None:
+        counted = frame.observe(skipped, left_out.alias(node.name)).where(takes_part)
         return counted.groupBy("key").agg(*results)
     if not isinstance(node.windows, TimeWindows):
         raise TopologyError(f"{node.name} ({node.call_site}): Spark has no windows of this kind for Columns.")
-    size, advance, grace = (
-        f"{duration} milliseconds" for duration in (node.windows.size, node.windows.advance, node.windows.grace)
-    )
-    in_windows = (
-        counted.withColumn("time", F.timestamp_millis("timestamp"))
-        .withWatermark("time", grace)
-        .select("key", "value", "timestamp", F.window("time", size, advance).alias("window"))
-        # Kafka Streams has no window that starts before 1970.
-        .where(F.col("window.start") >= F.timestamp_millis(F.lit(0)))
-    )
-    start, end = F.unix_millis("window.start"), F.unix_millis("window.end")
-    windowed_key = F.struct(F.col("key"), start.alias("start"), end.alias("end"))
+    timed = _timed(node.windows, frame, folder)
+    counted = timed.observe(skipped, (left_out + F.coalesce(F.sum("late"), F.lit(0))).alias(node.name))
+    windowed_key = F.struct("key", "start", (F.col("start") + node.windows.size).alias("end"))
     return (
-        in_windows.groupBy("key", "window")
+        _in_open_windows(node.windows, counted.where(takes_part))
+        .groupBy("key", "start", "closes")
         .agg(*results)
         .select(windowed_key.alias("key"), "value", "timestamp", "headers")
     )
+
+
+def _timed(windows: TimeWindows, frame: DataFrame, folder: str) -> DataFrame:
+    """Return each record with what stream time says of its windows.
+
+    Args:
+        windows: the windows.
+        frame: the records, with the columns key, value, timestamp and partition. One without a key does not count.
+        folder: where the query keeps stream time.
+
+    Returns:
+        A frame that has in place of the partition: `at`, as `stream_time` gives it; `first` and `last`, the starts in
+        milliseconds of the first and the last of a record's windows that are open (none, if `first` is the later one);
+        and `late`, how many of its windows have closed.
+    """
+    size, advance, time = windows.size, windows.advance, F.col("timestamp")
+    counts = F.when(F.col("key").isNotNull(), time)
+    at = stream_time(F.col("partition"), counts, folder, size, windows.grace).alias("at")
+    passed = [name for name in frame.columns if name != "partition"]
+    closed = F.col("at.stream_time") - windows.grace - size
+    open_from = F.when(closed >= 0, closed - closed % advance + advance).otherwise(0)
+    # Kafka Streams has no window that starts before 1970.
+    earliest = F.greatest(time - size + advance, F.lit(0))
+    starts = frame.select(*passed, at).select(
+        *passed,
+        "at",
+        open_from.alias("open_from"),
+        (earliest - earliest % advance).alias("earliest"),
+        (time - time % advance).alias("last"),
+    )
+    late = (F.least("open_from", F.col("last") + advance) - F.col("earliest")) / advance
+    return starts.select(
+        *passed,
+        "at",
+        F.greatest("open_from", "earliest").alias("first"),
+        "last",
+        F.greatest(late.cast("bigint"), F.lit(0)).alias("late"),
+    )
+
+
+def _in_open_windows(windows: TimeWindows, frame: DataFrame) -> DataFrame:
+    """Return each record once for each of its windows that are open.
+
+    Args:
+        windows: the windows.
+        frame: what `_timed` gives.
+
+    Returns:
+        A frame with `start` of the window in milliseconds, and `closes`: when Spark may forget it, by a watermark that
+        the frame carries.
+    """
+    closed = F.timestamp_millis(F.greatest("at.closed", F.lit(0)))
+    marked = frame.where("first <= last").withColumn("closed", closed).withWatermark("closed", "0 seconds")
+    start = F.col("last")
+    if windows.advance != windows.size:
+        start = F.explode(F.sequence("first", "last", F.lit(windows.advance).cast("bigint")))
+    passed = ["key", "value", "timestamp", *(HEADERS if _has_headers(frame) else ())]
+    in_windows = marked.select(*passed, "at", start.alias("start"))
+    shift = F.when(F.col("start") > F.col("at.after"), F.col("at.shift")).otherwise(F.col("at.shift_before"))
+    # Spark drops and forgets by the column of a group that bears this mark.
+    mark = {"spark.watermarkDelayMs": 0}
+    closes = F.timestamp_millis(F.col("start") + windows.size + shift).alias("closes", metadata=mark)
+    return in_windows.select(*passed, "start", closes)
+
+
+def _has_headers(frame: DataFrame) -> bool:
+    return set(HEADERS) <= set(frame.columns)

@@ -10,13 +10,17 @@ from streamskit.columns import user_functions
 from streamskit.execution.dead_letters import RecordOrigin
 from streamskit.execution.error_guard import ErrorGuard
 from streamskit.execution.optimization_barrier import materialize_records_once
-from streamskit.execution.outcomes import Outcome, Rows, count_dropped, either, rows_of
-from streamskit.execution.record_columns import Datum, RecordColumns, sure
+from streamskit.execution.outcomes import Outcome, Rows, count_dropped, either, of_rows, rows_of
+from streamskit.execution.record_columns import Datum, RecordColumns, sure, without_row_time
 from streamskit.execution.row_format import FINISHED, RESULTS, TO_OWN_PARTITION, row_struct
 from streamskit.execution.steps import Steps
+from streamskit.operators import STORE_UPDATE
+from streamskit.planning.old_values import needs_old_values, rows_are_looked_up, stores_latest
 from streamskit.planning.plan import Plan, has_changelog
-from streamskit.planning.processor_groups import outputs
+from streamskit.planning.planned_operators import keeps_latest
+from streamskit.planning.processor_groups import changed_tables, outputs
 from streamskit.serdes import Serde
+from streamskit.state.stores import Store
 from streamskit.topology.nodes import JoinedValues, Node, Process
 
 
@@ -35,9 +39,10 @@ def compile_results(plan: Plan, frame: DataFrame, numbers: list[int]) -> tuple[D
         origin = RecordOrigin.lost(frame["timestamp"], frame["headers"], frame["key"], frame["value"])
     guard = ErrorGuard(plan.options.handlers, origin)
     nodes = {number: plan.operators[number].node for number in numbers}
-    arrived = RecordColumns(Datum(frame["key"]), Datum(frame["value"]), frame["timestamp"], frame["headers"])
     attempts = {
-        number: guard.attempt(node, arrived, partial(result_record, node, plan, frame))
+        number: guard.attempt(
+            node, _given(frame, by := _given_by(node, plan)), by, partial(result_record, node, plan, frame)
+        )
         for number, node in nodes.items()
         if not isinstance(node, Process)
     }
@@ -50,13 +55,26 @@ def compile_results(plan: Plan, frame: DataFrame, numbers: list[int]) -> tuple[D
     rows: dict[int, Rows] = {}
     for number, record in records.items():
         made = [*Steps(plan, guard).go_on(nodes[number], record), *attempts[number].failures]
-        outcomes += made
-        rows[number] = rows_of(made, plan)
+        outcomes += [of_rows(outcome, frame["port"] == RESULTS + number) for outcome in made]
+        rows[number] = either([rows_of(made, plan), *_updates_of_own_stores(plan, nodes[number], frame)])
     for number, node in nodes.items():
         if isinstance(node, Process):
             made, rows[number] = _forwarded(plan, guard, node, frame)
-            outcomes += made
+            outcomes += [of_rows(outcome, frame["port"] == RESULTS + number) for outcome in made]
     return count_dropped(frame, outcomes), rows
+
+
+def _given(frame: DataFrame, by: Node) -> RecordColumns:
+    """Return the record that `by` passes on, in the bytes of a frame of results."""
+    key, value = Datum(frame["key"], frame["key"], by.key), Datum(frame["value"], frame["value"], by.value)
+    return RecordColumns(key, value, frame["timestamp"], frame["headers"])
+
+
+def _given_by(node: Node, plan: Plan) -> Node:
+    """Return a node that passes on what an operator's results are made of: of a join, the records of its left side."""
+    joined = node.joined_values(plan.topology.nodes)
+    parents = [plan.topology[parent] for parent in node.parents]
+    return next((each for each in parents if joined is not None and each.value == joined.left), node)
 
 
 def result_record(node: Node, plan: Plan, frame: DataFrame) -> RecordColumns:
@@ -67,14 +85,32 @@ def result_record(node: Node, plan: Plan, frame: DataFrame) -> RecordColumns:
         plan: what runs.
         frame: results, with the columns of `row_format.SCHEMA`.
     """
+    if node.own_stores:
+        return _transformed(node, frame)
     key = sure(frame["key"], node.key)
     record = RecordColumns(key, sure(frame["value"], node.value), frame["timestamp"], frame["headers"])
     joined = node.joined_values(plan.topology.nodes)
     if joined is None:
-        return replace(record, old=sure(frame["old"], node.value), note=frame["other"]) if node.is_table else record
+        if not node.is_table:
+            return record
+        # A table that is kept only because processors look into it tells no old values: nobody has asked for them.
+        tells = not keeps_latest(node, plan) or stores_latest(node, plan.topology)
+        return replace(record, old=sure(frame["old"], node.value) if tells else None, note=frame["other"])
     new = _joined(node, joined, record, frame["value"], frame["other"])
-    old = _joined(node, joined, record, frame["old"], frame["other_old"]) if joined.has_old else None
-    return replace(record, value=new, old=old)
+    other_old, note, old = frame["other_old"], None, None
+    if joined.has_old and rows_are_looked_up(node, plan.topology):
+        other_old, note = without_row_time(other_old)
+    if joined.has_old and needs_old_values(node, plan.topology):
+        old = _joined(node, joined, record, frame["old"], other_old)
+    return replace(record, value=new, old=old, note=note)
+
+
+def _transformed(node: Node, frame: DataFrame) -> RecordColumns:
+    """Return the row that a transformer has made, dropped where a result is an update of one of its own stores."""
+    is_row = ~F.coalesce(F.startswith(frame["other"], F.lit(STORE_UPDATE)), F.lit(False))
+    key, value, old = (F.when(is_row, frame[name]) for name in ("key", "value", "old"))
+    record = RecordColumns(sure(key, node.key), sure(value, node.value), frame["timestamp"], frame["headers"], is_row)
+    return replace(record, old=sure(old, node.value), note=frame["other"])
 
 
 def _joined(node: Node, joined: JoinedValues, record: RecordColumns, left: Column, right: Column) -> Datum:
@@ -102,7 +138,7 @@ def _forwarded(plan: Plan, guard: ErrorGuard, node: Process, frame: DataFrame) -
     group = plan.groups[node.name]
     ports = outputs(group, plan)
     logged = [store for store in group.stores if has_changelog(node, store)]
-    several = len(ports) + len(logged) > 1
+    several = len(ports) + len(logged) + len(changed_tables(group, plan)) > 1
 
     def taken(port: int, key: Serde, value: Serde) -> RecordColumns:
         record = RecordColumns(
@@ -117,15 +153,34 @@ def _forwarded(plan: Plan, guard: ErrorGuard, node: Process, frame: DataFrame) -
         made = Steps(plan, guard).step(port.child, taken(number, port.key, port.value), forwarding)
         outcomes += made
         alternatives.append(rows_of(made, plan))
+    for number, table in enumerate(changed_tables(group, plan), len(ports) + len(logged)):
+        made = Steps(plan, guard).store_changed(table, taken(number, table.key, table.value))
+        outcomes += made
+        alternatives.append(rows_of(made, plan))
     for number, store in enumerate(logged, len(ports)):
-        update = taken(number, store.key, store.value)
-        row = row_struct(
-            FINISHED,
-            topic=F.lit(plan.changelog(store)),
-            key=frame["key"],
-            value=frame["value"],
-            other=F.lit(TO_OWN_PARTITION),
-            timestamp=frame["timestamp"],
+        alternatives.append(
+            _store_update(plan, store, frame, frame["other"] == F.lit(bytes([number])) if several else None)
         )
-        alternatives.append(Rows([row if update.kept is None else F.when(update.kept, row)]))
     return outcomes, either(alternatives)
+
+
+def _updates_of_own_stores(plan: Plan, node: Node, frame: DataFrame) -> list[Rows]:
+    """Return the rows for the changelogs of the stores that a transformer keeps, among its results."""
+    logged = [store for store in node.own_stores if has_changelog(node, store)]
+    return [
+        _store_update(plan, store, frame, frame["other"] == F.lit(STORE_UPDATE + bytes([number])))
+        for number, store in enumerate(logged, 1)
+    ]
+
+
+def _store_update(plan: Plan, store: Store, frame: DataFrame, condition: Column | None) -> Rows:
+    """Return the row for the changelog of a store, where a result is an update of that store."""
+    row = row_struct(
+        FINISHED,
+        topic=F.lit(plan.changelog(store)),
+        key=frame["key"],
+        value=frame["value"],
+        other=F.lit(TO_OWN_PARTITION),
+        timestamp=frame["timestamp"],
+    )
+    return Rows([row if condition is None else F.when(condition, row)])

@@ -5,7 +5,7 @@ need not know how rows look, and rows not what steps there are.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -99,6 +99,11 @@ def rows_of(outcomes: Iterable[Outcome], plan: Plan) -> Rows:
     return rows
 
 
+def of_rows(outcome: Outcome, condition: Column) -> Outcome:
+    """Return an outcome of which only the rows of a frame that meet a condition are counted, if it is to be counted."""
+    return replace(outcome, is_dropped=condition & outcome.is_dropped) if isinstance(outcome, Drop) else outcome
+
+
 def either(alternatives: Sequence[Rows]) -> Rows:
     """Return the rows of records of which each is of one kind only, such as those of different topics."""
     there = [rows for rows in alternatives if rows]
@@ -117,7 +122,11 @@ def count_dropped(frame: DataFrame, outcomes: Iterable[Outcome]) -> DataFrame:
         frame: with the columns that the outcomes were made of; they stay as they are.
         outcomes: of the records of the frame.
     """
-    dropped = {each.node.name: each.is_dropped for each in outcomes if isinstance(each, Drop)}
+    dropped: dict[str, Column] = {}
+    for each in outcomes:
+        if isinstance(each, Drop):
+            name = each.node.name
+            dropped[name] = each.is_dropped if name not in dropped else dropped[name] | each.is_dropped
     if not dropped:
         return frame
     counts = [F.count_if(is_dropped).alias(name) for name, is_dropped in dropped.items()]

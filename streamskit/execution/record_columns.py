@@ -44,7 +44,7 @@ class RecordColumns:
     """One record, as Columns over a row; `timestamp` in milliseconds.
 
     `old` is a table row's value before, where it is known. `kept` is false for a record that a step has dropped. `note`
-    is what a table's operator says of an update beside its value: that it came out of order.
+    is what a table's operator says of an update beside its value: that it came out of order, or the time of its row.
     """
 
     key: Datum
@@ -123,6 +123,11 @@ def changelog_key(record: RecordColumns, store: Store, key: Serde) -> Column:
     if store.kind != "window" or isinstance(key, SessionWindowedSerde):
         return written
     return F.concat(written, F.lit(bytes(4)))
+
+
+def without_row_time(data: Column) -> tuple[Column, Column]:
+    """Return what `operators.records.with_row_time` put behind the time of a row, and that time as it was written."""
+    return F.when(F.octet_length(data) > 8, F.substring(data, F.lit(10), F.octet_length(data))), F.substring(data, 1, 8)
 
 
 def change_to_bytes(new: Column, old: Column) -> Column:

@@ -48,6 +48,9 @@ CLOCK = -2
 BEGIN = -4
 """The port of a row that says where the rows after it come from: in `topic`, and partition and offset in `other`."""
 
+TIME_UNDECIDED = b"time undecided"
+"""Stands in `other` of a `BEGIN` row whose record gets its time from an operator."""
+
 FINISHED = -3
 """The port of a row that is a record to write to its topic."""
 

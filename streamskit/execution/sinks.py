@@ -4,6 +4,7 @@ from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
+from streamskit.execution.outcomes import Write
 from streamskit.execution.record_columns import Datum, RecordColumns
 from streamskit.execution.row_format import HEADER_TYPE
 from streamskit.planning.options import QueryOptions
@@ -23,8 +24,11 @@ def learn_to_ask_for_topics(spark: SparkSession) -> None:
 
 def writable(
     record: RecordColumns, node: Sink, topic: str | Column, options: QueryOptions
-) -> tuple[Column, Column, Column]:
-    """Return the bytes of a record's key and value, and what stands against writing them, null if nothing does."""
+) -> tuple[Write, Column, Column]:
+    """Return what is to be written of a record, why a serde has no bytes for it, and what stands against writing it.
+
+    Both reasons are null if there is none; the second is the first where that is given.
+    """
     key, key_error = _tried(record.key, node.key)
     value, value_error = _tried(record.value, node.value)
     size = bytes_of(key, value, record.headers)
@@ -36,12 +40,14 @@ def writable(
             f"{options.handlers.max_request_size} that a request may have.", size, named,
         ),
     )  # fmt: skip
-    errors = [error for error in (key_error, value_error) if error is not None]
+    refusals = [error for error in (key_error, value_error) if error is not None]
+    unwritable = F.coalesce(*refusals, F.lit(None).cast("string"))
+    errors = [unwritable]
     if not isinstance(topic, str):
         errors.append(F.when(topic.isNull(), F.lit(f"InvalidTopicException: {NO_TOPIC}")))
         if options.bootstrap_servers:
             errors.append(F.call_function(MISSING_TOPIC, F.lit(options.bootstrap_servers), topic))
-    return key, value, F.coalesce(*errors, too_large)
+    return Write(record, topic, key, value), unwritable, F.coalesce(*errors, too_large)
 
 
 def bytes_of(key: Column, value: Column, headers: Column) -> Column:

@@ -58,6 +58,10 @@ def decode(plan: Plan, raw: DataFrame) -> tuple[DataFrame, list[DecodedInput]]:
     ))  # fmt: skip
     inputs = []
     for number, source in enumerate(plan.inputs):
+        if source.is_broadcast:  # every task gets its records, and a row needs a key
+            without_key = frame["topic"].isin(*source.topics) & frame["key"].isNull()
+            name = source.node.name
+            frame = frame.observe(f"{SKIPPED} {name} without a key", F.count_if(without_key).alias(name))
         frame, decoded = _decoded(plan, source, number, frame)
         inputs.append(decoded)
     return frame, inputs
@@ -75,7 +79,7 @@ def _decoded(plan: Plan, source: PlanInput, number: int, frame: DataFrame) -> tu
         value = Datum(frame[f"value_{number}"], _only(plan, source, frame, frame["value"]), source.node.value)
         old = None
     record = RecordColumns(key, value, frame["timestamp"], frame["headers"], old=old)
-    mine = None if _reads_alone(plan, source) else frame["topic"].isin(*source.topics)
+    mine = None if _reads_alone(plan, source) else is_of(source, frame["topic"])
     if mine is not None:
         record = record.where(mine)
     frame, record = _timed(source, frame, record, F.lit(True) if mine is None else mine)
@@ -102,7 +106,7 @@ def _forgiving_decoded(plan: Plan, source: PlanInput, number: int, frame: DataFr
     wrong = [F.when(tried["error"].isNotNull(), F.concat(F.lit(f"the {part}: "), tried["error"]))
              for part, tried in read.items()]  # fmt: skip
     error = F.coalesce(*wrong)
-    mine = F.lit(True) if _reads_alone(plan, source) else frame["topic"].isin(*source.topics)
+    mine = F.lit(True) if _reads_alone(plan, source) else is_of(source, frame["topic"])
     if plan.options.handlers.deserialization == LogAndContinue():
         bad, place = mine & error.isNotNull(), F.concat_ws("-", frame["topic"], frame["partition"])
         said = F.concat(place, F.lit("@"), frame["offset"], F.lit(": "), error)
@@ -135,9 +139,16 @@ def _timed(source: PlanInput, frame: DataFrame, record: RecordColumns, mine: Col
     return frame.observe(f"{SKIPPED} {node.name}", skipped), replace(record, timestamp=time).where(~invalid)
 
 
+def is_of(source: PlanInput, topic: Column) -> Column:
+    """Return whether a record is one of an input, by the name of its topic."""
+    if source.pattern:
+        return topic.rlike(f"^(?:{source.pattern})$")
+    return topic.isin(*source.topics)
+
+
 def _only(plan: Plan, source: PlanInput, frame: DataFrame, column: Column) -> Column:
     """Return a column for the records of one source, and null for those of others, whose bytes mean something else."""
-    return column if _reads_alone(plan, source) else F.when(frame["topic"].isin(*source.topics), column)
+    return column if _reads_alone(plan, source) else F.when(is_of(source, frame["topic"]), column)
 
 
 def _reads_alone(plan: Plan, source: PlanInput) -> bool:

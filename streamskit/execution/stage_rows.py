@@ -41,8 +41,10 @@ class StageInputs:
     """What a stage knows of the rows that come in.
 
     `ports` says which operator and side each port leads to; `single` that all rows have one origin, and `first` which
-    origins come before others. The first stage of a query knows the `topics` by origin, and the `tasks` by partition.
-    `is_timed` says that an operator wants to hear of every record, and `tells` that one in a later stage does.
+    origins come before others. The first stage of a query knows the `topics` by origin; every stage has the `tasks` by
+    partition and the number of its `sub_topology`. `begins_apart` says that each record has a `BEGIN` row; otherwise
+    its first row stands for that, too. `is_timed` says that an operator wants to hear of every record, and `tells` that
+    one in a later stage does.
     """
 
     ports: dict[int, tuple[int, int]]
@@ -50,6 +52,8 @@ class StageInputs:
     first: frozenset[int] = frozenset()
     topics: tuple[str, ...] = ()
     tasks: tuple[int, ...] = ()
+    sub_topology: int = 0
+    begins_apart: bool = False
     is_timed: bool = False
     tells: bool = False
 

@@ -12,6 +12,7 @@ from streamskit.execution.native_aggregation import SKIPPED
 from streamskit.execution.optimization_barrier import materialize_once
 from streamskit.execution.outcomes import Rows
 from streamskit.execution.row_format import DROPPED, FIELDS, ORDER, RESULTS, SCHEMA, SEQUENCE, SIDES, row_struct
+from streamskit.execution.sources import is_of
 from streamskit.execution.stage_rows import StageInputs
 from streamskit.execution.task_processor import TaskProcessor
 from streamskit.operators.records import SOURCE_HEADERS
@@ -41,6 +42,9 @@ def with_order(plan: Plan, frame: DataFrame, rows: Rows, tasks: int) -> DataFram
         is_broadcast = frame["topic"].isin(*plan.broadcast_topics)
         task = F.explode(F.when(is_broadcast, every).otherwise(own))
     origin = F.array_position(F.array(*map(F.lit, plan.topics)), frame["topic"]).cast("int")
+    for each in plan.inputs:
+        if each.pattern:
+            origin = F.when(is_of(each, frame["topic"]), plan.topics.index(each.pattern) + 1).otherwise(origin)
     return _placed(frame, rows, task.alias("task"), origin.alias("origin"), frame["offset"].alias("position"))
 
 
@@ -78,10 +82,25 @@ def _inputs(plan: Plan, numbers: list[int], tasks: tuple[int, ...]) -> StageInpu
     timed = [levels[number] for number, slot in enumerate(plan.operators) if every or slot.operator.punctuates]
     level = levels[numbers[0]]
     if level > min(levels.values()):
-        return StageInputs(ports, single=True, is_timed=level in timed, tells=max(timed, default=0) > level)
+        return StageInputs(
+            ports,
+            single=True,
+            tasks=tasks,
+            sub_topology=plan.number,
+            is_timed=level in timed,
+            tells=max(timed, default=0) > level,
+        )
     first = frozenset(number for number, topic in enumerate(plan.topics, 1) if topic in plan.broadcast_topics)
     return StageInputs(
-        ports, len(plan.topics) == 1, first, tuple(plan.topics), tasks, bool(timed), tells=max(timed, default=0) > level
+        ports,
+        len(plan.topics) == 1,
+        first,
+        tuple(plan.topics),
+        tasks,
+        plan.number,
+        plan.tells_beginnings,
+        is_timed=bool(timed),
+        tells=max(timed, default=0) > level,
     )
 
 

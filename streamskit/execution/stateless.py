@@ -16,6 +16,7 @@ from streamskit.topology.nodes import (
     FlatMap,
     FlatMapValues,
     ForeignKeyStep,
+    GlobalProcess,
     GlobalTableSource,
     Map,
     MapValues,
@@ -78,6 +79,7 @@ def _(node: Map, record: RecordColumns, parent: Node) -> RecordColumns:
 
 
 @transform.register(ForeignKeyStep)
+@transform.register(GlobalProcess)
 @transform.register(Merge)
 @transform.register(PassThrough)
 @transform.register(SideEffect)
@@ -108,8 +110,9 @@ def _(node: TableFilter, record: RecordColumns, parent: Node) -> RecordColumns:
     if record.old is None:
         return replace(record, value=new)
     old = passing(record.old)
+    made = replace(record, value=new, old=old)
     # A row that did not pass before and does not pass now is no news.
-    return replace(record, value=new, old=old).where(new.typed.isNotNull() | old.typed.isNotNull())
+    return made.where(new.typed.isNotNull() | old.typed.isNotNull()) if node.skips_absent_rows else made
 
 
 @transform.register

@@ -7,17 +7,18 @@ from pyspark.sql import functions as F
 
 from streamskit.api.error_handlers import fails
 from streamskit.common.errors import TopologyError
+from streamskit.execution.dead_letters import GivenRecord, asks
 from streamskit.execution.error_guard import ErrorGuard
-from streamskit.execution.native_aggregation import aggregate
+from streamskit.execution.native_aggregation import HEADERS, aggregate
 from streamskit.execution.outcomes import Drop, Flatten, Outcome, Send, Write
 from streamskit.execution.record_columns import Datum, RecordColumns, change_to_bytes, changelog_key
 from streamskit.execution.sinks import NO_TOPIC, writable
 from streamskit.execution.sources import DecodedInput
 from streamskit.execution.stateless import elements_of, one_of_many, regrouped, transform
-from streamskit.operators import STORE_ONLY
-from streamskit.planning.old_values import stores_latest
+from streamskit.operators import OUT_OF_ORDER, STORE_ONLY
+from streamskit.planning.old_values import takes_old_values
 from streamskit.planning.plan import Plan, has_changelog
-from streamskit.planning.planned_operators import operator_input
+from streamskit.planning.planned_operators import keeps_latest, operator_input
 from streamskit.planning.processor_groups import input_sides
 from streamskit.topology.nodes import Branch, Node, OperatorInput, SideEffect, Sink, TableGroupBy, TableSource
 
@@ -28,6 +29,8 @@ class Steps:
 
     plan: Plan
     guard: ErrorGuard
+    checkpoint: str = ""
+    """Where the query keeps what it remembers."""
     within_array: bool = False
     """Whether the record is an element of an array, of which nothing can be counted."""
 
@@ -50,10 +53,7 @@ class Steps:
         """
         outcomes: list[Outcome] = []
         if not is_handover:
-            for store in node.stores:
-                if has_changelog(node, store):
-                    key, value = changelog_key(record, store, node.key), record.value.to_bytes(store.value)
-                    outcomes.append(Write(record, self.plan.changelog(store), key, value))
+            outcomes += self._logged(node, record)
             if record.note is not None and getattr(node, "on_close", False):
                 record = record.where(~record.note.eqNullSafe(F.lit(STORE_ONLY)))
             if node.name in self.plan.handovers:
@@ -62,20 +62,44 @@ class Steps:
             return [*outcomes, *self._regroup(node, record)]
         return [*outcomes, *(each for child in self.plan.following(node) for each in self.step(child, record, node))]
 
+    def store_changed(self, node: Node, record: RecordColumns) -> list[Outcome]:
+        """Return the outcomes of a row that a processor has put into a table's store.
+
+        It is no update of the table: the changelog and joins that look into it hear of it, and nothing goes on.
+        """
+        outcomes = [*self._logged(node, record)]
+        for child in self.plan.following(node):
+            if child.looks_into(node):
+                outcomes += self.step(child, record, node)
+            elif child.is_table and not (child.is_stateful or child.stores or child.needs_old_values):
+                outcomes += self.store_changed(child, transform(child, record, node))
+        return outcomes
+
+    def _logged(self, node: Node, record: RecordColumns) -> list[Outcome]:
+        """Return the writes to the changelogs of a node's stores."""
+        return [
+            Write(record, self.plan.changelog(store), changelog_key(record, store, node.key),
+                  record.value.to_bytes(store.value))
+            for store in node.stores if has_changelog(node, store) and store not in node.own_stores
+        ]  # fmt: skip
+
     # ---- one step ----------------------------------------------------------------------------------------------------
 
     def step(self, node: Node, record: RecordColumns, parent: Node) -> list[Outcome]:
         """Return the outcomes of what `node` makes of a record that `parent` passes on."""
         if isinstance(node, Sink):
             return self._sink(node, record, parent)
+        if record.old is not None and not takes_old_values(node, parent, self.plan.topology):
+            record = replace(record, old=None)
         to = operator_input(node, self.plan)
         if to is not None and (sides := self._sides_for(parent, node)) is not None:
             return [Send(record, to._replace(side=side), parent) for side in sides]
         if node.flattens:
             return self._flatten(node, record, parent)
-        if to is not None and not stores_latest(node, self.plan.topology):
-            extra = self.guard.attempt(node, record, lambda: self._lookup_key(node, record, parent))
-            return [Send(record.where_if(extra.succeeded), to, parent, extra.result), *extra.failures]
+        if to is not None and not keeps_latest(node, self.plan):
+            record, late = self._latest(node, record)
+            extra = self.guard.attempt(node, record, parent, lambda: self._lookup_key(node, record, parent))
+            return [Send(record.where_if(extra.succeeded), to, parent, extra.result), *extra.failures, *late]
         if isinstance(node, TableGroupBy):
             return self.go_on(node, record)
         return self._transform(node, record, parent, to)
@@ -86,6 +110,17 @@ class Steps:
             return input_sides(self.plan.groups[node.name], parent, node, self.plan)
         side = node.table_side(parent)
         return None if side is None else [side]
+
+    def _latest(self, node: Node, record: RecordColumns) -> tuple[RecordColumns, list[Outcome]]:
+        """Return the record without updates that came out of order, where something else travels beside it than that.
+
+        They are counted as dropped.
+        """
+        if record.note is None or node.lookup_key(self.plan.topology.nodes) is None:
+            return record, []
+        is_late = record.note.eqNullSafe(F.lit(OUT_OF_ORDER))
+        dropped = Drop(node, is_late if record.kept is None else record.kept & is_late)
+        return record.where(~is_late), [] if self.within_array else [dropped]
 
     def _lookup_key(self, node: Node, record: RecordColumns, parent: Node) -> Column | None:
         """Return the bytes of the key by which an operator looks something up for a record, if it does."""
@@ -98,11 +133,13 @@ class Steps:
     def _transform(self, node: Node, record: RecordColumns, parent: Node, to: OperatorInput | None) -> list[Outcome]:
         # Where a stream is split, what fails is the split; its last branch has asked all the predicates.
         failing = parent if isinstance(node, Branch) else node
-        made = self.guard.attempt(failing, record, lambda: transform(node, record, parent))
+        made = self.guard.attempt(failing, record, parent, lambda: transform(node, record, parent))
         failures = made.failures
         if failing is parent and node is not self.plan.following(parent)[-1]:
             failures = []
         after = made.result.where_if(made.succeeded)
+        if node.row_store is not None:  # what the store says of an update counts, not what was said before
+            after = replace(after, note=None)
         if to is not None:
             outcomes: list[Outcome] = [Send(after, to, node)]
         else:
@@ -115,7 +152,7 @@ class Steps:
         return [*outcomes, *failures]
 
     def _flatten(self, node: Node, record: RecordColumns, parent: Node) -> list[Outcome]:
-        elements = self.guard.attempt(node, record, lambda: elements_of(node, record, parent))
+        elements = self.guard.attempt(node, record, parent, lambda: elements_of(node, record, parent))
         within = replace(self, within_array=True)
         return [
             Flatten(
@@ -129,7 +166,7 @@ class Steps:
     def _regroup(self, node: TableGroupBy, record: RecordColumns) -> list[Outcome]:
         """Return the outcomes of a table's update for the groups that its row leaves and enters."""
         table = self.plan.topology[node.parents[0]]
-        made = self.guard.attempt(node, record, lambda: regrouped(node, record, table))
+        made = self.guard.attempt(node, record, table, lambda: regrouped(node, record, table))
         changes = [
             self._change(child, each.where_if(made.succeeded))
             for each in made.result
@@ -151,15 +188,18 @@ class Steps:
             topic = self.plan.topic(node)
         else:
             choose = node.topic
-            chosen = self.guard.attempt(node, record, lambda: record.call(node, choose, parent))
+            chosen = self.guard.attempt(node, record, parent, lambda: record.call(node, choose, parent))
             topic, failures, record = chosen.result, chosen.failures, record.where_if(chosen.succeeded)
             if fails(handlers.production):
                 topic = F.coalesce(topic, F.raise_error(F.lit(f"{node.name}: {NO_TOPIC}")).cast("string"))
         if fails(handlers.production) or node.internal:
             return [_written(record, topic, node), *failures]
-        key, value, error = writable(record, node, topic, self.plan.options)
-        written = Write(record.where(error.isNull()), topic, key, value)
-        return [written, *failures, *self.guard.failed("production", node, record, error)]
+        written, unwritable, error = writable(record, node, topic, self.plan.options)
+        given = None
+        if asks(handlers.production):
+            given = GivenRecord.of(record, parent, topic).or_written(unwritable.isNull(), written.key, written.value)
+        wrong = self.guard.failed("production", node, record, error, given)
+        return [replace(written, record=record.where(error.isNull())), *failures, *wrong]
 
     # ---- steps that are applied to the whole frame -------------------------------------------------------------------
 
@@ -194,14 +234,18 @@ class Steps:
         kept = frame if record.kept is None else frame.where(record.kept)
         if self.plan.native is not None and node is self.plan.native:
             columns = {"key": record.key.typed, "value": record.value.typed, "timestamp": record.timestamp}
-            made = aggregate(
-                self.plan.native, kept.select(*(column.alias(name) for name, column in columns.items())), parent
-            )
+            if self.plan.options.test:
+                order = F.struct(F.current_timestamp().alias("batch"), kept["offset"].alias("offset"))
+                columns |= dict(zip(HEADERS, (record.headers, order), strict=True))
+            records = kept.select(*(column.alias(name) for name, column in columns.items()), kept["partition"])
+            made = aggregate(self.plan.native, records, parent, f"{self.checkpoint}/stream-time")
             return made, RecordColumns(Datum(made["key"]), Datum(made["value"]), made["timestamp"], made["headers"])
         made = kept.select(
             F.explode(elements_of(node, record, parent)).alias("each"),
             record.timestamp.alias("timestamp"),
             record.headers.alias("headers"),
+            kept["partition"],
+            kept["offset"],
         )
         flat = replace(record, timestamp=made["timestamp"], headers=made["headers"])
         return made, one_of_many(flat, made["each"])

@@ -13,6 +13,7 @@ from streamskit.execution.row_format import (
     OTHER,
     PORT,
     POSITION,
+    TIME_UNDECIDED,
     TIMESTAMP,
     TOPIC,
     VALUE,
@@ -47,10 +48,17 @@ class TaskClock:
             if port == BEGIN:
                 partition, offset = map(int, row[OTHER].split())
                 self._begin(SourceRecord(row[TOPIC], partition, offset, *_itself(row)))
+        elif port != BEGIN and self._inputs.begins_apart:
+            return
         elif row[ORIGIN] not in self._inputs.first and (place := (row[ORIGIN], row[POSITION])) != self._place:
             self._place = place
             itself = _itself(row) if port == BEGIN else (row[TIMESTAMP],)
-            self._begin(SourceRecord(self._inputs.topics[row[ORIGIN] - 1], self._partition, row[POSITION], *itself))
+            topic = (row[TOPIC] if port == BEGIN else None) or self._inputs.topics[row[ORIGIN] - 1]
+            source = SourceRecord(topic, self._partition, row[POSITION], *itself)
+            if row[OTHER] == TIME_UNDECIDED:
+                self._stage.begin_when_timed(source, self._begin)
+            else:
+                self._begin(source)
 
     def finish(self) -> None:
         """Do what is due after the last record."""

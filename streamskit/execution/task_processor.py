@@ -52,7 +52,7 @@ class TaskProcessor(StatefulProcessor):
     def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Iterator["pd.DataFrame"]:  # noqa: N802, N803
         """Process a task's records of this micro-batch in order, and yield what the operators make of them."""
         pages = SparkPages(self._pages)
-        stage, made = self._stage(pages), StageResults(key[0], self._numbers)
+        stage, made = self._stage(pages, key[0]), StageResults(key[0], self._numbers)
         timing = TaskClock(stage, made, self._inputs, key[0]) if self._inputs.is_timed else None
         for row in in_order((rows_of_frame(frame) for frame in rows), self._inputs):
             port = row[PORT]
@@ -85,12 +85,13 @@ class TaskProcessor(StatefulProcessor):
     def close(self) -> None:
         """Nothing to close: pages are saved at the end of each batch."""
 
-    def _stage(self, pages: "SparkPages") -> StreamTask:
-        options = self._options
+    def _stage(self, pages: "SparkPages", task: int) -> StreamTask:
+        options, inputs = self._options, self._inputs
         wall_clock = int(pages.load("wall clock") or b"0") if options.test else None
         return StreamTask(
-            self._operators, pages, cache=options.cache, emit_interval=options.emit_interval, wall_clock=wall_clock,
-            run=self._run, handlers=options.handlers,
+            self._operators, pages, cache=options.cache, cache_bytes=options.cache_bytes,
+            emit_interval=options.emit_interval, wall_clock=wall_clock, run=self._run,
+            task_id=f"{inputs.sub_topology}_{inputs.tasks.index(task)}", handlers=options.handlers,
         )  # fmt: skip
 
 

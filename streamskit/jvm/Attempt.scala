@@ -20,6 +20,8 @@ case class Attempt(child: Expression) extends UnaryExpression with CodegenFallba
   override def eval(input: InternalRow): Any =
     try new GenericInternalRow(Array[Any](child.eval(input), null))
     catch {
+      case failure: PythonFailure =>
+        new GenericInternalRow(Array[Any](null, UTF8String.fromString(failure.said)))
       case failure: Exception =>
         val said = Option(failure.getMessage).getOrElse("").takeWhile(_ != '\n')
         new GenericInternalRow(
@@ -27,4 +29,23 @@ case class Attempt(child: Expression) extends UnaryExpression with CodegenFallba
     }
 
   override protected def withNewChildInternal(changed: Expression): Attempt = copy(child = changed)
+}
+
+/** What a Python function raised for one record. */
+class PythonFailure(val said: String) extends RuntimeException(said)
+
+/** The value in a struct of a value and an error; throws the error where there is one. Interpreted, as `Attempt` is. */
+case class ValueOrFailure(child: Expression) extends UnaryExpression with CodegenFallback {
+  override def dataType: DataType = child.dataType.asInstanceOf[StructType].head.dataType
+
+  override def nullable: Boolean = true
+
+  override def eval(input: InternalRow): Any =
+    child.eval(input) match {
+      case made: InternalRow if !made.isNullAt(1) => throw new PythonFailure(made.getUTF8String(1).toString)
+      case made: InternalRow if !made.isNullAt(0) => made.get(0, dataType)
+      case _ => null
+    }
+
+  override protected def withNewChildInternal(changed: Expression): ValueOrFailure = copy(child = changed)
 }

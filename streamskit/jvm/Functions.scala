@@ -15,20 +15,29 @@ import org.apache.spark.sql.types.DataType
 object Functions {
   def attempt(column: Column): Column = call("streamskit_attempt", column)
 
+  def valueOrFailure(column: Column): Column = call("streamskit_value_or_failure", column)
+
   def readJson(column: Column, schema: String, serde: String, zone: String): Column =
     call("streamskit_read_json", column, lit(schema), lit(serde), lit(zone))
 
   def readNumber(column: Column, dataType: String, serde: String): Column =
     call("streamskit_read_number", column, lit(dataType), lit(serde))
 
+  def streamTime(partition: Column, timestamp: Column, folder: String, size: Long, grace: Long): Column =
+    call("streamskit_stream_time", partition, timestamp, lit(folder), lit(size), lit(grace))
+
   private def call(name: String, arguments: Column*): Column = Column.internalFn(name, arguments: _*)
 
   register("streamskit_attempt") { case Seq(child) => Attempt(child) }
+  register("streamskit_value_or_failure") { case Seq(child) => ValueOrFailure(child) }
   register("streamskit_read_json") { case Seq(child, schema, serde, zone) =>
     ReadJson(child, DataType.fromJson(text(schema)), text(serde), text(zone))
   }
   register("streamskit_read_number") { case Seq(child, kind, serde) =>
     ReadNumber(child, DataType.fromJson(text(kind)), text(serde))
+  }
+  register("streamskit_stream_time") { case Seq(partition, timestamp, folder, size, grace) =>
+    StreamTime(partition, timestamp, text(folder), text(size).toLong, text(grace).toLong)
   }
 
   private def register(name: String)(make: PartialFunction[Seq[Expression], Expression]): Unit =

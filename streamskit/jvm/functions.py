@@ -12,11 +12,20 @@ def attempt(column: Column) -> Column:
     """Return a Column of structs: `value`, and `error`, which says what went wrong where there is no value.
 
     Args:
-        column: made of Spark's own functions. What a Python function in it raises is not caught here.
+        column: made of Spark's own functions. What a Python function in it raises is caught by `columns.udf_errors`.
 
     >>> attempt(F.lit("one").cast("bigint"))["error"]
     """
     return ClassicColumn(_functions().attempt(column._jc))
+
+
+def value_or_failure(made: Column) -> Column:
+    """Return a Column of the values in structs of `value` and `error`, which fails with the error where there is one.
+
+    Args:
+        made: by a Python function, whose own words `attempt` then passes on.
+    """
+    return ClassicColumn(_functions().valueOrFailure(made._jc))
 
 
 def read_json(data: Column, data_type: T.DataType, serde: str) -> Column:
@@ -42,6 +51,28 @@ def read_number(data: Column, data_type: T.DataType, serde: str) -> Column:
         serde: the name that the error speaks of.
     """
     return ClassicColumn(_functions().readNumber(data._jc, data_type.json(), serde))
+
+
+def stream_time(partition: Column, timestamp: Column, folder: str, size: int, grace: int) -> Column:
+    """Return a Column of structs: the stream time of each record's partition, and what Spark's watermark needs of it.
+
+    Args:
+        partition: which partition of its topic a record is of.
+        timestamp: its timestamp in milliseconds; null for a record that does not count. Rows come in the order of
+            their offsets.
+        folder: where the times are kept from one micro-batch to the next.
+        size: how long windows are, in milliseconds.
+        grace: how long after its end a window takes records, in milliseconds.
+
+    Returns:
+        `stream_time` is the largest timestamp of the partition so far, this record's included. Spark's one watermark
+        is for partitions that need not be near each other in time: to the end of a window that starts after the time
+        `after`, add `shift` before Spark sees it, and `shift_before` to that of an earlier one. `closed` is the time,
+        so shifted, up to which windows had closed in all partitions before this micro-batch; null in the first.
+
+    Mirrors `observedStreamTime` in `org.apache.kafka.streams.kstream.internals.KStreamWindowAggregate`.
+    """
+    return ClassicColumn(_functions().streamTime(partition._jc, timestamp._jc, folder, size, grace))
 
 
 def _functions() -> Any:

@@ -6,6 +6,7 @@ from streamskit.operators.bytes_stores import (
     BytesSessionStore,
     BytesVersionedStore,
     BytesWindowStore,
+    RowRetention,
 )
 from streamskit.operators.foreign_key_join import (
     ResponseJoinOperator,
@@ -13,22 +14,32 @@ from streamskit.operators.foreign_key_join import (
     SubscriptionSendOperator,
 )
 from streamskit.operators.paged_state import NoPages, PageStore
-from streamskit.operators.processors import InputPort, OutputPort, ProcessorsOperator, ProcessorSpec
-from streamskit.operators.records import ERROR_ROW, OUT_OF_ORDER, STORE_ONLY, OperatorRecord, Output, SourceRecord
+from streamskit.operators.processors import InputPort, OutputPort, ProcessorsOperator, ProcessorSpec, TableStore
+from streamskit.operators.records import (
+    ERROR_ROW,
+    OUT_OF_ORDER,
+    STORE_ONLY,
+    STORE_UPDATE,
+    OperatorRecord,
+    Output,
+    SourceRecord,
+)
 from streamskit.operators.session_aggregate import SessionAggregateOperator
 from streamskit.operators.sliding_window_aggregate import SlidingWindowAggregateOperator
-from streamskit.operators.sources import LatestValueOperator, PartitionTimeOperator
+from streamskit.operators.sources import LatestValueOperator, OrderOperator, PartitionTimeOperator
 from streamskit.operators.stream_join import StreamJoinOperator
 from streamskit.operators.stream_table_join import StreamTableJoinOperator
 from streamskit.operators.stream_task import Operator, OperatorContext, StreamTask
 from streamskit.operators.suppress import SuppressOperator
 from streamskit.operators.table_join import TableJoinOperator
+from streamskit.operators.transform_values import TransformerNode, TransformValuesOperator
 from streamskit.operators.window_aggregate import WindowAggregateOperator
 
 __all__ = [
     "ERROR_ROW",
     "OUT_OF_ORDER",
     "STORE_ONLY",
+    "STORE_UPDATE",
     "AggregateOperator",
     "BytesKeyValueStore",
     "BytesSessionStore",
@@ -41,6 +52,7 @@ __all__ = [
     "Operator",
     "OperatorContext",
     "OperatorRecord",
+    "OrderOperator",
     "Output",
     "OutputPort",
     "PageStore",
@@ -48,6 +60,7 @@ __all__ = [
     "ProcessorSpec",
     "ProcessorsOperator",
     "ResponseJoinOperator",
+    "RowRetention",
     "SessionAggregateOperator",
     "SlidingWindowAggregateOperator",
     "SourceRecord",
@@ -59,5 +72,8 @@ __all__ = [
     "SuppressOperator",
     "TableAggregateOperator",
     "TableJoinOperator",
+    "TableStore",
+    "TransformValuesOperator",
+    "TransformerNode",
     "WindowAggregateOperator",
 ]

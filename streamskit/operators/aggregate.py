@@ -44,6 +44,9 @@ class AbstractStreamAggregate(Operator):
     def is_cacheable(self) -> bool:
         return True
 
+    def serdes_at(self, side: int) -> tuple[Serde, Serde]:
+        return self.key, self.inputs[side]
+
     def deserializers(self) -> list[Deserializer]:
         """Return for each side the function that decodes a value."""
         return [serde.deserialize for serde in self.inputs]
@@ -99,6 +102,7 @@ class CountOperator(Operator):
 def _aggregating(context: OperatorContext, deserializers: list[Deserializer] | None, update: Update) -> ProcessRecord:
     """Return the function that aggregates by key; without deserializers values are left as bytes."""
     changed_page, forward, drop = context.table(context.name).changed_page, context.forward, context.drop
+    is_cached = context.is_cached
 
     def process(side: int, record: OperatorRecord) -> None:
         key, value, _, _, timestamp, headers = record
@@ -113,6 +117,7 @@ def _aggregating(context: OperatorContext, deserializers: list[Deserializer] | N
             latest = timestamp
         if new is None:
             rows.pop(key, None)
+            latest = timestamp if is_cached else latest  # a cache has no more of a deleted row than the record's time
         else:
             rows[key] = (new, latest)
         return forward(key, new, latest, headers, old)
@@ -166,8 +171,11 @@ class TableAggregateOperator(Operator):
     def is_cacheable(self) -> bool:
         return True
 
+    def serdes_at(self, side: int) -> tuple[Serde, Serde]:
+        return self.key, self.value
+
     def open(self, context: OperatorContext) -> ProcessRecord:
-        store, forward = BytesKeyValueStore(context.table(self.name)), context.forward
+        store, forward, is_cached = BytesKeyValueStore(context.table(self.name)), context.forward, context.is_cached
         update = _count_rows if self.counting else self._update
 
         def process(side: int, record: OperatorRecord) -> None:
@@ -178,6 +186,8 @@ class TableAggregateOperator(Operator):
                 )
             old, old_timestamp = store.get(key) or (None, timestamp)
             new, latest = update(key, old, added, removed), max(timestamp, old_timestamp)
+            if new is None and is_cached:
+                latest = timestamp
             store.put(key, None if new is None else (new, latest))
             forward(key, new, latest, headers, old)
 

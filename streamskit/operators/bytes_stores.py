@@ -19,8 +19,11 @@ SEGMENT = 60_000
 Session = tuple[int, int, Any]
 """End, start and value of one session of a key; both times are included, and sessions are in order of their ends."""
 
-Versions = list[tuple[int, bytes | None]]
-"""Times from which on a row had a value, in order; None is a row that was deleted."""
+Version = tuple[int, bytes | None]
+"""The time from which on a row had a value; None is a row that was deleted."""
+
+Versions = list[Version]
+"""The versions of a row, in order of their times."""
 
 
 class BytesKeyValueStore:
@@ -138,6 +141,7 @@ class BytesWindowStore:
         self._memory = context.task.memory.of(name)
         self._memory.setdefault("latest start", -1)
         self._reach = retention if by_time else retention - 1
+        self._retention, self._segment = retention, max(retention // 2, SEGMENT)
         self._by_time = context.time_ordered_map(f"{name}/starts", retention) if by_time else None
 
     def put(self, key: bytes, value: Any, start: int) -> None:
@@ -169,7 +173,16 @@ class BytesWindowStore:
     def fetch(self, key: bytes, start: int) -> Any:
         """Return the value of a key's window that starts at a time, or None."""
         windows = self._table.page(key).get(key)
-        return None if windows is None or start < self._oldest_start() else windows.get(start)
+        return windows.get(start) if windows is not None and self.is_in_sight(start) else None
+
+    def is_in_sight(self, start: int) -> bool:
+        """Return whether a window that starts at a time can be fetched, if it is there."""
+        return start >= self._oldest_start()
+
+    def is_forgotten(self, start: int) -> bool:
+        """Return whether a window that starts at a time is in a segment that Kafka Streams has deleted."""
+        oldest: int = self._memory["latest start"] - self._retention
+        return start // self._segment < oldest // self._segment
 
     def fetch_range(self, key: bytes, first: int, last: int) -> list[tuple[int, Any]]:
         """Return starts and values of a key's windows that start between two times, both included, in order.
@@ -207,6 +220,48 @@ class BytesWindowStore:
         oldest = self._oldest_start()
         for start in [start for start in windows if start < oldest]:
             del windows[start]
+
+
+class RowRetention(NamedTuple):
+    """For how long the rows of a windowed table can be looked up, in milliseconds, and whether they are sessions."""
+
+    milliseconds: int
+    is_session: bool
+
+
+class BytesWindowedRows(BytesKeyValueStore):
+    """Rows of a windowed table by key and window, which are out of sight after the retention of the table's store.
+
+    Args:
+        context: of the operator whose state it is part of.
+        name: the table's name.
+        retention: that of the store from which Kafka Streams would take the rows.
+    """
+
+    def __init__(self, context: OperatorContext, name: str, retention: RowRetention) -> None:
+        self._store, self._is_session = BytesWindowStore(context, name, retention.milliseconds), retention.is_session
+
+    def get(self, key: bytes) -> Any:
+        """Return the row of a windowed key, or None."""
+        return self._store.fetch(*self._split(key))
+
+    def put(self, key: bytes, value: Any) -> None:
+        """Set the row of a windowed key; None deletes it."""
+        inner, time = self._split(key)
+        self._store.put(inner, value, time)
+
+    def _split(self, key: bytes) -> tuple[bytes, int]:
+        """Return what tells rows of one time apart, and the time: the start of a window, the end of a session."""
+        if self._is_session:
+            return key[:-16] + key[-8:], int.from_bytes(key[-16:-8], "big", signed=True)
+        return key[:-8], int.from_bytes(key[-8:], "big", signed=True)
+
+
+def rows_of_table(context: OperatorContext, name: str, retention: RowRetention | None) -> BytesKeyValueStore:
+    """Return where an operator keeps rows of a table, to look them up: for good, or as long as a windowed one does."""
+    if retention is None:
+        return BytesKeyValueStore(context.table(name))
+    return BytesWindowedRows(context, name, retention)
 
 
 class BytesSessionStore:
@@ -294,10 +349,14 @@ class BytesSessionStore:
 
 
 class PutResult(NamedTuple):
-    """What a versioned store did with a version: whether it was kept, and whether it is the latest of its row."""
+    """What a versioned store did with a version: whether it was kept, and whether it is the latest of its row.
+
+    `valid_to` is the time of the version after it, if there is one.
+    """
 
     is_kept: bool
     is_latest: bool
+    valid_to: int | None = None
 
 
 class BytesVersionedStore:
@@ -318,20 +377,30 @@ class BytesVersionedStore:
 
     def get(self, key: bytes, as_of: int | None = None) -> bytes | None:
         """Return the value of `key`, now or as of a time in milliseconds, or None if there is none."""
+        found = self.version(key, as_of)
+        return None if found is None else found[1]
+
+    def version(self, key: bytes, as_of: int | None = None) -> Version | None:
+        """Return the version of `key`, now or as of a time in milliseconds, or None if there is none."""
         versions: Versions | None = self._table.page(key).get(key)
         if not versions:
             return None
         if as_of is None:
-            return versions[-1][1]
+            return versions[-1]
         if as_of < self._memory["latest"] - self._history and as_of < versions[-1][0]:
             return None
         index = bisect_right(versions, as_of, key=_time)
-        return versions[index - 1][1] if index else None
+        return versions[index - 1] if index else None
+
+    def is_too_old(self, timestamp: int) -> bool:
+        """Return whether a version from this time on would not be kept."""
+        too_old: bool = timestamp < self._memory["latest"] - self._history
+        return too_old
 
     def put(self, key: bytes, value: bytes | None, timestamp: int) -> PutResult:
         """Set the value of `key` from a time on; None deletes it. A version older than the history is not kept."""
         memory = self._memory
-        if timestamp < memory["latest"] - self._history:
+        if self.is_too_old(timestamp):
             return PutResult(False, False)
         memory["latest"] = max(memory["latest"], timestamp)
         versions: Versions = self._table.changed_page(key).setdefault(key, [])
@@ -341,9 +410,9 @@ class BytesVersionedStore:
         else:
             versions.insert(index, (timestamp, value))
             index += 1
-        is_latest = index == len(versions)
+        valid_to = versions[index][0] if index < len(versions) else None
         self._expire(versions)
-        return PutResult(True, is_latest)
+        return PutResult(True, valid_to is None, valid_to)
 
     def _expire(self, versions: Versions) -> None:
         """Delete the versions that were over before the history begins."""
@@ -353,5 +422,5 @@ class BytesVersionedStore:
             del versions[0]
 
 
-def _time(version: tuple[int, bytes | None]) -> int:
+def _time(version: Version) -> int:
     return version[0]

@@ -11,7 +11,7 @@ from typing import Any
 
 from streamskit.api.error_handlers import LONGEST_MESSAGE, ErrorHandlerContext, Handlers, ask, fails, fitting
 from streamskit.common.errors import StreamsError
-from streamskit.operators.records import ERROR_ROW, Output, SourceRecord, iterable
+from streamskit.operators.records import ERROR_ROW, Output, SourceRecord, header_pairs
 from streamskit.serdes import Serde
 
 PREFIX = "streamskit operator failed: "
@@ -63,11 +63,19 @@ def _with_serde(failed: FailedOperator, frame: FrameType) -> FailedOperator:
 
 
 def error_rows(
-    handlers: Handlers, node: str, failure: Exception, record: Any, source: SourceRecord, *, side: int, writing: bool
+    handlers: Handlers,
+    node: str,
+    failure: Exception,
+    record: Any,
+    source: SourceRecord,
+    task_id: str,
+    *,
+    side: int,
+    writing: bool,
 ) -> list[Output]:
     """Let the handler decide about a record that a node failed on, and return the rows that it makes.
 
-    The arguments are those of `StreamTask.fail`.
+    The arguments are those of `StreamTask.fail`, and the handlers, source record and id of the task.
 
     Raises:
         Exception: the failure, if that is what the handler decides, or if it has been decided before.
@@ -77,8 +85,10 @@ def error_rows(
     is_first = attribute_failure(failure, node, side)
     if fails(handler) or not is_first:
         raise failure
-    headers = tuple((header["key"], header["value"]) for header in iterable(source.headers))
-    context = ErrorHandlerContext(node, *source[:4], headers, source.key, source.value)
+    record = record() if callable(record) else record
+    given = source if record is None else record
+    headers = header_pairs(source.headers) if record is None else record.headers
+    context = ErrorHandlerContext(node, *source[:3], given.timestamp, headers, source.key, source.value, task_id)
     try:
         response = ask(handler, context, record, failure)
     except StreamsError as refusal:
@@ -87,11 +97,11 @@ def error_rows(
     if response.fails:
         raise failure
     message = f"{type(failure).__name__}: {failure}"[:LONGEST_MESSAGE]
-    rows = [Output(ERROR_ROW, node.encode(), message.encode(), None, None, None, source.timestamp, None)]
+    rows = [Output(ERROR_ROW, node.encode(), message.encode(), None, None, None, given.timestamp, None)]
     for letter in response.dead_letters:
         letter = fitting(letter, handlers.largest_record)
         letter_headers = [{"key": name, "value": value} for name, value in letter.headers]
-        time = source.timestamp if letter.timestamp is None else letter.timestamp
+        time = given.timestamp if letter.timestamp is None else letter.timestamp
         topic = letter.topic.encode()
         rows.append(Output(ERROR_ROW, letter.key, letter.value, None, topic, None, time, letter_headers))
     return rows

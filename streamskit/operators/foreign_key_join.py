@@ -13,7 +13,7 @@ from hashlib import blake2b
 from typing import NamedTuple
 
 from streamskit.operators.bytes_stores import BytesKeyValueStore
-from streamskit.operators.records import OUT_OF_ORDER, OperatorRecord
+from streamskit.operators.records import OUT_OF_ORDER, OperatorRecord, row_time
 from streamskit.operators.stream_task import Operator, OperatorContext, ProcessRecord
 
 
@@ -120,8 +120,10 @@ class SubscriptionSendOperator(Operator):
                 return send(old_foreign_key, Instruction.DELETE_KEY_AND_PROPAGATE)
             if old_foreign_key is None:
                 return send(foreign_key, Instruction.PROPAGATE_ONLY_IF_FK_VAL_AVAILABLE)
-            if old_foreign_key != foreign_key:
-                send(old_foreign_key, Instruction.DELETE_KEY_NO_PROPAGATE)
+            if old_foreign_key == foreign_key:
+                # Without a right row there was no result before, either.
+                return send(foreign_key, Instruction.PROPAGATE_ONLY_IF_FK_VAL_AVAILABLE)
+            send(old_foreign_key, Instruction.DELETE_KEY_NO_PROPAGATE)
             return send(foreign_key, Instruction.PROPAGATE_NULL_IF_NO_FK_VAL_AVAILABLE)
 
         return process
@@ -201,7 +203,7 @@ def _notify(
         foreign_key, value, _, extra, timestamp, headers = record
         if foreign_key is None or extra == OUT_OF_ORDER:
             return drop()
-        rows.put(foreign_key, None if value is None else (value, timestamp))
+        rows.put(foreign_key, None if value is None else (value, row_time(record)))
         subscriptions: Subscriptions = subscribers.get(foreign_key) or {}
         for primary_key, digest in sorted(subscriptions.items()):
             forward(primary_key, SubscriptionResponseWrapper(digest, value).to_bytes(), timestamp, headers)

@@ -41,6 +41,24 @@ class NoPages:
         """Forget the data."""
 
 
+class MemoryPages:
+    """A page store in memory, for operators that live as long as their process."""
+
+    def __init__(self) -> None:
+        self._pages: dict[str, bytes] = {}
+
+    def load(self, page: str) -> bytes | None:
+        """Return what was saved under a name, or None."""
+        return self._pages.get(page)
+
+    def save(self, page: str, data: bytes | None) -> None:
+        """Save data under a name; None deletes it."""
+        if data is None:
+            self._pages.pop(page, None)
+        else:
+            self._pages[page] = data
+
+
 class PagedTable:
     """Rows by key, in pages that are loaded when first needed and saved when changed.
 

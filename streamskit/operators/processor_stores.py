@@ -5,16 +5,27 @@ Mirrors Kafka Streams' metered stores (`MeteredKeyValueStore`, ...), which wrap 
 
 import struct
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
-from streamskit.api.windows import TimeWindows, Windowed
+from streamskit.api.windows import SlidingWindows, TimeWindows, Windowed
 from streamskit.common.errors import StreamsError
-from streamskit.operators.bytes_stores import BytesKeyValueStore, BytesLruStore, BytesSessionStore, BytesWindowStore
+from streamskit.operators.bytes_stores import (
+    BytesKeyValueStore,
+    BytesLruStore,
+    BytesSessionStore,
+    BytesVersionedStore,
+    BytesWindowStore,
+)
 from streamskit.operators.stream_task import OperatorContext
 from streamskit.serdes import Serde
+from streamskit.state.read_only import VersionedRecord
 from streamskit.state.stores import KeyValue, Store, ValueAndTimestamp
 
 FOREVER = 2**63 - 1
+
+LATEST, TOO_OLD = -1, -(2**63)
+"""What `put` of a versioned store returns for the latest version of a row, and for one that is too old to be kept."""
 
 WriteChangelog = Callable[[bytes, bytes | None, int], None]
 """Writes a record to a changelog: key, value, timestamp."""
@@ -51,6 +62,21 @@ class ChangelogBuffer:
         self._latest.clear()
 
 
+@dataclass(frozen=True)
+class StoreAccess:
+    """How a processor gets at a store: where its rows are, and what hears of its updates.
+
+    Args:
+        table: the name of the table of the task that holds the rows, which may be that of another operator.
+        changelog: takes the updates; None if nobody wants to hear of them.
+        refusal: why processors cannot change the store; empty where they can.
+    """
+
+    table: str
+    changelog: ChangelogBuffer | None = None
+    refusal: str = ""
+
+
 class StateStore:
     """What all stores of a processor have in common: a name, the serdes of keys and values, and the changelog.
 
@@ -58,13 +84,12 @@ class StateStore:
 
     Args:
         store: its name, serdes and options.
-        changelog: takes its updates; None if there is none.
-        read_only: whether it is a table's, which processors cannot change.
+        access: how to get at it.
     """
 
-    def __init__(self, store: Store, changelog: ChangelogBuffer | None, read_only: bool = False) -> None:
+    def __init__(self, store: Store, access: StoreAccess) -> None:
         self.name = store.name
-        self._store, self._changelog, self._read_only = store, changelog, read_only
+        self._store, self._changelog, self._refusal = store, access.changelog, access.refusal
         self._write_value, self._read_value = _value_codec(store)
 
     def _key(self, key: Any) -> bytes:
@@ -72,18 +97,16 @@ class StateStore:
             raise StreamsError(f"Store '{self.name}': a row cannot have the key None. Leave such records out first.")
         return self._store.key.serialize(key) or b""
 
-    def _log(self, key: bytes, value: Any) -> None:
-        if self._read_only:
-            raise StreamsError(
-                f"Store '{self.name}' is a table's: a processor can read it but not change it. Write to the table's "
-                "topic, or keep a store of your own."
-            )
+    def _log(self, key: bytes, value: Any, timestamp: int | None = None) -> None:
+        """Log an update before it is made: one that is refused changes nothing."""
+        if self._refusal:
+            raise StreamsError(f"Store '{self.name}': {self._refusal}")
         if self._changelog is None:
             return
         if self._store.timestamped and value is not None:
             self._changelog.log(key, *value)
         else:
-            self._changelog.log(key, value)
+            self._changelog.log(key, value, timestamp)
 
 
 class ProcessorKeyValueStore(StateStore):
@@ -98,27 +121,28 @@ class ProcessorKeyValueStore(StateStore):
     ...         totals.put(record.key, (totals.get(record.key) or 0) + 1)
     """
 
-    def __init__(
-        self, context: OperatorContext, store: Store, changelog: ChangelogBuffer | None, read_only: bool = False
-    ) -> None:
-        super().__init__(store, changelog, read_only)
-        name, size = f"store {store.name}", store.max_entries
-        self.rows: BytesKeyValueStore | BytesLruStore
-        """The rows as bytes, without the changelog."""
+    def __init__(self, context: OperatorContext, store: Store, access: StoreAccess) -> None:
+        super().__init__(store, access)
+        size = store.max_entries
+        self._rows: BytesKeyValueStore | BytesLruStore
         if size is None:
-            self.rows = BytesKeyValueStore(context.table(name))
+            self._rows = BytesKeyValueStore(context.table(access.table))
         else:
-            self.rows = BytesLruStore(context, name, size, evicted=lambda key: self._log(key, None))
+            self._rows = BytesLruStore(context, access.table, size, evicted=lambda key: self._log(key, None))
+
+    def put_row(self, key: bytes, value: bytes | None, timestamp: int) -> None:
+        """Take over a row of a table: its bytes, without the changelog."""
+        self._rows.put(key, None if value is None else (value, timestamp))
 
     def get(self, key: Any) -> Any:
         """Return the value of `key`, or None if there is none."""
-        return self._read_value(self.rows.get(self._key(key)))
+        return self._read_value(self._rows.get(self._key(key)))
 
     def put(self, key: Any, value: Any) -> None:
         """Set the value of `key`; None deletes it."""
         data, stored = self._key(key), self._write_value(value)
         self._log(data, stored)
-        self.rows.put(data, stored)
+        self._rows.put(data, stored)
 
     def put_if_absent(self, key: Any, value: Any) -> Any:
         """Set the value of `key` if it has none; return the one it had, or None."""
@@ -162,14 +186,14 @@ class ProcessorKeyValueStore(StateStore):
             serde: of the prefix; the keys' own by default.
         """
         start = (serde or self._store.key).serialize(prefix) or b""
-        return self._decoded(row for row in self.rows.all() if row[0].startswith(start))
+        return self._decoded(row for row in self._rows.all() if row[0].startswith(start))
 
     def approximate_num_entries(self) -> int:
         """Return how many rows there are."""
-        return sum(1 for _ in self.rows.all())
+        return sum(1 for _ in self._rows.all())
 
     def _range(self, first: Any, last: Any) -> Iterator[tuple[bytes, Any]]:
-        return self.rows.range(*(None if key is None else self._key(key) for key in (first, last)))
+        return self._rows.range(*(None if key is None else self._key(key) for key in (first, last)))
 
     def _decoded(self, rows: Iterable[tuple[bytes, Any]]) -> Iterator[KeyValue]:
         return (KeyValue(self._store.key.deserialize(key), self._read_value(value)) for key, value in rows)
@@ -181,12 +205,17 @@ class ProcessorWindowStore(StateStore):
     Mirrors `org.apache.kafka.streams.state.WindowStore`, and `TimestampedWindowStore`.
     """
 
-    def __init__(self, context: OperatorContext, store: Store, changelog: ChangelogBuffer | None) -> None:
-        super().__init__(store, changelog)
-        if store.retention is None or not isinstance(store.windows, TimeWindows):
+    def __init__(self, context: OperatorContext, store: Store, access: StoreAccess) -> None:
+        super().__init__(store, access)
+        if store.retention is None or not isinstance(store.windows, TimeWindows | SlidingWindows):
             raise StreamsError(f"Store '{self.name}' has no windows: make it with Stores.persistent_window_store().")
-        self._windows = BytesWindowStore(context, f"store {store.name}", store.retention)
+        self._windows = BytesWindowStore(context, access.table, store.retention)
         self._size = store.windows.size
+
+    def put_row(self, key: bytes, value: bytes | None, timestamp: int) -> None:
+        """Take over a row of a table: its bytes, without the changelog."""
+        start = int.from_bytes(key[-8:], "big", signed=True)
+        self._windows.put(key[:-8], None if value is None else (value, timestamp), start)
 
     def put(self, key: Any, value: Any, start: int) -> None:
         """Set the value of a key's window that begins at `start`; None deletes it."""
@@ -228,11 +257,16 @@ class ProcessorWindowStore(StateStore):
 class ProcessorSessionStore(StateStore):
     """Session store of a processor. Mirrors `org.apache.kafka.streams.state.SessionStore`."""
 
-    def __init__(self, context: OperatorContext, store: Store, changelog: ChangelogBuffer | None) -> None:
-        super().__init__(store, changelog)
+    def __init__(self, context: OperatorContext, store: Store, access: StoreAccess) -> None:
+        super().__init__(store, access)
         if store.retention is None:
             raise StreamsError(f"Store '{self.name}' has no retention: make it with Stores.persistent_session_store().")
-        self._sessions = BytesSessionStore(context, f"store {store.name}", store.retention)
+        self._sessions = BytesSessionStore(context, access.table, store.retention)
+
+    def put_row(self, key: bytes, value: bytes | None, timestamp: int) -> None:
+        """Take over a row of a table: its bytes, without the changelog."""
+        end, start = (int.from_bytes(part, "big", signed=True) for part in (key[-16:-8], key[-8:]))
+        self._sessions.put(key[:-16], start, end, value)
 
     def put(self, session: Windowed, value: Any) -> None:
         """Set the value of a key's session; None deletes it."""
@@ -259,16 +293,66 @@ class ProcessorSessionStore(StateStore):
         return (KeyValue(Windowed(key, start, end), self._read_value(value)) for end, start, value in sessions)
 
 
-def open_store(context: OperatorContext, store: Store, changelog: ChangelogBuffer | None) -> StateStore:
+class ProcessorVersionedStore(StateStore):
+    """Versioned store of a processor. Mirrors `org.apache.kafka.streams.state.VersionedKeyValueStore`."""
+
+    def __init__(self, context: OperatorContext, store: Store, access: StoreAccess) -> None:
+        super().__init__(store, access)
+        if store.retention is None:
+            raise StreamsError(
+                f"Store '{self.name}' has no history: make it with Stores.persistent_versioned_key_value_store()."
+            )
+        self._versions, self._drop = BytesVersionedStore(context, access.table, store.retention), context.drop
+
+    def put_row(self, key: bytes, value: bytes | None, timestamp: int) -> None:
+        """Take over a row of a table: its bytes, without the changelog."""
+        self._versions.put(key, value, timestamp)
+
+    def get(self, key: Any, as_of: int | None = None) -> VersionedRecord | None:
+        """Return the version of `key`, now or as of a time in milliseconds; None if there is none, or it is too old."""
+        found = self._versions.version(self._key(key), as_of)
+        if found is None or found[1] is None:
+            return None
+        return VersionedRecord(self._read_value(found[1]), found[0])
+
+    def put(self, key: Any, value: Any, timestamp: int) -> int:
+        """Set the value of `key` from a time on, None deletes it, and return until when it holds.
+
+        Returns:
+            The time of the next version in milliseconds; `LATEST` if there is none, and `TOO_OLD` if the version is
+            older than the history: then it was not kept, and counts as dropped.
+        """
+        return self._put(self._key(key), self._write_value(value), timestamp)
+
+    def delete(self, key: Any, timestamp: int) -> VersionedRecord | None:
+        """Delete `key` from a time on, and return the version that it had then, or None."""
+        before = self.get(key, timestamp)
+        return None if self._put(self._key(key), None, timestamp) == TOO_OLD else before
+
+    def _put(self, key: bytes, value: bytes | None, timestamp: int) -> int:
+        if self._versions.is_too_old(timestamp):
+            self._drop()
+            return TOO_OLD
+        self._log(key, value, timestamp)
+        valid_to = self._versions.put(key, value, timestamp).valid_to
+        return LATEST if valid_to is None else valid_to
+
+
+def open_store(context: OperatorContext, store: Store, access: StoreAccess) -> Any:
     """Return a store of the right kind.
 
     Args:
         context: of the operator whose state it is part of.
         store: its name, kind, serdes and options.
-        changelog: takes its updates; None if there is none.
+        access: how to get at it.
     """
-    kinds = {"window": ProcessorWindowStore, "session": ProcessorSessionStore}
-    return kinds.get(store.kind, ProcessorKeyValueStore)(context, store, changelog)
+    kinds: dict[str, type[StateStore]] = {
+        "window": ProcessorWindowStore,
+        "session": ProcessorSessionStore,
+        "versioned": ProcessorVersionedStore,
+    }
+    opened: Any = kinds.get(store.kind, ProcessorKeyValueStore)
+    return opened(context, store, access)
 
 
 def _value_codec(store: Store) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from streamskit.api.error_handlers import RawRecord
+from streamskit.api.error_handlers import ProducerRecord
 from streamskit.api.processor import (
     FixedKeyProcessor,
     FixedKeyRecord,
@@ -19,7 +19,7 @@ from streamskit.api.processor import (
 from streamskit.common.errors import StreamsError
 from streamskit.operators.error_handling import attribute_failure
 from streamskit.operators.processor_state import ProcessorState, Reference
-from streamskit.operators.processor_stores import ChangelogBuffer, ProcessorKeyValueStore, StateStore, open_store
+from streamskit.operators.processor_stores import ChangelogBuffer, StoreAccess, WriteChangelog, open_store
 from streamskit.operators.punctuation import PunctuationQueue, Schedule
 from streamskit.operators.records import NO_SOURCE, OperatorRecord, iterable
 from streamskit.operators.stream_task import Operator, OperatorContext, ProcessRecord
@@ -32,21 +32,27 @@ class ProcessorSpec:
     """One processor of a group: `children` are the processors and output ports that get what it forwards, in order.
 
     A child is given by its name and, if it is outside the group, the number of the output port that leads there.
+    `fills` is the name of the global store that the processor fills, if that is its task.
     """
 
     name: str
     supplier: Any
     stores: tuple[str, ...]
     children: tuple[tuple[str, int | None], ...]
+    fills: str = ""
 
 
 @dataclass(frozen=True)
 class OutputPort:
-    """Output port of a group: the serdes of what leaves there, and the name of the sink if it leads to one."""
+    """Output port of a group: the serdes of what leaves there, and if it leads to a sink that one's name and topic.
+
+    There is no topic where the record names it.
+    """
 
     key: Serde
     value: Serde
     sink: str = ""
+    topic: str | None = None
 
 
 @dataclass(frozen=True)
@@ -63,11 +69,27 @@ class InputPort:
 
 
 @dataclass(frozen=True)
+class TableStore:
+    """The store of a table, as processors use it.
+
+    Args:
+        store: its name, kind and serdes.
+        table: the name of the table of the task that holds its rows: of the table's own operator, or of a copy that is
+            filled through an input port.
+        refusal: why processors cannot change it; empty where they can.
+    """
+
+    store: Store
+    table: str
+    refusal: str = ""
+
+
+@dataclass(frozen=True)
 class ProcessorsOperator(Operator):
     """Processor group: gives records to processors as plain Python values, and passes on what they forward.
 
     A result's `other` is the number of its output port, in one byte; the stores' changelogs have the numbers after
-    those. There is none where there is but one.
+    those, and what processors put into tables' stores the numbers after these. There is none where there is but one.
     Mirrors `org.apache.kafka.streams.processor.internals.ProcessorTopology`.
 
     Args:
@@ -77,7 +99,8 @@ class ProcessorsOperator(Operator):
         inputs: the input ports, one for each side.
         outputs: the output ports.
         stores: the processors' state stores.
-        tables: the stores of tables that the processors read.
+        tables: the stores of tables that the processors use.
+        global_stores: the stores that processors of this group fill for the others, which only read them.
     """
 
     name: str
@@ -86,7 +109,8 @@ class ProcessorsOperator(Operator):
     inputs: tuple[InputPort, ...]
     outputs: tuple[OutputPort, ...]
     stores: tuple[Store, ...] = ()
-    tables: tuple[Store, ...] = ()
+    tables: tuple[TableStore, ...] = ()
+    global_stores: tuple[Store, ...] = ()
 
     @property
     def punctuates(self) -> bool:
@@ -96,6 +120,11 @@ class ProcessorsOperator(Operator):
     def logged(self) -> tuple[Store, ...]:
         """The stores whose updates go to a changelog."""
         return tuple(store for store in self.stores if store.logged)
+
+    @property
+    def changed_tables(self) -> tuple[TableStore, ...]:
+        """The stores of tables into which processors may put rows."""
+        return tuple(table for table in self.tables if not table.refusal)
 
     def open(self, context: OperatorContext) -> ProcessRecord:
         return RunningProcessors(self, context).process
@@ -109,17 +138,26 @@ class RunningProcessors:
     """The processors of one group in one task, alive for one micro-batch.
 
     `timestamp` is the time of the record in hand, or of the punctuation, in milliseconds.
+
+    Args:
+        operator: what runs.
+        context: of the task.
+        filling: hears of what processors put into the global stores that they fill.
     """
 
-    def __init__(self, operator: ProcessorsOperator, context: OperatorContext) -> None:
+    def __init__(
+        self, operator: ProcessorsOperator, context: OperatorContext, filling: WriteChangelog | None = None
+    ) -> None:
         self.operator, self.task = operator, context.task
         self.timestamp = max(self.task.stream_time, 0)  # what init() puts into a store has a time, too
-        ports = len(operator.outputs) + len(operator.logged)
+        ports = len(operator.outputs) + len(operator.logged) + len(operator.changed_tables)
         self._ports = [None] if ports == 1 else [bytes([port]) for port in range(ports)]
         self._forward = context.forward
         self.punctuations = PunctuationQueue()
         self.task.saved.append(self)
         self.stores = self._open_stores(context)
+        heard = None if filling is None else ChangelogBuffer(filling, False, lambda: self.timestamp)
+        self.filled = {store.name: open_store(context, store, _own(store, heard)) for store in operator.global_stores}
         self.nodes = {spec.name: ProcessorNode(self, spec) for spec in operator.processors}
         self._state = ProcessorState(operator.name, self.task, self._objects(), self.punctuations)
         if not self._state.restore():
@@ -152,14 +190,15 @@ class RunningProcessors:
         except Exception as failure:
             if not port.sink:
                 raise
-            return self.task.fail(port.sink, failure, RawRecord(None, None, None, timestamp), writing=True)
+            refused = ProducerRecord(port.topic, key, value, timestamp, headers)
+            return self.task.fail(port.sink, failure, refused, writing=True)
         headers = [{"key": name, "value": header} for name, header in headers] if headers else None
         return self._forward(*data, timestamp, headers, None, self._ports[output])
 
     def _side(self, port: InputPort) -> Callable[[OperatorRecord], None]:
         if port.store:
-            rows = self.stores[port.store].rows
-            return lambda row: rows.put(row.key, None if row.value is None else (row.value, row.timestamp))
+            store = self.stores[port.store]
+            return lambda row: store.put_row(row.key, row.value, row.timestamp)
         return partial(self._receive, self.nodes[port.processor], port)
 
     def _receive(self, node: "ProcessorNode", port: InputPort, record: OperatorRecord) -> None:
@@ -169,18 +208,32 @@ class RunningProcessors:
         node.process(key, value, record.timestamp, headers)
 
     def _open_stores(self, context: OperatorContext) -> dict[str, Any]:
-        stores: dict[str, StateStore] = {
-            table.name: ProcessorKeyValueStore(context, table, None, read_only=True) for table in self.operator.tables
-        }
-        changelogs = iter(self._ports[len(self.operator.outputs) :])
-        for store in self.operator.stores:
-            changelog = None
-            if store.logged:
-                write = partial(self._write_changelog, next(changelogs))
-                changelog = ChangelogBuffer(write, store.cached, lambda: self.timestamp)
-                self.task.saved.append(changelog)
-            stores[store.name] = open_store(context, store, changelog)
+        """Open the stores that processors find by name; the ports after those of the results are for their updates."""
+        operator, stores = self.operator, dict[str, Any]()
+        ports = iter(self._ports[len(operator.outputs) :])
+        for store in operator.stores:
+            changelog = self._changelog(store, next(ports)) if store.logged else None
+            stores[store.name] = open_store(context, store, _own(store, changelog))
+        for table in operator.tables:
+            # Joins that look into the table hear of each row as it is put, not at the end of the micro-batch.
+            changelog = None if table.refusal else self._updates(table.store, next(ports))
+            stores[table.store.name] = open_store(
+                context, table.store, StoreAccess(table.table, changelog, table.refusal)
+            )
+        for store in operator.global_stores:
+            stores[store.name] = open_store(context, store, _own(store, refusal=GLOBAL))
         return stores
+
+    def _changelog(self, store: Store, port: bytes | None) -> ChangelogBuffer:
+        changelog = ChangelogBuffer(partial(self._write_changelog, port), store.cached, lambda: self.timestamp)
+        self.task.saved.append(changelog)
+        return changelog
+
+    def _updates(self, store: Store, port: bytes | None) -> ChangelogBuffer:
+        """Return what passes on each row that is put into a table's store, with the key that the table's rows have."""
+        extra = -4 if store.kind == "window" else None
+        write: WriteChangelog = lambda key, value, time: self._write_changelog(port, key[:extra], value, time)  # noqa: E731
+        return ChangelogBuffer(write, False, lambda: self.timestamp)
 
     def _write_changelog(self, port: bytes | None, key: bytes, value: bytes | None, timestamp: int) -> None:
         self._forward(key, value, timestamp, None, None, port)
@@ -188,9 +241,18 @@ class RunningProcessors:
     def _objects(self) -> dict[Reference, Any]:
         """Return what every micro-batch makes anew: fields of processors only refer to it."""
         objects: dict[Reference, Any] = {("store", name): store for name, store in self.stores.items()}
+        objects |= {("filled store", name): store for name, store in self.filled.items()}
         for name, node in self.nodes.items():
             objects |= {("processor", name): node.processor, ("context", name): node.context}
         return objects
+
+
+GLOBAL = "it is global: every instance keeps it as its topic says, so that only the processor of its own can change it."
+
+
+def _own(store: Store, changelog: ChangelogBuffer | None = None, refusal: str = "") -> StoreAccess:
+    """Return how to get at a store that this operator keeps itself."""
+    return StoreAccess(f"store {store.name}", changelog, refusal)
 
 
 class ProcessorNode:
@@ -268,14 +330,14 @@ class ProcessorNode:
                 f"{self.spec.name}: a FixedKeyProcessor forwards the records that it is given, so that keys stay in "
                 "their partitions: record.with_value(...). Where keys change, use a Processor and process()."
             )
-        if not isinstance(record.timestamp, int) or record.timestamp < 0:
-            raise StreamsError(
-                f"{self.spec.name}: a record was forwarded with the timestamp {record.timestamp!r}; it has to be "
-                "whole milliseconds since 1970, an int that is not negative."
-            )
 
     def schedule(self, interval: int, kind: PunctuationType, punctuator: Punctuator) -> Schedule:
         """Schedule a punctuation."""
+        if self.spec.fills:
+            raise StreamsError(
+                f"{self.spec.name}: it fills the global store '{self.spec.fills}', and a processor that does so has no "
+                "punctuation. Schedule it in one of those that read the store."
+            )
         if interval < 1:
             raise StreamsError(f"{self.spec.name}: a punctuation every {interval} ms is none; give 1 ms or more.")
         # By stream time it is due with the first record: schedules are counted from 1970.
@@ -284,6 +346,8 @@ class ProcessorNode:
 
     def state_store(self, name: str) -> Any:
         """Return a store that is connected to this processor."""
+        if name == self.spec.fills:
+            return self._group.filled[name]
         if name not in self.spec.stores:
             names = ", ".join(self.spec.stores) or "none"
             raise StreamsError(
@@ -307,3 +371,6 @@ class ProcessorNode:
     def metadata(self) -> RecordMetadata:
         """Return where the record in hand came from."""
         return RecordMetadata(*self._task.source[:3])
+
+    def commit(self) -> None:
+        """Do nothing: the end of the micro-batch is the commit, and it comes without being asked for."""

@@ -38,42 +38,79 @@ class Schedule:
 class PunctuationQueue:
     """All punctuations of a task, asked after each record what is due.
 
+    Those due at one time take turns as in the heap of Java's `PriorityQueue`, which does not keep their order: of three
+    that begin together the last one comes second.
     Mirrors `org.apache.kafka.streams.processor.internals.PunctuationQueue`.
     """
 
     def __init__(self) -> None:
-        self.schedules: list[Schedule] = []
-        self.next_due: dict[PunctuationType, Any] = {}
-        self.replace([])
+        self._heaps: dict[PunctuationType, list[Schedule]] = {kind: [] for kind in PunctuationType}
+        self.next_due: dict[PunctuationType, Any] = dict.fromkeys(PunctuationType, float("inf"))
+
+    @property
+    def schedules(self) -> list[Schedule]:
+        """All punctuations, in an order in which `replace` takes them."""
+        return [schedule for heap in self._heaps.values() for schedule in heap]
 
     def replace(self, schedules: list[Schedule]) -> None:
-        """Set all punctuations."""
-        self.schedules[:] = schedules
-        self.next_due = {kind: self._earliest(kind) for kind in PunctuationType}
+        """Set all punctuations, in the order in which `schedules` had them."""
+        for kind, heap in self._heaps.items():
+            heap[:] = [schedule for schedule in schedules if schedule.kind is kind]
+            self._note_next(kind)
 
     def add(self, schedule: Schedule) -> Schedule:
         """Add another one."""
-        self.replace([*self.schedules, schedule])
+        heap = self._heaps[schedule.kind]
+        heap.append(schedule)
+        place = len(heap) - 1
+        while place and schedule.due < heap[(place - 1) // 2].due:
+            heap[place] = heap[(place - 1) // 2]
+            place = (place - 1) // 2
+        heap[place] = schedule
+        self._note_next(schedule.kind)
         return schedule
 
     def take_due(self, kind: PunctuationType, now: int) -> Iterator[Schedule]:
-        """Yield those that are due, the earliest first, each advanced; also those that are added meanwhile.
+        """Yield those that are due, the earliest first; also those that are added meanwhile.
+
+        Each is advanced and back in the queue when the next one is asked for, unless it has been cancelled.
 
         Raises:
             StreamsError: there is no end to those that are added.
         """
-        left = len(self.schedules) + MAX_ADDED
-        while due := [each for each in self.schedules
-                      if each.kind is kind and each.due <= now and not each.is_cancelled]:  # fmt: skip
-            schedule = min(due, key=lambda each: each.due)
-            schedule.advance(now)
+        heap = self._heaps[kind]
+        left = len(heap) + MAX_ADDED
+        while heap and heap[0].due <= now:
+            schedule = _take_first(heap)
+            if schedule.is_cancelled:
+                continue
             if not (left := left - 1):
                 raise _endless(schedule)
             yield schedule
-        self.replace([schedule for schedule in self.schedules if not schedule.is_cancelled])
+            if not schedule.is_cancelled:
+                schedule.advance(now)
+                self.add(schedule)
+        self._note_next(kind)
 
-    def _earliest(self, kind: PunctuationType) -> Any:
-        return min((schedule.due for schedule in self.schedules if schedule.kind is kind), default=float("inf"))
+    def _note_next(self, kind: PunctuationType) -> None:
+        heap = self._heaps[kind]
+        self.next_due[kind] = heap[0].due if heap else float("inf")
+
+
+def _take_first(heap: list[Schedule]) -> Schedule:
+    """Remove the first schedule of a heap, as `PriorityQueue#poll` does."""
+    first, last = heap[0], heap.pop()
+    size, place = len(heap), 0
+    while place < size // 2:
+        child = 2 * place + 1
+        if child + 1 < size and heap[child].due > heap[child + 1].due:
+            child += 1
+        if last.due <= heap[child].due:
+            break
+        heap[place], place = heap[child], child
+    if heap:
+        heap[place] = last
+    return first
 
 
 def _endless(schedule: Schedule) -> StreamsError:

@@ -58,6 +58,11 @@ def iterable(headers: Any) -> Any:
     return () if headers is None else headers
 
 
+def header_pairs(headers: Any) -> tuple[tuple[str, bytes], ...]:
+    """Return headers, as they travel in rows, as pairs of name and bytes."""
+    return tuple((header["key"], header["value"]) for header in iterable(headers))
+
+
 NO_SOURCE = SourceRecord(None, -1, -1, -1)
 """The source of what no record made, such as a punctuation's results."""
 
@@ -89,5 +94,21 @@ OUT_OF_ORDER = b"out of order"
 Only tables with a history have such updates. Kafka Streams calls the opposite `Change#isLatest`.
 """
 
+STORE_UPDATE = b"update of store "
+"""Begins `other` of an output that is for the changelog of a transformer's own store; the store's number follows."""
+
 STORE_ONLY = b"store only"
 """Stands in `other` of an update that is for the store's changelog only: its window emits on close."""
+
+
+def row_time(record: OperatorRecord) -> int:
+    """Return the time of a table's row after an update: that of the update, unless it was told another.
+
+    A row that was joined of two is as old as those of them that are there, also after the other one was deleted.
+    """
+    return record.timestamp if record.extra is None else int.from_bytes(record.extra[:8], "big", signed=True)
+
+
+def with_row_time(data: bytes | None, time: int) -> bytes:
+    """Return bytes that may be None behind eight that say the time of a row."""
+    return time.to_bytes(8, "big", signed=True) + (b"" if data is None else b"\x01" + data)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from streamskit.api.windows import SessionWindows
 from streamskit.operators.aggregate import Aggregator
@@ -10,8 +11,11 @@ from streamskit.operators.records import OperatorRecord
 from streamskit.operators.stream_task import OperatorContext, ProcessRecord
 from streamskit.operators.window_aggregate import AbstractWindowedAggregate
 
-Merge = Callable[[int, bytes, bytes | None, list[Session]], bytes | None]
-"""Takes side, key, the record's value and the sessions it joins; returns the aggregate of all."""
+Merge = Callable[[bytes, list[Session]], Any]
+"""Takes a key and its sessions that a record joins; returns the aggregate of all of them."""
+
+Add = Callable[[int, bytes, bytes | None, Any], bytes | None]
+"""Takes side, key, the record's value and the aggregate of the sessions that it joins; returns the new aggregate."""
 
 
 @dataclass(frozen=True)
@@ -34,27 +38,30 @@ class SessionAggregateOperator(AbstractWindowedAggregate):
     def open(self, context: OperatorContext) -> ProcessRecord:
         store = BytesSessionStore(context, self.name, self.retention, by_time=self.on_close)
         gap, grace, memory, drop = self.windows.gap, self.windows.grace, context.memory, context.drop
-        merge = _count if self.counting else self._merge()
-        forward = self.forward_updates(context)
+        merge, add = (_sum, _one_more) if self.counting else self._merge_and_add()
+        forward, stream_times = self.forward_updates(context), self.stream_times(context)
         emit_closed = self.emit_closed(
             context,
             lambda last: (
                 (_session_key(key, start, end), value, end) for key, (end, start, value) in store.take_closed(last)
             ),
         )
-        memory.setdefault("stream time", -1)
+        is_cached = context.is_cached
 
         def process(side: int, record: OperatorRecord) -> None:
             key, data, _, _, timestamp, headers = record
             if key is None:
                 return drop()
-            if timestamp > memory["stream time"]:
-                memory["stream time"] = timestamp
-            closed = memory["stream time"] - grace - gap
+            name = stream_times[side]
+            stream_time = memory[name] = max(memory[name], timestamp)
+            closed = stream_time - grace - gap
             sessions = store.find_sessions(key, timestamp - gap, timestamp + gap)
+            merged = merge(key, sessions)
             start = end = timestamp
             for other_end, other_start, _ in sessions:
                 start, end = min(start, other_start), max(end, other_end)
+            # Unlike other results, Kafka Streams makes those of sessions without the record's headers, but in a cache.
+            own_headers = headers if is_cached else None
             if end < closed:
                 drop()
             else:
@@ -62,37 +69,43 @@ class SessionAggregateOperator(AbstractWindowedAggregate):
                 if start != end:
                     for other_end, other_start, old in sessions:
                         store.remove(key, other_start, other_end)
-                        forward(_session_key(key, other_start, other_end), None, other_end, None, old)
-                new = merge(side, key, data, sessions)
+                        forward(_session_key(key, other_start, other_end), None, other_end, own_headers, old)
+                new = add(side, key, data, merged)
                 store.put(key, start, end, new)
-                # Unlike other results, Kafka Streams makes those of sessions without the record's headers.
-                forward(_session_key(key, start, end), new, end, None)
+                forward(_session_key(key, start, end), new, end, own_headers)
             return emit_closed(closed - 1, headers) if emit_closed else None
 
         return process
 
-    def _merge(self) -> Merge:
+    def _merge_and_add(self) -> tuple[Merge, Add]:
         read_key, read, write = self.key.deserialize, self.result.deserialize, self.result.serialize
         deserializers = self.deserializers()
         initializer, aggregators, merger = self.initializer, self.aggregators, self.merger
         if merger is None:
             raise ValueError(f"{self.name}: sessions need a merger, which joins the aggregates of two of them.")
 
-        def merge(side: int, data_key: bytes, data: bytes | None, sessions: list[Session]) -> bytes | None:
-            key, value = read_key(data_key), None if data is None else deserializers[side](data)
+        def merge(data_key: bytes, sessions: list[Session]) -> Any:
             aggregate = None if initializer is None else initializer()
             for _, _, before in sessions:
                 is_first = aggregate is None and initializer is None
-                aggregate = read(before) if is_first else merger(key, aggregate, read(before))
+                aggregate = read(before) if is_first else merger(read_key(data_key), aggregate, read(before))
+            return aggregate
+
+        def add(side: int, data_key: bytes, data: bytes | None, aggregate: Any) -> bytes | None:
+            value = None if data is None else deserializers[side](data)
             if aggregate is None and initializer is None:
                 return write(value)
-            return write(aggregators[side](key, value, aggregate))
+            return write(aggregators[side](read_key(data_key), value, aggregate))
 
-        return merge
+        return merge, add
 
 
-def _count(side: int, key: bytes, data: bytes | None, sessions: list[Session]) -> bytes:
-    return (1 + sum(int.from_bytes(session[2], "big") for session in sessions)).to_bytes(8, "big")
+def _sum(key: bytes, sessions: list[Session]) -> int:
+    return sum(int.from_bytes(session[2], "big") for session in sessions)
+
+
+def _one_more(side: int, key: bytes, data: bytes | None, count: int) -> bytes:
+    return (count + 1).to_bytes(8, "big")
 
 
 def _session_key(key: bytes, start: int, end: int) -> bytes:

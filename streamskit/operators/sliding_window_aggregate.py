@@ -41,7 +41,7 @@ class _SlidingProcess:
         self._forward = operator.forward_updates(context)
         self._emit_closed = operator.emit_closed(context, closed_windows(self._store))
         self._memory, self._drop, self._is_cached = context.memory, context.drop, context.is_cached
-        self._memory.setdefault("stream time", -1)
+        self._stream_times = operator.stream_times(context)
 
     def process(self, side: int, record: OperatorRecord) -> None:
         """Process one record."""
@@ -49,7 +49,8 @@ class _SlidingProcess:
         value = None if data is None else self._deserializers[side](data)
         if key is None or value is None:
             return self._drop()
-        stream_time = self._memory["stream time"] = max(self._memory["stream time"], timestamp)
+        name = self._stream_times[side]
+        stream_time = self._memory[name] = max(self._memory[name], timestamp)
         self._closed = stream_time - self._grace
         if timestamp + self._difference < self._closed:
             return self._drop()
@@ -118,7 +119,7 @@ class _SlidingProcess:
             return self._drop()
         aggregate, latest = row or (None, self._timestamp)
         old, new = self._add(self._side, self._key, self._value, aggregate)
-        latest = max(latest, self._timestamp)
+        latest = self._timestamp if new is None and self._is_cached else max(latest, self._timestamp)
         self._store.put(self._key, None if new is None else (new, latest), start)
         return self._send(start, new, latest, None if is_new and self._is_cached else old)
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from streamskit.common.errors import StreamsError
 from streamskit.operators.bytes_stores import BytesVersionedStore
+from streamskit.operators.error_handling import attribute_failure
 from streamskit.operators.records import NO_TIMESTAMP, OUT_OF_ORDER, OperatorRecord
 from streamskit.operators.stream_task import Operator, OperatorContext, ProcessRecord
 
@@ -39,6 +40,7 @@ class PartitionTimeOperator(Operator):
                     return drop() if "skip" in (self.invalid, self.unknown) else self._fail(timestamp)
             if timestamp > latest.get(partition_id, -1):
                 latest[partition_id] = timestamp
+            context.task.decide_time(timestamp)
             return forward(key, value, timestamp, headers)
 
         return process
@@ -46,27 +48,53 @@ class PartitionTimeOperator(Operator):
     def _fail(self, timestamp: int) -> None:
         why = " and its partition has no earlier record to take the time from" if self.invalid != "fail" else ""
         has = "no timestamp" if timestamp == NO_TIMESTAMP else f"the timestamp {timestamp}"
-        raise StreamsError(
+        error = StreamsError(
             f"{self.name}: a record has {has}{why}. Give its producer a valid clock, or choose "
             "TimestampExtractor.log_and_skip_on_invalid() for this topic."
         )
+        attribute_failure(error, self.name)  # no handler is asked about a record without a time
+        raise error
+
+
+@dataclass(frozen=True)
+class OrderOperator(Operator):
+    """Order: passes records on in the order in which its task takes them, which is that of their times.
+
+    Mirrors the order in which `org.apache.kafka.streams.processor.internals.PartitionGroup` hands records out.
+    """
+
+    name: str
+
+    def open(self, context: OperatorContext) -> ProcessRecord:
+        forward = context.forward
+
+        def process(side: int, record: OperatorRecord) -> None:
+            forward(record.key, record.value, record.timestamp, record.headers)
+
+        return process
 
 
 @dataclass(frozen=True)
 class LatestValueOperator(Operator):
-    """Table source: each record is the new value of its key's row, and goes on with the value before.
+    """Latest values: each record is the new value of its key's row, and goes on with the value before.
 
+    A table's source has one, and so has a step with a store of its own where old values are asked for.
     A record without a key is dropped. With a history a late record does not replace the latest value, but is passed on
     all the same, marked with `OUT_OF_ORDER` in `other`; one older than the history is dropped.
-    Mirrors `org.apache.kafka.streams.kstream.internals.KTableSource`.
+    Mirrors `org.apache.kafka.streams.kstream.internals.KTableSource`, and the stores of `KTableFilter` and
+    `KTableMapValues`.
 
     Args:
         name: the node's name.
         history: how far back versions are kept, in milliseconds; None keeps the latest value only.
+        skips_absent: whether an update of a row that was not there before and is not there now goes no further.
+        timed: whether the time of each row is kept beside its value, for processors that look at it.
     """
 
     name: str
     history: int | None = None
+    skips_absent: bool = False
+    timed: bool = False
 
     @property
     def is_cacheable(self) -> bool:
@@ -77,6 +105,8 @@ class LatestValueOperator(Operator):
 
     def _latest(self, context: OperatorContext) -> ProcessRecord:
         changed_page, forward, drop = context.table(self.name).changed_page, context.forward, context.drop
+        skips_absent = self.skips_absent
+        timed = self.timed
 
         def process(side: int, record: OperatorRecord) -> None:
             key, value, _, _, timestamp, headers = record
@@ -85,8 +115,10 @@ class LatestValueOperator(Operator):
             rows = changed_page(key)
             old = rows.pop(key, None) if value is None else rows.get(key)
             if value is not None:
-                rows[key] = value
-            return forward(key, value, timestamp, headers, old)
+                rows[key] = (value, timestamp) if timed else value
+            elif old is None and skips_absent:
+                return None
+            return forward(key, value, timestamp, headers, old[0] if timed and old is not None else old)
 
         return process
 
@@ -98,6 +130,8 @@ class LatestValueOperator(Operator):
             if key is None:
                 return drop()
             old = store.get(key)
+            if value is None and old is None and self.skips_absent:
+                return None
             put = store.put(key, value, timestamp)
             if not put.is_kept:
                 return drop()

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from streamskit.operators.bytes_stores import BytesVersionedStore, put_row
+from streamskit.operators.bytes_stores import BytesVersionedStore, RowRetention, rows_of_table
 from streamskit.operators.records import OperatorRecord
 from streamskit.operators.stream_task import Operator, OperatorContext, ProcessRecord
 
@@ -12,8 +12,8 @@ from streamskit.operators.stream_task import Operator, OperatorContext, ProcessR
 class StreamTableJoinOperator(Operator):
     """Stream-table join: joins each record of a stream (side 0) with the row that a table (side 1) has for its key.
 
-    A stream's record without a value is dropped, and so is one without a key to look up, but a left join keeps a record
-    with a null key. `other` of the output is the row.
+    A stream's record without a value is dropped, and so is one without a key to look up, which a left join keeps
+    (KIP-962). `other` of the output is the row.
     Mirrors `org.apache.kafka.streams.kstream.internals.KStreamKTableJoinProcessor` and, with `by_extra`,
     `KStreamGlobalKTableJoin`.
 
@@ -23,6 +23,7 @@ class StreamTableJoinOperator(Operator):
         history: the table's, in milliseconds: the row is the one at the record's time; None takes the row of now.
         grace: how long records wait for the table, in milliseconds of stream time; None joins them at once.
         by_extra: looks up `record.extra` in place of the key.
+        retention: for how long the rows of a table with windows can be looked up.
     """
 
     name: str
@@ -30,10 +31,13 @@ class StreamTableJoinOperator(Operator):
     history: int | None = None
     grace: int | None = None
     by_extra: bool = False
+    retention: RowRetention | None = None
 
     def open(self, context: OperatorContext) -> ProcessRecord:
         forward, drop, left, by_extra = context.forward, context.drop, self.left, self.by_extra
-        put, get = _latest_rows(context) if self.history is None else _versions(context, self.history)
+        put, get = _latest_rows(context, self.retention)
+        if self.history is not None:
+            put, get = _versions(context, self.history)
         buffer = None if self.grace is None else _StreamBuffer(context, self.grace)
 
         def join(record: OperatorRecord) -> None:
@@ -48,7 +52,7 @@ class StreamTableJoinOperator(Operator):
             if side == 1:
                 return drop() if key is None or not put(key, value, timestamp) else None
             lookup_key = extra if by_extra else key
-            if value is None or (lookup_key is None and not (left and key is None)):
+            if value is None or (lookup_key is None and not left):
                 return drop()
             if buffer is None or key is None or not buffer.add(record):
                 return join(record)
@@ -66,15 +70,15 @@ Get = Callable[[bytes, int], bytes | None]
 """Returns the row of a key at a time."""
 
 
-def _latest_rows(context: OperatorContext) -> tuple[Put, Get]:
+def _latest_rows(context: OperatorContext, retention: RowRetention | None) -> tuple[Put, Get]:
     """Return how to put and get rows of which only the latest value is kept."""
-    table = context.table(context.name)
+    rows = rows_of_table(context, context.name, retention)
 
     def put(key: bytes, value: bytes | None, timestamp: int) -> bool:
-        put_row(table.changed_page(key), key, value)
+        rows.put(key, value)
         return True
 
-    return put, lambda key, timestamp: table.page(key).get(key)
+    return put, lambda key, timestamp: rows.get(key)
 
 
 def _versions(context: OperatorContext, history: int) -> tuple[Put, Get]:

@@ -3,13 +3,15 @@
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any, Protocol
 
-from streamskit.api.error_handlers import Handlers, RawRecord
-from streamskit.api.processor import PunctuationType
+from streamskit.api.error_handlers import Handlers
+from streamskit.api.processor import PunctuationType, Record
 from streamskit.operators.error_handling import attribute_failure, error_rows
 from streamskit.operators.paged_state import Memory, PagedTable, PageStore, TimeOrderedMap
-from streamskit.operators.records import NO_SOURCE, OperatorRecord, Output, SourceRecord
+from streamskit.operators.records import NO_SOURCE, OperatorRecord, Output, SourceRecord, header_pairs
+from streamskit.serdes import Serde
 
 ProcessRecord = Callable[[int, OperatorRecord], None]
 """What an operator does with a record that arrives on one of its sides: `process(side, record)`."""
@@ -56,6 +58,10 @@ class Operator(ABC):
     def node_at(self, side: int) -> str:
         """Return the name of the node that records of a side are for: it is named when one of them fails."""
         return self.name
+
+    def serdes_at(self, side: int) -> tuple[Serde, Serde] | None:
+        """Return the serdes of keys and values on a side, if it knows them; a handler sees bytes where it does not."""
+        return None
 
     @abstractmethod
     def open(self, context: "OperatorContext") -> ProcessRecord:
@@ -124,6 +130,13 @@ class OperatorContext:
         return True
 
 
+CACHE_BYTES = 10 * 1024 * 1024
+"""How many bytes the record cache of an operator holds, unless the application says otherwise."""
+
+ENTRY_BYTES = 80
+"""How many bytes an entry of the record cache takes beside key and value, about."""
+
+
 class StreamTask:
     """Stream task: takes records in, gives outputs, and saves the state at the end of the micro-batch.
 
@@ -133,10 +146,12 @@ class StreamTask:
         operators: in the order in which their caches are flushed.
         pages: where the state lives.
         cache: whether the updates of one key become one at the end.
+        cache_bytes: how many bytes of updates an operator's cache holds; with more it is flushed early.
         emit_interval: unmatched results of outer joins and results on close are looked for at most once per so many
             milliseconds of wall clock; 0 is always.
         wall_clock: the time in milliseconds; the machine's by default.
         run: which start of the application this is; with another one processors start afresh.
+        task_id: as handlers are told it: the numbers of sub-topology and partition.
         handlers: decide about records that fail.
 
     >>> task = StreamTask([CountOperator("counts")], pages)
@@ -148,19 +163,21 @@ class StreamTask:
 
     def __init__(
         self, operators: Sequence[Operator], pages: PageStore, *,
-        cache: bool = False, emit_interval: int = 0, wall_clock: int | None = None, run: str = "",
+        cache: bool = False, cache_bytes: int = CACHE_BYTES,
+        emit_interval: int = 0, wall_clock: int | None = None, run: str = "", task_id: str = "",
         handlers: Handlers | None = None,
     ) -> None:  # fmt: skip
         self.operators, self.pages = operators, pages
-        self.emit_interval, self.wall_clock, self.run = emit_interval, wall_clock, run
+        self.emit_interval, self.wall_clock, self.run, self.task_id = emit_interval, wall_clock, run, task_id
         self.handlers = handlers or Handlers()
         self.source = NO_SOURCE
+        self.decide_time: Callable[[int], None] = lambda timestamp: None
         self.outputs: list[Output] = []
         self.dropped: dict[int, int] = {}
         self.tables: dict[str, PagedTable] = {}
         self.saved: list[Saved] = []
         self.punctuations: list[Punctuate] = []
-        self._cache = cache
+        self._cache, self._cache_bytes = cache, cache_bytes
         self._caches: dict[int, RecordCache] = {}
         self._memory: Memory | None = None
         self._processes: list[ProcessRecord | None] = [None] * len(operators)
@@ -178,8 +195,8 @@ class StreamTask:
         try:
             process(side, record)
         except Exception as failure:
-            raw = RawRecord(self.source.topic, record.key, record.value, record.timestamp)
-            self.fail(self.operators[operator].node_at(side), failure, raw, side=side)
+            failed = self.operators[operator]
+            self.fail(failed.node_at(side), failure, lambda: _given_record(failed.serdes_at(side), record), side=side)
 
     def fail(self, node: str, failure: Exception, record: Any, *, side: int = 0, writing: bool = False) -> None:
         """Let the handler decide about a record that a node failed on; raises the failure if that is what it decides.
@@ -187,11 +204,11 @@ class StreamTask:
         Args:
             node: the node's name.
             failure: what it raised.
-            record: what it was given, None in a punctuation.
+            record: what it was given, or a function that returns it; None in a punctuation.
             side: of the operator that failed.
             writing: whether the record could not be written, rather than processed.
         """
-        rows = error_rows(self.handlers, node, failure, record, self.source, side=side, writing=writing)
+        rows = error_rows(self.handlers, node, failure, record, self.source, self.task_id, side=side, writing=writing)
         self.outputs.extend(rows)
 
     def now(self) -> int:
@@ -214,6 +231,11 @@ class StreamTask:
         self.source = source
         clock = self.memory.of("task")
         clock["stream time"] = max(clock.get("stream time", -1), source.timestamp)
+
+    def begin_when_timed(self, source: SourceRecord, begin: Callable[[SourceRecord], None]) -> None:
+        """Start on a record whose time an operator decides: it calls `decide_time`, which then calls `begin`."""
+        self.source = source
+        self.decide_time = lambda timestamp: begin(source._replace(timestamp=timestamp))
 
     def advance_wall_clock(self, wall_clock: int) -> None:
         """Set the wall clock, in milliseconds."""
@@ -243,7 +265,7 @@ class StreamTask:
         operator = self.operators[index]
         is_cached = self._cache and operator.is_cacheable
         if is_cached:
-            self._caches[index] = RecordCache()
+            self._caches[index] = RecordCache(self._cache_bytes, self.outputs.extend)
         add = self._caches[index].add if is_cached else self.outputs.append
         if self.handlers.ask_for_sources:
             add = self._with_source(add)
@@ -257,6 +279,16 @@ class StreamTask:
 
     def _with_source(self, add: Callable[[Output], None]) -> Callable[[Output], None]:
         return lambda output: add(output._replace(headers=self.source.prepended_to(output.headers)))
+
+
+def _given_record(serdes: tuple[Serde, Serde] | None, record: OperatorRecord) -> Record:
+    """Return what an operator was given as its handler sees it: as plain values, where the serdes are known."""
+    key: Any = record.key
+    value: Any = record.value
+    if serdes is not None:
+        with suppress(ValueError):  # what cannot be read stays bytes
+            key, value = serdes[0].deserialize(key), serdes[1].deserialize(value)
+    return Record(key, value, record.timestamp, header_pairs(record.headers))
 
 
 def _forward(index: int, add: Callable[[Output], None]) -> Forward:
@@ -273,27 +305,37 @@ def _forward(index: int, add: Callable[[Output], None]) -> Forward:
 
 
 class RecordCache:
-    """Record cache: merges the updates of one key, until the end of the micro-batch flushes it.
+    """Record cache: merges the updates of one key, until the end of the micro-batch flushes it, or it is full.
 
     Of a key's updates the last one counts; the value before is that before the first of them. A row that was created
     and deleted again in between leaves no trace. Results go out in the order of the keys' last updates.
     Mirrors `org.apache.kafka.streams.state.internals.NamedCache`.
+
+    Args:
+        max_bytes: how many bytes of updates it holds, about.
+        forward: passes its updates on when there are more.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, max_bytes: int, forward: Callable[[list[Output]], None]) -> None:
         self._updates: dict[bytes | None, Output] = {}
+        self._max_bytes, self._bytes, self._forward = max_bytes, 0, forward
 
     def add(self, output: Output) -> None:
         """Add one update."""
         earlier = self._updates.pop(output.key, None)
         if earlier is not None:
-            output = output._replace(old=earlier.old, other_old=earlier.other_old)
+            self._updates[output.key] = output._replace(old=earlier.old, other_old=earlier.other_old)
+            return
         self._updates[output.key] = output
+        self._bytes += ENTRY_BYTES + len(output.key or b"") + len(output.value or b"")
+        if self._bytes > self._max_bytes:
+            self._forward(self.flush())
 
     def flush(self) -> list[Output]:
         """Return the merged updates, and forget them."""
         merged = [update for update in self._updates.values() if update[VALUES] != NO_VALUES]
         self._updates.clear()
+        self._bytes = 0
         return merged
 
 

@@ -1,12 +1,17 @@
 """A join of two tables with the same keys."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from streamskit.operators.records import OUT_OF_ORDER, OperatorRecord
+from streamskit.operators.bytes_stores import RowRetention, rows_of_table
+from streamskit.operators.records import OUT_OF_ORDER, OperatorRecord, row_time, with_row_time
 from streamskit.operators.stream_task import Operator, OperatorContext, ProcessRecord
 
 Row = tuple[bytes, int] | None
 """A row's value and its timestamp."""
+
+Swap = Callable[[int, bytes, Row], tuple[Row, Row]]
+"""Takes side, key and new row; returns the row before, and the row of the other side."""
 
 
 @dataclass(frozen=True)
@@ -14,26 +19,34 @@ class TableJoinOperator(Operator):
     """Table-table join: joins the rows of two tables that have the same key.
 
     Takes the updates of both (sides 0 and 1) and keeps both rows. `value` and `other` of the output are the new pair,
-    `old` and `other_old` the pair before; a pair that makes no result is None and None. An update without a key, or one
-    that is not the latest of its row, is dropped.
+    `old` and `other_old` the pair before, as the tables before told; a pair that makes no result is None and None. An
+    update without a key, or one that is not the latest of its row, is dropped.
     Mirrors `org.apache.kafka.streams.kstream.internals.KTableKTableInnerJoin`, `KTableKTableLeftJoin`,
     `KTableKTableRightJoin` and `KTableKTableOuterJoin`.
 
     Args:
         name: the node's name.
         outer: for the left and for the right table whether its rows go out without a partner.
+        told: for the left and for the right table whether its updates tell the value before; otherwise it is that of
+            the row that is kept here.
+        retention: for the left and for the right table, if it has windows, for how long its rows can be looked up.
+        tells_row_times: whether `other_old` begins with the time of the joined row, for a join that looks it up.
     """
 
     name: str
     outer: tuple[bool, bool]
+    told: tuple[bool, bool] = (False, False)
+    retention: tuple[RowRetention | None, RowRetention | None] = (None, None)
+    tells_row_times: bool = False
 
     @property
     def is_cacheable(self) -> bool:
-        return True
+        return not self.tells_row_times
 
     def open(self, context: OperatorContext) -> ProcessRecord:
-        changed_page, forward, drop = context.table(self.name).changed_page, context.forward, context.drop
-        left_outer, right_outer = self.outer
+        forward, drop, tells_row_times = context.forward, context.drop, self.tells_row_times
+        swap = _kept_together(context) if self.retention == (None, None) else _kept_apart(context, self.retention)
+        (left_outer, right_outer), told = self.outer, self.told
 
         def pair(left: bytes | None, right: bytes | None) -> tuple[bytes | None, bytes | None]:
             if (left is None and not right_outer) or (right is None and not left_outer):
@@ -44,24 +57,49 @@ class TableJoinOperator(Operator):
             key, value, old, extra, timestamp, headers = record
             if key is None or extra == OUT_OF_ORDER:
                 return drop()
-            rows = changed_page(key)
-            left, right = rows.get(key) or (None, None)
-            before, partner = (right, left) if side else (left, right)
-            row: Row = None if value is None else (value, timestamp)
-            new = (left, row) if side else (row, right)
-            if new == (None, None):
-                rows.pop(key, None)
-            else:
-                rows[key] = new
+            row: Row = None if value is None else (value, row_time(record))
+            before, partner = swap(side, key, row)
+            if not told[side]:
+                old = None if before is None else before[0]
             is_outer = right_outer if side else left_outer
-            if partner is None and (not is_outer or (value is None and before is None)):
+            if partner is None and (not is_outer or (value is None and old is None)):
                 return None
             other, latest = partner or (None, timestamp)
-            value_before = before or (None,)
             if side:
-                (value, other), (old, other_old) = pair(other, value), pair(other, value_before[0])
+                (value, other), (old, other_old) = pair(other, value), pair(other, old)
             else:
-                (value, other), (old, other_old) = pair(value, other), pair(value_before[0], other)
+                (value, other), (old, other_old) = pair(value, other), pair(old, other)
+            if tells_row_times:
+                other_old = with_row_time(other_old, max(each[1] for each in (row, partner, (b"", -1)) if each))
             return forward(key, value, max(timestamp, latest), headers, old, other, other_old)
 
         return process
+
+
+def _kept_together(context: OperatorContext) -> Swap:
+    """Return how to swap a row of two tables that are kept as one."""
+    changed_page = context.table(context.name).changed_page
+
+    def swap(side: int, key: bytes, row: Row) -> tuple[Row, Row]:
+        rows = changed_page(key)
+        left, right = rows.get(key) or (None, None)
+        new = (left, row) if side else (row, right)
+        if new == (None, None):
+            rows.pop(key, None)
+        else:
+            rows[key] = new
+        return (right, left) if side else (left, right)
+
+    return swap
+
+
+def _kept_apart(context: OperatorContext, retention: tuple[RowRetention | None, RowRetention | None]) -> Swap:
+    """Return how to swap a row of two tables of which at least one forgets its rows after a while."""
+    tables = [rows_of_table(context, f"{context.name}/{side}", each) for side, each in enumerate(retention)]
+
+    def swap(side: int, key: bytes, row: Row) -> tuple[Row, Row]:
+        before = tables[side].get(key)
+        tables[side].put(key, row)
+        return before, tables[1 - side].get(key)
+
+    return swap

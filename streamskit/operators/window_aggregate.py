@@ -47,6 +47,13 @@ class AbstractWindowedAggregate(AbstractStreamAggregate):
         """Return the function that adds one value to one aggregate."""
         return count(is_cached) if self.counting else super().update(is_cached)
 
+    def stream_times(self, context: OperatorContext) -> list[str]:
+        """Return for each side under which name the memory keeps its stream time: in a cogroup each has its own."""
+        names = ["stream time", *(f"stream time of side {side}" for side in range(1, len(self.inputs)))]
+        for name in names:
+            context.memory.setdefault(name, -1)
+        return names
+
     def forward_updates(self, context: OperatorContext) -> Forward:
         """Return what passes on updates: to all; with results on close to the changelog, or to nobody."""
         if not self.on_close:
@@ -99,16 +106,19 @@ class WindowAggregateOperator(AbstractWindowedAggregate):
         forward, emit_closed = self.forward_updates(context), self.emit_closed(context, closed_windows(store))
         memory, drop, windows_of, begin = context.memory, context.drop, store.windows_of, store.begin
         size, grace, starting_for = self.windows.size, self.windows.grace, self.windows.starting_for
-        is_tumbling = self.windows.advance == size
-        memory.setdefault("stream time", -1)
+        is_tumbling, stream_times = self.windows.advance == size, self.stream_times(context)
+        # One stream's open windows are all in sight; another one of a cogroup may have taken the store further.
+        is_cached = context.is_cached
+        may_be_old = len(self.inputs) > 1 and not is_cached
 
         def process(side: int, record: OperatorRecord) -> None:
             key, data, _, _, timestamp, headers = record
             if key is None:
                 return drop()
-            if timestamp > memory["stream time"]:
-                memory["stream time"] = timestamp
-            closed = memory["stream time"] - grace
+            stream_time = memory[stream_times[side]]
+            if timestamp > stream_time:
+                stream_time = memory[stream_times[side]] = timestamp
+            closed = stream_time - grace
             value = None if data is None else deserializers[side](data)
             windows = windows_of(key)
             for start in (timestamp - timestamp % size,) if is_tumbling else starting_for(timestamp):
@@ -118,13 +128,18 @@ class WindowAggregateOperator(AbstractWindowedAggregate):
                 row = windows.get(start)
                 if row is None:
                     begin(key, windows, start)
+                elif may_be_old and not store.is_in_sight(start):
+                    row = None
                 aggregate, latest = row or (None, timestamp)
                 old, new = update(side, key, value, aggregate)
                 latest = max(latest, timestamp)
                 if new is None:
                     windows.pop(start, None)
+                    latest = timestamp if is_cached else latest
                 else:
                     windows[start] = (new, latest)
+                if may_be_old and store.is_forgotten(start):
+                    drop()
                 forward(key + start.to_bytes(8, "big"), new, latest, headers, old)
             return emit_closed(closed - size, headers) if emit_closed else None
 

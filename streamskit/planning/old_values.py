@@ -1,6 +1,8 @@
-"""Which steps of a table pass on a row's old value beside the new one, and where it is remembered.
+"""Which steps of a table pass on a row's old value beside the new one; where that, and looked-up rows, come from.
 
-Mirrors `KTableImpl#enableSendingOldValues`: a step that needs old values makes a table before it remember them.
+Mirrors `KTableImpl#enableSendingOldValues`: a step that needs old values asks the one before it for them, which asks
+the one before it, up to a step that keeps its rows. A user's function is asked for an old value only where one is
+needed.
 """
 
 from streamskit.topology.nodes import Node
@@ -8,34 +10,76 @@ from streamskit.topology.topology import Topology
 
 
 def needs_old_values(node: Node, topology: Topology) -> bool:
-    """Return whether anything after a table's step needs its rows' old values.
+    """Return whether anything after a table's step asks for its rows' old values."""
+    return any(takes_old_values(child, node, topology) for child in topology.children(node))
 
-    A group_by takes the old value out of its group. A filter is spared needless deletions, but only where the table
-    before it is kept in a store anyhow.
+
+def sends_old_values(node: Node, topology: Topology) -> bool:
+    """Return whether a table's step tells the old values of rows to those after it."""
+    if node.sends_old_values or needs_old_values(node, topology):
+        return True
+    return node.heeds_requests and _is_asked(node, topology)
+
+
+def takes_old_values(node: Node, parent: Node, topology: Topology) -> bool:
+    """Return whether a step takes the old values of the table that `parent` makes."""
+    if node.needs_old_values or (node.uses_old_values and parent.is_stateful and parent.knows_old_values):
+        return True
+    if not node.passes_old_values or node.old_value_store is not None:
+        return False
+    # A join keeps the rows of both sides, and asks only where these do not tell.
+    return sends_old_values(node, topology) and (not node.looks_up_rows or _changes_old_values(parent, topology))
+
+
+def stores_latest(node: Node, topology: Topology) -> bool:
+    """Return whether a step has to remember its rows' latest values, to tell the old ones.
+
+    A versioned table always remembers, as it has to tell late updates from new ones.
     """
+    store = node.old_value_store
+    if store is None or node.operator_input is not None:  # an operator looks after its rows itself
+        return False
+    return store.kind == "versioned" or sends_old_values(node, topology)
+
+
+def rows_are_looked_up(node: Node, topology: Topology) -> bool:
+    """Return whether a later join looks up rows that a step makes, of which no step before the join has a store."""
     return any(
-        child.needs_old_values
-        or (child.uses_old_values and provides_old_values(node, topology))
-        or (child.passes_old_values and needs_old_values(child, topology))
+        child.looks_up_rows
+        or (child.passes_old_values and child.row_store is None and rows_are_looked_up(child, topology))
         for child in topology.children(node)
     )
 
 
-def provides_old_values(node: Node, topology: Topology) -> bool:
-    """Return whether a table's step, or one before it, keeps the rows in a store."""
-    if node.knows_old_values or any(store.kind != "buffer" for store in node.stores if node.is_table):
-        return True
-    return node.passes_old_values and all(provides_old_values(topology[parent], topology) for parent in node.parents)
+def row_history(node: Node, topology: Topology) -> int | None:
+    """Return how far back versions of a table's rows can be looked up, in milliseconds; None if there are none."""
+    if (store := node.row_store) is not None:
+        return store.retention if store.kind == "versioned" else None
+    if not node.passes_old_values or node.buffers or len(node.parents) != 1:
+        return None
+    return row_history(topology[node.parents[0]], topology)
 
 
-def stores_latest(node: Node, topology: Topology) -> bool:
-    """Return whether a step has to remember its rows' latest values, because those after it ask and none before it can.
+def row_retention(node: Node, topology: Topology) -> int | None:
+    """Return for how long a row of a windowed table can be looked up, in milliseconds; None stands for ever."""
+    if (store := node.row_store) is not None:
+        return store.retention if store.kind in ("window", "session") else None
+    known = [row_retention(topology[parent], topology) for parent in node.parents if node.is_table]
+    return min((each for each in known if each is not None), default=None) if None not in known else None
 
-    A versioned table always remembers, as it has to tell late updates from new ones.
-    """
-    if not node.can_store_latest or not node.stores:
-        return False
-    if node.stores[0].kind == "versioned":
-        return True
-    known = node.passes_old_values and all(provides_old_values(topology[parent], topology) for parent in node.parents)
-    return not known and needs_old_values(node, topology)
+
+def _is_asked(node: Node, topology: Topology) -> bool:
+    """Return whether a step after a table's asks for old values in Kafka Streams."""
+    return any(
+        child.asks_for_old_values
+        or child.needs_old_values
+        or (child.passes_old_values and child.old_value_store is None and _is_asked(child, topology))
+        for child in topology.children(node)
+    )
+
+
+def _changes_old_values(node: Node, topology: Topology) -> bool:
+    """Return whether what comes from a step as a row's old value may not be the value that came before."""
+    if node.old_value_store is not None or node.changes_old_values:
+        return node.old_value_store is None
+    return node.passes_old_values and any(_changes_old_values(topology[each], topology) for each in node.parents)

@@ -1,7 +1,8 @@
 """`Plan`: one Spark query, the part of a sub-topology between the topics it reads and the topics it writes."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 
 from streamskit.operators import Operator
 from streamskit.planning.options import QueryOptions
@@ -23,6 +24,7 @@ class PlanInput:
 
     `changes` says that a value holds both the new and the old value of a row; `is_broadcast` that every task gets all
     records; `is_handover` that an earlier query of the same sub-topology has written them, and done the node's part.
+    Until it is known which topics match a `pattern`, that stands in their place.
     """
 
     node: Node
@@ -30,6 +32,11 @@ class PlanInput:
     changes: bool = False
     is_broadcast: bool = False
     is_handover: bool = False
+    pattern: str = ""
+
+    def reads(self, topic: str) -> bool:
+        """Return whether its records are in a topic."""
+        return bool(re.fullmatch(self.pattern, topic)) if self.pattern else topic in self.topics
 
 
 @dataclass(frozen=True)
@@ -89,10 +96,15 @@ class Plan:
     """The aggregation that Spark's own operators do."""
     handovers: Mapping[str, str] = field(default_factory=dict)
     """Nodes whose records another query takes up, and the topic between the two."""
+    ordered: frozenset[str] = frozenset()
+    """Nodes whose records have to be put in the order of their timestamps before they are handed over."""
     nodes: tuple[Node, ...] = ()
     """All nodes of which this query runs a part, in the order of the program."""
     groups: Mapping[str, ProcessorGroup] = field(default_factory=dict)
     """The processors that run together, by the name of each."""
+    shared: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    """The tables' stores that processors use themselves, by their group and the store: the level that they share with
+    the table's operator. Of others they have a copy."""
     operators: tuple[PlannedOperator, ...] = ()
     """The stateful operators that run in Python, by level."""
     wall_clock_interval: int | None = None
@@ -107,9 +119,29 @@ class Plan:
         """Return the nodes that get this one's records: its children, and those that look into its table."""
         every = self.topology.nodes.values()
         # A processor finds in a table the record that it is given; a join is given it before the table changes.
-        looking = [each for each in every if each.looks_into(node)]
+        looking = [each for each in every if each.looks_into(node) and not self.uses(each, node)]
         readers, joins = ([each for each in looking if each.has_own_keys is own] for own in (True, False))
+        # Processors that run together have one copy.
+        readers = list({self.groups[each.name].name if each.name in self.groups else each.name: each
+                        for each in reversed(readers)}.values())[::-1]  # fmt: skip
         return [each for each in (*readers, *self.topology.children(node), *joins) if each.name in self.node_names]
+
+    def uses(self, processor: Node, table: Node) -> bool:
+        """Return whether a processor uses the store of a table itself, and so needs no copy of its rows."""
+        if processor.name not in self.groups:
+            return False
+        group = self.groups[processor.name].name
+        return any((group, store.name) in self.shared for store in table.stores)
+
+    def is_used(self, table: Node) -> bool:
+        """Return whether processors use the store of a table themselves."""
+        return table.is_table and any(store == kept.name for _, store in self.shared for kept in table.stores)
+
+    def level_with(self, node: Node) -> str:
+        """Return the name of the level that a table shares with the processors that use its store; or that they do."""
+        group = self.groups[node.name].name if node.name in self.groups else ""
+        stores = {store.name for store in node.stores} if self.is_used(node) else set()
+        return next((level for (user, store), level in self.shared.items() if user == group or store in stores), "")
 
     # ---- topics ------------------------------------------------------------------------------------------------------
 
@@ -117,6 +149,30 @@ class Plan:
     def topics(self) -> list[str]:
         """The topics that this query reads."""
         return list(dict.fromkeys(topic for each in self.inputs for topic in each.topics))
+
+    @property
+    def topics_as_written(self) -> list[str]:
+        """The topics that this query reads, as the program names them: all that match a pattern are one."""
+        names = (each.node.topic_names if getattr(each.node, "pattern", "") else each.topics for each in self.inputs)
+        return list(dict.fromkeys(topic for each in names for topic in each))
+
+    def reads(self, topic: str) -> bool:
+        """Return whether it reads a topic."""
+        return any(each.reads(topic) for each in self.inputs)
+
+    @property
+    def waits_for_topics(self) -> bool:
+        """Whether it is not known yet which topics match its patterns."""
+        return any(each.pattern for each in self.inputs)
+
+    def with_topics(self, topics: Iterable[str]) -> "Plan":
+        """Return the plan for the topics that there are, among which are those that match its patterns."""
+        there = sorted(topics)
+        inputs = [
+            replace(each, topics=tuple(filter(each.reads, there)), pattern="") if each.pattern else each
+            for each in self.inputs
+        ]
+        return replace(self, inputs=tuple(inputs))
 
     @property
     def partitioned_topics(self) -> list[str]:
@@ -199,6 +255,15 @@ class Plan:
         return self.wall_clock_interval is not None or (self.options.test and bool(self.operators))
 
     @property
+    def tells_beginnings(self) -> bool:
+        """Whether each record of the task's topics is preceded by a row that says so, even if it is but one row itself.
+
+        Handlers ask where a record came from. There are rows of records that cannot be read, which move no clock. And
+        the time of a record may be decided by an operator.
+        """
+        return self.options.handlers.make_rows or any(source.needs_partition_time for source in self.sources)
+
+    @property
     def is_stateful(self) -> bool:
         """Whether something has to be remembered from one micro-batch to the next."""
         return bool(self.operators) or self.native is not None
@@ -215,7 +280,7 @@ class Plan:
 
 def _beyond_key(node: Node, store: Store) -> int:
     """Return how many bytes of a key in a store's changelog are not the key but its window, and a number."""
-    if node.has_own_keys:
+    if store in node.own_stores:
         return {"window": 12, "session": 16}.get(store.kind) or WINDOW_BYTES.get(type(store.key), 0)
     extra = WINDOW_BYTES.get(type(node.key), 0)
     return extra + 4 if extra == 8 else extra

@@ -1,15 +1,24 @@
 """Stateful operators of a plan: which nodes run record by record in Python, with what, and in which order."""
 
 from dataclasses import replace
-from functools import singledispatch
+from functools import partial, singledispatch
 from typing import Any
 
 from streamskit import operators
 from streamskit.api.windows import SessionWindows, SlidingWindows
 from streamskit.common.errors import TopologyError
-from streamskit.planning.old_values import needs_old_values, stores_latest
+from streamskit.planning.old_values import (
+    needs_old_values,
+    row_history,
+    row_retention,
+    rows_are_looked_up,
+    sends_old_values,
+    stores_latest,
+    takes_old_values,
+)
 from streamskit.planning.plan import Plan, PlannedOperator
 from streamskit.planning.processor_groups import comes_back, processors_operator
+from streamskit.serdes import SessionWindowedSerde
 from streamskit.topology.nodes import (
     Aggregation,
     Count,
@@ -23,8 +32,10 @@ from streamskit.topology.nodes import (
     Suppress,
     TableAggregate,
     TableJoinSide,
+    TableTransformValues,
     of_kind,
 )
+from streamskit.topology.nodes.joins import sides_of
 
 
 def operator_input(node: Node, plan: Plan) -> OperatorInput | None:
@@ -35,9 +46,18 @@ def operator_input(node: Node, plan: Plan) -> OperatorInput | None:
         return OperatorInput(node.name, 0) if needs_old_values(node, plan.topology) else None
     if node.name in plan.groups:
         return OperatorInput(plan.groups[node.name].name, 0)
-    if stores_latest(node, plan.topology):
+    if _only_orders(node, plan) or keeps_latest(node, plan):
         return OperatorInput(node.name, 0)
     return node.operator_input
+
+
+def _only_orders(node: Node, plan: Plan) -> bool:
+    return node.name in plan.ordered and node.operator_input is None
+
+
+def keeps_latest(node: Node, plan: Plan) -> bool:
+    """Return whether a step of a table runs as an operator that does nothing but keep its rows' latest values."""
+    return stores_latest(node, plan.topology) or (plan.is_used(node) and not node.keeps_rows)
 
 
 def operators_by_level(plan: Plan) -> tuple[PlannedOperator, ...]:
@@ -106,11 +126,16 @@ def _operator_for(node: Node, name: str, plan: Plan) -> PlannedOperator:
         skips = node.timestamps is not None and node.timestamps.invalid == "skip"
         invalid = "skip" if skips else "fail"
         return PlannedOperator(operators.PartitionTimeOperator(name, "partition time", invalid), node)
-    if node.name in plan.handed_over or stores_latest(node, plan.topology):
+    if _only_orders(node, plan):
+        return PlannedOperator(operators.OrderOperator(name), node)
+    if node.name in plan.handed_over or keeps_latest(node, plan):
         history = store.retention if store is not None and store.kind == "versioned" else None
-        return PlannedOperator(operators.LatestValueOperator(name, history), node)
+        timed = history is None and plan.is_used(node)
+        latest = operators.LatestValueOperator(name, history, node.skips_absent_rows, timed)
+        return PlannedOperator(latest, node, shared_table=plan.level_with(node))
     nodes = nodes_of(name, plan)
-    return plan_operator(nodes[0], nodes, name, plan)
+    planned = plan_operator(nodes[0], nodes, name, plan)
+    return replace(planned, shared_table=plan.level_with(node)) if plan.level_with(node) else planned
 
 
 @singledispatch
@@ -168,6 +193,31 @@ def _(node: Process, nodes: list[Node], name: str, plan: Plan) -> PlannedOperato
 
 
 @plan_operator.register
+def _(node: TableTransformValues, nodes: list[Node], name: str, plan: Plan) -> PlannedOperator:
+    for other in plan.topology.nodes.values():
+        if shared := [store.name for store in node.kept if other is not node and store in other.stores]:
+            raise TopologyError(
+                f"{node.name} ({node.call_site}): its store '{shared[0]}' is also that of {other.name} "
+                f"({other.call_site}). A transformer of a table shares its stores with nobody: give it one of its own."
+            )
+    parent, supplier = plan.topology[node.parents[0]], partial(operators.TransformerNode, node.supplier)
+    sends_old, store = sends_old_values(node, plan.topology), node.store
+    history = store.retention if store is not None and store.kind == "versioned" else None
+    transformer = operators.TransformValuesOperator(
+        name,
+        plan.application_id,
+        processors=(operators.ProcessorSpec(name, supplier, tuple(each.name for each in node.kept), (("", 0),)),),
+        inputs=(operators.InputPort(parent.key, parent.value, processor=name),),
+        outputs=(operators.OutputPort(node.key, node.value),),
+        stores=node.kept,
+        sends_old=sends_old,
+        keeps_rows=store is not None and (sends_old or history is not None),
+        history=history,
+    )
+    return PlannedOperator(transformer, node)
+
+
+@plan_operator.register
 def _(node: StreamJoinSide, nodes: list[Node], name: str, plan: Plan) -> PlannedOperator:
     if node.windows is None:
         raise TopologyError(f"{node.name} ({node.call_site}): a stream-stream join needs JoinWindows.")
@@ -176,15 +226,28 @@ def _(node: StreamJoinSide, nodes: list[Node], name: str, plan: Plan) -> Planned
 
 @plan_operator.register
 def _(node: TableJoinSide, nodes: list[Node], name: str, plan: Plan) -> PlannedOperator:
-    return PlannedOperator(operators.TableJoinOperator(name, node.outer), node)
+    sides = [(side, plan.topology[side.parents[0]]) for side in sides_of(node, plan.topology.nodes)]
+    left_told, right_told = (takes_old_values(side, parent, plan.topology) for side, parent in sides)
+    left, right = (_row_retention(parent, plan) for _, parent in sides)
+    times = rows_are_looked_up(node, plan.topology)
+    join = operators.TableJoinOperator(name, node.outer, (left_told, right_told), (left, right), times)
+    return PlannedOperator(join, node)
+
+
+def _row_retention(table: Node, plan: Plan) -> operators.RowRetention | None:
+    """Return for how long a table's rows can be looked up, if it has windows."""
+    milliseconds = row_retention(table, plan.topology)
+    if milliseconds is None:
+        return None
+    return operators.RowRetention(milliseconds, isinstance(table.key, SessionWindowedSerde))
 
 
 @plan_operator.register
 def _(node: StreamTableJoin, nodes: list[Node], name: str, plan: Plan) -> PlannedOperator:
-    store = next((store for store in plan.topology[node.table].stores if store.kind == "versioned"), None)
-    history = store.retention if store is not None else None
-    by_lookup_key = node.key_selector is not None
-    return PlannedOperator(operators.StreamTableJoinOperator(name, node.left, history, node.grace, by_lookup_key), node)
+    table, by_lookup_key = plan.topology[node.table], node.key_selector is not None
+    history, retention = row_history(table, plan.topology), _row_retention(table, plan)
+    join = operators.StreamTableJoinOperator(name, node.left, history, node.grace, by_lookup_key, retention)
+    return PlannedOperator(join, node)
 
 
 @plan_operator.register

@@ -12,6 +12,7 @@ from streamskit.planning.options import QueryOptions
 from streamskit.planning.plan import Plan, PlanInput, has_changelog
 from streamskit.planning.planned_operators import operators_by_level
 from streamskit.planning.processor_groups import processor_groups
+from streamskit.planning.shared_stores import shared_stores
 from streamskit.planning.wall_clock import wall_clock_interval
 from streamskit.topology.description import is_global
 from streamskit.topology.nodes import Aggregation, ColumnAggregate, Count, Node, Source, of_kind
@@ -45,8 +46,11 @@ def planned(cut: Plan) -> Plan:
     """
     plan = replace(cut, nodes=reached_nodes(cut))
     plan = replace(plan, groups=processor_groups([cut.topology[name] for name in _in_order(cut, cut.node_names)]))
+    plan = replace(plan, shared=shared_stores(plan))
     plan = replace(plan, operators=operators_by_level(plan))
-    return plan if plan.options.test else replace(plan, wall_clock_interval=wall_clock_interval(plan))
+    # A test driver's clock is moved by hand, but its processors are tried like all others.
+    interval = wall_clock_interval(plan)
+    return plan if plan.options.test else replace(plan, wall_clock_interval=interval)
 
 
 def reached_nodes(cut: Plan) -> tuple[Node, ...]:
@@ -83,13 +87,18 @@ class SubtopologyPlanner:
         queries: list[Plan] = []
         handed_in: dict[str, str] = {}
         handed_over: list[PlanInput] = []
+        ordered: set[str] = set()
         for node in self.natives:
             path = self._path_to(node)
-            # Records that come on several paths, or may leave dead letters behind, meet in a topic first.
-            if isinstance(path[0], Source) and not self.options.handlers.make_rows:
-                source = self._input(path[0])
+            needs_order = node.windows is not None and self._has_no_order(path[0])
+            # Records that come on several paths, whose time depends on others before them, or that may leave dead
+            # letters behind, meet in a topic first.
+            if _is_plain_source(path[0]) and not self.options.handlers.make_rows and not needs_order:
+                (source,) = map(self._input, of_kind(Source, path[:1]))
             else:
                 topic = handed_in[path[0].name] = self._handover(path[0])
+                if needs_order and not self.options.test:  # a test driver's records come one by one
+                    ordered.add(path[0].name)
                 source = PlanInput(path[0], (topic,), is_handover=True)
             handovers = {}
             if self._state_follows(node):
@@ -104,7 +113,8 @@ class SubtopologyPlanner:
             tables = self._global_tables()
             with_tables = names_left.union(*((each.node.name, table.name) for each, table in tables))
             inputs += [each for each, _ in tables]
-            queries.append(self._query(tuple(inputs), with_tables, len(queries) + 1, None, handed_in))
+            rest = self._query(tuple(inputs), with_tables, len(queries) + 1, None, handed_in)
+            queries.append(replace(rest, ordered=frozenset(ordered)))
         if not queries:
             source_node = of_kind(Source, self.nodes)[0]
             raise TopologyError(
@@ -126,6 +136,8 @@ class SubtopologyPlanner:
         )
 
     def _input(self, source: Source) -> PlanInput:
+        if source.pattern:
+            return PlanInput(source, (source.pattern,), pattern=source.pattern)
         topics = tuple(f"{self.application_id}-{topic}" if source.internal else topic for topic in source.topics)
         changes = any(sink.changes and sink.topic in source.topics for sink in self.topology.sinks if source.internal)
         return PlanInput(source, topics, changes)
@@ -154,7 +166,9 @@ class SubtopologyPlanner:
         if not isinstance(node, Count) or node.on_close or not isinstance(node.windows, TimeWindows | None):
             return False
         path = self._path_to(node)
-        if self._state_follows(node) or path[0].kind != "Source":
+        if self._state_follows(node) or not _is_plain_source(path[0]):
+            return False
+        if node.windows is not None and self._has_no_order(path[0]):
             return False
         # Spark folds the updates of a batch. A test driver's batch is one record, as long as nothing multiplies it.
         one_by_one = self.options.test and not any(step.flattens for step in path)
@@ -171,6 +185,15 @@ class SubtopologyPlanner:
             if node.operator_input is not None or node.is_stateful:
                 return path[-1:]
         return path if path[0].kind == "Source" else path[-1:]
+
+    def _has_no_order(self, node: Node) -> bool:
+        """Return whether a node's records are of several topics, which are read by other times than their records'."""
+        sources = self._sources_before(node)
+        return sum(len(each.topics) for each in sources) > 1 and any(each.timestamps is not None for each in sources)
+
+    def _sources_before(self, node: Node) -> set[Source]:
+        own = {node} if isinstance(node, Source) else set[Source]()
+        return own.union(*(self._sources_before(self.topology[parent]) for parent in node.parents))
 
     def _after(self, node: Node) -> set[str]:
         """Return the names of all nodes that `node` leads to within the sub-topology."""
@@ -197,3 +220,8 @@ class SubtopologyPlanner:
         return any(
             self._leads_somewhere(child, names, handed_in) for child in self._following(node) if child.name in names
         )
+
+
+def _is_plain_source(node: Node) -> bool:
+    """Return whether a node reads topics whose records need no operator before they go on."""
+    return node.kind == "Source" and node.operator_input is None

@@ -7,8 +7,9 @@ from typing import NamedTuple
 from streamskit import operators
 from streamskit.common.errors import TopologyError
 from streamskit.planning.plan import Plan, ProcessorGroup
+from streamskit.planning.shared_stores import table_of, why_read_only
 from streamskit.serdes import Serde
-from streamskit.topology.nodes import Node, Process, of_kind
+from streamskit.topology.nodes import GlobalProcess, Node, Process, Sink, of_kind
 
 
 class ProcessorOutput(NamedTuple):
@@ -39,9 +40,10 @@ def processor_groups(nodes: Sequence[Node]) -> dict[str, ProcessorGroup]:
 
 
 def input_sides(group: ProcessorGroup, parent: Node, node: Node, plan: Plan) -> list[int]:
-    """Return the operator's sides for what `parent` passes on: the table that the processors look into comes first."""
+    """Return the operator's sides for what `parent` passes on: rows that are looked up come first."""
     sources = [(name, port.processor) for name, port in _input_ports(group, plan)]
-    return [sources.index(key) for key in ((parent.name, ""), (parent.name, node.name)) if key in sources]
+    sides = (parent.name, ""), (parent.name, parent.name), (parent.name, node.name)
+    return [sources.index(side) for side in sides if side in sources]
 
 
 def outputs(group: ProcessorGroup, plan: Plan) -> list[ProcessorOutput]:
@@ -56,23 +58,65 @@ def outputs(group: ProcessorGroup, plan: Plan) -> list[ProcessorOutput]:
 
 def processors_operator(group: ProcessorGroup, plan: Plan) -> operators.ProcessorsOperator:
     """Return the operator that runs a group."""
-    ports = outputs(group, plan)
+    ports, given = outputs(group, plan), global_stores(plan)
     numbers = {(output.processor.name, output.child.name): number for number, output in enumerate(ports)}
     specs = []
     for member in group.members:
         following = [child.name for child in plan.topology.children(member)]
         children = tuple((child, numbers.get((member.name, child))) for child in following)
-        stores = (*(store.name for store in member.kept), *member.tables)
+        stores = (*(store.name for store in member.kept), *member.looked_up, *(name for name, _ in given))
         specs.append(operators.ProcessorSpec(member.name, member.supplier, stores, children))
+    fillers = [(node, node.stores[0]) for node in of_kind(GlobalProcess, (node for _, node in given))]
+    specs += [operators.ProcessorSpec(node.name, node.supplier, (), (), fills=store.name) for node, store in fillers]
     return operators.ProcessorsOperator(
         group.name,
         plan.application_id,
         tuple(specs),
         tuple(port for _, port in _input_ports(group, plan)),
-        tuple(operators.OutputPort(output.key, output.value, _sink_name(output.child)) for output in ports),
+        tuple(_output_port(output, plan) for output in ports),
         group.stores,
-        tuple(replace(plan.topology.store(store), timestamped=True) for store in _looked_up(group)),
+        tuple(_table_store(store, group, plan) for store in _tables(group, plan)),
+        tuple(store for _, store in fillers),
     )
+
+
+def changed_tables(group: ProcessorGroup, plan: Plan) -> list[Node]:
+    """Return the tables into whose stores processors of a group may put rows, in the order of the operator's ports."""
+    return [
+        table_of(store, plan.topology.nodes.values())
+        for store in _tables(group, plan)
+        if not why_read_only(plan, group, store)
+    ]
+
+
+def global_stores(plan: Plan) -> list[tuple[str, Node]]:
+    """Return the names of the global stores, which every processor may read, each with the node that keeps it."""
+    return [
+        (store.name, node)
+        for node in plan.topology.nodes.values()
+        for store in node.stores
+        if node.is_global and store.queryable
+    ]
+
+
+def _tables(group: ProcessorGroup, plan: Plan) -> list[str]:
+    """Return the names of the tables' stores that a group uses, those of global tables too."""
+    looked_up = [store for member in group.members for store in member.looked_up]
+    of_tables = [name for name, node in global_stores(plan) if node.is_table]
+    return list(dict.fromkeys([*looked_up, *of_tables]))
+
+
+def _table_store(name: str, group: ProcessorGroup, plan: Plan) -> operators.TableStore:
+    """Return the store of a table as the processors of a group use it."""
+    table, refusal = table_of(name, plan.topology.nodes.values()), why_read_only(plan, group, name)
+    store = next(store for store in table.stores if store.name == name)
+    store = replace(store, timestamped=store.kind in ("key-value", "window"))
+    if (group.name, name) not in plan.shared:
+        return operators.TableStore(store, f"store {name}", refusal)
+    where = table.operator_input.operator if table.keeps_rows and table.operator_input else table.name
+    if getattr(table, "on_close", False) and store.kind == "window":
+        store = replace(store, retention=(store.retention or 0) + 1)  # such windows are shown for a millisecond longer
+    return operators.TableStore(store, where, refusal)
 
 
 def comes_back(node: Node, plan: Plan) -> TopologyError:
@@ -94,18 +138,19 @@ def _input_ports(group: ProcessorGroup, plan: Plan) -> list[tuple[str, operators
             if parent not in names:
                 feeder = plan.topology[parent]
                 ports.append((parent, operators.InputPort(feeder.key, feeder.value, processor=member.name)))
-    for store in _looked_up(group):
-        table = next(
-            node
-            for node in plan.topology.nodes.values()
-            if not node.has_own_keys and any(kept.name == store for kept in node.stores)
-        )
-        ports.append((table.name, operators.InputPort(table.key, table.value, store=store)))
+    for store in _tables(group, plan):
+        table = table_of(store, plan.topology.nodes.values())
+        if (group.name, store) not in plan.shared:
+            ports.append((table.name, operators.InputPort(table.key, table.value, store=store)))
+    for filler in of_kind(GlobalProcess, (node for _, node in global_stores(plan))):
+        ports.append((filler.name, operators.InputPort(filler.key, filler.value, processor=filler.name)))
     return ports
 
 
-def _looked_up(group: ProcessorGroup) -> list[str]:
-    return list(dict.fromkeys(store for member in group.members for store in member.tables))
+def _output_port(output: ProcessorOutput, plan: Plan) -> operators.OutputPort:
+    child = output.child
+    topic = plan.topic(child) if isinstance(child, Sink) and isinstance(child.topic, str) else None
+    return operators.OutputPort(output.key, output.value, _sink_name(child), topic)
 
 
 def _sink_name(child: Node) -> str:

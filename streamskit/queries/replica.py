@@ -1,10 +1,22 @@
 """A replica: all stores of an application, whole, kept up to date from their changelog topics."""
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol
 
 from streamskit.kafka.topic_partition import ChangelogRecord, TopicPartition
 from streamskit.kafka.topic_reader import Offsets, TopicReader, changelog_record
-from streamskit.state.local import LocalStore
+
+
+class Copy(Protocol):
+    """A copy of a store, or what stands before it and makes rows of a topic's records."""
+
+    stopped: str
+
+    def take(self, partition: int, records: Sequence[ChangelogRecord], position: int = 0) -> None:
+        """Take records of a topic in."""
+
+    def clear(self, partition: int) -> None:
+        """Empty a partition: its topic begins anew."""
 
 
 class Replica:
@@ -13,17 +25,25 @@ class Replica:
     Args:
         bootstrap_servers: the broker's address.
         stores: for each changelog the stores that it fills.
+        keeps: says, for a topic and the key and value of a record, whether it is to be taken.
 
     Mirrors the standby task of Kafka Streams, which keeps a copy of a store the same way.
     """
 
-    def __init__(self, bootstrap_servers: str, stores: Mapping[str, Sequence[LocalStore]]) -> None:
+    def __init__(
+        self,
+        bootstrap_servers: str,
+        stores: Mapping[str, Sequence[Copy]],
+        keeps: Callable[[str, bytes | None, bytes | None], bool] = lambda topic, key, value: True,
+    ) -> None:
         self._stores = stores
         self._reader = TopicReader(
             bootstrap_servers,
             self._take,
             "The stores",
-            changelog_record,
+            lambda message: (
+                changelog_record(message) if keeps(message.topic() or "", message.key(), message.value()) else None
+            ),
             restart=self._restart,
             failed=lambda failure: self.say_stopped(f"No more updates come: {failure}"),
         )

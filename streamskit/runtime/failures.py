@@ -31,8 +31,8 @@ OTHERS = (*(f"{folder}{os.sep}" for folder in (Path(__file__).parents[1], *LIBRA
 """Where the code lives that no user wrote: streamskit, Python and its packages."""
 
 UNHANDLED = (
-    " The processing handler cannot take single records out of a Column that calls Python (F.udf): do that work in a "
-    "Processor, with process()."
+    " The processing handler cannot take single records out of a Column that calls Python for batches of them "
+    "(F.pandas_udf): use F.udf, or do that work in a Processor, with process()."
 )
 
 

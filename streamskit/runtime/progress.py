@@ -17,7 +17,7 @@ from streamskit.planning.plan import Plan
 logger = logging.getLogger("streamskit")
 
 
-def dropped(progress: StreamingQueryProgress, plan: Plan) -> Counter[str]:
+def dropped(progress: StreamingQueryProgress) -> Counter[str]:
     """Return how many records each node dropped in a batch: too late (once for each window missed), or incomplete.
 
     Mirrors the metric `dropped-records-total` of Kafka Streams.
@@ -26,8 +26,6 @@ def dropped(progress: StreamingQueryProgress, plan: Plan) -> Counter[str]:
     for name, row in progress.observedMetrics.items():
         if name.startswith(SKIPPED):
             counts.update({node: count for node, count in row.asDict().items() if count})
-    if plan.native is not None:
-        counts[plan.native.name] += sum(operator.numRowsDroppedByWatermark for operator in progress.stateOperators)
     return +counts
 
 
@@ -41,13 +39,18 @@ def quotes(progress: StreamingQueryProgress) -> dict[str, str]:
 
 
 def batches_after(query: StreamingQuery, batch: int) -> list[StreamingQueryProgress]:
-    """Return what a query reported of its micro-batches after number `batch`, oldest first."""
+    """Return what a query reported of its micro-batches after number `batch`, oldest first.
+
+    A query without anything to read reports itself now and then, under the number of the micro-batch that is to come.
+    """
     reported: Any = query._jsq.recentProgress()
     progresses: list[StreamingQueryProgress] = []
     for index in range(len(reported) - 1, -1, -1):
         if reported[index].batchId() <= batch:
             break
-        progresses.insert(0, StreamingQueryProgress.fromJson(json.loads(reported[index].json())))
+        progress = StreamingQueryProgress.fromJson(json.loads(reported[index].json()))
+        if "addBatch" in progress.durationMs:
+            progresses.insert(0, progress)
     return progresses
 
 
@@ -82,7 +85,7 @@ class Metrics:
                             self._plan.application_id, self._plan.name, progress.batchId,
                         )  # fmt: skip
                 self._batch = max(self._batch, progress.batchId)
-                lost = dropped(progress, self._plan)
+                lost = dropped(progress)
                 self.dropped.update(lost)
                 for node, quote in quotes(progress).items():
                     count = "1 record" if lost[node] == 1 else f"{lost[node]} records"

@@ -21,6 +21,7 @@ def query_options(config: StreamsConfig, **changes: Any) -> QueryOptions:
     """Return how a configuration wants its queries to run; `changes` are fields of the result that are other ones."""
     options = QueryOptions(
         cache=config.statestore_cache_max_bytes > 0,
+        cache_bytes=config.statestore_cache_max_bytes,
         emit_interval=config.milliseconds("emit_interval"),
         handlers=config.handlers,
         bootstrap_servers=config.bootstrap_servers,

@@ -20,8 +20,11 @@ from streamskit.runtime.recovery.exactly_once import SINK, Transactions
 STAMP = "streamskit.RecordStamp"
 """The producer interceptor (in `streamskit/jvm`) that sets a record's timestamp, and a windowed key's partition."""
 
+IN_ORDER = "org.apache.spark.sql.kafka010.KafkaInOrder"
+"""The source (in `streamskit/jvm`) that takes the records of several topics in the order of their timestamps."""
+
 SETTINGS = {
-    # A batch without records would only move the watermark, and so drop what another partition is about to bring.
+    # A batch without records would only move the watermark.
     "spark.sql.streaming.noDataMicroBatches.enabled": "false",
     "spark.sql.streaming.checkpointFileManagerClass": CHECKPOINTS,
 }
@@ -57,24 +60,30 @@ class KafkaTopics:
     config: StreamsConfig
     partitions: dict[str, int]
 
-    def read(self, topics: list[str], most: int | None) -> DataFrame:
+    def read(self, plan: Plan, topics: list[str], most: int | None) -> DataFrame:
         """Return the raw records of topics, from the first that is still there; at most so many in a micro-batch.
 
         The frame has the columns key, value, topic, partition, offset, timestamp, timestampType and headers of Spark's
         Kafka source.
         """
+        options = {} if most is None else {"maxOffsetsPerTrigger": str(most)}
+        source = "kafka"
+        if len(topics) > 1 and not self._in_real_time(plan):
+            source = IN_ORDER
+            options |= {} if most is None else {"most": str(most)}
+            options |= {"idle": str(self.config.max_task_idle_ms), "first": ",".join(plan.broadcast_topics)}
+            # Task operators bring their records in order themselves.
+            options |= {"merged": str(not plan.operators).lower()}
         reader = (
-            self.spark.readStream.format("kafka")
+            self.spark.readStream.format(source)
             .option("kafka.bootstrap.servers", self.config.bootstrap_servers)
             .option("subscribe", ",".join(topics))
             .option("startingOffsets", "earliest")
             .option("includeHeaders", "true")
-            .options(**CONSUMER)
+            .options(**CONSUMER, **options)
         )
         if self.config.exactly_once:
             reader = reader.option("kafka.isolation.level", "read_committed")
-        if most is not None:
-            reader = reader.option("maxOffsetsPerTrigger", most)
         return reader.load()
 
     def start(self, plan: Plan, checkpoint: Path) -> StreamingQuery:
@@ -89,11 +98,11 @@ class KafkaTopics:
         # A task operator sorts the records of several topics in memory.
         most = self.config.max_records_per_batch or (MOST_FOR_TASKS if plan.operators else None)
         mode, trigger = plan.output_mode, {"processingTime": f"{self.config.commit_interval} milliseconds"}
-        if self.config.real_time is not None and not plan.is_stateful:
+        if self._in_real_time(plan):
             most, mode, trigger = None, "update", {"realTime": f"{self.config.real_time} milliseconds"}
         with _starting, settings(self.spark, SETTINGS | {"spark.sql.shuffle.partitions": str(tasks)}):
             return (
-                compile_plan(plan, lambda topics: self.read(topics, most), tasks)
+                compile_plan(plan, lambda topics: self.read(plan, topics, most), tasks, str(checkpoint))
                 .writeStream.format(sink)
                 .queryName(f"{plan.application_id}: sub-topology {plan.name}")
                 .outputMode(mode)
@@ -102,6 +111,10 @@ class KafkaTopics:
                 .trigger(**trigger)
                 .start()
             )
+
+    def _in_real_time(self, plan: Plan) -> bool:
+        """Return whether a plan runs in Spark's real-time mode."""
+        return self.config.real_time is not None and not plan.is_stateful
 
     def _sink(self, plan: Plan, checkpoint: Path) -> tuple[str, dict[str, str]]:
         """Return the sink of a plan's query and its options."""

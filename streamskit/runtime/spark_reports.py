@@ -67,6 +67,7 @@ WHY: dict[type[operators.Operator], str] = {
     operators.SlidingWindowAggregateOperator: "its windows or functions are not Spark's",
     operators.SuppressOperator: "Spark would hold back what the store has to show",
     operators.ProcessorsOperator: "a processor is a class of Python",
+    operators.TransformValuesOperator: "a transformer is a class of Python",
     operators.PartitionTimeOperator: "a record may need the time of those before it",
 }
 

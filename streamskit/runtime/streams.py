@@ -4,6 +4,7 @@ import logging
 import shutil
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, Unpack
 
@@ -21,12 +22,14 @@ from streamskit.environment.session import spark_session
 from streamskit.kafka.topic_reader import Isolation
 from streamskit.planning.plan import Plan, is_readable
 from streamskit.planning.planner import plan
-from streamskit.queries import Replica, local_store
+from streamskit.queries import LocalStore, Replica, local_store
 from streamskit.queries.group.discovery import ask_group, metadata_for_key, metadata_of
 from streamskit.queries.metadata import KeyQueryMetadata, StreamsMetadata
 from streamskit.queries.query_server import QueryServer
 from streamskit.runtime.catch_up import CatchUp
 from streamskit.runtime.failures import explain
+from streamskit.runtime.global_stores import FilledStore, filled_by_processors
+from streamskit.runtime.global_tables import GlobalTableRecords
 from streamskit.runtime.query import RunningQuery, query_options
 from streamskit.runtime.recovery.checkpoint_errors import telling_of_a_full_disk
 from streamskit.runtime.recovery.data_loss import DataLoss
@@ -40,6 +43,8 @@ from streamskit.runtime.supervisor import STARTING, Supervisor
 from streamskit.runtime.topics import ApplicationTopics, catalogue, filled_stores, side_effects
 from streamskit.runtime.uncaught_exceptions import Handler, check_handler
 from streamskit.topology import Topology
+from streamskit.topology.explicit_names import check_names_are_explicit
+from streamskit.topology.wiring import check_read_once
 
 logger = logging.getLogger("streamskit")
 
@@ -89,6 +94,8 @@ class KafkaStreams:
         self.config = StreamsConfig.of(config, bootstrap_servers, application_id, **settings)
         self._spark = spark
         self._brokers = ExternalBroker(self.config.bootstrap_servers)
+        if self.config.ensure_explicit_internal_resource_naming:
+            check_names_are_explicit(topology)
         self._plans = plan(topology, self.application_id, query_options(self.config))
         self._topics = ApplicationTopics(self.application_id, self._plans, self.config.exactly_once)
         self._states = StateMachine()
@@ -101,12 +108,19 @@ class KafkaStreams:
     def _build_stores(self) -> None:
         """Make the stores to be queried, and what fills them: a replica of all, or an instance with a share of them."""
         self._stores = {store.name: local_store(store) for store in self.topology.stores.values() if is_readable(store)}
-        self._changelogs = {
+        self._changelogs: dict[str, list[LocalStore | FilledStore]] = {
             topic: [self._stores[store] for store in stores]
             for topic, stores in filled_stores(self.topology, self._plans).items()
         }
+        self._global_records = GlobalTableRecords(self.topology, self._plans, self.config.handlers)
+        if self.config.application_server is None:  # an instance has no copies of what processors make global
+            for topic, filling in filled_by_processors(self.topology).items():
+                self._changelogs.setdefault(topic, []).extend(
+                    FilledStore(node, self.application_id, topic, self._stores[store.name])
+                    for node in filling for store in node.stores
+                )  # fmt: skip
         self._copies: Replica | QueryServer = (
-            Replica(self.bootstrap_servers, self._changelogs)
+            Replica(self.bootstrap_servers, self._changelogs, self._global_records.keep)
             if self.config.application_server is None
             else QueryServer(self._catalogue, self.config)
         )
@@ -260,7 +274,8 @@ class KafkaStreams:
             raise StreamsError(f"'{self.application_id}' is {self.state.name}: close() it before clean_up().")
         self._lock.take(self.running)
         try:
-            self._runner.claim(self._plans[0].topics[0])
+            self._match_topics()
+            self._runner.claim(self._a_topic)
             self._runner.confirm()
             self._forget()
         finally:
@@ -365,6 +380,8 @@ class KafkaStreams:
             for node, count in now.dropped.items() or [("", 0)]:
                 name = query.plan.name
                 rows.append((name, now.batches, now.processed, node, count, query.restarts, self._losses.lost[name]))
+        # The topic of a global table is read without a query where no step looks into it.
+        rows += [("global", 0, 0, node, count, 0, 0) for node, count in self._global_records.dropped.items()]
         return pd.DataFrame(rows, columns=["query", "batches", "records", "node", "dropped", "restarts", "lost"])
 
     def explain(self) -> str:
@@ -390,9 +407,34 @@ class KafkaStreams:
                 + (f"its stores are: {known}." if known else "name one with materialized='a-name'.")
             )
 
+    def _match_topics(self) -> None:
+        """Find the topics that match the program's patterns.
+
+        Raises:
+            StreamsError: none does.
+            TopologyError: one matches several.
+        """
+        if not any(plan_.waits_for_topics for plan_ in self._plans):
+            return
+        own = (*self._topics.internal, "__consumer_offsets", "__transaction_state", "__share_group_state")
+        there = [topic for topic in self._brokers.topics() if topic not in own]
+        for topic in there:
+            check_read_once(topic, [source for source in self.topology.sources if source.reads_topic(topic)])
+        self._plans = [plan_.with_topics(there) for plan_ in self._plans]
+        for plan_ in self._plans:
+            for each in plan_.inputs:
+                if not each.topics:
+                    raise StreamsError(
+                        f"{each.node.name} ({each.node.call_site}): no topic matches the pattern "
+                        f"'{each.node.topic_names[0]}'. Create one before start()."
+                    )
+        self._topics = replace(self._topics, plans=self._plans)
+        self._checks = StartupChecks(self.folder, self._topics, self._brokers, self._losses)
+
     def _start(self) -> None:
+        self._match_topics()
         self._checks.compare(self._topics.partitions(self._brokers))
-        self._runner.claim(self._plans[0].topics[0])
+        self._runner.claim(self._a_topic)
         spark = self._spark or spark_session()
         self._runner.confirm()
         self.running[self.application_id] = self
@@ -413,6 +455,11 @@ class KafkaStreams:
         self._checks.note()
         filled = self._catch_up(time.monotonic() + FILL_SECONDS)
         self._copies.wait_for(filled.ends(self._changelogs), filled.deadline, self._supervisor.raise_failure)
+
+    @property
+    def _a_topic(self) -> str:
+        """A topic that it reads: of a query, or of a global table, where it has nothing else."""
+        return self._plans[0].topics[0] if self._plans else self.topology.sources[0].topics[0]
 
     def _starter(self, topics: KafkaTopics, plan_: Plan) -> Callable[[], StreamingQuery]:
         return lambda: topics.start(plan_, self.folder / plan_.name)

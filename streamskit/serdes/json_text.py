@@ -2,12 +2,15 @@
 
 import json
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
+from pyspark import TaskContext
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
+from streamskit.environment.session import spark_session
 from streamskit.jvm.functions import attempt, read_json
 from streamskit.serdes.serde import Serde
 
@@ -27,7 +30,7 @@ class JsonSerde(Serde):
 
     @property
     def data_type(self) -> T.DataType:
-        return T.DataType.fromDDL(self.schema)
+        return _parsed(self.schema)
 
     @property
     def runs_in_python(self) -> bool:
@@ -66,3 +69,10 @@ class JsonSerde(Serde):
 
     def try_to_bytes(self, value: Column) -> Column:
         return attempt(self.to_bytes(value))
+
+
+@cache
+def _parsed(schema: str) -> T.DataType:
+    if TaskContext.get() is None:  # a worker has no session, and is not to start one
+        spark_session()  # the parser is Spark's: a program may begin with a schema
+    return T.DataType.fromDDL(schema)

@@ -53,9 +53,15 @@ class Store:
     def with_caching(self, enabled: bool = True) -> "Store":
         """Return the same store; with caching its changelog gets the last value that a micro-batch gave a key.
 
-        That is so unless it is switched off: a micro-batch is what a commit is in Kafka Streams.
+        That is so unless it is switched off: a micro-batch is what a commit is in Kafka Streams. The changelog of a
+        versioned store always gets every version.
         Mirrors `StoreBuilder#withCachingEnabled`.
+
+        Raises:
+            TopologyError: caching is to be switched on for a versioned store.
         """
+        if enabled and self.kind == "versioned":
+            raise TopologyError(f"Store '{self.name}' is versioned and cannot be cached: leave with_caching() out.")
         return replace(self, cached=enabled)
 
     def with_logging(self, enabled: bool = True) -> "Store":
@@ -107,6 +113,27 @@ class Stores:
         if max_entries < 1:
             raise TopologyError(f"lru_map('{name}'): max_entries is {max_entries}; a store holds at least one key.")
         return Store(name, "key-value", key, value, persistent=False, max_entries=max_entries)
+
+    @staticmethod
+    def persistent_versioned_key_value_store(name: str, history_retention: Duration, key: Serde, value: Serde) -> Store:
+        """A table of keys and values with their versions: what a row was at an earlier time can be asked.
+
+        Its `put` takes the time from which on the value holds, and returns until when: -1 for the latest version, the
+        smallest long, -9223372036854775808, for one that came too late to be kept. `get(key, as_of)` and `delete(key,
+        timestamp)` return a `VersionedRecord`, or None.
+
+        Args:
+            name: of the store.
+            history_retention: for how long old versions are kept, from the latest time that the store has seen.
+            key: the serde of the keys.
+            value: the serde of the values.
+
+        >>> prices = Stores.persistent_versioned_key_value_store("prices", "1 hour", Serdes.string(), Serdes.double())
+
+        Mirrors `Stores#persistentVersionedKeyValueStore` and `Stores#versionedKeyValueStoreBuilder`.
+        """
+        history = to_milliseconds(history_retention, "history_retention")
+        return Store(name, "versioned", key, value, retention=history, cached=False)
 
     @staticmethod
     def persistent_window_store(

@@ -11,12 +11,15 @@ from streamskit.planning.plan import CLOCK_TOPIC, is_readable
 from streamskit.planning.planner import plan
 from streamskit.queries import LocalStore, local_store
 from streamskit.runtime.failures import explain, explain_call
+from streamskit.runtime.global_stores import FilledStore, filled_by_processors
 from streamskit.runtime.query import query_options
 from streamskit.runtime.topics import changelogs, global_tables, side_effects
 from streamskit.serdes import Serde, Serdes
 from streamskit.testing.memory import MemoryQuery, Raw
 from streamskit.topology import Topology
+from streamskit.topology.explicit_names import check_names_are_explicit
 from streamskit.topology.nodes import Node, Sink
+from streamskit.topology.wiring import check_read_once
 
 
 class TestRecord(NamedTuple):
@@ -67,10 +70,17 @@ class TopologyTestDriver:
         self._changelogs = {topic: store.name for topic, store in changelogs(self._plans).items()}
         self._side_effects = side_effects(self._plans)
         self._global_tables = global_tables(topology)
+        if config.ensure_explicit_internal_resource_naming:
+            check_names_are_explicit(topology)
         self._internal = {topic for plan_ in self._plans for topic in plan_.topics} & self._written()
         self._waiting: deque[Raw] = deque()
         self._dropped: Counter[str] = Counter()
         self._stores = {store.name: local_store(store) for store in topology.stores.values() if is_readable(store)}
+        self._filled = {
+            topic: [FilledStore(node, config.application_id, topic, self._stores[store.name])
+                    for node in filling for store in node.stores]
+            for topic, filling in filled_by_processors(topology).items()
+        }  # fmt: skip
         self._outputs: dict[str, deque[Raw]] = defaultdict(deque)
         self._wall_clock = 0
         spark = spark_session()
@@ -88,10 +98,13 @@ class TopologyTestDriver:
         Raises:
             TopologyError: the topology does not read that topic.
         """
-        sources = {topic: source for source in self.topology.sources for topic in source.topics if not source.internal}
-        if name not in sources:
-            raise TopologyError(f"The topology reads no topic '{name}'; it reads: {', '.join(sources)}.")
-        return TestInputTopic(self, name, key or sources[name].key, value or sources[name].value)
+        sources = [source for source in self.topology.sources if not source.internal]
+        reading = [source for source in sources if source.reads_topic(name)]
+        if not reading:
+            known = ", ".join(topic for source in sources for topic in source.topic_names)
+            raise TopologyError(f"The topology reads no topic '{name}'; it reads: {known}.")
+        check_read_once(name, reading)
+        return TestInputTopic(self, name, key or reading[0].key, value or reading[0].value)
 
     def create_output_topic(self, name: str, key: Serde | None = None, value: Serde | None = None) -> "TestOutputTopic":
         """Return the way out of a topic that the topology writes; the serdes are the sink's own if none are given.
@@ -157,9 +170,9 @@ class TopologyTestDriver:
 
     def _check_time(self, records: list[Raw]) -> None:
         """Refuse what a broker does not hold: a record before 1970, unless its source has its own idea of time."""
-        own = {topic for source in self.topology.sources if source.timestamps for topic in source.topics}
+        own = [source for source in self.topology.sources if source.timestamps]
         for record in records:
-            if record.timestamp < 0 and record.topic not in own:
+            if record.timestamp < 0 and not any(source.reads_topic(record.topic) for source in own):
                 raise StreamsError(
                     f"Topic '{record.topic}': a record has the timestamp {record.timestamp}, which is before 1970. "
                     "Pipe it with a valid one, or read the topic with another TimestampExtractor."
@@ -176,8 +189,10 @@ class TopologyTestDriver:
             for node in self._global_tables.get(topic, ()):
                 if node.store is not None:
                     self._fill(self._stores[node.store.name], node, batch)
+            for filled in self._filled.get(topic, ()):
+                filled.take(0, [(record.key, record.value, record.timestamp) for record in batch])
             for query in self._queries:
-                if topic not in query.plan.topics:
+                if not query.plan.reads(topic):
                     continue
                 # Spark's own aggregations fold what a batch brings, so that records of other queries go one by one.
                 alone = query.plan.native is not None and topic in self._internal
@@ -188,7 +203,8 @@ class TopologyTestDriver:
         """Take records of a global table's topic into its store; one without a key is dropped."""
         for record in records:
             if record.key is None or not _is_readable(node, record):
-                self._dropped[node.name] += 1
+                is_counted = record.key is None and any(record.topic in query.plan.topics for query in self._queries)
+                self._dropped[node.name] += not is_counted
             else:
                 store.apply(record.key, record.value, record.timestamp)
 

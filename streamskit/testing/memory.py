@@ -30,9 +30,6 @@ SETTINGS = {
     "spark.sql.streaming.checkpointFileManagerClass": CHECKPOINTS,
 }
 
-# A record is late by the stream time before it, not by that of two batches ago.
-EXACT_LATENESS = {"spark.sql.streaming.statefulOperator.allowMultiple": "false"}
-
 
 @dataclass(frozen=True)
 class Raw:
@@ -43,6 +40,7 @@ class Raw:
     value: bytes | None
     timestamp: int
     headers: tuple[tuple[str, bytes], ...] = ()
+    partition: int = 0
 
 
 class MemoryQuery:
@@ -60,10 +58,9 @@ class MemoryQuery:
         )
         self._name = f"test_driver_{uuid.uuid4().hex}"
         self._checkpoint = tempfile.TemporaryDirectory(prefix="streamskit-test-", ignore_cleanup_errors=True)
-        # A chain of task operators needs Spark's own way with several states, and keeps its own clock.
-        with settings(spark, SETTINGS | (EXACT_LATENESS if plan.native is not None else {})):
+        with settings(spark, SETTINGS):
             self.query = (
-                compile_plan(plan, self._frame, tasks=1)
+                compile_plan(plan, self._frame, tasks=1, checkpoint=self._checkpoint.name)
                 .writeStream.format("memory")
                 .queryName(self._name)
                 .outputMode(plan.output_mode)
@@ -110,7 +107,7 @@ class MemoryQuery:
                 "key": _text(record.key),
                 "value": _text(record.value),
                 "topic": record.topic,
-                "partition": 0,
+                "partition": record.partition,
                 "offset": offset,
                 "timestamp": record.timestamp,
                 "headers": headers or None,

@@ -1,6 +1,7 @@
 """A topology wired by hand: sources, processors, sinks and stores, each added by name."""
 
-from collections.abc import Callable, Iterable, Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, Self
@@ -11,7 +12,7 @@ from streamskit.common.errors import TopologyError
 from streamskit.common.names import check_name
 from streamskit.serdes import Serde, Serdes
 from streamskit.state.stores import Store
-from streamskit.topology.nodes import Node, Process, Sink, Source, of_kind
+from streamskit.topology.nodes import GlobalProcess, Node, Process, Sink, Source, of_kind
 
 
 class Wiring:
@@ -29,7 +30,7 @@ class Wiring:
     def add_source(
         self,
         name: str,
-        *topics: str,
+        *topics: str | re.Pattern[str],
         key: Serde | None = None,
         value: Serde | None = None,
         timestamps: TimestampExtractor | None = None,
@@ -38,7 +39,7 @@ class Wiring:
 
         Args:
             name: of the node.
-            topics: what it reads.
+            topics: what it reads: their names, or one compiled pattern, as in `StreamsBuilder.stream`.
             key: the serde of the keys; text when not given.
             value: the serde of the values; text when not given.
             timestamps: where a record's time comes from; the record's own timestamp when not given.
@@ -53,11 +54,56 @@ class Wiring:
         what = f"add_source('{name}') at {call_site()}"
         if not topics:
             raise TopologyError(f"{what}: name the topic that it reads: add_source('{name}', 'a-topic').")
-        for other in of_kind(Source, self.nodes.values()):
-            if twice := sorted({*topics} & {*other.topics}):
-                raise TopologyError(f"{what}: topic '{twice[0]}' is already read by {other.name}; add to that one.")
+        named, pattern = names_or_pattern(topics, what)
+        for other in readers_of(named, pattern, self.nodes.values()):
+            twice = pattern or next(topic for topic in named if other.reads_topic(topic))
+            raise TopologyError(f"{what}: topic '{twice}' is already read by {other.name}; add to that one.")
         serdes = key or Serdes.string(), value or Serdes.string()
-        return self._add(Source(name, (), *serdes, call_site(), topics=topics, timestamps=timestamps), what)
+        source = Source(name, (), *serdes, call_site(), topics=named, timestamps=timestamps, pattern=pattern)
+        return self._add(source, what)
+
+    def add_global_store(
+        self,
+        store: Store,
+        source: str,
+        topic: str,
+        name: str,
+        processor: Callable[[], Any],
+        key: Serde | None = None,
+        value: Serde | None = None,
+        timestamps: TimestampExtractor | None = None,
+    ) -> Self:
+        """Add a store that every instance fills with a whole topic, by a processor of its own.
+
+        Args:
+            store: made by `Stores`, without a changelog: `with_logging(False)`.
+            source: the name of the node that reads the topic.
+            topic: what it reads.
+            name: of the processor's node.
+            processor: a subclass of `Processor`, or a function that makes one.
+            key: the serde of the topic's keys; text when not given.
+            value: the serde of the topic's values; text when not given.
+            timestamps: where a record's time comes from; the record's own timestamp when not given.
+
+        Raises:
+            TopologyError: a name or the topic is taken, the store has a changelog, or `processor` cannot be called.
+
+        Mirrors `Topology#addGlobalStore`.
+        """
+        what = f"add_global_store('{store.name}') at {call_site()}"
+        if store.logged:
+            raise TopologyError(
+                f"{what}: a global store has no changelog, as its topic is all that it takes to rebuild it: give "
+                "store.with_logging(False)."
+            )
+        if store.name in self._stores():
+            raise TopologyError(f"{what}: there is another store with this name; choose another one.")
+        if not callable(processor):
+            raise TopologyError(f"{what}: give the Processor class itself, or a function that makes one.")
+        self.add_source(source, topic, key=key, value=value, timestamps=timestamps)
+        first = self.nodes[source]
+        node = GlobalProcess(name, (source,), first.key, first.value, call_site(), supplier=processor, store=store)
+        return self._add(node, what)
 
     def add_processor(
         self,
@@ -150,15 +196,13 @@ class Wiring:
         return self
 
     def _connected(self, node: Process, name: str, what: str) -> Process:
-        if name in (*node.tables, *(store.name for store in node.kept)):
+        if name in (*node.looked_up, *(store.name for store in node.kept)):
             return node
-        tables = (each for each in self.nodes.values() if each.is_table)
+        tables = (each for each in self.nodes.values() if each.is_table or each.is_global)
         keeper = next((each for each in tables if name in (store.name for store in each.stores)), None)
         if keeper is None:
             return replace(node, kept=(*node.kept, self._stores()[name]))
-        check_can_be_looked_up(self._stores()[name], what)
-        if keeper.is_global:
-            return replace(node, global_stores=(*node.global_stores, name))
+        check_can_be_used(self._stores()[name], keeper, what)
         return replace(node, looked_up=(*node.looked_up, name))
 
     def _stores(self) -> dict[str, Store]:
@@ -183,14 +227,101 @@ class Wiring:
         return self
 
 
-def check_can_be_looked_up(store: Store, what: str) -> None:
-    """Check that a processor can look into the store of a table.
+def check_can_be_used(store: Store, keeper: Node, what: str) -> None:
+    """Check that a processor can be connected to the store that another node keeps.
 
     Raises:
-        TopologyError: it has windows or versions.
+        TopologyError: it is global, so that there is nothing to connect, or what suppress holds back.
     """
-    if store.kind != "key-value":
+    if keeper.is_global:
         raise TopologyError(
-            f"{what}: '{store.name}' is the {store.kind} store of a table; a processor can look into tables without "
-            "windows and versions only. Keep a store of its own in the processor."
+            f"{what}: '{store.name}' is a global store, which every processor can use without being connected: do not "
+            f"name it, and ask for it with context.state_store('{store.name}')."
+        )
+    if store.kind == "buffer":
+        raise TopologyError(
+            f"{what}: '{store.name}' holds back the updates of {keeper.name} and is no table. Keep a store of your own."
+        )
+
+
+def check_is_free(store: Store, node: Node, nodes: Iterable[Node], state_stores: Mapping[str, Store]) -> None:
+    """Check that no other store has the name of the one that a node is to keep.
+
+    Raises:
+        TopologyError: there is one, of a table or of processors.
+    """
+    if node.has_own_keys:  # processors may share a store, and are checked where they are connected to it
+        return
+    group = getattr(node, "group", "")
+    for other in nodes:
+        if other.has_own_keys:
+            continue
+        is_same = other.name == node.name or (group and getattr(other, "group", "") == group)
+        kept = (each for each in other.stores if each not in other.own_stores)
+        if not is_same and any(each.name == store.name for each in kept):
+            raise TopologyError(
+                f"{node.name} ({node.call_site}): {other.name} ({other.call_site}) has a store with the name "
+                f"'{store.name}' already; choose another name."
+            )
+    if store.name in state_stores:
+        raise TopologyError(
+            f"{node.name} ({node.call_site}): there is a store for processors with the name '{store.name}' already; "
+            "choose another name."
+        )
+
+
+def names_or_pattern(topics: Sequence[str | re.Pattern[str]], what: str) -> tuple[tuple[str, ...], str]:
+    """Return the topics that are named, and the pattern where there is one in their place.
+
+    Raises:
+        TopologyError: there are both, or several patterns, or one with flags.
+    """
+    patterns = [topic for topic in topics if isinstance(topic, re.Pattern)]
+    if twice := [topic for topic in topics if topics.count(topic) > 1]:
+        raise TopologyError(f"{what}: topic '{twice[0]}' is named twice.")
+    if not patterns:
+        return tuple(topic for topic in topics if isinstance(topic, str)), ""
+    if len(topics) > 1:
+        raise TopologyError(
+            f"{what}: give the names of topics or one pattern, not both: re.compile('orders-.*|payments') matches "
+            "whole names."
+        )
+    pattern = patterns[0]
+    if pattern.flags & ~re.UNICODE:
+        raise TopologyError(f"{what}: a pattern of topics has no flags: write '(?i)' and the like into it.")
+    return (), pattern.pattern
+
+
+def readers_of(named: Sequence[str], pattern: str, nodes: Iterable[Node]) -> list[Source]:
+    """Return the sources that read one of the topics, or one that matches the pattern, or have the same pattern."""
+    return [
+        source
+        for source in of_kind(Source, nodes)
+        if not source.internal
+        if any(map(source.reads_topic, named))
+        or (pattern and (source.pattern == pattern or any(re.fullmatch(pattern, topic) for topic in source.topics)))
+    ]
+
+
+def read_twice(topic: str, other: Source) -> TopologyError:
+    """Return the error for a topic, or a pattern of topics, that another source reads in another way."""
+    read = f"the pattern '{other.pattern}'" if other.pattern else ", ".join(other.topics)
+    return TopologyError(
+        f"'{topic}' is already read by {other.name} ({other.call_site}), which reads {read}, in another way: keep what "
+        "that returned in a variable and use it twice."
+    )
+
+
+def check_read_once(topic: str, sources: Sequence[Source]) -> None:
+    """Check that a topic matches one pattern only.
+
+    Raises:
+        TopologyError: several sources would read it.
+    """
+    if len(sources) > 1:
+        one, other = sources[:2]
+        raise TopologyError(
+            f"Topic '{topic}' matches the patterns of two sources: '{one.pattern}' of {one.name} ({one.call_site}) and "
+            f"'{other.pattern}' of {other.name} ({other.call_site}). A topic is read once: write patterns that have no "
+            "topic in common."
         )

@@ -1,5 +1,6 @@
 """The programs of the vectors `basic-*`."""
 
+import re
 from typing import Any
 
 from pyspark.sql import Column
@@ -160,3 +161,21 @@ def basic_aggregate_same_stream_twice(builder: StreamsBuilder) -> None:
     sums.to("sums")
     labelled = counts.map_values(lambda v: F.concat(F.lit("n="), v.cast("string")))
     labelled.merge(sums.map_values(lambda v: F.concat(F.lit("s="), v.cast("string")))).to("both")
+
+
+@program
+def basic_merge_rekeyed_count(builder: StreamsBuilder) -> None:
+    left, right = builder.stream("left"), builder.stream("right")
+    by_letter = left.select_key(lambda v: F.when(v != "", F.substring(v, 1, 1)))
+    by_letter.merge(right).group_by_key(name="merged").count("counts").to_stream().to("out")
+
+
+@program
+def basic_same_topic_twice(builder: StreamsBuilder) -> None:
+    builder.stream("in").map_values(lambda v: F.upper(v)).to("out")
+    builder.stream("in").map_values(lambda v: F.concat(F.lit("#"), v)).to("out")
+
+
+@program
+def basic_topic_pattern(builder: StreamsBuilder) -> None:
+    builder.stream(re.compile("store-.*")).map_values(lambda v: F.concat(v, F.lit("!"))).to("out")

@@ -17,6 +17,7 @@ from streamskit import (
     Record,
     Response,
     Serdes,
+    Stores,
     StreamsBuilder,
 )
 from streamskit.serdes import Serde
@@ -51,9 +52,11 @@ def processing_dead_letters(context: ErrorHandlerContext, record: Record | None,
 
 
 SETTINGS |= {
+    "errors-build-naming": {"ensure_explicit_internal_resource_naming": True},
     "errors-deserialization-continue": {"deserialization_handler": LogAndContinue()},
     "errors-deserialization-dead-letters": {"deserialization_handler": deserialization_dead_letters},
     "errors-deserialization-global": {"deserialization_handler": LogAndContinue()},
+    "errors-forward-negative-timestamp": {"processing_handler": processing_dead_letters},
     "errors-processing-continue": {"processing_handler": LogAndContinue()},
     "errors-processing-punctuation": {"processing_handler": processing_dead_letters},
 }
@@ -133,3 +136,33 @@ class Picky(Serde):
 @program
 def errors_production_fail(builder: StreamsBuilder) -> None:
     builder.stream("in").to("out", key=Picky(), value=Picky())
+
+
+class Ager(Processor):
+    def process(self, record: Record) -> None:
+        self.context.forward(record.with_timestamp(record.timestamp - 100))
+
+
+@program
+def errors_forward_negative_timestamp(builder: StreamsBuilder) -> None:
+    builder.stream("in").process(Ager, name="ager").to("out")
+
+
+@program
+def errors_build_naming(builder: StreamsBuilder) -> None:
+    builder.stream("in").group_by(lambda v: v).count().to_stream().to("out")
+
+
+class Unconnected(Processor):
+    def init(self, context: ProcessorContext) -> None:
+        super().init(context)
+        context.state_store("counts")
+
+    def process(self, record: Record) -> None:
+        self.context.forward(record)
+
+
+@program
+def errors_build_store_not_connected(builder: StreamsBuilder) -> None:
+    builder.add_state_store(Stores.persistent_key_value_store("counts", STRING, LONG))
+    builder.stream("in").process(Unconnected, name="unconnected").to("out")

@@ -2,7 +2,18 @@
 
 from pyspark.sql import functions as F
 
-from streamskit import BufferConfig, Materialized, Serdes, StreamsBuilder, Suppressed
+from streamskit import (
+    BufferConfig,
+    KTable,
+    Materialized,
+    ProcessorContext,
+    Serdes,
+    Stores,
+    StreamsBuilder,
+    Suppressed,
+    TimeWindows,
+    ValueTransformerWithKey,
+)
 from tests.conformance.registry import program
 
 CUSTOMER = Serdes.json("region string, amount long")
@@ -117,8 +128,8 @@ def ktable_versioned_source(builder: StreamsBuilder) -> None:
     table.group_by(lambda k, v: (F.substring(v, 1, 1), v)).count("n").to_stream().to("counts")
 
 
-def words(builder: StreamsBuilder) -> None:
-    (
+def words(builder: StreamsBuilder) -> KTable:
+    table = (
         builder.stream("in")
         .flat_map_values(lambda v: F.split(v, " "))
         .group_by_key()
@@ -128,9 +139,9 @@ def words(builder: StreamsBuilder) -> None:
             "words",
             value=Serdes.json("array<string>"),
         )
-        .to_stream()
-        .to("out")
     )
+    table.to_stream().to("out")
+    return table
 
 
 @program
@@ -141,3 +152,51 @@ def ktable_cache_off(builder: StreamsBuilder) -> None:
 @program
 def ktable_cache_on(builder: StreamsBuilder) -> None:
     words(builder)
+
+
+@program
+def ktable_cache_small(builder: StreamsBuilder) -> None:
+    ktable_cache_group_by(builder)
+
+
+@program
+def ktable_cache_group_by(builder: StreamsBuilder) -> None:
+    by_size = words(builder).group_by(
+        lambda k, v: (F.concat(F.lit("size-"), F.size(v).cast("string")), v), name="by-size"
+    )
+    by_size.count("n").to_stream().to("counts")
+
+
+@program
+def ktable_group_by_windowed(builder: StreamsBuilder) -> None:
+    (
+        builder.stream("in")
+        .group_by_key()
+        .windowed_by(TimeWindows.of_size_and_grace("100 ms", "1 second"))
+        .count("per-window")
+        .group_by(lambda k, n: (k.start.cast("string"), n), name="by-window")
+        .reduce(lambda total, n: total + n, lambda total, n: total - n, "totals")
+        .to_stream()
+        .to("out")
+    )
+
+
+class Marker(ValueTransformerWithKey):
+    """Puts the number of a row's updates and the time behind its value."""
+
+    def init(self, context: ProcessorContext) -> None:
+        super().init(context)
+        self.updates = context.state_store("updates")
+
+    def transform(self, key: str, value: str | None) -> str | None:
+        number = (self.updates.get(key) or 0) + 1
+        self.updates.put(key, number)
+        if value == "drop":
+            return None
+        return f"{'null' if value is None else value}#{number}@{self.context.timestamp()}"
+
+
+@program
+def ktable_transform_values(builder: StreamsBuilder) -> None:
+    builder.add_state_store(Stores.persistent_key_value_store("updates", Serdes.string(), Serdes.long()))
+    builder.table("in").transform_values(Marker, ["updates"], "marked").to_stream().to("out")

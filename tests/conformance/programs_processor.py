@@ -15,8 +15,10 @@ from streamskit import (
     Serdes,
     Stores,
     StreamsBuilder,
+    TimeWindows,
     Topology,
     ValueAndTimestamp,
+    VersionedRecord,
 )
 from tests.conformance.registry import program, wired
 
@@ -235,3 +237,136 @@ class Latest(Processor):
 def processor_timestamped_store(builder: StreamsBuilder) -> None:
     builder.add_state_store(Stores.persistent_timestamped_key_value_store("latest", STRING, STRING))
     builder.stream("in").process(Latest, stores=["latest"]).to("out")
+
+
+class TwoTickers(Processor):
+    def init(self, context: ProcessorContext) -> None:
+        super().init(context)
+        context.schedule("200 ms", PunctuationType.STREAM_TIME, self.slow)
+        self.fast_schedule = context.schedule("100 ms", PunctuationType.STREAM_TIME, self.fast)
+
+    def slow(self, now: int) -> None:
+        self.context.forward(Record("slow", f"at {now}", now))
+
+    def fast(self, now: int) -> None:
+        self.context.forward(Record("fast", f"at {now}", now))
+
+    def more(self, now: int) -> None:
+        self.context.forward(Record("more", f"at {now}", now))
+
+    def process(self, record: Record) -> None:
+        if record.value == "stop":
+            self.fast_schedule.cancel()
+        elif record.value == "more":
+            self.context.schedule("50 ms", PunctuationType.STREAM_TIME, self.more)
+        self.context.forward(record)
+
+
+@program
+def processor_punctuate_two(builder: StreamsBuilder) -> None:
+    builder.stream("in").process(TwoTickers).to("out")
+
+
+class UpperCaseFiller(Processor):
+    def init(self, context: ProcessorContext) -> None:
+        super().init(context)
+        self.names = context.state_store("names")
+
+    def process(self, record: Record) -> None:
+        self.names.put(record.key, None if record.value is None else record.value.upper())
+
+
+class Greeter(Processor):
+    def init(self, context: ProcessorContext) -> None:
+        super().init(context)
+        self.names = context.state_store("names")
+        self.cities = context.state_store("cities")
+
+    def process(self, record: Record) -> None:
+        city, name = self.cities.get(record.key), self.names.get(record.key)
+        of_city = "" if city is None else f" of {city.value}@{city.timestamp}"
+        self.context.forward(record.with_value(f"{record.value} {shown(name)}{of_city}"))
+
+
+@program
+def processor_global_store(builder: StreamsBuilder) -> None:
+    names = Stores.persistent_key_value_store("names", STRING, STRING)
+    builder.add_global_store(names, "names-in", UpperCaseFiller)
+    builder.global_table("cities-in", materialized="cities")
+    builder.stream("in").process(Greeter).to("out")
+
+
+def shown(value: Any) -> str:
+    return "null" if value is None else str(value)
+
+
+class CountReader(Processor):
+    def init(self, context: ProcessorContext) -> None:
+        super().init(context)
+        self.counts = context.state_store("counts")
+        self.windows = context.state_store("per-window")
+
+    def process(self, record: Record) -> None:
+        count = self.counts.get(record.key)
+        rows = [f"{start}={row.value}@{row.timestamp}" for start, row in self.windows.fetch(record.key, 0, 1000)]
+        answer = "none" if count is None else f"{count.value}@{count.timestamp}"
+        self.context.forward(record.with_value(f"{answer} [{', '.join(rows)}]"))
+
+
+@program
+def processor_reads_aggregate(builder: StreamsBuilder) -> None:
+    grouped = builder.stream("in").group_by_key()
+    grouped.count("counts")
+    grouped.windowed_by(TimeWindows.of_size_and_grace("100 ms", "1 second")).count("per-window")
+    builder.stream("ask").process(CountReader, stores=["counts", "per-window"]).to("out")
+
+
+class Corrector(Processor):
+    def init(self, context: ProcessorContext) -> None:
+        super().init(context)
+        self.rows = context.state_store("rows")
+
+    def process(self, record: Record) -> None:
+        old = self.rows.get(record.key)
+        if record.value == "look":
+            found = "nothing" if old is None else f"{old.value}@{old.timestamp}"
+            self.context.forward(record.with_value(found))
+        else:
+            self.rows.put(record.key, ValueAndTimestamp(record.value, record.timestamp))
+
+
+@program
+def processor_table_store(builder: StreamsBuilder) -> None:
+    table = builder.table("table", materialized="rows")
+    table.to_stream().to("updates")
+    builder.stream("corrections").process(Corrector, stores=["rows"]).to("looks")
+    joined = builder.stream("stream").left_join(
+        table, lambda left, right: F.concat(left, F.lit("+"), F.coalesce(right, F.lit("null")))
+    )
+    joined.to("joined")
+
+
+class Versions(Processor):
+    def init(self, context: ProcessorContext) -> None:
+        super().init(context)
+        self.versions = context.state_store("versions")
+
+    def process(self, record: Record) -> None:
+        key, value, time = record.key, record.value, record.timestamp
+        if value is not None and value.startswith("as of "):
+            said = self.said(self.versions.get(key, int(value[6:])))
+        elif value == "delete":
+            said = f"deleted {self.said(self.versions.delete(key, time))}"
+        else:
+            valid_to = self.versions.put(key, value, time)
+            said = f"put until {valid_to}, latest {self.said(self.versions.get(key))}"
+        self.context.forward(record.with_value(said))
+
+    def said(self, version: VersionedRecord | None) -> str:
+        return "nothing" if version is None else f"{version.value}@{version.timestamp}"
+
+
+@program
+def processor_versioned_store(builder: StreamsBuilder) -> None:
+    builder.add_state_store(Stores.persistent_versioned_key_value_store("versions", "100 ms", STRING, STRING))
+    builder.stream("in").process(Versions, stores=["versions"]).to("out")

@@ -60,3 +60,23 @@ def time_out_of_order_count(builder: StreamsBuilder) -> None:
         .to_stream()
         .to("window-counts")
     )
+
+
+class EventTime(Processor):
+    def process(self, record: Record) -> None:
+        time = record.value.get("ts")
+        self.context.forward(record if time is None else record.with_timestamp(time))
+
+
+@program
+def time_processor_timestamp_window(builder: StreamsBuilder) -> None:
+    event = Serdes.json("ts long, n long")
+    (
+        builder.stream("in", value=event)
+        .process(EventTime)
+        .group_by_key(name="by-key")
+        .windowed_by(TimeWindows.of_size_with_no_grace("100 ms"))
+        .count("counts")
+        .to_stream()
+        .to("out")
+    )

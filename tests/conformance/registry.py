@@ -12,7 +12,9 @@ PROGRAMS: dict[str, Callable[[], Topology]] = {}
 
 SETTINGS: dict[str, dict[str, Any]] = {
     "joins-stream-stream-left-throttled": {"emit_interval": 1000},
+    "ktable-cache-group-by": {"cache": True},
     "ktable-cache-on": {"cache": True},
+    "ktable-cache-small": {"cache": True, "statestore_cache_max_bytes": 1},
     "windows-tumbling-emit-on-close-throttled": {"emit_interval": 1000},
 }
 """Settings of the driver that differ from the usual: `emit_interval` in milliseconds is 0, `cache` is off."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from streamskit import StreamsError, Topology, TopologyTestDriver, Windowed
+from streamskit import StreamsError, Topology, TopologyError, TopologyTestDriver, Windowed
 from streamskit.serdes import Serde, Serdes
 from tests.conformance.differences import DIFFERENCES
 from tests.conformance.programs import PROGRAMS
@@ -40,7 +40,9 @@ def test_the_records_stores_and_drops_are_those_of_kafka_streams(vector: Vector)
         listed = [row for row in rows if row["key"] in asked or vector["store_kinds"][name] != "versioned-key-value"]
         assert unordered(listed) == unordered(vector["stores"][name]), name
     assert replayed.dropped == vector["dropped_by_step"]
-    assert replayed.side_effects == [in_python(effect) for effect in vector.get("side_effects", [])]
+    expected = [in_python(effect) for effect in vector.get("side_effects", [])]
+    assert len(replayed.side_effects) == len(expected)
+    assert list(map(as_far_as_told, replayed.side_effects, expected)) == expected
     assert replayed.answers == {number: answer for number, _, answer in answers(vector)}
     assert replayed.failed_at == [error["after_step"] for error in vector.get("errors", [])]
 
@@ -60,8 +62,13 @@ class Replay:
 
     def run(self) -> None:
         """Replay all steps."""
-        topology = self.topology()
-        with TopologyTestDriver(topology, "oracle", **SETTINGS.get(self.vector["name"], {})) as driver:
+        try:
+            topology = self.topology()
+            driver = TopologyTestDriver(topology, "oracle", **SETTINGS.get(self.vector["name"], {}))
+        except TopologyError:
+            self.failed_at.append(-1)
+            return
+        with driver:
             letters = driver.dead_letters(LETTERS)
             outputs = {name: driver.create_output_topic(name, value=self.json_of(name)) for name in self.written}
             for number, step in enumerate(self.vector["steps"]):
@@ -105,7 +112,7 @@ def perform(driver: TopologyTestDriver, topology: Topology, step: Vector) -> Non
 
 
 def pipe(driver: TopologyTestDriver, topology: Topology, record: Vector) -> None:
-    source = next(source for source in topology.sources if record["topic"] in source.topics)
+    source = next(source for source in topology.sources if source.reads_topic(record["topic"]))
     key = as_it_is(record, "key", source.key)
     value = as_it_is(record, "value", source.value)
     headers = tuple((name, text.encode()) for name, text in record.get("headers", {}).items())
@@ -141,11 +148,20 @@ def stored(driver: TopologyTestDriver, name: str, kind: str) -> Iterator[Vector]
 
 
 def in_python(effect: Vector) -> Vector:
-    """Return a side effect without what is Java's own: the class of an exception, the id of a task."""
+    """Return a side effect without what is Java's own: the class of an exception, what Kafka Streams' own ones say."""
     if effect["kind"] != "dead_letter":
         return effect
-    data = {name: value for name, value in effect["data"].items() if name not in ("exception", "task")}
-    return effect | {"data": data}
+    java = {"exception", "task"} | (
+        {"message"} if effect["data"]["exception"].startswith("org.apache.kafka") else set()
+    )
+    return effect | {"data": {name: value for name, value in effect["data"].items() if name not in java}}
+
+
+def as_far_as_told(effect: Vector, expected: Vector) -> Vector:
+    """Return a dead letter without its message if none is expected."""
+    if effect["kind"] != "dead_letter" or "message" in expected["data"]:
+        return effect
+    return effect | {"data": {name: value for name, value in effect["data"].items() if name != "message"}}
 
 
 def unordered(rows: list[Vector]) -> list[str]:

@@ -62,7 +62,7 @@ class QueryPrint:
         native = [_of_spark(plan, plan.native)] if plan.native is not None else []
         operators = [*native, *(_of_operator(plan, planned) for planned in plan.operators)]
         stores = [store.name for store in plan.stores]
-        return QueryPrint(plan.topics, tasks, operators, stores, plan.wall_clock_interval is not None)
+        return QueryPrint(plan.topics_as_written, tasks, operators, stores, plan.wall_clock_interval is not None)
 
     @staticmethod
     def from_json(said: Mapping[str, Any]) -> "QueryPrint":
@@ -110,7 +110,8 @@ class Fingerprint:
 
 
 def _of_spark(plan: Plan, node: Node) -> OperatorPrint:
-    kind = f"{type(node).__name__} by Spark"
+    # Windows had another state in Spark when its watermark judged which of them are closed.
+    kind = f"{type(node).__name__} by Spark" + (" and stream time" if getattr(node, "windows", None) else "")
     return OperatorPrint(node.name, kind, [node.types], _windows(node), in_python=False)
 
 

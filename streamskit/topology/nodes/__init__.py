@@ -14,6 +14,7 @@ from streamskit.topology.nodes.streams import (
     Filter,
     FlatMap,
     FlatMapValues,
+    GlobalProcess,
     Map,
     MapValues,
     Merge,
@@ -40,6 +41,7 @@ from streamskit.topology.nodes.tables import (
     TableMapValues,
     TableMerge,
     TableSource,
+    TableTransformValues,
     ToStream,
 )
 
@@ -57,6 +59,7 @@ __all__ = [
     "ForeignKeyJoin",
     "ForeignKeyStep",
     "Function",
+    "GlobalProcess",
     "GlobalTableSource",
     "JoinedValues",
     "LookupKey",
@@ -83,6 +86,7 @@ __all__ = [
     "TableMapValues",
     "TableMerge",
     "TableSource",
+    "TableTransformValues",
     "ToStream",
     "of_kind",
 ]

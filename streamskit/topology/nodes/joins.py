@@ -110,8 +110,15 @@ class StreamTableJoin(Node):
 class TableJoinSide(JoinSide):
     """One side of a table-table join."""
 
+    joins_tables: ClassVar[bool] = True
     is_table: ClassVar[bool] = True
-    knows_old_values: ClassVar[bool] = True
+    uses_old_values: ClassVar[bool] = True
+    passes_old_values: ClassVar[bool] = True
+    looks_up_rows: ClassVar[bool] = True
+
+    @property
+    def asks_for_old_values(self) -> bool:
+        return self.outer[self.side]
 
     def joined_values(self, nodes: Mapping[str, Node]) -> JoinedValues | None:
         left, right = (nodes[side.parents[0]].value for side in sides_of(self, nodes))
@@ -140,13 +147,22 @@ class ForeignKeyStep(Node):
     subscription), "notify" (all subscribers, when the customer changes), "resolve" (an answer comes back) or "output".
     """
 
+    joins_tables: ClassVar[bool] = True
     is_table: ClassVar[bool] = True
     is_stateful: ClassVar[bool] = True
-    knows_old_values: ClassVar[bool] = True
+    looks_up_rows: ClassVar[bool] = True
     role: str = ""
     join: ForeignKeyJoin | None = None
     store: Store | None = None
     other_stores: tuple[str, ...] = ()
+
+    @property
+    def old_value_store(self) -> Store | None:
+        return self.row_store if self.role == "output" else None
+
+    @property
+    def asks_for_old_values(self) -> bool:
+        return self.role in ("register", "notify")
 
     @property
     def label(self) -> str:

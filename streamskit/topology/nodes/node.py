@@ -72,16 +72,23 @@ class Node:
     has_own_keys: ClassVar[bool] = False
     """Whether its stores hold keys that need not be those of its records."""
 
+    keeps_rows: ClassVar[bool] = False
+    """Whether its operator keeps a table's rows with their times, as processors find them in the table's store."""
+    joins_tables: ClassVar[bool] = False
+    """Whether it looks up rows of one table for those of another, of which each is told when it changes."""
+
     needs_old_values: ClassVar[bool] = False
-    """Whether it cannot do without the old value of a row. Mirrors `KTableImpl#enableSendingOldValues`."""
+    """Whether it asks the table before it for the old values of rows. Mirrors `KTableImpl#enableSendingOldValues`."""
     uses_old_values: ClassVar[bool] = False
-    """Whether it does better with the old value of a row, where the table before it keeps that anyhow."""
+    """Whether it takes the old value of a row where the table before it tells that anyhow."""
     passes_old_values: ClassVar[bool] = False
-    """Whether old values come through it."""
+    """Whether it makes a row's old value of the old value before it, as it does with the new one."""
     knows_old_values: ClassVar[bool] = False
-    """Whether its own state tells the old value of a row."""
-    can_store_latest: ClassVar[bool] = False
-    """Whether it can be made to keep the latest value of each row, to tell the old one."""
+    """Whether it tells the old value of a row without a store that a later step has to ask for."""
+    changes_old_values: ClassVar[bool] = False
+    """Whether what it tells as a row's old value may be another than the value it has sent before."""
+    looks_up_rows: ClassVar[bool] = False
+    """Whether it looks up rows of the table before it, and so their times, too."""
 
     name: str
     parents: tuple[str, ...]
@@ -94,6 +101,46 @@ class Node:
         """The stores this node keeps."""
         store = getattr(self, "store", None)
         return (store,) if store is not None else ()
+
+    @property
+    def own_stores(self) -> tuple[Store, ...]:
+        """The stores that a processor or transformer keeps for itself: they hold nothing of what goes on from here."""
+        return ()
+
+    @property
+    def buffers(self) -> tuple[Store, ...]:
+        """The stores in which it holds records back."""
+        return tuple(store for store in self.stores if store.kind == "buffer")
+
+    @property
+    def row_store(self) -> Store | None:
+        """The store that keeps the rows of the table it makes; None if it keeps none."""
+        return next((store for store in self.stores if self.is_table and store.kind != "buffer"), None)
+
+    @property
+    def old_value_store(self) -> Store | None:
+        """The store from which it tells the old value of a row, if it does."""
+        return None
+
+    @property
+    def sends_old_values(self) -> bool:
+        """Whether it tells the old values of rows even if no later step asks for them."""
+        return False
+
+    @property
+    def asks_for_old_values(self) -> bool:
+        """Whether Kafka Streams' step asks the table before it for old values, though none are needed here."""
+        return False
+
+    @property
+    def heeds_requests(self) -> bool:
+        """Whether it does something else once a later step has asked for old values, needed or not."""
+        return False
+
+    @property
+    def skips_absent_rows(self) -> bool:
+        """Whether an update of a row that was not there before and is not there now goes no further."""
+        return False
 
     @property
     def reads(self) -> tuple[str, ...]:

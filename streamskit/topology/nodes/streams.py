@@ -1,5 +1,6 @@
 """Nodes of streams: sources, steps from record to record, processors, sinks."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
@@ -14,16 +15,21 @@ CHOSEN_BY_RECORD = "chosen by record"
 
 @dataclass(frozen=True)
 class Source(Node):
-    """Reads topics; an `internal` one is named after the application when it runs."""
+    """Reads topics, or all whose names match a `pattern`; an `internal` one is named after the application."""
 
     kind: ClassVar[str] = "Source"
     topics: tuple[str, ...] = ()
     internal: bool = False
     timestamps: TimestampExtractor | None = None
+    pattern: str = ""
 
     @property
     def topic_names(self) -> tuple[str, ...]:
-        return self.topics
+        return (self.pattern,) if self.pattern else self.topics
+
+    def reads_topic(self, topic: str) -> bool:
+        """Return whether it reads a topic."""
+        return topic in self.topics or bool(self.pattern and re.fullmatch(self.pattern, topic))
 
     @property
     def needs_partition_time(self) -> bool:
@@ -140,7 +146,7 @@ class Process(Node):
     """Gives its records to a processor, which `supplier` makes.
 
     `kept` are the stores it keeps, alone or together with other processors; `looked_up` are those of tables that it
-    reads, and `global_stores` those of global tables.
+    uses. It may read every global store that has a name, without naming it.
     """
 
     is_stateful: ClassVar[bool] = True
@@ -149,12 +155,10 @@ class Process(Node):
     supplier: Function = lambda: None
     kept: tuple[Store, ...] = ()
     looked_up: tuple[str, ...] = ()
-    global_stores: tuple[str, ...] = ()
 
     @property
-    def tables(self) -> tuple[str, ...]:
-        """The stores of tables that it reads, global ones too."""
-        return (*self.looked_up, *self.global_stores)
+    def own_stores(self) -> tuple[Store, ...]:
+        return self.kept
 
     @property
     def stores(self) -> tuple[Store, ...]:
@@ -165,10 +169,25 @@ class Process(Node):
         return self.looked_up
 
     def looks_into(self, table: Node) -> bool:
-        return table.is_table and any(store.name in self.tables for store in table.stores)
+        if table.is_global:
+            return any(store.queryable for store in table.stores)
+        return table.is_table and any(store.name in self.looked_up for store in table.stores)
 
     def state(self, nodes: Mapping[str, Node]) -> list[str]:
         return [f"store '{store.name}' ({store.kind}) of {store.key} and {store.value}" for store in self.kept]
+
+
+@dataclass(frozen=True)
+class GlobalProcess(Node):
+    """Fills a global store with all records of a topic by a processor, which `supplier` makes."""
+
+    is_global: ClassVar[bool] = True
+    supplier: Function = lambda: None
+    store: Store | None = None
+
+    @property
+    def label(self) -> str:
+        return "fill global store"
 
 
 @dataclass(frozen=True)

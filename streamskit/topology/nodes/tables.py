@@ -1,5 +1,6 @@
 """Nodes of tables: their sources and steps, aggregations, suppress."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
@@ -22,8 +23,11 @@ class TableSource(Node):
     """
 
     is_table: ClassVar[bool] = True
-    can_store_latest: ClassVar[bool] = True
     store: Store | None = None
+
+    @property
+    def old_value_store(self) -> Store | None:
+        return self.row_store
 
     @property
     def label(self) -> str:
@@ -47,16 +51,33 @@ class GlobalTableSource(Node):
 class TableFilter(Node):
     """Passes on the rows for which a Column function says true, and a deletion for the others.
 
-    With the old value of a row it is spared the deletion of one that never passed.
+    With the old value of a row it is spared the deletion of one that never passed: `told` says that the table before it
+    told old values when this step was written. Of a `versioned` table every update goes on.
     """
 
     is_table: ClassVar[bool] = True
-    uses_old_values: ClassVar[bool] = True
     passes_old_values: ClassVar[bool] = True
-    can_store_latest: ClassVar[bool] = True
     predicate: Function = lambda v: v
     negated: bool = False
     store: Store | None = None
+    told: bool = False
+    versioned: bool = False
+
+    @property
+    def old_value_store(self) -> Store | None:
+        return self.row_store
+
+    @property
+    def sends_old_values(self) -> bool:
+        return self.told
+
+    @property
+    def heeds_requests(self) -> bool:
+        return self.skips_absent_rows
+
+    @property
+    def skips_absent_rows(self) -> bool:
+        return not self.versioned
 
     @property
     def label(self) -> str:
@@ -69,13 +90,63 @@ class TableMapValues(Node):
 
     is_table: ClassVar[bool] = True
     passes_old_values: ClassVar[bool] = True
-    can_store_latest: ClassVar[bool] = True
     mapper: Function = lambda v: v
     store: Store | None = None
 
     @property
+    def old_value_store(self) -> Store | None:
+        return self.row_store
+
+    @property
     def label(self) -> str:
         return "map values"
+
+
+@dataclass(frozen=True)
+class TableTransformValues(Node):
+    """Gives each row, deleted ones too, a new value by a transformer, which `supplier` makes.
+
+    `kept` are the stores that the transformer keeps; `store` holds the rows that it makes, if somebody is to query
+    them. Without `store` the old value of a row is what the transformer makes of the old value before it.
+    """
+
+    is_table: ClassVar[bool] = True
+    is_stateful: ClassVar[bool] = True
+    passes_old_values: ClassVar[bool] = True
+    changes_old_values: ClassVar[bool] = True  # a transformer need not say twice the same
+    supplier: Function = lambda: None
+    kept: tuple[Store, ...] = ()
+    store: Store | None = None
+
+    @property
+    def stores(self) -> tuple[Store, ...]:
+        return (*super().stores, *self.kept)
+
+    @property
+    def own_stores(self) -> tuple[Store, ...]:
+        return self.kept
+
+    @property
+    def row_store(self) -> Store | None:
+        return self.store
+
+    @property
+    def old_value_store(self) -> Store | None:
+        return self.store
+
+    @property
+    def heeds_requests(self) -> bool:
+        return True
+
+    @property
+    def label(self) -> str:
+        return "transform values"
+
+    def state(self, nodes: Mapping[str, Node]) -> list[str]:
+        return [
+            self.types,
+            *(f"store '{store.name}' ({store.kind}) of {store.key} and {store.value}" for store in self.kept),
+        ]
 
 
 @dataclass(frozen=True)
@@ -111,7 +182,9 @@ class Aggregation(Node):
 
     is_table: ClassVar[bool] = True
     is_stateful: ClassVar[bool] = True
+    keeps_rows: ClassVar[bool] = True
     knows_old_values: ClassVar[bool] = True
+    changes_old_values: ClassVar[bool] = True  # of a new row it tells the initial aggregate
     windows: AnyWindows | None = None
     store: Store | None = None
     on_close: bool = False
@@ -126,6 +199,8 @@ class Aggregation(Node):
 class ColumnAggregate(Aggregation):
     """Aggregates with Spark's own functions: `aggregator` takes the value and returns an aggregate Column."""
 
+    knows_old_values: ClassVar[bool] = False  # Spark tells the new ones only
+    changes_old_values: ClassVar[bool] = False
     aggregator: Function = lambda v: v
 
     @property
@@ -208,7 +283,13 @@ class TableMerge(Node):
 
     is_table: ClassVar[bool] = True
     passes_old_values: ClassVar[bool] = True
+    knows_old_values: ClassVar[bool] = True
     store: Store | None = None
+
+    @property
+    def old_value_store(self) -> Store | None:
+        # The join tells old values; only a store with versions has to say which update is the latest.
+        return self.row_store if self.store is not None and self.store.kind == "versioned" else None
 
     @property
     def label(self) -> str:
@@ -224,6 +305,8 @@ class TableAggregate(Node):
 
     is_table: ClassVar[bool] = True
     is_stateful: ClassVar[bool] = True
+    needs_old_values: ClassVar[bool] = True
+    keeps_rows: ClassVar[bool] = True
     knows_old_values: ClassVar[bool] = True
     initializer: Function | None = None
     adder: Function = lambda key, value, aggregate: aggregate
@@ -244,13 +327,19 @@ class Suppress(Node):
 
     is_table: ClassVar[bool] = True
     is_stateful: ClassVar[bool] = True
+    uses_old_values: ClassVar[bool] = True
     passes_old_values: ClassVar[bool] = True
+    changes_old_values: ClassVar[bool] = True  # it tells that of the last update it held back
     time_limit: int | None = None
     max_records: int | None = None
     max_bytes: int | None = None
     emit_early: bool = False
     windows: AnyWindows | None = None
     store: Store | None = None
+
+    @property
+    def asks_for_old_values(self) -> bool:
+        return True
 
     @property
     def buffered_until(self) -> str:

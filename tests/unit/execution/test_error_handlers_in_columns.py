@@ -9,9 +9,12 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from streamskit import (
+    DeadLetter,
     ErrorHandlerContext,
     LogAndContinue,
     LogAndFail,
+    Processor,
+    Record,
     Response,
     Serde,
     Serdes,
@@ -19,7 +22,7 @@ from streamskit import (
     TopologyTestDriver,
 )
 from streamskit.common.errors import TopologyError
-from tests.unit.operators.handlers_harness import BYTES, DEAD_LETTERS, LONG, TEXT, failure_of, seen, tell
+from tests.unit.operators.handlers_harness import BYTES, DEAD_LETTERS, LETTERS, LONG, TEXT, failure_of, seen, tell
 
 pytestmark = pytest.mark.spark
 
@@ -110,7 +113,7 @@ def test_a_table_reads_on_and_its_old_value_stays() -> None:
         (DEAD_LETTERS, [(b"b", b"x")]),
         (
             tell,
-            [(b"b", b"KSTREAM-MAPVALUES-0000000001 in-0@1, 0 ms: RawRecord b'x': SparkNumberFormatException: "
+            [(b"b", b"KSTREAM-MAPVALUES-0000000001 in-0@1, 0 ms: Record 'x': SparkNumberFormatException: "
               b"""[CAST_INVALID_INPUT] The value 'x' of the type "STRING" cannot be cast to "BIGINT" because it is """
               b"malformed. Correct the value as per the syntax, or change its target type. Use `try_cast` to tolerate "
               b"malformed input and return NULL instead.")],
@@ -212,7 +215,7 @@ def test_what_follows_an_aggregate_of_columns_fails_for_that_result_only() -> No
     found = seen(program, ("in", [("a", 4), ("b", 0)]), processing_handler=tell)
     assert found.out["out"] == [("a", 3.0)]
     (letter,) = found.letters
-    assert letter.value.startswith(b"KSTREAM-MAPVALUES-0000000003 None--1@-1, 0 ms: RawRecord b'\\x00")
+    assert letter.value.startswith(b"KSTREAM-MAPVALUES-0000000003 None--1@-1, 0 ms: Record 0: ")
 
 
 def test_a_row_that_is_deleted_is_no_question_for_a_mapper() -> None:
@@ -225,14 +228,92 @@ def test_a_row_that_is_deleted_is_no_question_for_a_mapper() -> None:
     assert found.dropped == {}
 
 
-def test_a_python_function_in_a_column_fails_the_query_and_says_where_such_work_belongs() -> None:
-    parsed = F.udf(lambda text: int(text), "long")
+def halve(value: int) -> tuple[int, int]:
+    if value % 2:
+        raise ValueError(f"{value} is odd")
+    return value // 2, value
+
+
+def test_a_python_function_in_a_column_costs_the_records_that_it_fails_on_only() -> None:
+    halved, plus_one = F.udf(halve, "struct<half long, whole long>"), F.udf(lambda value: value + 1, "long")
+
+    def program(builder: StreamsBuilder) -> None:
+        numbers = builder.stream("in").filter(lambda v: F.length(v) == 1, name="short")
+        halves = numbers.map_values(lambda v: halved(plus_one(number(v)) - 1), name="halve")
+        halves.select_key(lambda k, v: F.when(v.whole != 2, halved(v.half).half), name="quarter").to("out")
+
+    records = [("a", "8"), ("b", "3"), ("c", "x"), ("d", "2"), ("e", "long"), ("f", "6")]
+    found = seen(program, ("in", records), processing_handler=tell)
+    assert found.out["out"] == [(2, {"half": 4, "whole": 8}), (None, {"half": 1, "whole": 2})]
+    assert found.dropped == {"halve": 2, "quarter": 1}
+    odd, letter, quarter = sorted((letter.value or b"").decode() for letter in found.letters)
+    assert odd == "halve in-0@1, 0 ms: Record '3': ValueError: 3 is odd"
+    assert letter.startswith("halve in-0@2, 0 ms: Record 'x': SparkNumberFormatException: ")
+    assert quarter == "quarter in-0@5, 0 ms: Record {'half': 3, 'whole': 6}: ValueError: 3 is odd"
+
+
+def test_a_python_function_that_is_called_for_batches_fails_the_query_and_says_where_such_work_belongs() -> None:
+    parsed = F.pandas_udf(lambda texts: texts.astype(int), "long")  # type: ignore[call-overload]
     said = failure_of(
         lambda b: b.stream("in").map_values(lambda v: parsed(v)).to("out"), ("in", [("a", "x")]),
         processing_handler=LogAndContinue(),
     )  # fmt: skip
     assert "ValueError: invalid literal for int()" in said
-    assert said.endswith("out of a Column that calls Python (F.udf): do that work in a Processor, with process().")
+    assert said.endswith("(F.pandas_udf): use F.udf, or do that work in a Processor, with process().")
+
+
+@pytest.mark.parametrize("handler", [LogAndContinue(), tell], ids=["continue", "custom"])
+def test_with_a_handler_a_value_that_no_step_reads_is_read_all_the_same(handler: Any) -> None:
+    def program(builder: StreamsBuilder) -> None:
+        builder.stream("in", value=ORDER).group_by_key().count("counts").to_stream().to("out")
+
+    records = [("a", b'{"id": 1}'), ("a", b"{oops"), ("a", b'{"id": 2}')]
+    found = seen(program, *(("in", [each]) for each in records), value=BYTES, deserialization_handler=handler)
+    assert found.out["out"] == [("a", 1), ("a", 2)]
+    assert found.dropped == {"KSTREAM-SOURCE-0000000000": 1}
+
+
+def everything(context: ErrorHandlerContext, record: Any, exception: Exception) -> Response:
+    """Go on, and write all that the handler was told into a dead letter."""
+    return Response.resume(DeadLetter(LETTERS, None, repr((context, record)).encode()))
+
+
+class Dated(Processor):
+    """Gives records another time and headers."""
+
+    def process(self, record: Record) -> None:
+        self.context.forward(record.with_timestamp(record.timestamp + 5).with_headers((("h", b"2"),)))
+
+
+def test_handlers_are_told_what_the_node_was_given_beside_the_source_record() -> None:
+    def program(builder: StreamsBuilder) -> None:
+        upper = builder.stream("in").map_values(lambda v: F.upper(v)).process(Dated, name="dated")
+        upper.map_values(number, name="parse").to("out")
+        upper.map_values(lambda v: F.lower(v)).to("served", value=Picky(), name="serve")
+        numbers = upper.filter(lambda v: v == "POISON").group_by_key(name="again")
+        numbers.reduce(lambda one, other: one // other, "reduced", name="reduce").to_stream().to("out-2")
+
+    headers = (("h", b"1"),)
+    records = [("a", "1", 10), ("b", "poison", 20, headers), ("b", "poison", 21)]
+    found = seen(program, ("in", records), processing_handler=everything, production_handler=everything)
+    place = "topic='in', partition=0, offset={}, timestamp={}, headers=(('h', b'2'),), source_raw_key=b'b', "
+    place += "source_raw_value=b'poison', task_id='0_0')"
+    told = sorted((letter.value or b"").decode() for letter in found.letters)
+    expected = []
+    for offset, time in ((1, 25), (2, 26)):
+        where, when = place.format(offset, time), f"timestamp={time}, headers=(('h', b'2'),))"
+        expected += [
+            f"(ErrorHandlerContext(processor_node_id='parse', {where}, Record(key='b', value='POISON', {when})",
+            f"(ErrorHandlerContext(processor_node_id='serve', {where}, "
+            f"ProducerRecord(topic='served', key='b', value='poison', {when})",
+        ]
+    reduced = "topic='test-again-repartition', partition=0, offset=1, timestamp=26, headers=(('h', b'2'),), "
+    reduced += "source_raw_key=b'b', source_raw_value=b'POISON', task_id='1_0')"
+    expected.append(
+        f"(ErrorHandlerContext(processor_node_id='reduce', {reduced}, "
+        "Record(key='b', value='POISON', timestamp=26, headers=(('h', b'2'),)))"
+    )
+    assert told == sorted(expected)
 
 
 # Records that cannot be written.
@@ -274,7 +355,7 @@ def test_a_value_that_cannot_be_written_fails_with_the_sink_and_the_serdes_words
     [
         (LogAndContinue(), []),
         (DEAD_LETTERS, [(b"b", b"poison")]),
-        (tell, [(b"b", f"KSTREAM-SINK-0000000001 in-0@1, 0 ms: RawRecord b'poison': {REFUSED}".encode())]),
+        (tell, [(b"b", f"KSTREAM-SINK-0000000001 in-0@1, 0 ms: ProducerRecord 'poison': {REFUSED}".encode())]),
     ],
     ids=["continue", "dead letters", "custom"],
 )

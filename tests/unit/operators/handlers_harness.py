@@ -74,5 +74,5 @@ def failure_of(program: Program, *batches: tuple[str, list[tuple[Any, ...]]], **
 def tell(context: ErrorHandlerContext, record: Any, exception: Exception) -> Response:
     """Go on, and write what the handler was told into a dead letter."""
     place = f"{context.processor_node_id} {context.topic}-{context.partition}@{context.offset}, {context.timestamp} ms"
-    said = f"{place}: {type(record).__name__} {record and record.value!r}: {exception}"
+    said = f"{place}: {type(record).__name__} {repr(record and record.value)[:40]}: {exception}"
     return Response.resume(DeadLetter(LETTERS, context.source_raw_key, said.encode(), context.headers))

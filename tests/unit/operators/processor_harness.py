@@ -6,8 +6,8 @@ from typing import Any
 from streamskit import FixedKeyProcessor, Processor, PunctuationType, Serde, Serdes, Stores, operators
 from streamskit.operators import OperatorRecord as Row
 from streamskit.operators import StreamTask
-from streamskit.operators.processor_stores import ChangelogBuffer, open_store
-from streamskit.operators.processors import InputPort, OutputPort, ProcessorsOperator, ProcessorSpec
+from streamskit.operators.processor_stores import ChangelogBuffer, StoreAccess, open_store
+from streamskit.operators.processors import InputPort, OutputPort, ProcessorsOperator, ProcessorSpec, TableStore
 from streamskit.operators.records import SourceRecord
 from streamskit.state.stores import Store
 from tests.unit.operators.operator_harness import Pages
@@ -43,7 +43,13 @@ class Task:
         )
         outside = tuple(OutputPort(STRING, value) for _ in ways)
         self.operator = ProcessorsOperator(
-            "group", "app", tuple(members), entrances, outside, tuple(stores), tuple(tables)
+            "group",
+            "app",
+            tuple(members),
+            entrances,
+            outside,
+            tuple(stores),
+            tuple(TableStore(table, f"store {table.name}", "it is a copy.") for table in tables),
         )
         self.pages, self.clock, self.start, self._offset = Pages(), 0, "first start", -1
         self._value = value
@@ -112,7 +118,7 @@ class OneStore:
         context = operators.OperatorContext(stage, 0, "test", lambda *_, **__: None, False)
         changelog = ChangelogBuffer(lambda *update: self.log.append(update), self.store.cached, lambda: timestamp)
         stage.saved.append(changelog)
-        found = act(open_store(context, self.store, changelog if self.store.logged else None))
+        found = act(open_store(context, self.store, StoreAccess("rows", changelog if self.store.logged else None)))
         found = list(found) if hasattr(found, "__next__") else found
         stage.finish()
         return found

@@ -128,7 +128,8 @@ def test_a_joiner_that_fails_costs_its_result_and_the_dead_letter_is_the_record_
     )
     assert found.out["by-table"] == [("a", 4.0)]
     assert found.out["by-stream"] == [("a", 2.0)]
-    assert found.out["by-tables"] == [("a", 1), ("b", 0), ("d", 1), ("d", None)]
+    # Nobody asks what the joiner made of the row of "c" before.
+    assert found.out["by-tables"] == [("a", 1), ("b", 0), ("d", 1), ("d", None), ("c", 7)]
     letters = [(letter.key, letter.value) for letter in found.letters]
     places = [f"{headers['topic']}@{headers['offset']}" for headers in found.letter_headers]
     assert sorted(zip(places, letters, strict=True)) == [
@@ -136,10 +137,19 @@ def test_a_joiner_that_fails_costs_its_result_and_the_dead_letter_is_the_record_
         ("in@2", (b"c", b"6")),
         ("in@3", (b"a", b"y")),
         ("in@3", (b"a", b"y")),  # once for the table and once for the stream
-        ("more@0", (b"c", b"7")),  # the row from before makes the update's old value, and fails again
         ("rates@2", (b"c", b"x")),
     ]
-    assert sum(found.dropped.values()) == 6
+    assert sum(found.dropped.values()) == 5
+
+
+def test_a_handler_of_ones_own_is_given_the_left_record_of_a_join_whose_joiner_fails() -> None:
+    def program(builder: StreamsBuilder) -> None:
+        rates = builder.table("rates", value=LONG)
+        builder.stream("in", value=LONG).join(rates, lambda one, other: one / other).to("out")
+
+    found = seen(program, ("rates", [("a", 0)]), ("in", [("a", 7)]), value=LONG, processing_handler=tell)
+    (letter,) = found.letters
+    assert (letter.value or b"").startswith(b"KSTREAM-JOIN-0000000004 in-0@0, 0 ms: Record 7: SparkArithmeticException")
 
 
 class Through(Processor):
@@ -168,8 +178,10 @@ def test_what_a_processor_forwards_and_cannot_be_written_is_told_with_its_source
         assert [headers["offset"] for headers in found.letter_headers] == ["1", "2"]
     else:
         poison, large = [letter.value.decode() for letter in found.letters]
-        assert poison == f"serve in-0@1, 2 ms: RawRecord None: {REFUSED}"
-        assert large.startswith("deliver in-0@2, 3 ms: RawRecord b'a cup of water': RecordTooLargeException: a record")
+        assert poison == f"serve in-0@1, 2 ms: ProducerRecord 'poison': {REFUSED}"
+        assert large.startswith(
+            "deliver in-0@2, 3 ms: ProducerRecord b'a cup of watera cup of watera cup of w: RecordTooLarge"
+        )
 
 
 class Unhelpful(Processor):

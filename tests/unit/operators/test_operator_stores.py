@@ -71,4 +71,4 @@ def test_the_latest_version_never_goes_away(task: OperatorContext) -> None:
     store.put(b"b", b"tick", 1000)
     assert store.get(b"a") == b"old"
     assert store.get(b"a", as_of=10) == b"old"
-    assert store.put(b"a", b"late", 899) == (False, False)
+    assert store.put(b"a", b"late", 899) == (False, False, None)

@@ -61,6 +61,77 @@ def test_each_side_of_a_cogroup_has_its_own_serde_and_function() -> None:
     assert JSON.deserialize(made[0].value) == ["left", -7]
 
 
+def pair_of_windows() -> WindowAggregateOperator:
+    """A cogroup of two streams in windows of 100 ms, with 50 ms of grace, that makes lists."""
+
+    def listed(key: str, value: str, values: list[str]) -> list[str]:
+        return [*values, value]
+
+    windows = TimeWindows.of_size_and_grace("100 ms", "50 ms")
+    return WindowAggregateOperator("both", STRING, (STRING, STRING), JSON, list, (listed, listed), windows, 150)
+
+
+def test_each_side_of_a_windowed_cogroup_has_a_stream_time_of_its_own() -> None:
+    task = Harness([pair_of_windows()])
+    task.give(0, 0, record(b"a", b"1", 210))
+    assert [JSON.deserialize(made.value) for made in task.give(0, 1, record(b"a", b"2", 120))] == [["2"]]
+    task.give(0, 1, record(b"b", b"3", 260))
+    assert task.give(0, 1, record(b"a", b"4", 130)) == []
+    assert [JSON.deserialize(made.value) for made in task.give(0, 0, record(b"a", b"5", 130))] == [["2", "5"]]
+    assert task.dropped == 1
+
+
+def test_a_cogroup_begins_a_window_anew_that_another_stream_has_put_out_of_sight() -> None:
+    task = Harness([pair_of_windows()])
+    task.give(0, 0, record(b"a", b"1", 110))
+    task.give(0, 1, record(b"b", b"2", 300))  # the store keeps 150 ms: it shows windows from 151 on
+    assert [JSON.deserialize(made.value) for made in task.give(0, 0, record(b"a", b"3", 120))] == [["3"]]
+    assert task.dropped == 0
+    task.give(0, 1, record(b"b", b"4", 200_000))  # now the segment is deleted, too
+    assert [JSON.deserialize(made.value) for made in task.give(0, 0, record(b"a", b"5", 130))] == [["5"]]
+    assert task.dropped == 1
+
+
+def test_a_session_that_cannot_be_merged_stays_as_it_was() -> None:
+    def refuse(key: str, one: str, other: str) -> str:
+        raise ValueError("no")
+
+    sessions = SessionWindows.of_inactivity_gap_and_grace("10 ms", "50 ms")
+    operator = SessionAggregateOperator(
+        "sessions",
+        STRING,
+        (STRING,),
+        STRING,
+        lambda: "",
+        (lambda key, value, text: value,),
+        sessions,
+        60,
+        merger=refuse,
+    )
+    task = Harness([operator])
+    task.give(0, 0, record(b"a", b"1", 100))
+    with pytest.raises(ValueError, match="no"):
+        task.give(0, 0, record(b"a", b"2", 105))
+    assert task.stage.take_outputs() == []
+
+
+def test_sessions_keep_the_headers_of_a_record_in_a_cache_only() -> None:
+    sessions = SessionWindows.of_inactivity_gap_and_grace("10 ms", "50 ms")
+    operator = SessionAggregateOperator("sessions", STRING, (STRING,), LONG, lambda: 0, (), sessions, 60, counting=True)
+    with_headers = record(b"a", b"1", 100)._replace(headers=[{"key": "h", "value": b"1"}])
+    for cache, headers in ((False, None), (True, with_headers.headers)):
+        made = Harness([operator], cache=cache).give(0, 0, with_headers)
+        assert [output.headers for output in made] == [headers]
+
+
+def test_in_a_cache_a_deletion_has_the_time_of_its_record() -> None:
+    fold = AggregateOperator("last", STRING, (STRING,), STRING, None, (lambda key, value, last: None,))
+    for cache, time in ((False, 20), (True, 10)):
+        task = Harness([fold], cache=cache)
+        task.give(0, 0, record(b"a", b"1", 20))
+        assert [output.timestamp for output in task.give(0, 0, record(b"a", b"2", 10))] == [time]
+
+
 def test_the_row_before_the_first_one_is_the_initial_aggregate_but_none_with_a_cache() -> None:
     for cache, before in ((False, long(0)), (True, None)):
         assert [made.old for made in Harness([CountOperator("n")], cache=cache).give(0, 0, record(b"a", b"x", 1))] == [
@@ -89,6 +160,14 @@ def test_the_cache_makes_one_update_of_those_of_a_key_and_keeps_the_value_from_b
     made = task.give_all(0, 0, [record(key, b"x", time) for key, time in ((b"a", 5), (b"b", 6), (b"a", 3), (b"b", 7))])
     assert [(each.key, LONG.deserialize(each.value), each.timestamp) for each in made] == [(b"a", 3, 5), (b"b", 2, 7)]
     assert [each.old for each in made] == [long(1), None]
+
+
+def test_a_cache_that_is_full_passes_its_updates_on_at_once() -> None:
+    task = StreamTask([CountOperator("n")], Pages(), cache=True, cache_bytes=1)
+    for key in (b"a", b"b", b"a"):
+        task.process(0, 0, record(key, b"", 1))
+    made = [(each.key, each.value, each.old) for each in task.take_outputs()]
+    assert made == [(b"a", long(1), None), (b"b", long(1), None), (b"a", long(2), long(1))]
 
 
 def test_a_row_that_comes_and_goes_within_a_flush_leaves_no_trace() -> None:
@@ -269,6 +348,16 @@ def test_an_inner_foreign_key_join_drops_an_order_that_never_had_a_customer() ->
     assert task.dropped == 1
     assert not order(b"o1", None, None, 2)
     assert task.dropped == 1
+
+
+def test_an_order_that_keeps_a_customer_who_is_not_there_had_no_result_to_delete() -> None:
+    send = Harness([SubscriptionSendOperator("send", "rows")])
+    answer = Harness([SubscriptionJoinOperator("answer", False)])
+    answered = []
+    for value, customer in ((b"1", b"c1"), (b"2", b"c1"), (b"3", b"c2")):
+        for message in send.give(0, 0, record(b"o", value, 1, extra=customer)):
+            answered += [value] * len(answer.give(0, 0, record(message.key, message.value, 1)))
+    assert answered == [b"3"]
 
 
 def test_an_answer_to_a_row_that_has_changed_since_is_dropped() -> None:

@@ -84,7 +84,7 @@ def test_a_processor_looks_into_a_table_and_a_global_table() -> None:
     builder = StreamsBuilder()
     builder.table("users", materialized="users")
     builder.global_table("towns", materialized="towns")
-    builder.stream("in").process(Greet, stores=["users", "towns"]).to("out")
+    builder.stream("in").process(Greet, stores=["users"]).to("out")
     with driver_of(builder.build()) as (_, pipe):
         assert pipe("in", "ann", "B", 1) == [("ann", "None None", 1)]
         pipe("users", "ann", "Ann", 2)
@@ -98,7 +98,6 @@ def test_a_processor_wired_by_hand_looks_into_a_global_table() -> None:
     builder.global_table("users", materialized="users")
     builder.stream("in", name="in")
     topology = builder.build().add_processor("peek", lambda: Peek("users"), "in").add_sink("sink", "out", "peek")
-    topology.connect_processor_and_state_stores("peek", "users")
     with driver_of(topology) as (_, pipe):
         pipe("users", "ann", "Ann", 1)
         assert pipe("in", "ann", "?", 2) == [("ann", str(ValueAndTimestamp("Ann", 1)), 2)]

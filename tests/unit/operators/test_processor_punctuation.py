@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from streamskit import Cancellable, Processor, ProcessorContext, PunctuationType, Record, RecordMetadata, StreamsError
 from streamskit.common.durations import Duration
+from streamskit.operators.punctuation import PunctuationQueue, Schedule
 from tests.unit.operators.processor_harness import Task
 
 STREAM_TIME, WALL_CLOCK_TIME = PunctuationType.STREAM_TIME, PunctuationType.WALL_CLOCK_TIME
@@ -45,6 +46,20 @@ def ticks(task: Task, *times: int, each: bool = True) -> list[list[str]]:
 
 def test_by_stream_time_a_punctuation_is_due_at_the_first_record_and_at_each_multiple() -> None:
     assert ticks(Task(lambda: Ticker(100)), 5, 99, 100, 150, 201) == [["5"], [], ["100"], [], ["201"]]
+
+
+@pytest.mark.parametrize(
+    ("dues", "order"),
+    [((0, 0), [0, 1]), ((0, 0, 0), [0, 2, 1]), ((0, 0, 0, 0), [0, 3, 1, 2]), ((5, 0, 5, 0), [1, 3, 0, 2])],
+)
+def test_those_due_at_one_time_take_turns_as_in_the_heap_of_java(dues: tuple[int, ...], order: list[int]) -> None:
+    queue = PunctuationQueue()
+    names = [str(number) for number in range(len(dues))]
+    for name, due in zip(names, dues, strict=True):
+        queue.add(Schedule(name, STREAM_TIME, 100, due, print))
+    assert [int(schedule.processor) for schedule in queue.take_due(STREAM_TIME, 10)] == order
+    queue.replace(queue.schedules)
+    assert queue.next_due == {STREAM_TIME: 100, WALL_CLOCK_TIME: float("inf")}
 
 
 def test_after_a_gap_it_happens_once() -> None:

@@ -153,13 +153,14 @@ def test_the_metadata_of_a_record_name_its_topic_partition_and_offset() -> None:
 
 
 @pytest.mark.parametrize("timestamp", [-1, 2.5, None, "3"])
-def test_a_record_with_a_time_that_is_none_cannot_be_forwarded(timestamp: Any) -> None:
-    class Wrong(Processor):
+def test_a_record_refuses_a_time_that_is_none_where_the_processor_gives_it(timestamp: Any) -> None:
+    class Careful(Processor):
         def process(self, record: Record) -> None:
-            self.context.forward(record.with_timestamp(timestamp))
+            with pytest.raises(StreamsError, match=r"cannot have the timestamp .*; give it whole milliseconds"):
+                record.with_timestamp(timestamp)
+            self.context.forward(record)
 
-    with pytest.raises(StreamsError, match=r"processor-1: .* with the timestamp .*; it has to be whole milliseconds"):
-        Task(Wrong).run(("k", "v", 1))
+    assert Task(Careful).run(("k", "v", 1)) == [("out", "k", "v", 1)]
 
 
 # ---- fixed keys ------------------------------------------------------------------------------------------------------

@@ -4,7 +4,17 @@ from typing import Any
 
 import pytest
 
-from streamskit import KafkaStreams, Processor, Serdes, Stores, StreamsBuilder, TimeWindows, Topology, TopologyError
+from streamskit import (
+    KafkaStreams,
+    Processor,
+    Serdes,
+    Stores,
+    StreamsBuilder,
+    Suppressed,
+    TimeWindows,
+    Topology,
+    TopologyError,
+)
 from streamskit.planning.options import QueryOptions
 from streamskit.planning.planner import plan
 from tests.unit.operators.processor_harness import LONG, STRING, key_value
@@ -46,7 +56,6 @@ def test_the_store_of_a_global_table_binds_nothing() -> None:
     builder.global_table("users", materialized="users")
     builder.stream("in", name="in")
     topology = builder.build().add_processor("peek", lambda: Peek("users"), "in")
-    topology.connect_processor_and_state_stores("peek", "users")
     assert len(topology.sub_topologies()) == 2
 
 
@@ -93,16 +102,32 @@ def test_two_stores_with_one_name_are_refused() -> None:
         builder.stream("in").process(Pass, stores=[other])
 
 
-def test_the_windowed_store_of_a_table_is_refused_in_the_dsl_and_by_hand() -> None:
+def test_a_processor_is_not_connected_to_a_global_store_or_to_what_suppress_holds_back() -> None:
     builder = StreamsBuilder()
-    minutes = TimeWindows.of_size_with_no_grace("1 minute")
-    builder.stream("in", name="in").group_by_key().windowed_by(minutes).count("counts")
-    sentence = "'counts' is the window store of a table; a processor can look into tables without windows"
-    with pytest.raises(TopologyError, match=sentence):
-        builder.stream("other").process(Pass, stores=["counts"])
-    topology = builder.build().add_processor("pass", Pass, "in")
-    with pytest.raises(TopologyError, match=sentence):
-        topology.connect_processor_and_state_stores("pass", "counts")
+    builder.global_table("users", materialized="users")
+    builder.table("rows").suppress(Suppressed.until_time_limit("1 second").with_name("late"))
+    builder.stream("in", name="in")
+    for name, sentence in (
+        ("users", "'users' is a global store, which every processor can use without being connected"),
+        ("late-store", "'late-store' holds back the updates of late and is no table"),
+    ):
+        with pytest.raises(TopologyError, match=sentence):
+            builder.stream("other").process(Pass, stores=[name])
+        topology = builder.build().add_processor("pass", Pass, "in")
+        with pytest.raises(TopologyError, match=sentence):
+            topology.connect_processor_and_state_stores("pass", name)
+
+
+def test_the_stores_of_two_tables_have_different_names() -> None:
+    builder = StreamsBuilder()
+    builder.table("one", materialized="rows")
+    with pytest.raises(TopologyError, match=r"KTABLE-SOURCE-0000000001 .* has a store with the name 'rows'"):
+        builder.table("two", materialized="rows")
+    with pytest.raises(TopologyError, match="has a store with the name 'rows' already"):
+        builder.stream("in").group_by_key().count("rows")
+    builder.add_state_store(key_value("own"))
+    with pytest.raises(TopologyError, match="there is a store for processors with the name 'own' already"):
+        builder.stream("in").group_by_key().count("own")
 
 
 def test_a_processor_may_not_get_back_what_has_gone_through_other_steps() -> None:

@@ -239,5 +239,5 @@ def test_a_processor_reads_a_tables_rows_with_their_times() -> None:
 def test_a_processor_cannot_change_a_table(name: str) -> None:
     table = Stores.persistent_timestamped_key_value_store("users", STRING, STRING)
     task = Task(lambda: Peek("users", name), tables=[table])
-    with pytest.raises(StreamsError, match="'users' is a table's: a processor can read it but not change it"):
+    with pytest.raises(StreamsError, match="'users': it is a copy"):
         task.run(("ann", "", 1))

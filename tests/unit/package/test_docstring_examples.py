@@ -33,6 +33,7 @@ from streamskit import (
     StreamsBuilder,
     TimeWindows,
     Topology,
+    ValueTransformerWithKey,
 )
 from streamskit.dsl.grouped_stream import WindowedKStream
 from streamskit.operators.aggregate import CountOperator
@@ -61,6 +62,13 @@ class RunningTotal(Processor):
     """A processor with a store that an example may pass on."""
 
 
+class Numbered(ValueTransformerWithKey):
+    """A transformer that an example may pass on."""
+
+    def transform(self, key: str, value: str) -> str:
+        return value
+
+
 @dataclass
 class Trade:
     """A class of a user's own."""
@@ -72,7 +80,7 @@ class Trade:
 class Names:
     """The prepared names, each made when an example uses it; all of one program."""
 
-    Shout, Length, RunningTotal, Trade = Shout, Length, RunningTotal, Trade
+    Shout, Length, RunningTotal, Numbered, Trade = Shout, Length, RunningTotal, Numbered, Trade
     F, Source, CountOperator, DoubleType = F, Source, CountOperator, DoubleType
 
     @cached_property

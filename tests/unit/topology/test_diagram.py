@@ -20,7 +20,8 @@ from streamskit.topology.nodes import ColumnAggregate, Filter, MapValues, Merge,
 from tests.unit.views.pictures import SVG, centres, collisions, overflows, parsed, shapes, words_on
 
 TEXT = Serdes.string()
-VECTORS = sorted((Path(__file__).parents[2] / "conformance" / "vectors").glob("*.json"))
+RECORDED = sorted((Path(__file__).parents[2] / "conformance" / "vectors").glob("*.json"))
+VECTORS = [path for path in RECORDED if json.loads(path.read_text())["topology"]]  # one was refused as it was built
 Topologies = list[list[Node]]
 
 

@@ -65,7 +65,7 @@ def all_orders() -> Recording:
         ("orders", "o6", None),
         ("orders", "o7", {"customer": "fay", "country": "FI"}),
     )
-    return looked_up(steps, "all-orders", lambda order: order["country"], result)
+    return looked_up(steps, "all-orders", lambda order: order["country"], result, left=True)
 
 
 def star() -> Recording:
@@ -96,14 +96,16 @@ def looked_up(
     target: str,
     wanted: Callable[[dict[str, Any]], Any],
     result: Callable[[dict[str, Any], dict[str, dict[str, str]]], Any],
+    left: bool = False,
 ) -> Recording:
     """Run a plain loop over records of tables and orders, and return what it gives.
 
     Args:
         steps: the records, a second apart.
         target: the topic of the results.
-        wanted: the key that an order looks up; an order without one is dropped.
+        wanted: the key that an order looks up.
         result: what an order gives with the tables of now; None where nothing comes out.
+        left: whether an order without a key to look up goes on; otherwise it is dropped.
     """
     tables: dict[str, dict[str, str]] = {"countries": {}, "customers": {}}
 
@@ -111,7 +113,7 @@ def looked_up(
         if record.topic in tables:
             rows = tables[record.topic] | {record.key: record.value}
             tables[record.topic] = {key: row for key, row in rows.items() if row is not None}
-        elif record.value is not None and wanted(record.value) is not None:
+        elif record.value is not None and (left or wanted(record.value) is not None):
             made = result(record.value, tables)
             if made is not None:
                 yield Due(target, record.key, made, record.timestamp)
@@ -315,7 +317,7 @@ LAB = Lab(
                 ),
             ),
             (
-                "A left join calls the joiner for every order that names a country, also where there is no row.",
+                "A left join calls the joiner for every order, also where there is no row or no country is named.",
                 "In the joiner the country may be null. F.coalesce(a, b) is b where a is null.",
                 'orders.left_join(countries, lambda order, country: F.concat(order.customer, F.lit(" in "), '
                 'F.coalesce(country, F.lit("?"))), key_selector=lambda k, v: v.country)',

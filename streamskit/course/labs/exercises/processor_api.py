@@ -47,6 +47,7 @@ TIME_OF_THE_CALL = Misconception(
     "it: the task asks for the one that the punctuation was called with.",
     wrong_timestamps,
 )
+REFUSED = {"has no store": NOT_CONNECTED.name}
 GENERAL = (NOT_CONNECTED, IMMUTABLE, FIELD, NOT_FORWARDED)
 
 STOPS = Exercise(
@@ -105,6 +106,7 @@ STOPS = Exercise(
                 wrong_timestamps,
             ),
         ),
+        REFUSED,
     ),
     (
         "Three kinds of records: without a key, with a null value, and all others. The first kind is dealt with.",
@@ -214,6 +216,7 @@ READINGS = Exercise(
             ),
             TIME_OF_THE_CALL,
         ),
+        REFUSED,
     ),
     (
         "Two things to do in init(): begin to count, and ask to be called. A third one is a function to be called.",
@@ -324,6 +327,7 @@ HIGHEST = Exercise(
             ),
             TIME_OF_THE_CALL,
         ),
+        REFUSED,
     ),
     (
         "process() keeps the higher of two readings; a punctuation by stream time tells all rows and deletes them.",
@@ -383,6 +387,7 @@ LAST_SEEN = Exercise(
                 signs.other_time_kept,
             ),
         ),
+        REFUSED,
     ),
     (
         "Three cases: nothing is known of the truck; the record is not older than what is known; it is older.",

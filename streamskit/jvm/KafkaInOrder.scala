@@ -1,0 +1,128 @@
+package org.apache.spark.sql.kafka010
+
+import java.util.{Map => JavaMap, Optional}
+
+import scala.jdk.CollectionConverters._
+
+import org.apache.kafka.clients.consumer.{ConsumerConfig, KafkaConsumer, OffsetOutOfRangeException}
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.connector.read.{InputPartition, PartitionReader, PartitionReaderFactory}
+import org.apache.spark.sql.connector.read.{Scan, ScanBuilder}
+import org.apache.spark.sql.connector.read.streaming._
+import org.apache.spark.sql.util.CaseInsensitiveStringMap
+import streamskit.{BatchPlanner, Lookahead}
+
+/** A source for Spark's streams: its own Kafka source, which takes the records of several topics in the order of their
+  * timestamps, as a task of Kafka Streams does, and not so many of each.
+  *
+  * It has the options of Spark's source and these: "first", topics that are read to their end before all others;
+  * "most", how many records a micro-batch takes; "idle", for how many milliseconds a partition without records is waited
+  * for (below 0, micro-batches end where those of Spark's source would); and "merged", whether the partitions of equal
+  * number are read by one task of Spark, record by record in order.
+  *
+  * The ends that it chooses are in Spark's log of offsets like any others: what was begun is read again as it was.
+  */
+class KafkaInOrder extends KafkaSourceProvider {
+  override def shortName(): String = "kafka-in-order"
+
+  override def getTable(options: CaseInsensitiveStringMap): KafkaTable =
+    new KafkaTable(options.getBoolean("includeHeaders", false)) {
+      override def newScanBuilder(options: CaseInsensitiveStringMap): ScanBuilder = new ScanBuilder {
+        override def build(): Scan = new KafkaScan(options) {
+          override def toMicroBatchStream(checkpoint: String): MicroBatchStream =
+            new StreamInOrder(super.toMicroBatchStream(checkpoint).asInstanceOf[KafkaMicroBatchStream], options)
+        }
+      }
+    }
+}
+
+/** The stream of a query: Spark's own, but for where a micro-batch ends and which records come after each other. */
+class StreamInOrder(whole: KafkaMicroBatchStream, options: CaseInsensitiveStringMap)
+    extends MicroBatchStream with SupportsAdmissionControl with ReportsSourceMetrics {
+  private val topics = options.get("subscribe").split(",").toSeq
+  private val merged = options.getBoolean("merged", false)
+  private val idle = options.getLong("idle", 0)
+  private val planner = new BatchPlanner(
+    topics, Option(options.get("first")).toSeq.flatMap(_.split(",")).toSet,
+    options.getLong("most", Long.MaxValue), idle, () => new Lookahead(new KafkaConsumer(consumerSettings))
+  )
+
+  override def getDefaultReadLimit: ReadLimit = if (idle < 0) whole.getDefaultReadLimit else ReadLimit.allAvailable()
+
+  override def latestOffset(start: Offset, limit: ReadLimit): Offset = {
+    val found = whole.latestOffset(start, limit)
+    if (idle < 0 || found == null) found
+    else {
+      val Seq(from, latest) = Seq(start, found).map(KafkaSourceOffset(_).partitionToOffsets)
+      try KafkaSourceOffset(planner.end(from, latest, System.currentTimeMillis))
+      catch { case _: OffsetOutOfRangeException => found } // Spark says itself what is lost
+    }
+  }
+
+  override def latestOffset(): Offset =
+    throw new UnsupportedOperationException("latestOffset(Offset, ReadLimit) should be called instead")
+
+  override def planInputPartitions(start: Offset, end: Offset): Array[InputPartition] = {
+    val ranges = whole.planInputPartitions(start, end)
+    if (!merged) ranges
+    else {
+      val ofKafka = ranges.map(_.asInstanceOf[KafkaBatchInputPartition])
+      val tasks = ofKafka.groupBy(_.offsetRange.topicPartition.partition).toSeq.sortBy(_._1).map(_._2)
+      tasks.map(each => RangesOfTask(each.sortBy(range => topics.indexOf(range.offsetRange.topicPartition.topic)))).toArray
+    }
+  }
+
+  override def createReaderFactory(): PartitionReaderFactory =
+    if (merged) MergingReaderFactory(whole.createReaderFactory()) else whole.createReaderFactory()
+
+  override def initialOffset(): Offset = whole.initialOffset()
+  override def reportLatestOffset(): Offset = whole.reportLatestOffset()
+  override def deserializeOffset(json: String): Offset = whole.deserializeOffset(json)
+  override def commit(end: Offset): Unit = whole.commit(end)
+  override def metrics(latest: Optional[Offset]): JavaMap[String, String] = whole.metrics(latest)
+  override def toString: String = whole.toString
+
+  override def stop(): Unit = try planner.close() finally whole.stop()
+
+  private def consumerSettings: JavaMap[String, Object] = {
+    val own = options.asCaseSensitiveMap.asScala.collect {
+      case (name, value) if name.toLowerCase.startsWith("kafka.") => name.drop("kafka.".length) -> value
+    }
+    val settings = KafkaSourceProvider.kafkaParamsForDriver(own.toMap)
+    val changed = new java.util.HashMap[String, Object](settings)
+    changed.put(ConsumerConfig.AUTO_OFFSET_RESET_CONFIG, "none")
+    changed.put(ConsumerConfig.MAX_POLL_RECORDS_CONFIG, Integer.valueOf(5000))
+    changed.put(ConsumerConfig.RECEIVE_BUFFER_CONFIG, Integer.valueOf(-1))
+    changed.remove(ConsumerConfig.GROUP_ID_CONFIG)
+    changed
+  }
+}
+
+/** The partitions of equal number, one of each topic: what a task of Kafka Streams reads. */
+case class RangesOfTask(ranges: Seq[KafkaBatchInputPartition]) extends InputPartition
+
+case class MergingReaderFactory(ofRange: PartitionReaderFactory) extends PartitionReaderFactory {
+  override def createReader(partition: InputPartition): PartitionReader[InternalRow] =
+    new MergingReader(partition.asInstanceOf[RangesOfTask].ranges.map(ofRange.createReader))
+}
+
+/** Reads several partitions: the one whose next record is the earliest goes on. Mirrors `PartitionGroup`. */
+class MergingReader(readers: Seq[PartitionReader[InternalRow]]) extends PartitionReader[InternalRow] {
+  private val Timestamp = 5
+  private var left: Option[Seq[PartitionReader[InternalRow]]] = None
+  private var current: PartitionReader[InternalRow] = _
+
+  override def next(): Boolean = {
+    val ready = left match {
+      case None => readers.filter(_.next())
+      case Some(some) if !current.next() => some.filter(_ ne current)
+      case Some(some) => some
+    }
+    left = Some(ready)
+    if (ready.nonEmpty) current = ready.minBy(_.get.getLong(Timestamp))
+    ready.nonEmpty
+  }
+
+  override def get(): InternalRow = current.get
+  override def close(): Unit = readers.foreach(_.close())
+}

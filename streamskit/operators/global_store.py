@@ -1,0 +1,47 @@
+"""A global store outside of the tasks: what its processor puts into it, for a copy that can be queried."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from streamskit.operators.paged_state import MemoryPages
+from streamskit.operators.processors import InputPort, ProcessorsOperator, ProcessorSpec, RunningProcessors
+from streamskit.operators.records import OperatorRecord, SourceRecord
+from streamskit.operators.stream_task import OperatorContext, StreamTask
+from streamskit.serdes import Serde
+from streamskit.state.stores import Store
+
+Row = tuple[Any, bytes | None, int]
+"""Key, value and time of a change of the store; a null value deletes the row."""
+
+
+class GlobalStoreFiller:
+    """Gives the records of a topic to the processor of a global store, and tells what it puts into the store.
+
+    Mirrors `org.apache.kafka.streams.processor.internals.GlobalStateUpdateTask`.
+
+    Args:
+        name: of the processor's node.
+        application_id: as its context returns it.
+        processor: makes the processor.
+        store: what it fills.
+        key: the serde of the topic's keys.
+        value: the serde of the topic's values.
+    """
+
+    def __init__(self, name: str, application_id: str, processor: object, store: Store, key: Serde, value: Serde):
+        spec = ProcessorSpec(name, processor, (), (), fills=store.name)
+        ports = (InputPort(key, value, processor=name),)
+        operator = ProcessorsOperator(name, application_id, (spec,), ports, (), global_stores=(store,))
+        self._changes: list[Row] = []
+        self._task = StreamTask([operator], MemoryPages())
+        context = OperatorContext(self._task, 0, name, lambda *_, **__: None, is_cached=False)
+        self._processors = RunningProcessors(operator, context, lambda *change: self._changes.append(change))
+
+    def changes(self, topic: str, partition: int, records: Sequence[Row]) -> list[Row]:
+        """Give records to the processor, and return what it has put into the store."""
+        for key, value, timestamp in records:
+            self._task.source = SourceRecord(topic, partition, -1, timestamp)
+            self._processors.process(0, OperatorRecord(key, value, None, None, timestamp, None))
+        changes = self._changes[:]
+        self._changes.clear()
+        return changes

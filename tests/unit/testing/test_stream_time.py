@@ -1,0 +1,106 @@
+"""Stream time in the test driver: which records move it, and by which of their times."""
+
+from typing import Any
+
+import pytest
+from pyspark.sql import functions as F
+
+from streamskit import (
+    LogAndContinue,
+    Processor,
+    ProcessorContext,
+    PunctuationType,
+    Record,
+    Serdes,
+    StreamsBuilder,
+    TimestampExtractor,
+    TimeWindows,
+    TopologyTestDriver,
+)
+from tests.unit.operators.handlers_harness import DEAD_LETTERS, tell
+
+pytestmark = pytest.mark.spark
+
+EVENT = Serdes.json("ts long")
+
+
+class Clock(Processor):
+    """Tells the stream time with each record, and ticks every 100 ms of it."""
+
+    def init(self, context: ProcessorContext) -> None:
+        super().init(context)
+        context.schedule("100 ms", PunctuationType.STREAM_TIME, self.tick)
+
+    def tick(self, now: int) -> None:
+        self.context.forward(Record("tick", f"{self.context.current_stream_time_ms()}", now))
+
+    def process(self, record: Record) -> None:
+        self.context.forward(record.with_value(f"{self.context.current_stream_time_ms()}"))
+
+
+def told(driver: TopologyTestDriver) -> list[tuple[str, str, int]]:
+    return [(made.key, made.value, made.timestamp) for made in driver.create_output_topic("out").read_records_to_list()]
+
+
+@pytest.mark.parametrize("handler", [LogAndContinue(), DEAD_LETTERS, tell], ids=["continue", "dead letters", "custom"])
+def test_only_records_with_a_valid_time_of_their_own_move_stream_time(handler: Any) -> None:
+    builder = StreamsBuilder()
+    by_value = TimestampExtractor.of(lambda v: v.ts, invalid="skip")
+    events = builder.stream("in", value=EVENT, timestamps=by_value)
+    events.process(Clock, value=Serdes.string()).to("out")
+    with TopologyTestDriver(builder.build(), deserialization_handler=handler) as driver:
+        events_in = driver.create_input_topic("in", value=Serdes.byte_array())
+        events_in.pipe_input("a", b'{"ts": 100}', 5000)
+        assert told(driver) == [("a", "100", 100), ("tick", "100", 100)]
+        for value in (b"{oops", b'{"ts": -5}', b"{}"):
+            events_in.pipe_input("b", value, 7000)
+        events_in.pipe_records([("c", b'{"ts": 150}', 1), ("d", b"{oops", 9000), ("e", b'{"ts": 210}', 2)])
+        assert told(driver) == [("c", "150", 150), ("e", "210", 210), ("tick", "210", 210)]
+        assert driver.dropped() == 4
+
+
+def test_a_record_that_gets_the_time_of_its_partition_moves_stream_time_by_that_time() -> None:
+    builder = StreamsBuilder()
+    by_value = TimestampExtractor.of(lambda v: v.ts, invalid="skip", missing="partition time")
+    events = builder.stream("in", value=EVENT, timestamps=by_value)
+    events.process(Clock, value=Serdes.string()).to("out")
+    with TopologyTestDriver(builder.build()) as driver:
+        events_in = driver.create_input_topic("in")
+        for timestamp, ts in ((5000, None), (5000, 100), (7000, None), (1, -3), (1, 250), (9000, None)):
+            events_in.pipe_input("a", {"ts": ts}, timestamp)
+        assert told(driver) == [
+            ("a", "100", 100), ("tick", "100", 100), ("a", "100", 100),
+            ("a", "250", 250), ("tick", "250", 250), ("a", "250", 250),
+        ]  # fmt: skip
+        assert driver.dropped() == 2
+
+
+def test_a_record_that_a_filter_drops_moves_the_time_of_its_task_but_not_that_of_windows_after_it() -> None:
+    builder = StreamsBuilder()
+    events = builder.stream("in").filter(lambda v: v != "tick")
+    events.process(Clock, value=Serdes.string()).to("out")
+    windows = TimeWindows.of_size_with_no_grace("100 ms")
+    lists = events.group_by_key().windowed_by(windows).reduce(lambda one, other: one + other, "texts")
+    lists.to_stream().map(lambda k, v: (k["key"], v)).to("texts")
+    with TopologyTestDriver(builder.build()) as driver:
+        events_in = driver.create_input_topic("in")
+        events_in.pipe_records([("a", "x", 10), ("b", "tick", 500), ("a", "y", 20)])
+        assert told(driver) == [("a", "10", 10), ("tick", "10", 10), ("tick", "500", 500), ("a", "500", 20)]
+        texts = driver.create_output_topic("texts").read_records_to_list()
+        assert [(made.key, made.value) for made in texts] == [("a", "x"), ("a", "xy")]
+
+
+def test_the_time_of_a_partition_can_be_used_straight_before_a_native_aggregation() -> None:
+    builder = StreamsBuilder()
+    events = builder.stream("in", timestamps=TimestampExtractor.use_partition_time_on_invalid()).group_by_key()
+    events.count("counts").to_stream().to("counted")
+    events.aggregate(lambda v: F.max(v), "highest").to_stream().to("highest")
+    windows = TimeWindows.of_size_with_no_grace("100 ms")
+    events.windowed_by(windows).aggregate(lambda v: F.max(v), "in-windows").to_stream().to("in-windows")
+    with TopologyTestDriver(builder.build()) as driver:
+        events_in = driver.create_input_topic("in")
+        events_in.pipe_records([("a", "x", 110)])
+        events_in.pipe_records([("a", "y", -1)])
+        for topic, values in (("counted", [1, 2]), ("highest", ["x", "y"]), ("in-windows", ["x", "y"])):
+            made = driver.create_output_topic(topic).read_records_to_list()
+            assert [(record.value, record.timestamp) for record in made] == [(value, 110) for value in values], topic

@@ -1,0 +1,117 @@
+"""Rules of tables that no recorded vector shows: old values, times and retention of rows that joins look up."""
+
+import pytest
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+from streamskit import (
+    Materialized,
+    Serdes,
+    StreamsBuilder,
+    TimestampExtractor,
+    TimeWindows,
+)
+from tests.unit.testing.test_topology_test_driver import driver_of, run
+
+pytestmark = pytest.mark.spark
+
+
+def both(left: Column, right: Column) -> Column:
+    return F.concat_ws("+", F.coalesce(left, F.lit("null")), F.coalesce(right, F.lit("null")))
+
+
+# ---- old values ------------------------------------------------------------------------------------------------------
+
+
+def test_an_average_is_joined_without_a_look_at_the_initial_aggregate() -> None:
+    def write(builder: StreamsBuilder) -> None:
+        sums = builder.stream("in", value=Serdes.long()).group_by_key().aggregate(
+            lambda: {"sum": 0, "n": 0},
+            lambda key, value, total: {"sum": total["sum"] + value, "n": total["n"] + 1},
+            value=Serdes.json("sum long, n long"),
+        )  # fmt: skip
+        averages = sums.map_values(lambda v: (v.sum / v.n).cast("string"))
+        averages.join(builder.table("names"), both).to_stream().to("out")
+
+    made = run(write, {"names": [("a", "Ann", 1)], "in": [("a", 3, 2), ("a", 4, 3)]})
+    assert made == [("a", "3.0+Ann", 2), ("a", "3.5+Ann", 3)]
+
+
+def test_a_materialized_step_takes_the_old_value_of_a_row_from_its_own_store() -> None:
+    def write(builder: StreamsBuilder) -> None:
+        numbers = builder.stream("in").group_by_key().aggregate(lambda: 0, lambda k, v, n: n + 1, value=Serdes.long())
+        twice = numbers.map_values(lambda v: v * 2, "twice")
+        twice.group_by(lambda k, v: (F.lit("all"), v)).count().to_stream().to("out")
+
+    made = run(write, {"in": [("a", "x", 1), ("b", "y", 2), ("a", "z", 3)]})
+    assert made == [("all", 1, 1), ("all", 2, 2), ("all", 2, 3)]
+
+
+def test_a_filter_that_an_outer_join_asks_for_old_values_is_silent_on_rows_that_never_passed() -> None:
+    def write(builder: StreamsBuilder) -> None:
+        high = (
+            builder.table("right", value=Serdes.long()).filter(lambda v: v > 10).map_values(lambda v: v.cast("string"))
+        )
+        builder.table("left").outer_join(high, both).to_stream().to("out")
+
+    with driver_of(write) as driver:
+        driver.create_input_topic("left").pipe_input("k", "l", 1)
+        for timestamp, value in enumerate((5, 11, 6, 7), 2):
+            driver.create_input_topic("right").pipe_input("k", value, timestamp)
+        made = driver.create_output_topic("out").read_records_to_list()
+    assert [row[1:3] for row in made] == [("l+null", 1), ("l+11", 3), ("l+null", 4)]
+
+
+# ---- rows that a join looks up ---------------------------------------------------------------------------------------
+
+
+def test_a_row_joined_of_two_is_as_old_as_the_one_that_is_left_of_them() -> None:
+    def write(builder: StreamsBuilder) -> None:
+        two = builder.table("one").outer_join(builder.table("two"), both)
+        two.outer_join(builder.table("three"), both).to_stream().to("out")
+
+    with driver_of(write) as driver:
+        for topic, value, timestamp in (("one", "x", 10), ("two", "y", 5), ("one", None, 50), ("three", "z", 7)):
+            driver.create_input_topic(topic).pipe_input("k", value, timestamp)
+        made = driver.create_output_topic("out").read_records_to_list()
+    assert [row[1:3] for row in made] == [
+        ("x+null+null", 10),
+        ("x+y+null", 10),
+        ("null+y+null", 50),
+        ("null+y+z", 7),
+    ]
+
+
+def test_a_join_looks_no_further_back_than_the_retention_of_a_windowed_table() -> None:
+    def write(builder: StreamsBuilder) -> None:
+        windows = TimeWindows.of_size_and_grace("10 ms", "90 ms")
+        left, right = (
+            builder.stream(topic)
+            .group_by_key()
+            .windowed_by(windows)
+            .count(Materialized(f"{topic}-counts", retention="100 ms"))
+            for topic in ("left", "right")
+        )
+        left.join(right, lambda one, other: one + other).to_stream(lambda k, v: k.start.cast("string")).to("out")
+
+    with driver_of(write) as driver:
+        for topic, timestamp in (("right", 0), ("left", 1), ("right", 100), ("left", 2), ("left", 101)):
+            driver.create_input_topic(topic).pipe_input("k", "v", timestamp)
+        made = driver.create_output_topic("out").read_records_to_list()
+    assert [row[:3] for row in made] == [("0", 2, 1), ("100", 2, 101)]
+
+
+# ---- drops -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_table_behind_a_partition_time_extractor_counts_only_its_own_rows_as_dropped() -> None:
+    def write(builder: StreamsBuilder) -> None:
+        timed = builder.table("in", timestamps=TimestampExtractor.use_partition_time_on_invalid())
+        builder.stream("other").join(timed, both).to("out")
+
+    with driver_of(write) as driver:
+        driver.create_input_topic("in").pipe_input("k", "row", 1)
+        driver.create_input_topic("other").pipe_input("k", "v", 2)
+        assert driver.dropped() == 0
+        driver.create_input_topic("in").pipe_input(None, "row", 3)
+        assert driver.dropped() == 1
