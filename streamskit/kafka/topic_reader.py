@@ -211,6 +211,7 @@ class TopicReader(Generic[R]):
         who: who is served, for sentences such as "The stores could not be read".
         convert: makes a record of a message, or None to leave it out.
         restart: called when a partition does not hold what it was to go on with: it begins anew.
+        moved: called in the reader's thread each time after `positions` has changed by what was read.
         failed: called with the reason when no more will be read, though nobody asked to stop.
 
     >>> reader = TopicReader("localhost:9092", print, "The prints", topic_record)  # doctest: +SKIP
@@ -225,10 +226,11 @@ class TopicReader(Generic[R]):
         convert: Callable[[Message], R | None],
         *,
         restart: Callable[[TopicPartition], None] = lambda where: None,
+        moved: Callable[[], None] = lambda: None,
         failed: Callable[[StreamsError], None] = lambda failure: None,
     ) -> None:
         self._bootstrap_servers, self._take, self._who = bootstrap_servers, take, who
-        self._convert, self._restart, self._failed = convert, restart, failed
+        self._convert, self._restart, self._moved_on, self._failed = convert, restart, moved, failed
         self.positions: Offsets = {}
         self.ends: Offsets = {}
         self._goals: Offsets = {}
@@ -355,7 +357,9 @@ class TopicReader(Generic[R]):
                 return  # the last of them may not have been taken
             known = self._reader.extent(where, cached=True)[1]
             self.ends[where] = max(known, position, self.ends.get(where, 0))
-        self._move(batch.positions)
+        if batch.positions:
+            self._move(batch.positions)
+            self._moved_on()
 
     def _move(self, positions: Offsets) -> None:
         with self._moved:

@@ -87,7 +87,14 @@ class Instance:
         self._flushed = time.monotonic()
         self.stopped = ""
         self._reader = TopicReader(
-            bootstrap_servers, self._take, "The stores", changelog_record, restart=self._restart, failed=self._fail
+            bootstrap_servers,
+            self._take,
+            "The stores",
+            changelog_record,
+            restart=self._restart,
+            # Not in `_take`: the end of a partition may come in one portion with its last records, and then no more.
+            moved=self._announce,
+            failed=self._fail,
         )
         self._membership = Membership(
             bootstrap_servers,
@@ -322,7 +329,6 @@ class Instance:
             self._local[name].take(where.partition, records, position)
             if self._listeners.get(name) and self._partition_roles.get(where) in ("active", "global"):
                 self._tell(name, where, records, offsets)
-        self._announce()
         if self._folder is not None and time.monotonic() - self._flushed > FLUSH_SECONDS:
             self._flush()
 

@@ -4,6 +4,7 @@ import struct
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from kafka.net.connection import KafkaConnection
@@ -163,6 +164,34 @@ def test_two_share_the_partitions_and_every_answer_comes_from_one_of_them_while_
 
 def value_is_here(instance: Instance, key: str) -> bool:
     return instance.partition_of("counts", key.encode()) in active(instance)
+
+
+def test_one_that_reads_slowly_takes_over_although_nothing_comes_after_the_records_it_caught_up_with(
+    broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # On a busy machine a portion takes longer than the broker waits to say that a partition has ended: the end comes
+    # in one portion with the last records.
+    changelog = "slowly-counts-changelog"
+    broker.create_topics(changelog, partitions=2)
+    broker.produce(changelog, [{"key": f"{number}".encode(), "value": bytes(8)} for number in range(8000)])
+    catalogue = Catalogue("slowly", (QueryableStore(COUNTS, changelog, 0),))
+    quick, slow = (
+        Instance(catalogue, broker.bootstrap_servers, HostInfo("127.0.0.1", port), session_timeout="2 seconds")
+        for port in (1, 2)
+    )
+    quick.start()
+    until(lambda: active(quick) == {0, 1})
+    take = slow._reader._take
+
+    def take_slowly(*portion: Any) -> None:
+        time.sleep(0.8)
+        take(*portion)
+
+    monkeypatch.setattr(slow._reader, "_take", take_slowly)
+    slow.start()
+    until(lambda: len(active(slow)) == 1 == len(active(quick)))
+    slow.stop()
+    quick.stop()
 
 
 def test_what_one_leaves_the_others_take_over(broker: Broker, catalogue: Catalogue, start: Start) -> None:

@@ -95,7 +95,7 @@ def bench(broker: Broker, request: pytest.FixtureRequest, tmp_path_factory: pyte
     bench.close()
 
 
-@pytest.mark.parametrize("live", params())
+@pytest.mark.parametrize("live", list(params()))
 def test_a_running_application_gives_what_kafka_streams_gave(live: Run, bench: Bench) -> None:
     assert difference(live.vector, bench.outcome(live), points(live)) == ""
 

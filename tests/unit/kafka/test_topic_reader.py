@@ -136,6 +136,28 @@ def test_records_are_handed_on_from_the_first(letters: Letters) -> None:
     assert letters.seen == ["a", "b", "c"]
 
 
+def test_who_asks_what_has_moved_finds_the_last_records_counted_even_where_all_come_in_one_portion(
+    consumer: type[FakeConsumer], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def rest_at_once(self: FakeConsumer, number: int, timeout: float) -> list[FakeMessage]:
+        rest = [FakeMessage(self._at + number, letter) for number, letter in enumerate(self.log[self._at :])]
+        self._at = len(self.log)
+        end = FakeMessage(self._at, error=KafkaError(KafkaError._PARTITION_EOF))
+        return [*rest, end]
+
+    monkeypatch.setattr(consumer, "consume", rest_at_once)
+    ready: list[bool] = []
+
+    def look() -> None:
+        ready.append(reader.is_ready(IN))
+
+    reader = TopicReader[str]("somewhere:9092", lambda *portion: None, "The letters", letter_of, moved=look)
+    reader.start(["in"])
+    reader.wait_for({IN: 3}, time.monotonic() + 5)
+    reader.stop()
+    assert ready == [True]
+
+
 def test_a_partition_that_gets_its_leader_in_a_moment_is_asked_again(
     consumer: type[FakeConsumer], monkeypatch: pytest.MonkeyPatch
 ) -> None:
