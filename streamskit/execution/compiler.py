@@ -5,7 +5,7 @@ from step to step and `error_guard` lets it fail on the way, `outcomes` writes w
 the rows through the stateful operators, and what is finished goes to the sink.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -28,7 +28,7 @@ Read = Callable[[list[str]], DataFrame]
 """How a plan gets its input: a function from topics to their raw records, as Spark's Kafka source gives them."""
 
 
-def compile_plan(plan: Plan, read: Read, tasks: int, checkpoint: str) -> DataFrame:
+def compile_plan(plan: Plan, read: Read, tasks: int, checkpoint: str, runs: Sequence[int] = (0,)) -> DataFrame:
     """Return the streaming DataFrame of a plan: one row for each record to write.
 
     Args:
@@ -37,6 +37,7 @@ def compile_plan(plan: Plan, read: Read, tasks: int, checkpoint: str) -> DataFra
             headers of Spark's Kafka source.
         tasks: how many tasks the query has.
         checkpoint: the folder where Spark notes what the query has done.
+        runs: the numbers of the micro-batches with which the query's runs began, this one included.
 
     Returns:
         A frame with the columns topic, key, value and headers, and partition where the plan has stateful operators.
@@ -51,7 +52,9 @@ def compile_plan(plan: Plan, read: Read, tasks: int, checkpoint: str) -> DataFra
         raw = with_clock(raw, plan.wall_clock_interval)
     frame, inputs = decode(plan, raw)
     finished = (
-        _with_operators(plan, frame, inputs, tasks) if plan.operators else _in_one_pass(plan, frame, inputs, checkpoint)
+        _with_operators(plan, frame, inputs, tasks, runs)
+        if plan.operators
+        else _in_one_pass(plan, frame, inputs, checkpoint)
     )
     return to_sink(counted(plan, finished))
 
@@ -76,7 +79,9 @@ def _in_one_pass(plan: Plan, frame: DataFrame, inputs: list[DecodedInput], check
     return count_dropped(frame, outcomes).select(row.alias("row")).where("row is not null").select("row.*")
 
 
-def _with_operators(plan: Plan, frame: DataFrame, inputs: list[DecodedInput], tasks: int) -> DataFrame:
+def _with_operators(
+    plan: Plan, frame: DataFrame, inputs: list[DecodedInput], tasks: int, runs: Sequence[int]
+) -> DataFrame:
     """Return the finished rows of a plan with stateful operators: rows go through them level by level.
 
     They have the columns of a record to write, and `partition`, null where its key decides.
@@ -93,7 +98,7 @@ def _with_operators(plan: Plan, frame: DataFrame, inputs: list[DecodedInput], ta
     rows = _beginning(plan, frame, inputs, either(alternatives))
     frame = count_dropped(frame, [outcome for each in outcomes for outcome in each])
     frame = with_order(plan, frame, rows, tasks)
-    finished = run_stages(plan, frame, lambda frame, numbers: compile_results(plan, frame, numbers), tasks)
+    finished = run_stages(plan, frame, lambda frame, numbers: compile_results(plan, frame, numbers), tasks, runs)
     if plan.uses_wall_clock or _has_beginnings(plan):
         finished = finished.where(finished["port"] == FINISHED)
     own = F.array_position(F.array(*map(F.lit, task_numbers(finished.sparkSession, tasks))), finished["task"]) - 1

@@ -1,7 +1,7 @@
 """How rows go through the task operators of a query, level by level."""
 
-import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cache
 
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -48,7 +48,9 @@ def with_order(plan: Plan, frame: DataFrame, rows: Rows, tasks: int) -> DataFram
     return _placed(frame, rows, task.alias("task"), origin.alias("origin"), frame["offset"].alias("position"))
 
 
-def run_stages(plan: Plan, frame: DataFrame, compile_results: CompileResults, tasks: int) -> DataFrame:
+def run_stages(
+    plan: Plan, frame: DataFrame, compile_results: CompileResults, tasks: int, runs: Sequence[int]
+) -> DataFrame:
     """Return the rows that are finished when all levels have run.
 
     Args:
@@ -56,14 +58,15 @@ def run_stages(plan: Plan, frame: DataFrame, compile_results: CompileResults, ta
         frame: the rows that come in, with the columns of `row_format.SCHEMA`, as those that are returned.
         compile_results: what becomes of the operators' results.
         tasks: how many tasks there are.
+        runs: with which micro-batches the query's runs began.
     """
-    run, numbered = uuid.uuid4().hex, task_numbers(frame.sparkSession, tasks)
+    numbered = task_numbers(frame.sparkSession, tasks)
     levels = sorted({slot.level for slot in plan.operators})
     for level in levels:
         numbers = [number for number, slot in enumerate(plan.operators) if slot.level == level]
         inputs = _inputs(plan, numbers, numbered)
         operators = [plan.operators[number].operator for number in numbers]
-        processor = TaskProcessor(operators, numbers, inputs, plan.options, run)
+        processor = TaskProcessor(operators, numbers, inputs, plan.options, runs)
         if not plan.options.test:  # a test driver's batch is one record, and packing takes another Python worker
             frame = pack(frame)
         frame = frame.groupBy("task").transformWithStateInPandas(processor, SCHEMA, "Update", "None")
@@ -81,26 +84,23 @@ def _inputs(plan: Plan, numbers: list[int], tasks: tuple[int, ...]) -> StageInpu
     every = plan.options.handlers.ask_for_sources
     timed = [levels[number] for number, slot in enumerate(plan.operators) if every or slot.operator.punctuates]
     level = levels[numbers[0]]
-    if level > min(levels.values()):
-        return StageInputs(
-            ports,
-            single=True,
-            tasks=tasks,
-            sub_topology=plan.number,
-            is_timed=level in timed,
-            tells=max(timed, default=0) > level,
-        )
-    first = frozenset(number for number, topic in enumerate(plan.topics, 1) if topic in plan.broadcast_topics)
-    return StageInputs(
+    later = StageInputs(
         ports,
-        len(plan.topics) == 1,
-        first,
-        tuple(plan.topics),
-        tasks,
-        plan.number,
-        plan.tells_beginnings,
-        is_timed=bool(timed),
+        single=True,
+        tasks=tasks,
+        sub_topology=plan.number,
+        is_timed=level in timed,
         tells=max(timed, default=0) > level,
+    )
+    if level > min(levels.values()):
+        return later
+    return replace(
+        later,
+        single=len(plan.topics) == 1,
+        first=frozenset(number for number, topic in enumerate(plan.topics, 1) if topic in plan.broadcast_topics),
+        topics=tuple(plan.topics),
+        begins_apart=plan.tells_beginnings,
+        is_timed=bool(timed),
     )
 
 

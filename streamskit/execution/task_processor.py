@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from pyspark import TaskContext
 from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
 
 from streamskit.execution.row_format import (
@@ -24,12 +25,23 @@ if TYPE_CHECKING:  # half a second, in a process that Spark starts for each quer
     import pandas as pd
 from streamskit.execution.stage_rows import StageInputs, StageResults, in_order, rows_of_frame
 
+BATCH = "streaming.sql.batchId"
+"""The property of a Spark task that holds the number of its micro-batch."""
+
 CHUNK = 10_000
 """After how many results they are handed over to Spark."""
 
 
 class TaskProcessor(StatefulProcessor):
     """Runs the operators of a stage on the records of one task.
+
+    Args:
+        operators: what the stage runs.
+        numbers: the number of each in the plan.
+        inputs: what it has to know of the rows that come in.
+        options: how the query runs.
+        runs: the numbers of the micro-batches with which the query's runs began. One that is run again belongs to the
+            run that began it: processors go on with the fields and punctuations they had when it ran first.
 
     Mirrors `org.apache.kafka.streams.processor.internals.StreamTask`; Spark's `StatefulProcessor`.
     """
@@ -40,10 +52,10 @@ class TaskProcessor(StatefulProcessor):
         numbers: Sequence[int],
         inputs: StageInputs,
         options: QueryOptions,
-        run: str,
+        runs: Sequence[int] = (0,),
     ) -> None:
         self._operators, self._numbers, self._inputs = operators, numbers, inputs
-        self._options, self._run = options, run
+        self._options, self._runs = options, runs
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Open the one state variable of a stage: its pages."""
@@ -90,9 +102,18 @@ class TaskProcessor(StatefulProcessor):
         wall_clock = int(pages.load("wall clock") or b"0") if options.test else None
         return StreamTask(
             self._operators, pages, cache=options.cache, cache_bytes=options.cache_bytes,
-            emit_interval=options.emit_interval, wall_clock=wall_clock, run=self._run,
+            emit_interval=options.emit_interval, wall_clock=wall_clock, run=self._run(),
             task_id=f"{inputs.sub_topology}_{inputs.tasks.index(task)}", handlers=options.handlers,
         )  # fmt: skip
+
+    def _run(self) -> str:
+        """Return the name of the run that this micro-batch belongs to."""
+        if len(self._runs) == 1:
+            return str(self._runs[0])
+        context = TaskContext.get()
+        said = context.getLocalProperty(BATCH) if context is not None else None
+        batch = int(said) if said is not None else self._runs[-1]
+        return str(max(first for first in self._runs if first <= batch))
 
 
 class SparkPages:

@@ -94,6 +94,7 @@ class KafkaTopics:
             checkpoint: the folder where Spark notes what is done.
         """
         sink, options = self._sink(plan, checkpoint)
+        runs = Checkpoint(checkpoint).begin_run()
         tasks = plan.tasks(self.partitions)
         # A task operator sorts the records of several topics in memory.
         most = self.config.max_records_per_batch or (MOST_FOR_TASKS if plan.operators else None)
@@ -102,7 +103,7 @@ class KafkaTopics:
             most, mode, trigger = None, "update", {"realTime": f"{self.config.real_time} milliseconds"}
         with _starting, settings(self.spark, SETTINGS | {"spark.sql.shuffle.partitions": str(tasks)}):
             return (
-                compile_plan(plan, lambda topics: self.read(plan, topics, most), tasks, str(checkpoint))
+                compile_plan(plan, lambda topics: self.read(plan, topics, most), tasks, str(checkpoint), runs)
                 .writeStream.format(sink)
                 .queryName(f"{plan.application_id}: sub-topology {plan.name}")
                 .outputMode(mode)

@@ -2,6 +2,7 @@
 
     offsets/7    what micro-batch 7 reads: the end of each partition
     commits/7    written when it was done
+    runs         with which micro-batches the last two runs of the query began; this file is ours
     sources/0/0  where micro-batch 0 began
     state/       what the query remembers
 
@@ -75,6 +76,38 @@ class Checkpoint:
         for file in (identity, *self.folder.glob("sources/*/0"), *last, *schemas):
             if file.exists() and not file.name.startswith("."):
                 self._checked(file)
+
+    def finish(self) -> None:
+        """Note that the micro-batch that was begun last is done: its outputs and its state are all there.
+
+        Spark saves the state of a micro-batch before it hands on the last of its rows to be written. So what was
+        written in one transaction has its state, and to run it again would make another one of it wherever a processor
+        looks at its fields, at the clock or at chance.
+
+        Raises:
+            StreamsError: what was planned cannot be read.
+        """
+        number = self.last_begun
+        planned = json.loads(self._lines(self.folder / "offsets" / str(number))[1])
+        said = json.dumps({"nextBatchWatermarkMs": planned["batchWatermarkMs"]}, separators=(",", ":"))
+        (self.folder / "commits").mkdir(exist_ok=True)
+        _write(self.folder / "commits" / str(number), ["v1", said])
+
+    def begin_run(self) -> list[int]:
+        """Note that the query starts, and return the numbers of the micro-batches with which its runs began.
+
+        A micro-batch that was begun and is not done belongs to the run that began it; with the next, this one begins.
+
+        Raises:
+            StreamsError: the file that says so is damaged.
+        """
+        file, first = self.folder / "runs", self.last_begun + 1
+        known: list[int] = json.loads(self._lines(file)[0]) if file.exists() else []
+        runs = sorted({0, *known, first})[-2:]
+        if runs != known:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            _write(file, [json.dumps(runs)])
+        return runs
 
     def position(self) -> Positions:
         """Return the offsets from which the next micro-batch reads, or the one that was not done is read again.

@@ -6,17 +6,20 @@ once. Exactly once takes two things more.
 
 1. All records of a batch, to all topics, are one transaction. Whoever reads with `isolation.level=read_committed` sees
    all of them or none; a transaction that nobody ends is aborted by the next who opens it.
-2. With the records the transaction writes a mark, the number of the batch, to a topic of its own. A batch that finds
-   its own mark there was written, whatever Spark knows of it: it runs once more for its state, and writes nothing.
+2. With the records the transaction writes a mark, the number of the batch, to a topic of its own. A batch whose mark is
+   there was written, whatever Spark knows of it.
 
-Spark notes what a batch will read before it begins, and the same input makes the same records and the same state. So
-state and output belong together, though no transaction spans both.
+Spark saves a batch's state before its transaction is committed. So where the mark says that a batch was written, its
+state is there, too: at the next start the batch is noted as done, and does not run again. Where the mark is missing,
+readers have seen nothing of the batch, and it runs again on the state before it. Either way state and output belong
+together, though no transaction spans both.
 
 The sink is `streamskit/jvm/TransactionalKafka.scala`; here is what happens before a query starts.
 
 Mirrors `processing.guarantee=exactly_once_v2`, where the offsets that were read stand in the mark's place.
 """
 
+import logging
 import re
 import uuid
 from collections.abc import Iterator
@@ -30,6 +33,8 @@ from pyspark.sql import SparkSession
 from streamskit.common.errors import StreamsError
 from streamskit.planning.plan import Plan
 from streamskit.runtime.recovery.checkpoint import Checkpoint
+
+logger = logging.getLogger("streamskit")
 
 SINK = "org.apache.spark.sql.streamskit.TransactionalKafka"
 
@@ -111,6 +116,12 @@ class Transactions:
             found = transactions.last()
             last = None if found is None else CommittedBatch(found.query(), found.batch())
             written = last_written(checkpoint, last, self.plan)
+            if written > checkpoint.last_finished:
+                checkpoint.finish()
+                logger.warning(
+                    "'%s': sub-topology %s wrote micro-batch %d before it was stopped, and does not run it again.",
+                    self.plan.application_id, self.plan.name, written,
+                )  # fmt: skip
             transactions.begin()
             transactions.commit(_package(spark).Mark(checkpoint.query_id, self.run, written))
 

@@ -56,6 +56,32 @@ def test_hadoop_s_checksum_of_a_file_is_what_is_written() -> None:
     assert checksums(b'v1\n{"nextBatchWatermarkMs":1767225641403}').hex() == "63726300000002008a218e94"
 
 
+def test_a_batch_that_was_written_is_noted_as_done_as_spark_notes_it(stopped: Stopped) -> None:
+    checkpoint = stopped((5, 7), (9, 9), done=1)
+    checkpoint.finish()
+    noted = checkpoint.folder / "commits/1"
+    assert noted.read_text() == 'v1\n{"nextBatchWatermarkMs":0}'
+    assert noted.with_name(".1.crc").read_bytes() == checksums(noted.read_bytes())
+    assert (checkpoint.last_finished, checkpoint.position()) == (1, {"in": {0: 9, 1: 9}})
+
+
+def test_a_batch_that_runs_again_belongs_to_the_run_that_began_it(stopped: Stopped, tmp_path: Path) -> None:
+    assert Checkpoint(tmp_path / "new" / "0").begin_run() == [0]
+    checkpoint = stopped((5, 7), (9, 9), done=1)  # batch 1 was begun by the first run
+    assert checkpoint.begin_run() == [0, 2]
+    assert checkpoint.begin_run() == [0, 2]  # it stopped again before it was through with batch 1
+    checkpoint = stopped((5, 7), (9, 9), (10, 10), (11, 11), done=3)
+    assert checkpoint.begin_run() == [2, 4]
+
+
+def test_a_damaged_note_of_the_runs_is_told(stopped: Stopped) -> None:
+    checkpoint = stopped((5, 7), done=1)
+    checkpoint.begin_run()
+    (checkpoint.folder / "runs").write_text("[")
+    with pytest.raises(StreamsError, match=r"'runs' in the checkpoint of sub-topology 0.* is damaged"):
+        checkpoint.begin_run()
+
+
 def test_a_query_stands_where_its_last_finished_batch_ended(stopped: Stopped) -> None:
     assert stopped((5, 7), (9, 9), done=2).position() == {"in": {0: 9, 1: 9}}
     assert stopped((5, 7), (9, 9), done=2).has_begun
