@@ -16,7 +16,7 @@ import javaproperties
 from streamskit.api.error_handlers import LogAndContinue, LogAndFail
 from streamskit.common.durations import to_milliseconds
 from streamskit.common.errors import StreamsError
-from streamskit.common.names import unknown_name
+from streamskit.common.names import LONGEST_NAME, is_topic_name, unknown_name
 
 logger = logging.getLogger("streamskit")
 
@@ -127,11 +127,11 @@ def name_like(example: str) -> Kind:
     """Return the kind of a name after which topics and folders are named."""
 
     def convert(value: Any) -> str:
-        if not re.fullmatch(r"[A-Za-z0-9._-]+", _text(value)) or not value.strip("."):
+        if not is_topic_name(_text(value)):
             raise ValueError
         return str(value)
 
-    return Kind(f"a name of letters, digits, '.', '_' and '-', such as '{example}'", convert)
+    return Kind(f"a name of at most {LONGEST_NAME} letters, digits, '.', '_' and '-', such as '{example}'", convert)
 
 
 def whole_number(least: int) -> Kind:

@@ -11,7 +11,7 @@ from streamskit.api.config_keys import DURATION, HANDLER, PATH, ConfigKey, Kind,
 from streamskit.api.error_handlers import Handler, Handlers
 from streamskit.common.durations import Duration, spell
 from streamskit.common.errors import StreamsError
-from streamskit.common.names import unknown_name
+from streamskit.common.names import check_application_id, unknown_name
 from streamskit.common.paths import state_dir as project_state_dir
 
 T = TypeVar("T")
@@ -402,5 +402,9 @@ class StreamsConfig:
 
 
 def application_folder(application_id: str, state_dir: str | Path | None = None) -> Path:
-    """Return where an application keeps its checkpoints and stores: a folder in its `state_dir`."""
-    return Path(state_dir or project_state_dir() / "applications") / application_id
+    """Return where an application keeps its checkpoints and stores: a folder in its `state_dir`.
+
+    Raises:
+        StreamsError: no folder can be named after the application.
+    """
+    return Path(state_dir or project_state_dir() / "applications") / check_application_id(application_id)

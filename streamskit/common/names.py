@@ -4,7 +4,33 @@ import re
 from collections.abc import Iterable
 from difflib import get_close_matches
 
-from streamskit.common.errors import TopologyError
+from streamskit.common.errors import StreamsError, TopologyError
+
+LONGEST_NAME = 249
+"""How many characters the name of a topic may have."""
+
+
+def is_topic_name(name: str) -> bool:
+    """Whether Kafka takes it as the name of a topic, so that topics and folders can be named after it.
+
+    >>> [is_topic_name(name) for name in ("trades-app", "", "..", "a/b")]
+    [True, False, False, False]
+    """
+    return re.fullmatch(r"[A-Za-z0-9._-]+", name) is not None and len(name) <= LONGEST_NAME and bool(name.strip("."))
+
+
+def check_application_id(application_id: str) -> str:
+    """Return an application's id.
+
+    Raises:
+        StreamsError: topics and folders cannot be named after it.
+    """
+    if not isinstance(application_id, str) or not is_topic_name(application_id):
+        raise StreamsError(
+            f"application_id is {application_id!r}; give a name of at most {LONGEST_NAME} letters, digits, '.', '_' "
+            "and '-', such as 'trades-app': topics and folders are named after it."
+        )
+    return application_id
 
 
 def check_name(name: str) -> str:
@@ -13,10 +39,10 @@ def check_name(name: str) -> str:
     Raises:
         TopologyError: it cannot be part of a topic's name.
     """
-    if not re.fullmatch(r"[A-Za-z0-9._-]{1,249}", name) or name in (".", ".."):
+    if not is_topic_name(name):
         raise TopologyError(
-            f"'{name}' cannot be a name: at most 249 letters, digits, dots, dashes and underscores can, because "
-            "it becomes part of topic names."
+            f"'{name}' cannot be a name: at most {LONGEST_NAME} letters, digits, dots, dashes and underscores can, "
+            "because it becomes part of topic names."
         )
     return name
 

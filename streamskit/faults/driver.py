@@ -22,6 +22,7 @@ from pyspark import cloudpickle
 
 from streamskit.common.durations import Duration
 from streamskit.common.errors import StreamsError
+from streamskit.common.names import check_application_id
 from streamskit.environment.session import MASTER_VARIABLE
 from streamskit.environment.spark_processes import python_path
 from streamskit.topology import Topology
@@ -45,6 +46,9 @@ class Driver:
         master: where Spark runs, such as `cluster.master_url`; as the environment says when not given.
         options: those of `KafkaStreams`, by name.
 
+    Raises:
+        StreamsError: no application can have that id.
+
     >>> with Driver(trade_statistics, "trades-app", broker.bootstrap_servers) as driver:  # doctest: +SKIP
     ...     driver.kill()
     ...     driver.start()
@@ -62,7 +66,7 @@ class Driver:
         master: str | None = None,
         **options: Any,
     ) -> None:
-        self.application_id = application_id
+        self.application_id = check_application_id(application_id)
         self._work = cloudpickle.dumps((program, application_id, bootstrap_servers, options))  # type: ignore[no-untyped-call]
         self._environment = {"PYTHONPATH": python_path()} | ({MASTER_VARIABLE: master} if master else {})
         self._folder = tempfile.TemporaryDirectory(prefix="streamskit-driver-")

@@ -1,6 +1,5 @@
 """Files of an application that are damaged, and folders that are gone."""
 
-import re
 import shutil
 import time
 from collections.abc import Callable
@@ -8,6 +7,7 @@ from pathlib import Path
 
 from streamskit.api.streams_config import application_folder
 from streamskit.common.errors import StreamsError
+from streamskit.common.names import is_topic_name
 from streamskit.faults.fault import Fault
 from streamskit.runtime import KafkaStreams
 from streamskit.runtime.recovery.checkpoint import Checkpoint
@@ -124,7 +124,7 @@ def _stopped(application: KafkaStreams | str, state_dir: str | Path | None, must
     """Return the folder of an application that does not run."""
     if isinstance(application, KafkaStreams):
         folder = application.folder
-    elif isinstance(application, str) and re.fullmatch(r"[A-Za-z0-9._-]+", application) and application.strip("."):
+    elif isinstance(application, str) and is_topic_name(application):
         folder = application_folder(application, state_dir)
     else:
         raise StreamsError(f"{application!r} is neither a KafkaStreams nor an application's id.")

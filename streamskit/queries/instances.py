@@ -13,6 +13,7 @@ from typing import Any, Self
 
 from streamskit.broker.settings import free_port
 from streamskit.common.errors import StreamsError
+from streamskit.common.names import check_application_id
 from streamskit.queries.client import QueryClient
 from streamskit.queries.metadata import HostInfo, InstanceState, TaskState
 
@@ -32,6 +33,9 @@ class Instances:
         in_memory: whether they keep no store on the disk.
         applications: the `state_dir` of the application, if it is not the project's own.
 
+    Raises:
+        StreamsError: no application can have that id.
+
     >>> with Instances("trades-app", broker.bootstrap_servers) as instances:  # doctest: +SKIP
     ...     server = instances.start()
     ...     instances.kill(server)
@@ -47,7 +51,7 @@ class Instances:
         in_memory: bool = False,
         applications: Path | None = None,
     ) -> None:
-        self._application_id, self._bootstrap_servers = application_id, bootstrap_servers
+        self._application_id, self._bootstrap_servers = check_application_id(application_id), bootstrap_servers
         self._options = [f"--standby-replicas={standby_replicas}", f"--session-timeout={session_timeout}"]
         self._options += ["--in-memory"] * in_memory
         self._options += [f"--applications={applications}"] if applications else []

@@ -1,7 +1,6 @@
 """`KafkaStreams`: a topology, running."""
 
 import logging
-import shutil
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -31,6 +30,7 @@ from streamskit.runtime.failures import explain
 from streamskit.runtime.global_stores import FilledStore, filled_by_processors
 from streamskit.runtime.global_tables import GlobalTableRecords
 from streamskit.runtime.query import RunningQuery, query_options
+from streamskit.runtime.recovery.application_folder import ApplicationFolder
 from streamskit.runtime.recovery.checkpoint_errors import telling_of_a_full_disk
 from streamskit.runtime.recovery.data_loss import DataLoss
 from streamskit.runtime.side_effects import SideEffects
@@ -65,7 +65,8 @@ class KafkaStreams:
         settings: the keys of `StreamsConfig`, which go before those of the config.
 
     Raises:
-        StreamsError: a setting is unknown, missing, or has a value that it does not take.
+        StreamsError: a setting is unknown, missing, or has a value that it does not take; or the name of an internal
+            topic would be too long for Kafka.
 
     >>> streams = KafkaStreams(topology, "trades-app", broker.bootstrap_servers)  # doctest: +SKIP
     >>> streams.start()  # doctest: +SKIP
@@ -98,6 +99,7 @@ class KafkaStreams:
             check_names_are_explicit(topology)
         self._plans = plan(topology, self.application_id, query_options(self.config))
         self._topics = ApplicationTopics(self.application_id, self._plans, self.config.exactly_once)
+        self._topics.check_names()
         self._states = StateMachine()
         self._catalogue = catalogue(self.application_id, topology, self._plans)
         self._build_stores()
@@ -140,6 +142,7 @@ class KafkaStreams:
         self._side_effects = SideEffects(
             servers, side_effects(self._plans), self._supervisor.call_failed, self._supervisor.fail
         )
+        self._home = ApplicationFolder(application_id, folder)
         self._lock = ApplicationLock(application_id, folder)
         self._runner = SoleRunner(application_id, servers, folder, self._supervisor.fail)
         self._checks = StartupChecks(folder, self._topics, self._brokers, self._losses)
@@ -266,12 +269,14 @@ class KafkaStreams:
         """Forget everything: checkpoints, state and changelogs. The next start reads its topics from the beginning.
 
         Raises:
-            StreamsError: the application is running, here or elsewhere.
+            StreamsError: the application is running, here or elsewhere; or what lies where its folder would be is not
+                its own. Then nothing is deleted.
 
         Mirrors `KafkaStreams#cleanUp` and the application reset tool in one.
         """
         if self.state not in (State.CREATED, State.NOT_RUNNING):
             raise StreamsError(f"'{self.application_id}' is {self.state.name}: close() it before clean_up().")
+        self._home.check()
         self._lock.take(self.running)
         try:
             self._match_topics()
@@ -432,6 +437,7 @@ class KafkaStreams:
         self._checks = StartupChecks(self.folder, self._topics, self._brokers, self._losses)
 
     def _start(self) -> None:
+        self._home.check()
         self._match_topics()
         self._checks.compare(self._topics.partitions(self._brokers))
         self._runner.claim(self._a_topic)
@@ -439,6 +445,7 @@ class KafkaStreams:
         self._runner.confirm()
         self.running[self.application_id] = self
         partitions = self._checks.prepare(lambda: self._topics.prepare(self._brokers), self._forget)
+        self._home.claim()
         self._catalogue.save(self.folder)
         if self.config.real_time is not None:
             check_slots(spark, self._plans, partitions)
@@ -469,7 +476,7 @@ class KafkaStreams:
         return CatchUp(self._supervisor, self._states, self._brokers, deadline, isolation)
 
     def _forget(self) -> None:
-        shutil.rmtree(self.folder, ignore_errors=True)
+        self._home.delete()
         if self._topics.internal:
             self._brokers.delete_topics(*self._topics.internal, missing_ok=True)
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from streamskit.broker import ExternalBroker
 from streamskit.common.errors import StreamsError
+from streamskit.common.names import LONGEST_NAME
 from streamskit.planning.plan import Plan, is_readable
 from streamskit.planning.planned_operators import operator_input
 from streamskit.queries import Catalogue, QueryableStore
@@ -81,6 +82,19 @@ class ApplicationTopics:
     def side_effects(self) -> list[str]:
         """The topics on which records travel to a user's functions."""
         return list(side_effects(self.plans))
+
+    def check_names(self) -> None:
+        """Make sure that Kafka takes the names of the internal topics.
+
+        Raises:
+            StreamsError: one is too long.
+        """
+        longest = max(self.internal, key=len, default="")
+        if (excess := len(longest) - LONGEST_NAME) > 0:
+            raise StreamsError(
+                f"The internal topic '{longest}' would have a name of {len(longest)} characters, and Kafka takes "
+                f"{LONGEST_NAME}: make application_id, or the names of steps and stores, shorter by {excess}."
+            )
 
     def partitions(self, brokers: ExternalBroker) -> dict[str, int]:
         """Check that all topics are there, and return how many partitions each has, and the internal ones will have.

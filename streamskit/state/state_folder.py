@@ -16,6 +16,9 @@ from streamskit.state.rocksdb import RocksStorage
 TOMBSTONES_STAY = 20 * 60 * 60
 """For how many seconds a copy may be away: after a day a compacted topic forgets what was deleted, and so must we."""
 
+NOTE = "checkpoint.json"
+"""The file in a store's folder that says whose copy it is."""
+
 CLOSE_AFTER = 5.0
 """For how many seconds a storage that was released stays open."""
 
@@ -38,23 +41,30 @@ class StateFolder:
         self._changing = threading.Lock()
 
     def open(self, topic_ids: Mapping[str, str]) -> None:
-        """Take the folder, and delete what belongs to changelogs that are gone, or was away for too long.
+        """Take the folder, and delete the copies whose changelogs are gone, or which were away for too long.
 
         Args:
             topic_ids: the id of each changelog, by the name of the store it fills.
 
         Raises:
-            StreamsError: another instance has it.
+            StreamsError: another instance has it, or it holds something else.
         """
-        self._folder.mkdir(parents=True, exist_ok=True)
+        self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         try:
             self._lock.acquire(timeout=0)
         except Timeout:
             raise StreamsError(
                 f"Another instance keeps its stores in {self._folder}: stop it, or give this one a folder of its own."
             ) from None
+        entries = [each for each in sorted(self._folder.iterdir()) if not each.name.startswith(".")]
+        if foreign := [each.name for each in entries if not is_copy(each)]:
+            self._lock.release()
+            raise StreamsError(
+                f"{self._folder} is to keep an instance's stores, and holds something else, such as '{foreign[0]}': "
+                "give the instance a folder of its own."
+            )
         self._topic_ids = topic_ids
-        for store in [each for each in self._folder.iterdir() if each.is_dir()]:
+        for store in entries:
             if not self._is_of_use(store):
                 shutil.rmtree(store)
         self.note()
@@ -91,7 +101,7 @@ class StateFolder:
         for store, topic_id in self._topic_ids.items():
             (self._folder / store).mkdir(exist_ok=True)
             said = {"topic_id": topic_id, "seen": time.time()}
-            (self._folder / store / "checkpoint.json").write_text(json.dumps(said))
+            (self._folder / store / NOTE).write_text(json.dumps(said))
 
     def close(self) -> None:
         """Close all storages, and let others have the folder."""
@@ -115,8 +125,13 @@ class StateFolder:
 
     def _is_of_use(self, store: Path) -> bool:
         try:
-            said = json.loads((store / "checkpoint.json").read_text())
+            said = json.loads((store / NOTE).read_text())
             fresh = time.time() - said["seen"] < TOMBSTONES_STAY
             return bool(fresh and said["topic_id"] == self._topic_ids.get(store.name))
         except (OSError, ValueError, KeyError, TypeError):
             return False
+
+
+def is_copy(folder: Path) -> bool:
+    """Whether this is a folder with copies of a store's partitions, and with nothing else."""
+    return folder.is_dir() and all(each.name == NOTE or each.name.isdecimal() for each in folder.iterdir())

@@ -124,9 +124,12 @@ def test_a_class_in_place_of_a_handler_is_refused() -> None:
     ("make", "said"),
     [
         (lambda: StreamsConfig.of("app"), "bootstrap_servers is missing: give text, such as 'localhost:9092'."),
-        (lambda: StreamsConfig.of(None, "b:9"), "application_id is missing: give a name of letters, digits, '.', '_'"),
-        (lambda: StreamsConfig("../app", "b:9"), "application_id is '../app'; give a name of letters, digits, '.',"),
-        (lambda: StreamsConfig("..", "b:9"), "application_id is '..'; give a name of letters, digits, '.',"),
+        (
+            lambda: StreamsConfig.of(None, "b:9"),
+            "application_id is missing: give a name of at most 249 letters,",
+        ),
+        (lambda: StreamsConfig("../app", "b:9"), "application_id is '../app'; give a name of at most 249 letters,"),
+        (lambda: StreamsConfig("..", "b:9"), "application_id is '..'; give a name of at most 249 letters,"),
         (lambda: StreamsConfig("app", " "), "bootstrap_servers is ' '; give text, such as 'localhost:9092'."),
     ],
 )

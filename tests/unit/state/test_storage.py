@@ -239,6 +239,19 @@ def test_two_instances_cannot_have_one_folder(tmp_path: Path) -> None:
     state.close()
 
 
+@pytest.mark.parametrize("other", ["papers/thesis.docx", "models/checkpoint.json/epoch-1", "thesis.docx"])
+def test_a_folder_that_holds_something_else_is_left_as_it_is(other: str, tmp_path: Path) -> None:
+    file = tmp_path / "mine" / other
+    file.parent.mkdir(parents=True)
+    file.write_text("years of work")
+    (tmp_path / "mine" / "models").mkdir(exist_ok=True)
+    (tmp_path / "mine" / "models" / "weights.bin").write_text("")
+    with pytest.raises(StreamsError, match="holds something else, such as"):
+        opened(tmp_path / "mine", counts="id-1")
+    assert file.read_text() == "years of work"
+    StateFolder(tmp_path / "mine")._lock.acquire(timeout=0)
+
+
 def test_a_storage_that_was_released_and_is_asked_for_again_stays_open(tmp_path: Path) -> None:
     state = opened(tmp_path / "state", counts="id-1")
     storage = state.storage("counts", 0)
