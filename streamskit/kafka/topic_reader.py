@@ -239,12 +239,12 @@ class TopicReader(Generic[R]):
         self._failure: StreamsError | None = None
         self._thread = threading.Thread(target=self._run, name=f"streamskit: {who}", daemon=True)
 
-    def start(self, topics: Iterable[str] = (), *, from_now: bool = False) -> None:
+    def start(self, topics: Iterable[str] = (), starts: Offsets | None = None) -> None:
         """Begin to read, and return once it is known where.
 
         Args:
             topics: of these all partitions are followed.
-            from_now: whether to begin with the records that come from now on, not with the first there are.
+            starts: the offsets to begin with; a partition that is not named is read from its first record.
 
         Raises:
             StreamsError: the broker does not say where the topics begin and end.
@@ -256,7 +256,7 @@ class TopicReader(Generic[R]):
 
         def follow_all() -> None:
             partitions = [where for topic in names for where in self._reader.partitions(topic)]
-            self.follow({where: self._reader.extent(where)[1] if from_now else 0 for where in partitions})
+            self.follow({where: (starts or {}).get(where, 0) for where in partitions})
 
         try:
             self.do(follow_all).result()
@@ -269,8 +269,13 @@ class TopicReader(Generic[R]):
     def stop(self, timeout: float = 10.0) -> None:
         """Stop reading, and wait for the thread to end, at most so many seconds."""
         self._stopping.set()
-        if self._thread.is_alive() and self._thread is not threading.current_thread():
+        if self._thread.is_alive() and not self.is_this_thread:
             self._thread.join(timeout)
+
+    @property
+    def is_this_thread(self) -> bool:
+        """Whether it is the reader's own thread that asks: it must not wait for itself."""
+        return self._thread is threading.current_thread()
 
     def do(self, job: Callable[[], Any]) -> Future[Any]:
         """Run a function in the reader's thread, between two portions of records."""

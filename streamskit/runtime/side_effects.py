@@ -1,24 +1,36 @@
 """Brings records to a user's `peek`, `foreach` and `print` functions, in the process that started the application.
 
 Spark's operators run elsewhere, where a notebook's variables are copies and nobody sees what is printed. So the records
-of such a step travel on a topic, and a thread here calls the function for each.
+of such a step travel on a topic, and a thread here calls the function for each. How far it has come is kept in a file,
+so that each record is called for at least once, whenever the application stops: after a crash it is the last moment's
+records that are called for a second time.
 """
 
+import json
 import threading
+import time
 from collections.abc import Callable, Mapping
+from pathlib import Path
 
 from streamskit.common.errors import StreamsError
 from streamskit.kafka.topic_partition import TopicPartition
 from streamskit.kafka.topic_reader import Offsets, TopicReader, TopicRecord, topic_record
 from streamskit.topology.nodes import SideEffect
 
+FILE = "calls.json"
+"""In the application's folder: for each topic and partition the offset of the first record that was not called for."""
+
+NOTE_SECONDS = 0.5
+"""How often that is written down."""
+
 
 class SideEffects:
-    """Calls functions for the records of their topics, in a thread of its own, from now on.
+    """Calls functions for the records of their topics, in a thread of its own.
 
     Args:
         bootstrap_servers: the broker's address.
         nodes: for each topic the step whose function to call.
+        folder: the application's folder, where it is noted how far the calls have come.
         failed: called with the step and its exception; returns whether to call the function again for that record.
         lost: called with the reason when the topics cannot be read any more.
     """
@@ -27,26 +39,48 @@ class SideEffects:
         self,
         bootstrap_servers: str,
         nodes: Mapping[str, SideEffect],
+        folder: Path,
         failed: Callable[[SideEffect, Exception], bool],
         lost: Callable[[StreamsError], None],
     ) -> None:
-        self._nodes, self._failed = nodes, failed
-        self._stopping = threading.Event()
+        self._nodes, self._file, self._failed = nodes, folder / FILE, failed
+        self._done: Offsets = {}
+        self._noted = 0.0
+        self._started, self._stopping = False, threading.Event()
         self._reader = TopicReader(bootstrap_servers, self._take, "The calls of functions", topic_record, failed=lost)
 
     def start(self) -> None:
-        """Begin with the records that come from now on.
+        """Go on with the first record that was not called for.
 
         Raises:
-            StreamsError: the broker does not say where the topics end.
+            StreamsError: the broker does not say where the topics end, or the note of the last calls is damaged.
         """
         if self._nodes:
-            self._reader.start(self._nodes, from_now=True)
+            self._done = self._read_note()
+            self._reader.start(self._nodes, self._done)
+            self._started = True
 
     def stop(self) -> None:
-        """Stop calling."""
+        """Stop calling; the next start goes on."""
         self._stopping.set()
         self._reader.stop()
+        if self._started:
+            self._note()
+
+    def drain(self, ends: Callable[[], Offsets], deadline: float) -> bool:
+        """Call the functions for all that is in their topics; return whether that was done in time.
+
+        Args:
+            ends: asks where the topics end.
+            deadline: when to give up, as `time.monotonic()` counts.
+        """
+        if not self._started or self._stopping.is_set() or self._reader.is_this_thread:
+            return True
+        try:
+            self._reader.wait_for(ends(), deadline)
+        except StreamsError:
+            return False
+        return True
 
     def wait_for(self, offsets: Offsets, deadline: float, check: Callable[[], None] = lambda: None) -> None:
         """Wait until the functions were called for all records before the given offsets.
@@ -58,8 +92,15 @@ class SideEffects:
 
     def _take(self, where: TopicPartition, records: list[TopicRecord], offsets: list[int], position: int) -> None:
         for record in records:
-            while not self._stopping.is_set() and not self._call(self._nodes[where.topic], record):
-                pass
+            while not self._stopping.is_set():
+                if self._call(self._nodes[where.topic], record):
+                    break
+            else:
+                return
+            self._done[where] = record.offset + 1
+            if time.monotonic() - self._noted > NOTE_SECONDS:
+                self._note()
+        self._done[where] = position
 
     def _call(self, node: SideEffect, record: TopicRecord) -> bool:
         """Call the function for a record, and return whether that is done."""
@@ -67,6 +108,32 @@ class SideEffects:
             node.action(node.key.deserialize(record.key), node.value.deserialize(record.value))
         except Exception as failure:
             if not self._failed(node, failure):
-                self.stop()
+                self._stopping.set()
             return False
         return True
+
+    def _note(self) -> None:
+        said: dict[str, dict[str, int]] = {}
+        for (topic, partition), offset in self._done.items():
+            said.setdefault(topic, {})[str(partition)] = offset
+        if not self._file.parent.is_dir():
+            return  # somebody deletes the application while it runs
+        new = self._file.with_name(f".{FILE}.new")
+        new.write_text(json.dumps(said))
+        new.replace(self._file)
+        self._noted = time.monotonic()
+
+    def _read_note(self) -> Offsets:
+        if not self._file.exists():
+            return {}
+        try:
+            said = json.loads(self._file.read_text())
+            return {TopicPartition(topic, int(number)): int(offset)
+                    for topic, partitions in said.items() for number, offset in partitions.items()
+                    if topic in self._nodes}  # fmt: skip
+        except (ValueError, AttributeError) as failure:
+            raise StreamsError(
+                f"'{FILE}' in {self._file.parent.name}, which says for which records foreach, peek and print were "
+                f"called, is damaged: {failure}. Delete it to have them called for all records of "
+                f"{', '.join(self._nodes)} again."
+            ) from failure

@@ -4,6 +4,7 @@ import logging
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Unpack
 
@@ -140,7 +141,7 @@ class KafkaStreams:
             self._losses,
         )
         self._side_effects = SideEffects(
-            servers, side_effects(self._plans), self._supervisor.call_failed, self._supervisor.fail
+            servers, side_effects(self._plans), folder, self._supervisor.call_failed, self._supervisor.fail
         )
         self._home = ApplicationFolder(application_id, folder)
         self._lock = ApplicationLock(application_id, folder)
@@ -248,7 +249,8 @@ class KafkaStreams:
         """Stop the queries and the filling of the stores, and return whether that met the timeout.
 
         A closed application keeps its stores as they were. The next start goes on after the last whole micro-batch; one
-        that is under way now is run again then.
+        that is under way now is run again then. The functions of `foreach`, `peek` and `print` are called for all that
+        was processed; those for which the time does not suffice are called at the next start.
 
         Mirrors `KafkaStreams#close`.
         """
@@ -259,6 +261,10 @@ class KafkaStreams:
         if not self._states.move(State.PENDING_SHUTDOWN):
             return self.state is State.NOT_RUNNING
         in_time = self._supervisor.stop(most)
+        if in_time and self.failure is None:
+            deadline = began + most
+            ends = partial(self._catch_up(deadline).ends, self._topics.side_effects)
+            in_time = self._side_effects.drain(ends, deadline)
         self._copies.stop()
         self._side_effects.stop()
         self._release_lock()

@@ -16,7 +16,7 @@ from streamskit.topology.nodes import GlobalTableSource, Node, SideEffect, Sink,
 CHANGELOG = {"cleanup.policy": "compact", "segment.bytes": str(16 * 1024 * 1024)}
 REPARTITION = {"cleanup.policy": "delete", "retention.ms": "-1"}
 TRANSACTIONS = {"cleanup.policy": "compact", "segment.bytes": str(1024 * 1024)}
-SIDE_EFFECTS = {"cleanup.policy": "delete", "retention.ms": str(60 * 60 * 1000)}
+SIDE_EFFECTS = {"cleanup.policy": "delete", "retention.ms": "-1"}
 
 
 def changelogs(plans: list[Plan]) -> dict[str, Store]:

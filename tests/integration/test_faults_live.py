@@ -298,3 +298,39 @@ def test_a_function_of_a_peek_that_failed_is_called_again_for_the_same_record(
     broker.produce(f"{name}-in", [("k", "x"), ("k", "y"), ("k", "z")])
     streams.await_processed()
     assert seen == ["x", "y", "y", "z"]
+
+
+def test_a_function_is_called_for_every_record_whether_the_application_closes_in_time_or_dies(
+    broker: Broker, name: str, run_on: Run, state_dir: Path
+) -> None:
+    broker.create_topics(f"{name}-in")
+    seen: list[int] = []
+    hurry = threading.Event()
+
+    def note(key: str, value: str) -> None:
+        hurry.wait(0.02)
+        seen.append(int(value))
+
+    builder = StreamsBuilder()
+    builder.stream(f"{name}-in").foreach(note)
+
+    def processed(*numbers: int) -> KafkaStreams:
+        streams = run_on(broker, builder.build())
+        broker.produce(f"{name}-in", [("k", str(number)) for number in numbers])
+        streams.queries()[0].processAllAvailable()
+        return streams
+
+    assert processed(*range(60)).close()
+    assert seen == list(range(60))
+
+    before = (state_dir / name / "calls.json").read_text()
+    assert not processed(*range(60, 160)).close("100 milliseconds")
+    assert 60 <= len(seen) < 160
+    hurry.set()
+    assert processed().close()
+    assert seen == list(range(160))
+
+    # What a killed application has not noted is called for again.
+    (state_dir / name / "calls.json").write_text(before)
+    assert processed(160).close()
+    assert seen == [*range(160), *range(60, 161)]

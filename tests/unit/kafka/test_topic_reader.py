@@ -174,12 +174,12 @@ def test_a_partition_that_gets_its_leader_in_a_moment_is_asked_again(
     assert answers == []
 
 
-def test_from_now_on_means_that_older_records_are_left_out(consumer: type[FakeConsumer]) -> None:
+def test_reading_begins_with_the_offsets_that_are_given(consumer: type[FakeConsumer]) -> None:
     letters = Letters()
-    letters.reader.start(["in"], from_now=True)
+    letters.reader.start(["in"], {IN: 1})
     letters.wait(3)
     letters.reader.stop()
-    assert letters.seen == []
+    assert letters.seen == ["b", "c"]
 
 
 def test_a_broker_that_goes_and_comes_back_is_read_on_without_a_gap_or_a_repeat(letters: Letters) -> None:
