@@ -65,6 +65,8 @@ LOG_SETTINGS = Path(__file__).with_name("log4j2.properties")
 LOG_FILE = "streamskit.log"
 MASTER_VARIABLE = "STREAMSKIT_MASTER"
 
+logger = logging.getLogger("streamskit")
+
 _starting = threading.Lock()
 
 
@@ -75,6 +77,8 @@ def spark_session(master: str | None = None, **settings: str) -> "SparkSession":
         master: where Spark runs, as in `SparkSession.builder.master`; when not given the environment variable
             STREAMSKIT_MASTER says so, and without that it is "local[*]": this process and its cores.
         settings: more Spark settings, with `__` for each dot, as in `spark__driver__memory="4g"`.
+
+    A session whose Java has ended (killed, or out of memory) is forgotten, and a new one started in its place.
 
     Raises:
         SetupError: no usable Java, the jars can't be fetched, or Spark runs in this process with another master.
@@ -89,7 +93,15 @@ def spark_session(master: str | None = None, **settings: str) -> "SparkSession":
     from pyspark.errors import PySparkRuntimeError
     from pyspark.sql import SparkSession
 
+    from streamskit.environment import spark_java
+
     with _starting:
+        if spark_java.has_ended():
+            spark_java.forget()
+            logger.warning(
+                "Spark's Java had ended, and a new one starts. DataFrames and Columns made before belong to the old "
+                "one: run the cells again that made them."
+            )
         running = SparkSession.getActiveSession()
         master = master or os.environ.get(MASTER_VARIABLE)
         if running is not None:

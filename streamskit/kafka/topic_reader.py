@@ -266,6 +266,11 @@ class TopicReader(Generic[R]):
                 f"({', '.join(names)}): {failure.args[0].str()}. Start again when it answers."
             ) from failure
 
+    @property
+    def lives(self) -> bool:
+        """Whether its thread does what it is for; also before it is started, and after it was told to stop."""
+        return self._thread.ident is None or self._thread.is_alive() or self._stopping.is_set()
+
     def stop(self, timeout: float = 10.0) -> None:
         """Stop reading, and wait for the thread to end, at most so many seconds."""
         self._stopping.set()

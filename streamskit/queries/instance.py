@@ -5,6 +5,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from confluent_kafka.admin import AdminClient
 from streamskit.common.durations import Duration, to_milliseconds
 from streamskit.common.errors import (
     StateStoreMigratedError,
+    StateStoreNotAvailableError,
     StreamsError,
     StreamsRebalancingError,
     UnknownStateStoreError,
@@ -26,7 +28,7 @@ from streamskit.queries.group.catalogue import Catalogue, QueryableStore
 from streamskit.queries.group.discovery import placement_of
 from streamskit.queries.group.membership import Membership
 from streamskit.queries.metadata import HostInfo, Hosts, Placement
-from streamskit.queries.queryable_instance import PartitionState, StoreUpdate
+from streamskit.queries.queryable_instance import InstanceHealth, PartitionState, StoreUpdate
 from streamskit.state.local import LocalStore
 from streamskit.state.state_folder import StateFolder
 from streamskit.state.storage import Storage
@@ -86,6 +88,9 @@ class Instance:
         self._announced: set[str] = set()
         self._flushed = time.monotonic()
         self.stopped = ""
+        self.application: Callable[[], InstanceHealth] = InstanceHealth
+        """Returns how the application is that this instance is a part of; one in a process of its own has none."""
+        self._ended = ""
         self._reader = TopicReader(
             bootstrap_servers,
             self._take,
@@ -153,8 +158,36 @@ class Instance:
 
     def say_stopped(self, why: str) -> None:
         """Tell those who look at the stores why no more updates come, unless they were told already."""
+        self._ended = self._ended or why
         for store in self._local.values():
             store.stopped = store.stopped or why
+
+    @property
+    def lives(self) -> bool:
+        """Whether the changelogs are read; also before the start and after the end."""
+        return self._reader.lives
+
+    def health(self) -> InstanceHealth:
+        """Return how the instance is, and the application that it is a part of."""
+        of_application = self.application()
+        parts = {**of_application.parts, "the reader of the changelogs": self._reader.lives}
+        dead = [name for name, lives in parts.items() if not lives]
+        failure = of_application.failure or self._ended or self.stopped
+        if dead and not failure:
+            failure = f"{dead[0][0].upper()}{dead[0][1:]} has ended."
+        return replace(
+            of_application, failure=failure, waits_for=of_application.waits_for or self._waits(), parts=parts
+        )
+
+    def _waits(self) -> str:
+        """Say why this instance cannot answer yet for all that it hosts; nothing where it can."""
+        if not self._membership.in_touch:
+            return f"The instance at {self.here} is not in touch with its group."
+        if not self._has_share():
+            return f"The instance at {self.here} has got no share of the stores yet."
+        hosted = [where for where, role in self._partition_roles.items() if role in ("active", "global")]
+        restored = next((where for where in hosted if not self._reader.is_ready(where)), None)
+        return "" if restored is None else f"Partition {restored.partition} of {restored.topic} is being restored."
 
     # ---- what the REST layer asks ------------------------------------------------------------------------------------
 
@@ -212,6 +245,11 @@ class Instance:
     def _check(self, entry: QueryableStore, partition: int) -> None:
         where = TopicPartition(entry.changelog, partition)
         name = f"partition {partition} of store '{entry.name}'"
+        if self._ended:
+            raise StateStoreNotAvailableError(
+                f"The stores of '{self.application_id}' at {self.here} are not brought up to date any more, as the "
+                f"application has stopped: {self._ended}"
+            )
         if self.stopped:
             raise StreamsRebalancingError(f"The instance at {self.here} does not answer any more: {self.stopped}")
         if not self._membership.in_touch:

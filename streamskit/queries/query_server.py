@@ -65,6 +65,11 @@ class QueryServer:
         """Tell those who look at the stores why no more updates come, unless they were told already."""
         self.instance.say_stopped(why)
 
+    @property
+    def lives(self) -> bool:
+        """Whether the changelogs are read; also before the start and after the end."""
+        return self.instance.lives
+
     def store(self, name: str) -> "HostedView":
         """Return the part of a store that is here."""
         return HostedView(self.instance, name)

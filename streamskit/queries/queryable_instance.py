@@ -1,7 +1,7 @@
 """What the REST layer asks of the instance it speaks for."""
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
 from streamskit.queries.group.catalogue import QueryableStore
@@ -27,6 +27,20 @@ class PartitionState:
     def lag(self) -> int:
         """How many offsets of the changelog are not in the store yet."""
         return max(0, self.end - self.position)
+
+
+@dataclass(frozen=True)
+class InstanceHealth:
+    """How an instance is, or the application that it is a part of.
+
+    `state` is the application's, empty where none runs in this process; `failure` says why there are no answers, and
+    `waits_for` why there are none yet; both are empty where all is well. `parts` says of each part whether it lives.
+    """
+
+    state: str = ""
+    failure: str = ""
+    waits_for: str = ""
+    parts: Mapping[str, bool] = field(default_factory=dict)
 
 
 class StoreUpdate(NamedTuple):
@@ -67,6 +81,9 @@ class QueryableInstance(Protocol):
         Raises:
             InvalidStateStoreError: one of them is not here, or not ready; the kind of error says which.
         """
+
+    def health(self) -> InstanceHealth:
+        """Return how the instance is."""
 
     def subscribe(self, store: str, listener: Callable[[StoreUpdate], None]) -> Callable[[], None]:
         """Call `listener`, in a thread of the instance, with each update of the partitions active here.

@@ -62,6 +62,11 @@ class Replica:
         self._reader.stop()
         self.say_stopped("The application is closed; these are the last values it had.")
 
+    @property
+    def lives(self) -> bool:
+        """Whether the changelogs are read; also before the start and after the end."""
+        return self._reader.lives
+
     def wait_for(self, offsets: Offsets, deadline: float, check: Callable[[], None] = lambda: None) -> None:
         """Wait until the stores hold all updates before the given offsets.
 

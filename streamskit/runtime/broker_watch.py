@@ -53,6 +53,11 @@ class BrokerWatch:
         self._here.set()
 
     @property
+    def lives(self) -> bool:
+        """Whether its thread does what it is for; also before it is started, and after it was told to stop."""
+        return self._thread.ident is None or self._thread.is_alive() or self._stopping.is_set()
+
+    @property
     def is_away(self) -> bool:
         """Whether the broker did not answer when it was last asked."""
         return not self._here.is_set()

@@ -19,6 +19,7 @@ from pyspark.errors import PySparkException
 from streamskit.api.error_handlers import fails
 from streamskit.common.call_site import file_label
 from streamskit.common.errors import StreamsError
+from streamskit.environment.spark_java import LOST, why_lost
 from streamskit.operators.error_handling import FailedOperator, read_attribution
 from streamskit.planning.plan import Plan
 from streamskit.runtime.recovery import checkpoint_errors
@@ -86,8 +87,8 @@ def explain(failure: Exception, plan: Plan, checkpoint: Path | None = None) -> S
         plan: what the query runs.
         checkpoint: the folder where Spark notes what is done.
     """
-    if isinstance(failure, StreamsError):
-        return failure
+    if isinstance(failure, (StreamsError, *LOST)):
+        return failure if isinstance(failure, StreamsError) else StreamsError(why_lost(failure))
     text = str(failure)
     if checkpoint is not None and (told := checkpoint_errors.explain(text, checkpoint)) is not None:
         return told

@@ -1,6 +1,7 @@
 """A query of an application: its plan, the Spark query that runs it now, and what it has done so far."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from pyspark.sql.streaming import StreamingQuery
 
 from streamskit.api.streams_config import StreamsConfig
 from streamskit.common.errors import StreamsError
+from streamskit.environment.spark_java import LOST
 from streamskit.planning.options import QueryOptions
 from streamskit.planning.plan import Plan
 from streamskit.runtime.progress import Metrics, Progress
@@ -57,8 +59,9 @@ class RunningQuery:
 
     def stop(self) -> None:
         """Stop the Spark query, if it runs."""
-        if self.query.isActive:
-            self.query.stop()
+        with suppress(*LOST):  # with its Java, a query has ended
+            if self.query.isActive:
+                self.query.stop()
 
     @property
     def progress(self) -> Progress:
@@ -71,7 +74,8 @@ class RunningQuery:
             while not self.query.awaitTermination(1):
                 self.metrics.update()
         except Exception as failure:
-            self.metrics.update()
+            with suppress(*LOST):
+                self.metrics.update()
             return failure
         return None
 

@@ -82,6 +82,11 @@ class SideEffects:
             return False
         return True
 
+    @property
+    def lives(self) -> bool:
+        """Whether functions are called; also before the start and after the end."""
+        return self._reader.lives
+
     def wait_for(self, offsets: Offsets, deadline: float, check: Callable[[], None] = lambda: None) -> None:
         """Wait until the functions were called for all records before the given offsets.
 

@@ -195,6 +195,12 @@ class SoleRunner:
             self._thread.join(10)
             self._thread = None
 
+    @property
+    def lives(self) -> bool:
+        """Whether it keeps its place in the group; also before it has claimed one, and after it was given back."""
+        thread = self._thread
+        return thread is None or thread.is_alive() or self._stopping.is_set()
+
     def _run(self) -> None:
         while not self._stopping.is_set():
             try:

@@ -26,6 +26,7 @@ from streamskit.queries import LocalStore, Replica, local_store
 from streamskit.queries.group.discovery import ask_group, metadata_for_key, metadata_of
 from streamskit.queries.metadata import KeyQueryMetadata, StreamsMetadata
 from streamskit.queries.query_server import QueryServer
+from streamskit.queries.queryable_instance import InstanceHealth
 from streamskit.runtime.catch_up import CatchUp
 from streamskit.runtime.failures import explain
 from streamskit.runtime.global_stores import FilledStore, filled_by_processors
@@ -43,11 +44,14 @@ from streamskit.runtime.states import ENDING, Listener, State, StateMachine
 from streamskit.runtime.supervisor import STARTING, Supervisor
 from streamskit.runtime.topics import ApplicationTopics, catalogue, filled_stores, side_effects
 from streamskit.runtime.uncaught_exceptions import Handler, check_handler
+from streamskit.runtime.watchdog import Watchdog
 from streamskit.topology import Topology
 from streamskit.topology.explicit_names import check_names_are_explicit
 from streamskit.topology.wiring import check_read_once
 
 logger = logging.getLogger("streamskit")
+
+STORES_READER = "the thread that reads the changelogs"
 
 FILL_SECONDS = 600.0
 """How long start() waits for the stores to be filled from their changelogs."""
@@ -147,6 +151,9 @@ class KafkaStreams:
         self._lock = ApplicationLock(application_id, folder)
         self._runner = SoleRunner(application_id, servers, folder, self._supervisor.fail)
         self._checks = StartupChecks(folder, self._topics, self._brokers, self._losses)
+        self._watchdog = Watchdog(self._parts, self._part_died)
+        if isinstance(self._copies, QueryServer):
+            self._copies.instance.application = self._health
 
     def __repr__(self) -> str:
         return f"<KafkaStreams '{self.application_id}': {self.state.name}>"
@@ -260,6 +267,7 @@ class KafkaStreams:
         self._states.await_none_of(ENDING, most)  # a failure may be stopping it at this moment
         if not self._states.move(State.PENDING_SHUTDOWN):
             return self.state is State.NOT_RUNNING
+        self._watchdog.stop()
         in_time = self._supervisor.stop(most)
         if in_time and self.failure is None:
             deadline = began + most
@@ -310,7 +318,8 @@ class KafkaStreams:
                 f"await_processed() needs a running application; '{self.application_id}' is {self.state.name}."
             )
         catch_up = self._catch_up(deadline)
-        catch_up.of_queries()
+        with self._supervisor.calls_of_spark():
+            catch_up.of_queries()
         catch_up.of_readers(self._copies, self._changelogs, self._side_effects, self._topics.side_effects)
         self._supervisor.raise_failure()
 
@@ -387,7 +396,8 @@ class KafkaStreams:
         """
         rows = []
         for query in self._supervisor.queries:
-            now = query.metrics.update()
+            with self._supervisor.calls_of_spark():
+                now = query.metrics.update()
             for node, count in now.dropped.items() or [("", 0)]:
                 name = query.plan.name
                 rows.append((name, now.batches, now.processed, node, count, query.restarts, self._losses.lost[name]))
@@ -408,7 +418,30 @@ class KafkaStreams:
         queries = self._supervisor.queries
         if not queries:
             raise StreamsError(f"'{self.application_id}' has no Spark query until start() is called.")
-        return "\n\n".join(f"{in_words(query.plan)}\n\n{spark_plan(query.query)}" for query in queries)
+        with self._supervisor.calls_of_spark():
+            return "\n\n".join(f"{in_words(query.plan)}\n\n{spark_plan(query.query)}" for query in queries)
+
+    def _parts(self) -> dict[str, bool]:
+        """Return of each part of the application whether it lives."""
+        return {
+            **self._supervisor.parts(),
+            STORES_READER: self._copies.lives,
+            "the thread that calls functions": self._side_effects.lives,
+            "the thread that speaks for it in its group": self._runner.lives,
+        }
+
+    def _part_died(self, name: str) -> None:
+        if name != STORES_READER:
+            self._supervisor.part_died(name)
+            return
+        # Processing needs no copies: it goes on, and who asks for the stores is told.
+        logger.error("'%s': its stores are not brought up to date any more, and it processes on.", self.application_id)
+        self._copies.say_stopped("Their changelogs are not read any more.")
+
+    def _health(self) -> InstanceHealth:
+        state = self.state
+        waits_for = "" if state is State.RUNNING else f"'{self.application_id}' is {state.name}."
+        return InstanceHealth(state.name, str(self.failure or ""), waits_for, self._parts())
 
     def _known(self, name: str) -> None:
         if name not in self._stores or not self.topology.stores[name].queryable:
@@ -463,9 +496,10 @@ class KafkaStreams:
             try:
                 folder = self.folder / plan_.name
                 self._supervisor.watch(RunningQuery(plan_, self._starter(topics, plan_), folder))
-            except (PySparkException, Py4JError) as failure:
+            except (PySparkException, Py4JError, ConnectionError) as failure:
                 raise explain(failure, plan_, folder) from failure
         self._checks.note()
+        self._watchdog.start()
         filled = self._catch_up(time.monotonic() + FILL_SECONDS)
         self._copies.wait_for(filled.ends(self._changelogs), filled.deadline, self._supervisor.raise_failure)
 

@@ -4,10 +4,12 @@ import logging
 import re
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 
 from streamskit.common.durations import spell
 from streamskit.common.errors import StreamsError
+from streamskit.environment.spark_java import LOST, has_ended, why_lost
 from streamskit.runtime.broker_watch import BrokerWatch
 from streamskit.runtime.failures import explain, explain_call
 from streamskit.runtime.query import RunningQuery
@@ -20,6 +22,9 @@ logger = logging.getLogger("streamskit")
 
 STARTING, AWAY, CALLING = "starting", "the broker is away", "a function failed"
 """Reasons for an application to be REBALANCING, beside its queries."""
+
+JAVA = "Spark's Java"
+"""The part of an application that is no thread of its own."""
 
 STOP_SECONDS = 10.0
 """How long an application that has failed waits for its queries to stop."""
@@ -73,18 +78,23 @@ class Supervisor:
         self._bootstrap_servers, self._patience = bootstrap_servers, spell(task_timeout)
         self._changing, self._asking = threading.Lock(), threading.Lock()
         self._stopping = threading.Event()
+        self._watchers: list[tuple[RunningQuery, threading.Thread]] = []
 
     @property
     def failures(self) -> list[StreamsError]:
         """Why the application has failed, or why those of its queries failed that wait to run again."""
         if self.failure is not None:
             return [self.failure]
-        return [query.last_failure for query in self.queries if query.last_failure and not query.query.isActive]
+        with suppress(*LOST):
+            return [query.last_failure for query in self.queries if query.last_failure and not query.query.isActive]
+        return []
 
     def watch(self, query: RunningQuery) -> None:
         """Take a query on that has just been started."""
         self.queries.append(query)
-        threading.Thread(target=self._watch, args=(query,), name="streamskit: query", daemon=True).start()
+        thread = threading.Thread(target=self._watch, args=(query,), name="streamskit: query", daemon=True)
+        thread.start()
+        self._watchers.append((query, thread))
 
     def stop(self, seconds: float = STOP_SECONDS) -> bool:
         """Stop all queries, none is run again; return whether they stopped in so many seconds."""
@@ -129,15 +139,78 @@ class Supervisor:
             self._states.await_none_of((State.RUNNING, State.REBALANCING, *ENDING), 2 * STOP_SECONDS)
             raise StreamsError(str(self.failure)) from self.failure
 
+    @contextmanager
+    def calls_of_spark(self) -> Iterator[None]:
+        """Make a sentence of what a call of Spark raises when its Java has ended; the application has failed then.
+
+        Raises:
+            StreamsError: it has ended.
+        """
+        try:
+            yield
+        except LOST as failure:
+            self._spark_is_lost(failure)
+            self.raise_failure()
+            raise StreamsError(why_lost(failure)) from failure
+
+    def part_died(self, name: str) -> None:
+        """End the application because a part of it ended by itself, and nothing can take its place."""
+        if name == JAVA:
+            self._spark_is_lost(ConnectionError("its process has ended"))
+        else:
+            self.fail(
+                StreamsError(
+                    f"{name[0].upper()}{name[1:]} of '{self._application_id}' has ended, though nobody stopped it; a "
+                    "function that calls sys.exit() does that to its thread. close() it and make a new KafkaStreams."
+                )
+            )
+
+    def parts(self) -> dict[str, bool]:
+        """Return whether its parts live: each query's thread (the query runs, or is about to run again), and others."""
+        threads = {f"the thread of sub-topology {query.plan.name}": each.is_alive() for query, each in self._watchers}
+        java = {JAVA: not has_ended()} if threads else {}
+        return threads | java | {"the thread that asks for the broker": self.broker.lives}
+
     def _watch(self, query: RunningQuery) -> None:
         """Wait for the end of a query, and run it again for as long as it fails and that is wanted."""
-        failure = query.await_end()
-        while failure is not None and self._is_to_run_again(query, failure):
-            failure = self._run_again(query)
+        try:
+            failure = self._ended_by_itself(query, query.await_end())
+            while failure is not None and self._is_to_run_again(query, failure):
+                failure = self._ended_by_itself(query, self._run_again(query))
+        except LOST as lost:
+            self._spark_is_lost(lost)
+        except Exception as failure:
+            # Nobody else would notice that the query is not looked after any more.
+            self.fail(StreamsError(f"Sub-topology {query.plan.name} could not be run on after a failure: {failure!r}"))
+            raise
+
+    def _ended_by_itself(self, query: RunningQuery, failure: Exception | None) -> Exception | None:
+        """Return why a query has ended, also where it has not failed and nobody stopped the application."""
+        if failure is not None or self._stopping.is_set():
+            return failure
+        return StreamsError(
+            f"Spark ended sub-topology {query.plan.name} of '{self._application_id}', and nobody has closed the "
+            "application. Was the Spark session stopped, or the query? Close the application before its session: "
+            "close(), then spark.stop(). A new KafkaStreams goes on after the last whole micro-batch."
+        )
+
+    def _spark_is_lost(self, failure: BaseException) -> None:
+        """End the application, as no query can run any more; the handler hears of it, and has no choice."""
+        with self._asking:
+            if self._stopping.is_set() or self.failure is not None:
+                return
+            error = StreamsError(why_lost(failure))
+            error.__cause__ = failure
+            _, told = ask(self.handler, error)
+            self.failure = told
+        self.fail(told)
 
     def _is_to_run_again(self, query: RunningQuery, failure: Exception) -> bool:
         """Decide about a failed query, and wait until it may run again; the state is REBALANCING from then on."""
         if self._stopping.is_set():
+            return False
+        if isinstance(failure, LOST):
+            self._spark_is_lost(failure)
             return False
         if BROKER_AWAY.search(str(failure)) and self.broker.was_away():
             self._hold(

@@ -12,7 +12,7 @@ from streamskit.kafka.topic_partition import TopicPartition, partition_for
 from streamskit.queries import LocalStore, local_store
 from streamskit.queries.group.catalogue import QueryableStore
 from streamskit.queries.metadata import HostInfo, Hosts, Placement
-from streamskit.queries.queryable_instance import PartitionState
+from streamskit.queries.queryable_instance import InstanceHealth, PartitionState
 from streamskit.serdes import Serdes
 from streamskit.state.stores import Store
 
@@ -150,6 +150,9 @@ class _Instance:
             if self.owners[number] != self.here:
                 raise InvalidStateStorePartitionError(f"Partition {number} of store '{store}' is not at {self.here}.")
         return self.held.only(partitions)
+
+    def health(self) -> InstanceHealth:
+        return InstanceHealth()
 
     def subscribe(self, store: str, listener: Callable[[Any], None]) -> Callable[[], None]:
         return lambda: None

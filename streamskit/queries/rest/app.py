@@ -1,7 +1,7 @@
 """The REST layer: what an instance of an application answers about its stores and those of the others."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import asdict
 from typing import Any
@@ -10,7 +10,7 @@ from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi_offline import FastAPIOffline
 
 from streamskit.queries.metadata import HostInfo
-from streamskit.queries.queryable_instance import QueryableInstance
+from streamskit.queries.queryable_instance import InstanceHealth, QueryableInstance
 from streamskit.queries.rest import store_routes
 from streamskit.queries.rest.events import Updates
 from streamskit.queries.rest.http_errors import REFUSED, Refusal, bad_request, refusal_of
@@ -137,9 +137,27 @@ async def updates(request: Request, store: StoreName) -> Response:
 
 @routes.get("/health", responses=says(Health))
 async def health(request: Request) -> Response:
-    """Whether this instance answers."""
+    """Whether all of this instance lives: its application's queries, Spark's Java, and what reads the changelogs."""
+    return _health_of(request, lambda found: "")
+
+
+@routes.get("/ready", responses=says(Health))
+async def ready(request: Request) -> Response:
+    """Whether this instance answers now for all that it hosts: all of it lives, and nothing is being restored."""
+    return _health_of(request, lambda found: found.waits_for)
+
+
+def _health_of(request: Request, waits_for: Callable[[InstanceHealth], str]) -> Response:
     instance = queries_of(request).instance
-    return _json({"status": "ok", "application_id": instance.application_id, "server": str(instance.here)})
+    found = instance.health()
+    said: dict[str, Any] = {"application_id": instance.application_id, "server": str(instance.here)}
+    said |= {"state": found.state or None, "parts": dict(found.parts)}
+    if found.failure:
+        advice = "Start the application again: it goes on after the last whole micro-batch."
+        raise Refusal(503, found.failure, advice, {"status": "failed", **said})
+    if why := waits_for(found):
+        raise Refusal(503, why, "Ask again in a moment.", {"status": "waiting", **said})
+    return _json({"status": "ok", **said})
 
 
 async def _instances(request: Request, store: str | None) -> Response:

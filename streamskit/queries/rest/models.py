@@ -161,12 +161,22 @@ class StoreList(BaseModel):
 
 
 class Health(BaseModel):
-    """The instance that answers."""
+    """How the instance is that answers."""
 
-    model_config = _like({"status": "ok", "application_id": "trades-app", "server": "127.0.0.1:8080"})
-    status: str
+    model_config = _like(
+        {
+            "status": "ok",
+            "application_id": "trades-app",
+            "server": "127.0.0.1:8080",
+            "state": "RUNNING",
+            "parts": {"Spark's Java": True, "the thread of sub-topology 0": True, "the reader of the changelogs": True},
+        }
+    )
+    status: str = Field(description="ok; with 503 failed or waiting, and `error` says why")
     application_id: str
     server: str
+    state: str | None = Field(description="the application's; null of an instance in a process of its own")
+    parts: dict[str, bool] = Field(description="of each part whether it lives")
 
 
 class Problem(BaseModel):

@@ -13,7 +13,7 @@ from streamskit.kafka.topic_partition import TopicPartition
 from streamskit.queries import LocalStore, local_store
 from streamskit.queries.group.catalogue import QueryableStore
 from streamskit.queries.metadata import HostInfo, Hosts, Placement
-from streamskit.queries.queryable_instance import PartitionState, StoreUpdate
+from streamskit.queries.queryable_instance import InstanceHealth, PartitionState, StoreUpdate
 from streamskit.queries.rest.server import Server, bind
 from streamskit.serdes import Serdes
 from streamskit.state.stores import Store
@@ -88,6 +88,7 @@ class FakeInstance:
         self.local_stores: dict[str, LocalStore] = {name: local_store(store) for name, store in STORES.items()}
         self.positions: dict[tuple[str, int], int] = {}
         self.listeners: dict[str, list[Callable[[Any], None]]] = {}
+        self.how = InstanceHealth("RUNNING", parts={"Spark's Java": True})
         self._changing = threading.Lock()
 
     @property
@@ -130,6 +131,9 @@ class FakeInstance:
                     f"Partition {number} of store '{store}' is being restored. Ask again in a moment."
                 )
         return self.local_stores[store].only(partitions)
+
+    def health(self) -> InstanceHealth:
+        return self.how
 
     def subscribe(self, store: str, listener: Callable[[Any], None]) -> Callable[[], None]:
         self.listeners.setdefault(store, []).append(listener)

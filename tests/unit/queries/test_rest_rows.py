@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from urllib.parse import quote
 
 import pytest
@@ -223,3 +224,19 @@ def test_merged_pages_are_the_beginning_of_all_rows_in_order(
     assert len(shown) <= limit
     assert page.more is (len(shown) < len(everything))
     assert shown or not everything
+
+
+def test_health_says_what_is_dead_and_ready_what_is_waited_for(alone: Cluster) -> None:
+    instance, whole = alone.instances[0], alone.instances[0].how
+    try:
+        assert [alone.get(path).status_code for path in ("/health", "/ready")] == [200, 200]
+        assert alone.get("/health").json()["parts"] == {"Spark's Java": True}
+        instance.how = replace(whole, waits_for="'app' is REBALANCING.")
+        assert [alone.get(path).status_code for path in ("/health", "/ready")] == [200, 503]
+        assert alone.get("/ready").json()["error"] == "'app' is REBALANCING."
+        instance.how = replace(whole, state="ERROR", failure="Java has ended.", parts={"Spark's Java": False})
+        assert [alone.get(path).status_code for path in ("/health", "/ready")] == [503, 503]
+        said = alone.get("/health").json()
+        assert (said["status"], said["error"], said["parts"]) == ("failed", "Java has ended.", {"Spark's Java": False})
+    finally:
+        instance.how = whole

@@ -1,6 +1,7 @@
 """What becomes of a query that fails: the handler's answer, and the query that runs again."""
 
 import logging
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -9,6 +10,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from py4j.protocol import Py4JNetworkError
 from pyspark.errors import StreamingQueryException
 from pyspark.sql.streaming import StreamingQuery
 
@@ -25,6 +27,7 @@ from streamskit.runtime.recovery.data_loss import DataLoss
 from streamskit.runtime.states import StateMachine
 from streamskit.runtime.supervisor import STARTING, Supervisor
 from streamskit.runtime.uncaught_exceptions import ask, check_handler
+from streamskit.runtime.watchdog import Watchdog
 
 REPLACE, CLIENT, APPLICATION = UncaughtExceptionResponse
 FAILED = StreamsError("KSTREAM-REDUCE-1 failed on a record: ValueError: 13.")
@@ -117,8 +120,8 @@ class FakeQuery:
             raise self._failure
         return ended
 
-    def fail(self, message: str) -> None:
-        self._failure = StreamingQueryException(message)
+    def fail(self, failure: str | Exception) -> None:
+        self._failure = StreamingQueryException(failure) if isinstance(failure, str) else failure
         self._ended.set()
 
     def stop(self) -> None:
@@ -233,6 +236,51 @@ def test_any_other_answer_ends_the_application(
     with pytest.raises(StreamsError, match="Division by zero"):
         application.supervisor.raise_failure()
     assert until(lambda: any(record.levelno == logging.ERROR for record in caplog.records))
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    "lost", [Py4JNetworkError("Answer from Java side is empty"), ConnectionRefusedError(111, "Connection refused")]
+)
+def test_an_application_whose_java_has_ended_fails_with_a_sentence_whatever_its_handler_says(
+    application: Application, lost: Exception
+) -> None:
+    told: list[str] = []
+
+    def replace(failure: StreamsError) -> UncaughtExceptionResponse:
+        told.append(str(failure))
+        return REPLACE
+
+    application.start(replace)
+    application.started[0].fail(lost)
+    assert until(lambda: application.moves == ["PENDING_ERROR", "ERROR"])
+    assert len(application.started) == 1
+    assert told == application.why
+    assert told[0].startswith("Spark's Java does not answer any more")
+    assert "a new KafkaStreams starts another Java" in told[0]
+    with pytest.raises(StreamsError, match=r"^Spark's Java does not"), application.supervisor.calls_of_spark():
+        raise lost
+
+
+@pytest.mark.spark
+def test_a_query_that_spark_ends_by_itself_ends_the_application(application: Application) -> None:
+    application.start()
+    application.started[0].stop()
+    assert until(lambda: application.moves == ["PENDING_ERROR", "ERROR"])
+    assert application.why[0].startswith("Spark ended sub-topology 0 of 'shop', and nobody has closed the application")
+
+
+@pytest.mark.spark
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_an_application_whose_handler_ends_its_thread_fails(application: Application) -> None:
+    watchdog = Watchdog(application.supervisor.parts, application.supervisor.part_died)
+    application.start(lambda failure: sys.exit(1))
+    assert set(application.supervisor.parts().values()) == {True}
+    watchdog.start()
+    application.started[0].fail("[DIVIDE_BY_ZERO] Division by zero.")
+    assert until(lambda: application.moves == ["PENDING_ERROR", "ERROR"])
+    assert application.why[0].startswith("The thread of sub-topology 0 of 'shop' has ended, though nobody stopped it")
+    watchdog.stop()
 
 
 @pytest.mark.spark

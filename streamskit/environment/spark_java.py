@@ -1,0 +1,85 @@
+"""The Java process of Spark: whether it still runs, what to say of one that has ended, and how to get another one."""
+
+import gc
+import signal
+import subprocess
+from contextlib import suppress
+
+from py4j.protocol import Py4JNetworkError
+from pyspark import SparkContext
+from pyspark.sql import SparkSession
+from pyspark.sql.udf import UserDefinedFunction
+
+from streamskit.common.paths import state_dir
+
+LOST = (Py4JNetworkError, ConnectionError)
+"""What a call of Spark raises when its Java has ended."""
+
+END_SECONDS = 2.0
+"""How long after its connections a process may take to end."""
+
+
+def has_ended(seconds: float = 0.0) -> bool:
+    """Return whether this process has had a Java for Spark which does not run any more.
+
+    Args:
+        seconds: how long to wait for its end: connections close a moment before.
+    """
+    gateway = SparkContext._gateway
+    if gateway is None:
+        return False
+    process: subprocess.Popen[bytes] | None = getattr(gateway, "proc", None)
+    if process is not None:
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(seconds)
+        return process.poll() is not None
+    try:  # another program has started it
+        gateway.jvm.System.currentTimeMillis()
+    except LOST:
+        return True
+    return False
+
+
+def why_lost(failure: BaseException) -> str:
+    """Return a sentence about a call of Spark that raised one of `LOST`, and what to do."""
+    ended = has_ended(END_SECONDS)
+    said = f"Spark's Java process has ended{_how()}" if ended else f"Spark's Java does not answer any more ({failure})"
+    return (
+        f"{said}, and all its queries with it. What it said last is in {state_dir() / 'spark.log'}. Where memory ran "
+        "out, give it more before anything else starts: spark_session(spark__driver__memory='4g'), or free some on "
+        "this machine. What was written stays written: close() this application, and a new KafkaStreams starts another "
+        "Java and goes on after the last whole micro-batch."
+    )
+
+
+def _how() -> str:
+    """Say how the process has ended, as far as the operating system tells."""
+    process = getattr(SparkContext._gateway, "proc", None)
+    code = None if process is None else process.poll()
+    if code is None:
+        return ""
+    if code >= 0:
+        return f" (exit code {code})"
+    with suppress(ValueError):
+        name = signal.Signals(-code).name
+        by_system = ", as an operating system does whose memory is used up" if name == "SIGKILL" else ""
+        return f" (killed by {name}{by_system})"
+    return f" (signal {-code})"
+
+
+def forget() -> None:
+    """Forget a session whose Java has ended, so that PySpark starts a new one when it is asked for a session."""
+    from pyspark.sql.context import SQLContext
+
+    context, gateway = SparkContext._active_spark_context, SparkContext._gateway
+    with suppress(Exception):  # closes what is left on Python's side of the connections
+        gateway.shutdown()  # type: ignore[union-attr]
+    if context is not None:
+        with suppress(*LOST):
+            context.stop()
+    SparkContext._gateway = SparkContext._jvm = SparkContext._active_spark_context = None
+    SparkSession._instantiatedSession = SparkSession._activeSession = None
+    SQLContext._instantiatedContext = None
+    for each in gc.get_objects():
+        if type(each) is UserDefinedFunction:  # each remembers what the old Java knew it by
+            each._judf_placeholder = None
