@@ -16,6 +16,7 @@ from streamskit.broker.base import Broker
 from streamskit.broker.java_process import BrokerLock, DataFolder, read_lock
 from streamskit.broker.settings import HOST
 from streamskit.common.errors import BrokerError, SetupError
+from streamskit.common.ownership import PRIVATE
 from streamskit.environment.processes import alive, freeze
 
 log = logging.getLogger("streamskit.broker")
@@ -152,7 +153,7 @@ class EmbeddedBroker(Broker):
         if self.data_dir.exists() and any(self.data_dir.iterdir()) and not self._folder.properties.exists():
             raise BrokerError(f"{self.data_dir} holds files that are no broker's. Choose an empty folder as data_dir.")
         try:
-            self.data_dir.mkdir(parents=True, exist_ok=True)
+            self.data_dir.mkdir(parents=True, exist_ok=True, mode=PRIVATE)
             free = shutil.disk_usage(self.data_dir).free
         except OSError as error:
             raise SetupError(f"The data folder {self.data_dir} cannot be made: {error.strerror}.") from error

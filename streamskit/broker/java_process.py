@@ -16,6 +16,7 @@ import psutil
 
 from streamskit.broker.settings import HOST, LOGGING, server_properties
 from streamskit.common.errors import BrokerError, SetupError
+from streamskit.common.ownership import check_own
 from streamskit.environment import processes
 from streamskit.environment.archives import java_options
 from streamskit.environment.jars import broker_jars
@@ -61,7 +62,12 @@ class BrokerLock:
 
 
 def read_lock(path: Path) -> BrokerLock | None:
-    """The lock in the file; None if there is no file, or it is damaged (then a log line says so)."""
+    """The lock in the file; None if there is no file, or it is damaged (then a log line says so).
+
+    Raises:
+        SetupError: another user wrote it, and could have us talk to a broker of his own.
+    """
+    check_own(path)
     try:
         lock = BrokerLock(**json.loads(path.read_text()))
         return replace(lock, pid=int(lock.pid), created=float(lock.created))

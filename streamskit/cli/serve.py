@@ -44,7 +44,9 @@ def _parser() -> argparse.ArgumentParser:
         "--applications", type=Path, help="the state_dir of the application; .streamskit/applications if not given"
     )
     parser.add_argument(
-        "--topology", metavar="MODULE:NAME", help="a topology, or a function that makes it, if it never ran here"
+        "--topology",
+        metavar="MODULE:NAME",
+        help="a topology, or a function that makes it: where it never ran here, or has a serde of your own",
     )
     return parser
 

@@ -13,6 +13,7 @@ from streamskit.broker.settings import HOST
 from streamskit.cluster.daemons import Daemon, end_all, start_master, start_worker, sweep
 from streamskit.cluster.reports import Executor, Worker, ask_master, executors_of, table, worker_of
 from streamskit.common.errors import SetupError, StreamsError
+from streamskit.common.ownership import make_private
 from streamskit.common.paths import state_dir
 from streamskit.environment.processes import eventually
 from streamskit.environment.session import spark_session
@@ -111,7 +112,7 @@ class Cluster:
             return
         self.stop()  # the workers of a master that has died
         home = state_dir() / "clusters"
-        home.mkdir(exist_ok=True)
+        make_private(home)
         sweep(home)
         self._folder = Path(tempfile.mkdtemp(prefix=f"{os.getpid()}-", dir=home))
         self._daemons = []

@@ -1,11 +1,18 @@
 """Where streamskit keeps its files: a cache for each user, a state folder for each project."""
 
+import logging
 import os
+from functools import cache
 from pathlib import Path
 
 import platformdirs
 
-PROJECT_MARKERS = (".streamskit", "pyproject.toml", ".git")
+from streamskit.common.ownership import PRIVATE, PROJECT_VARIABLE, is_named, is_own, make_private
+
+logger = logging.getLogger("streamskit")
+
+STATE = ".streamskit"
+PROJECT_MARKERS = (STATE, "pyproject.toml", ".git")
 
 
 def cache_dir() -> Path:
@@ -23,16 +30,15 @@ def project_dir() -> Path:
     """The project's root: STREAMSKIT_PROJECT, else the nearest folder upwards that looks like a project.
 
     A folder looks like one when it holds `.streamskit`, `pyproject.toml` or `.git`; where none does, it is
-    the working directory.
+    the working directory. A `.streamskit` of another user is passed over: what is in it would be believed.
 
     >>> project_dir() / "notebooks"  # doctest: +SKIP
     """
-    named = os.environ.get("STREAMSKIT_PROJECT")
-    if named:
+    if named := os.environ.get(PROJECT_VARIABLE):
         return Path(named).expanduser().absolute()
     here = Path.cwd()
     for folder in (here, *here.parents):
-        if any((folder / marker).exists() for marker in PROJECT_MARKERS):
+        if any(_marks(folder / marker) for marker in PROJECT_MARKERS):
             return folder
     return here
 
@@ -40,10 +46,30 @@ def project_dir() -> Path:
 def state_dir() -> Path:
     """The project's `.streamskit` folder (broker data, checkpoints, stores), made on demand; git ignores it.
 
+    Only its user can look into it, unless STREAMSKIT_PROJECT names the project.
+
+    Raises:
+        SetupError: it is another user's, and STREAMSKIT_PROJECT does not name the project.
+
     Mirrors Kafka Streams' `state.dir`.
 
     >>> state_dir() / "checkpoints"  # doctest: +SKIP
     """
-    folder = project_dir() / ".streamskit"
-    folder.mkdir(parents=True, exist_ok=True)
+    folder = project_dir() / STATE
+    make_private(folder)
+    if not is_named(folder) and folder.stat().st_mode & 0o077:  # of an earlier version
+        folder.chmod(PRIVATE)
     return folder
+
+
+def _marks(marker: Path) -> bool:
+    if marker.name == STATE and not is_own(marker):
+        _warn_of(marker)
+        return False
+    return marker.exists()
+
+
+@cache
+def _warn_of(folder: Path) -> None:
+    logger.warning("%s is passed over: it belongs to another user. %s names a project to believe.", folder,
+                   PROJECT_VARIABLE)  # fmt: skip

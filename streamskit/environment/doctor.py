@@ -15,6 +15,7 @@ import psutil
 from packaging.requirements import Requirement
 
 from streamskit.common.errors import SetupError
+from streamskit.common.ownership import check_own
 from streamskit.common.paths import cache_dir, project_dir
 from streamskit.environment import jars
 from streamskit.environment.diagnosis import Check, Diagnosis, Status
@@ -127,6 +128,7 @@ def _broker() -> tuple[Status, str, str]:
         do = "Start it, or unset the variable for a broker of the project's own."
         return "problem", f"STREAMSKIT_BOOTSTRAP_SERVERS names {outside}, and no broker answers there.", do
     lock = project_dir() / ".streamskit" / "broker.json"
+    check_own(lock.parent, lock)
     if not lock.is_file():
         return "ok", "No broker runs yet; the first notebook starts one.", ""
     try:

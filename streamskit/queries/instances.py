@@ -32,6 +32,8 @@ class Instances:
         session_timeout: after how long without a sign of life an instance counts as dead.
         in_memory: whether they keep no store on the disk.
         applications: the `state_dir` of the application, if it is not the project's own.
+        topology: "module:name" of its topology, or of a function that makes it. Needed where a serde of its stores is a
+            class of your own, which only its module can tell; otherwise the instances read what `start()` noted.
 
     Raises:
         StreamsError: no application can have that id.
@@ -50,11 +52,13 @@ class Instances:
         session_timeout: str = "6 seconds",
         in_memory: bool = False,
         applications: Path | None = None,
+        topology: str | None = None,
     ) -> None:
         self._application_id, self._bootstrap_servers = check_application_id(application_id), bootstrap_servers
         self._options = [f"--standby-replicas={standby_replicas}", f"--session-timeout={session_timeout}"]
         self._options += ["--in-memory"] * in_memory
         self._options += [f"--applications={applications}"] if applications else []
+        self._options += [f"--topology={topology}"] if topology else []
         self._folder = tempfile.TemporaryDirectory(prefix="streamskit-instances-")
         self._processes: dict[HostInfo, subprocess.Popen[bytes]] = {}
 

@@ -1,6 +1,6 @@
 """A schema registry: where the schemas of records live, each with a number that the records carry."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from streamskit.serdes.compatibility import why_incompatible
@@ -54,6 +54,23 @@ class SchemaRegistry:
     def __reduce__(self) -> tuple[Any, ...]:
         known = self._all() if self.is_mock and not self._is_copy else self._known
         return _carried, (self.url, self._settings, known)
+
+    def describe(self) -> dict[str, Any]:
+        """Return it as JSON, for another process: a mock registry with all its schemas, a real one with its settings.
+
+        Raises:
+            ValueError: a setting is not text or a number.
+        """
+        if wrong := [name for name, value in self._settings.items() if not isinstance(value, str | int | float)]:
+            raise ValueError(f"The setting '{wrong[0]}' of {self} is not text or a number, and cannot be written down.")
+        known = (self._known if self._is_copy else self._all()) if self.is_mock else {}
+        return {"url": self.url, "settings": self._settings, "schemas": [[id_, *each] for id_, each in known.items()]}
+
+    @staticmethod
+    def described(said: Mapping[str, Any]) -> "SchemaRegistry":
+        """Return the registry that `describe` wrote down; a mock one knows the schemas of that time."""
+        known = {int(id_): RegisteredSchema(kind, text) for id_, kind, text in said["schemas"]}
+        return _carried(said["url"], said["settings"], known)
 
     @property
     def is_mock(self) -> bool:

@@ -10,6 +10,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from streamskit.common.errors import StreamsError
+from streamskit.common.ownership import make_private
 from streamskit.kafka.topic_partition import TopicPartition
 from streamskit.state.rocksdb import RocksStorage
 
@@ -48,8 +49,9 @@ class StateFolder:
 
         Raises:
             StreamsError: another instance has it, or it holds something else.
+            SetupError: it is another user's.
         """
-        self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_private(self._folder)
         try:
             self._lock.acquire(timeout=0)
         except Timeout:

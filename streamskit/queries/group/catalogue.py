@@ -1,14 +1,19 @@
 """What an instance has to know of an application: its stores, and the changelogs that fill them."""
 
+import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
-
-from pyspark import cloudpickle
+from typing import Any
 
 from streamskit.common.errors import StreamsError
+from streamskit.common.ownership import check_own, make_private
 from streamskit.kafka.topic_partition import TopicPartition
+from streamskit.state.description import describe_store, described_store
 from streamskit.state.stores import Store
+
+FILE, OLD_FILE = "stores.json", "stores.pickle"
+VERSION = 1
 
 
 @dataclass(frozen=True)
@@ -76,34 +81,50 @@ class Catalogue:
 
     def save(self, folder: Path) -> None:
         """Write it into an application's folder, where `python -m streamskit serve` finds it."""
-        folder.mkdir(parents=True, exist_ok=True)
-        # Serdes may be classes that were written in a notebook: only cloudpickle takes those along.
-        new = folder / "stores.pickle.new"
-        new.write_bytes(cloudpickle.dumps(self))  # type: ignore[no-untyped-call]
-        new.replace(folder / "stores.pickle")
+        make_private(folder)
+        stores = [{**_places(entry), "store": describe_store(entry.store)} for entry in self]
+        new = folder / f"{FILE}.new"
+        new.touch(mode=0o600)  # the settings of a schema registry may hold a password
+        new.write_text(json.dumps({"version": VERSION, "application_id": self.application_id, "stores": stores}))
+        new.replace(folder / FILE)
+        (folder / OLD_FILE).unlink(missing_ok=True)
 
     @staticmethod
     def load(folder: Path) -> "Catalogue":
-        """Read what `save` wrote.
+        """Read what `save` wrote. No code runs with that, whoever wrote the file.
 
         Raises:
-            StreamsError: there is nothing, or it cannot be read.
+            StreamsError: there is nothing, it cannot be read, or a serde in it is a class of the program's own.
+            SetupError: the folder or the file is another user's.
         """
+        check_own(folder, folder / FILE)
         try:
-            loaded = cloudpickle.loads((folder / "stores.pickle").read_bytes())
+            said = json.loads((folder / FILE).read_text())
+            return Catalogue(str(said["application_id"]), tuple(map(_entry, said["stores"])))
         except FileNotFoundError:
             raise StreamsError(
                 f"Nothing is known here of an application '{folder.name}': {folder.parent} has no folder of that name "
-                "with a stores.pickle. Start the application once (KafkaStreams(...).start() writes it), name its "
+                f"with a {FILE}. Start the application once (KafkaStreams(...).start() writes it), name its "
                 "--state-dir, or name its program with --topology module:function."
             ) from None
-        except Exception as failure:
+        except StreamsError as custom:
             raise StreamsError(
-                f"{folder / 'stores.pickle'} cannot be read: {failure}. Start the application again; it writes it anew."
+                f"{custom} {folder / FILE} brings no code along: put the serde and the topology into a module, and "
+                f"name that: `serve {folder.name} --topology module:function`, or Instances(..., "
+                "topology='module:function')."
+            ) from None
+        except (ValueError, KeyError, TypeError, AttributeError) as failure:
+            raise StreamsError(
+                f"{folder / FILE} cannot be read: {failure!r}. Start the application again; it writes it anew."
             ) from failure
-        if not isinstance(loaded, Catalogue):
-            raise StreamsError(f"{folder / 'stores.pickle'} holds no list of stores: start the application again.")
-        return loaded
+
+
+def _places(entry: QueryableStore) -> dict[str, Any]:
+    return {each.name: getattr(entry, each.name) for each in fields(entry) if each.name != "store"}
+
+
+def _entry(said: Mapping[str, Any]) -> QueryableStore:
+    return QueryableStore(**{**said, "store": described_store(said["store"])})
 
 
 def split(task: str) -> tuple[int, int]:

@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 
 from streamskit.common.errors import StreamsError
+from streamskit.common.ownership import check_own, is_own, make_private
 from streamskit.state.state_folder import is_copy
 
 MARK = "application.json"
@@ -33,7 +34,10 @@ class ApplicationFolder:
 
         Raises:
             StreamsError: it holds something else, or it is another application's.
+            SetupError: another user made it, or something in it.
         """
+        # A checkpoint holds pickles: who wrote it can run code.
+        check_own(self._path, *(self._path.iterdir() if is_own(self._path) and self._path.is_dir() else ()))
         owner = self._marked_owner()
         if owner == self._application_id:
             return
@@ -51,7 +55,7 @@ class ApplicationFolder:
 
     def claim(self) -> None:
         """Make the folder, for this user only, and mark it as the application's."""
-        self._path.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_private(self._path)
         new = self._path / f"{MARK}.new"
         new.write_text(json.dumps({"application_id": self._application_id}) + "\n")
         new.replace(self._path / MARK)

@@ -1,0 +1,65 @@
+"""Whose files are they? What another user of this machine may have planted is not believed."""
+
+import os
+from pathlib import Path
+
+from streamskit.common.errors import SetupError
+
+PROJECT_VARIABLE = "STREAMSKIT_PROJECT"
+"""The environment variable that names the project, and says with it that all that is there is to be believed."""
+
+PRIVATE = 0o700
+
+
+def is_own(path: Path) -> bool:
+    """Whether a file or folder belongs to this user, or is not there; a link has to, and what it leads to.
+
+    On Windows there is nothing to look at: a folder that others may write to is not the rule there.
+    """
+    if not hasattr(os, "geteuid"):
+        return True
+    try:
+        if path.lstat().st_uid != os.geteuid():
+            return False
+        return path.stat().st_uid == os.geteuid()
+    except FileNotFoundError:
+        return True
+    except OSError:  # one that we may not even look at
+        return False
+
+
+def is_named(path: Path) -> bool:
+    """Whether a file or folder is in the project that `STREAMSKIT_PROJECT` names."""
+    named = os.environ.get(PROJECT_VARIABLE)
+    return bool(named) and path.absolute().is_relative_to(Path(named or "").expanduser().absolute())
+
+
+def check_own(*paths: Path) -> None:
+    """Make sure that files or folders that are about to be believed belong to this user.
+
+    Raises:
+        SetupError: one of them is another user's, and `STREAMSKIT_PROJECT` does not name it.
+    """
+    for path in paths:
+        if not is_own(path) and not is_named(path):
+            raise SetupError(
+                f"{path} belongs to {_owner(path)}, not to you, and whoever wrote it could run code in your name. "
+                f"Delete it or work in a folder of your own; if you trust it, name its project in {PROJECT_VARIABLE}."
+            )
+
+
+def make_private(folder: Path) -> None:
+    """Make a folder that only this user can look into, unless it is there.
+
+    Raises:
+        SetupError: it is there, and is another user's.
+    """
+    folder.mkdir(parents=True, exist_ok=True, mode=PRIVATE)
+    check_own(folder)
+
+
+def _owner(path: Path) -> str:
+    try:
+        return f"the user '{path.owner()}'"
+    except (KeyError, OSError, NotImplementedError):
+        return "another user"

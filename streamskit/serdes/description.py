@@ -1,0 +1,123 @@
+"""Serdes as JSON, by their names in `Serdes`: what one process writes down and another one reads, without running code.
+
+    {"serde": "list", "inner": {"serde": "long"}}
+    {"serde": "custom", "why": "TillLine() is made by ..."}
+
+A serde that is a class of a program's own cannot be described; the reason is kept for those who read it.
+"""
+
+import base64
+import importlib
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from streamskit.serdes.numbers import DOUBLE, FLOAT, INTEGER, LONG, SHORT
+from streamskit.serdes.registry import SchemaRegistry
+from streamskit.serdes.serde import Serde, SerdeError
+from streamskit.serdes.simple import BooleanSerde, BytesSerde, StringSerde, UuidSerde, VoidSerde
+
+Description = dict[str, Any]
+
+SIMPLE: dict[str, Serde] = {
+    **{each.name: each for each in (LONG, INTEGER, SHORT, FLOAT, DOUBLE)},
+    **{name: BytesSerde(name) for name in ("bytes", "byte_array", "byte_buffer")},
+    "string": StringSerde(),
+    "boolean": BooleanSerde(),
+    "uuid": UuidSerde(),
+    "void": VoidSerde(),
+}
+"""The serdes that are told by their name alone."""
+
+_REGISTERED = ("registry", "subject", "schema_id")
+FIELDS = {
+    "json": ("schema",),
+    "list": ("inner",),
+    "time_windowed": ("inner", "window_size"),
+    "session_windowed": ("inner",),
+    # Objects of a record class are dicts elsewhere: who reads the description does not have the class.
+    "avro": ("schema", *_REGISTERED),
+    "json_schema": ("schema", *_REGISTERED),
+    "protobuf": ("message", "files", *_REGISTERED),
+}
+"""The other serdes, each with the fields that say what it does."""
+
+NAMES = {
+    ("streamskit.serdes.json_text", "JsonSerde"): "json",
+    ("streamskit.serdes.lists", "ListSerde"): "list",
+    ("streamskit.serdes.windowed", "TimeWindowedSerde"): "time_windowed",
+    ("streamskit.serdes.windowed", "SessionWindowedSerde"): "session_windowed",
+    ("streamskit.serdes.avro", "AvroSerde"): "avro",
+    ("streamskit.serdes.json_schema", "JsonSchemaSerde"): "json_schema",
+    ("streamskit.serdes.protobuf", "ProtobufSerde"): "protobuf",
+}
+"""Their names, by module and class."""
+
+
+def describe(serde: Serde) -> Description:
+    """Return a serde as JSON.
+
+    >>> describe(Serdes.list(Serdes.long()))
+    {'serde': 'list', 'inner': {'serde': 'long'}}
+    """
+    kind = type(serde)  # a class that is derived from one of ours may do something else
+    if name := next((name for name, simple in SIMPLE.items() if kind is type(simple) and serde == simple), None):
+        return {"serde": name}
+    name = NAMES.get((kind.__module__, kind.__name__))
+    if name is None:
+        return _custom(f"{serde} is made by {kind.__module__}.{kind.__qualname__}, a class of the program's own.")
+    try:
+        return {"serde": name, **{field: _written(getattr(serde, field)) for field in FIELDS[name]}}
+    except ValueError as failure:
+        return _custom(str(failure))
+
+
+def described(said: Mapping[str, Any]) -> Serde:
+    """Return the serde that `describe` wrote down.
+
+    Raises:
+        SerdeError: it is a class of a program's own, which no description can bring along.
+        ValueError: the JSON describes no serde.
+
+    >>> described({"serde": "list", "inner": {"serde": "long"}})
+    ListSerde(inner=NumberSerde(name='long', number_type=LongType(), format='>q'))
+    """
+    name = str(said.get("serde"))
+    if name in SIMPLE:
+        return SIMPLE[name]
+    if name == "custom":
+        raise SerdeError(str(said.get("why")))
+    if name not in FIELDS:
+        raise ValueError(f"there is no serde {name!r}")
+    try:
+        return _class_of(name)(**{field: _read(field, said[field]) for field in FIELDS[name]})
+    except (KeyError, TypeError, AttributeError) as failure:
+        raise ValueError(f"a serde {name!r} is described without what belongs to it: {failure!r}") from None
+
+
+def _custom(why: str) -> Description:
+    return {"serde": "custom", "why": why}
+
+
+def _written(value: Any) -> Any:
+    """Return a field of a serde as JSON."""
+    if isinstance(value, Serde):
+        return describe(value)
+    if isinstance(value, SchemaRegistry):
+        return value.describe()
+    return base64.b64encode(value).decode() if isinstance(value, bytes) else value
+
+
+def _read(field: str, said: Any) -> Any:
+    """Return a field of a serde from its JSON."""
+    if field == "inner":
+        return described(said)
+    if field == "registry":
+        return SchemaRegistry.described(said)
+    return base64.b64decode(said) if field == "files" else said
+
+
+def _class_of(name: str) -> Callable[..., Serde]:
+    """Return the class of a serde of this package; those that need a package of their own are imported for it only."""
+    module, found = next(place for place, each in NAMES.items() if each == name)
+    serde_class: Callable[..., Serde] = getattr(importlib.import_module(module), found)
+    return serde_class
