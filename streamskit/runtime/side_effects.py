@@ -45,6 +45,7 @@ class SideEffects:
     ) -> None:
         self._nodes, self._file, self._failed = nodes, folder / FILE, failed
         self._done: Offsets = {}
+        self._noted_offsets: dict[str, dict[int, int]] = {}
         self._noted = 0.0
         self._started, self._stopping = False, threading.Event()
         self._reader = TopicReader(bootstrap_servers, self._take, "The calls of functions", topic_record, failed=lost)
@@ -117,16 +118,21 @@ class SideEffects:
             return False
         return True
 
+    @property
+    def done(self) -> dict[str, dict[int, int]]:
+        """Up to which offset the functions were called, by topic and partition, as it is noted."""
+        return {topic: dict(partitions) for topic, partitions in self._noted_offsets.items()}
+
     def _note(self) -> None:
-        said: dict[str, dict[str, int]] = {}
+        said: dict[str, dict[int, int]] = {}
         for (topic, partition), offset in self._done.items():
-            said.setdefault(topic, {})[str(partition)] = offset
+            said.setdefault(topic, {})[partition] = offset
         if not self._file.parent.is_dir():
             return  # somebody deletes the application while it runs
         new = self._file.with_name(f".{FILE}.new")
         new.write_text(json.dumps(said))
         new.replace(self._file)
-        self._noted = time.monotonic()
+        self._noted_offsets, self._noted = said, time.monotonic()
 
     def _read_note(self) -> Offsets:
         if not self._file.exists():

@@ -31,6 +31,7 @@ from streamskit.runtime.catch_up import CatchUp
 from streamskit.runtime.failures import explain
 from streamskit.runtime.global_stores import FilledStore, filled_by_processors
 from streamskit.runtime.global_tables import GlobalTableRecords
+from streamskit.runtime.purging import Purging
 from streamskit.runtime.query import RunningQuery, query_options
 from streamskit.runtime.recovery.application_folder import ApplicationFolder
 from streamskit.runtime.recovery.checkpoint_errors import telling_of_a_full_disk
@@ -148,6 +149,7 @@ class KafkaStreams:
             servers, side_effects(self._plans), folder, self._supervisor.call_failed, self._supervisor.fail
         )
         self._home = ApplicationFolder(application_id, folder)
+        self._purging = Purging(servers, self._read_by_itself, self._topics.windowed)
         self._lock = ApplicationLock(application_id, folder)
         self._runner = SoleRunner(application_id, servers, folder, self._supervisor.fail)
         self._checks = StartupChecks(folder, self._topics, self._brokers, self._losses)
@@ -273,6 +275,7 @@ class KafkaStreams:
             deadline = began + most
             ends = partial(self._catch_up(deadline).ends, self._topics.side_effects)
             in_time = self._side_effects.drain(ends, deadline)
+            self._purging.stop()
         self._copies.stop()
         self._side_effects.stop()
         self._release_lock()
@@ -500,6 +503,7 @@ class KafkaStreams:
                 raise explain(failure, plan_, folder) from failure
         self._checks.note()
         self._watchdog.start()
+        self._purging.start()
         filled = self._catch_up(time.monotonic() + FILL_SECONDS)
         self._copies.wait_for(filled.ends(self._changelogs), filled.deadline, self._supervisor.raise_failure)
 
@@ -514,6 +518,14 @@ class KafkaStreams:
     def _catch_up(self, deadline: float) -> CatchUp:
         isolation: Isolation = "read_committed" if self.config.exactly_once else "read_uncommitted"
         return CatchUp(self._supervisor, self._states, self._brokers, deadline, isolation)
+
+    def _read_by_itself(self) -> dict[str, dict[int, int]]:
+        """Return how far it has read the topics that it writes for itself."""
+        between, found = self._topics.between, self._side_effects.done
+        for query in self._supervisor.queries:
+            offsets = query.progress.offsets
+            found |= {topic: offsets[topic] for topic in between if topic in offsets}
+        return found
 
     def _forget(self) -> None:
         self._home.delete()

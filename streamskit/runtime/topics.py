@@ -14,6 +14,10 @@ from streamskit.topology import Topology
 from streamskit.topology.nodes import GlobalTableSource, Node, SideEffect, Sink, of_kind
 
 CHANGELOG = {"cleanup.policy": "compact", "segment.bytes": str(16 * 1024 * 1024)}
+# "delete" lets the application delete the windows that have expired; by its age nothing is.
+WINDOWED_CHANGELOG = CHANGELOG | {
+    "cleanup.policy": "compact,delete", "retention.ms": "-1", "message.timestamp.type": "CreateTime"
+}  # fmt: skip
 REPARTITION = {"cleanup.policy": "delete", "retention.ms": "-1"}
 TRANSACTIONS = {"cleanup.policy": "compact", "segment.bytes": str(1024 * 1024)}
 SIDE_EFFECTS = {"cleanup.policy": "delete", "retention.ms": "-1"}
@@ -74,9 +78,19 @@ class ApplicationTopics:
     @property
     def internal(self) -> list[str]:
         """Every topic that the application makes: between its queries, and for its stores and side effects."""
-        between = [*self._sinks(), *(topic for plan in self.plans for topic in plan.handovers.values())]
         transactions = [plan.transactions_topic for plan in self.plans]
-        return list(dict.fromkeys([*between, *changelogs(self.plans), *self.side_effects, *transactions]))
+        return list(dict.fromkeys([*self.between, *changelogs(self.plans), *self.side_effects, *transactions]))
+
+    @property
+    def between(self) -> list[str]:
+        """The topics between its queries."""
+        return [*self._sinks(), *(topic for plan in self.plans for topic in plan.handovers.values())]
+
+    @property
+    def windowed(self) -> dict[str, int]:
+        """The changelogs of windowed stores, each with how many milliseconds of stream time the store keeps."""
+        kept = changelogs(self.plans).items()
+        return {topic: store.retention or 0 for topic, store in kept if store.kind in ("window", "session")}
 
     @property
     def side_effects(self) -> list[str]:
@@ -130,7 +144,8 @@ class ApplicationTopics:
         for plan in self.plans:
             tasks = plan.tasks(partitions)
             yield from ((topic, tasks, REPARTITION) for topic in plan.handovers.values())
-            yield from ((plan.changelog(store), tasks, CHANGELOG) for store in plan.stores)
+            for topic in map(plan.changelog, plan.stores):
+                yield topic, tasks, WINDOWED_CHANGELOG if topic in self.windowed else CHANGELOG
             if self.exactly_once:
                 yield plan.transactions_topic, 1, TRANSACTIONS
         yield from ((topic, partitions[topic], REPARTITION) for topic in between)

@@ -6,10 +6,13 @@ import pandas as pd
 import pytest
 from pyspark.sql import functions as F
 
-from streamskit import KafkaStreams, Serdes, State, StreamsBuilder, Topology
+from streamskit import KafkaStreams, Materialized, Serdes, State, StreamsBuilder, TimeWindows, Topology
 from streamskit.broker.base import Broker
 from streamskit.common.errors import InvalidStateStoreError, StreamsError
 from streamskit.datasets import trades
+from streamskit.environment.processes import wait_until
+from streamskit.kafka.topics import extents
+from streamskit.runtime import purging
 from tests.integration.conftest import Run
 from tests.integration.trade_statistics import WINDOW, expected_statistics, trade_statistics
 
@@ -67,6 +70,36 @@ def test_all_windows_of_a_key_meet_in_the_partition_of_the_key(broker: Broker, r
             (key[:-suffix].decode(), partition) for key, partition in zip(rows["key"], rows["partition"], strict=True)
         }
         assert found == set(home.items())
+
+
+def test_what_no_query_reads_again_is_deleted_from_internal_topics(
+    broker: Broker, run: Run, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(purging, "EVERY_SECONDS", 0.2)
+    broker.create_topics(f"{name}-in")
+    builder = StreamsBuilder()
+    by_value = builder.stream(f"{name}-in").group_by(lambda k, v: v)
+    by_value.count("totals")
+    windows = TimeWindows.of_size_with_no_grace("1 second")
+    by_value.windowed_by(windows).count(Materialized("windows", retention="2 seconds"))
+    streams = run(builder.build())
+    past = 1_000_000_000_000  # what is in a changelog must not go because it is of another year
+    rows = [{"key": "k", "value": "x", "timestamp": past + 1000 * number} for number in range(3000)]
+    broker.produce(f"{name}-in", rows)
+    streams.await_processed()
+    between = next(topic for topic in broker.topics() if topic.endswith("-repartition"))
+    topics = {f"{name}-totals-changelog": 0, between: 3000, f"{name}-windows-changelog": 2997}
+
+    def first() -> dict[str, int]:
+        return {topic: extent.first[0] for topic, extent in extents(broker.bootstrap_servers, topics).items()}
+
+    wait_until(lambda: first() == topics, f"{topics}, and not {first()}", 20)
+    streams.close()
+    broker.produce(f"{name}-in", [{"key": "k", "value": "x", "timestamp": past + 3_000_000}])
+    streams = run(builder.build())
+    streams.await_processed()
+    assert streams.store("totals").get("x") == 3001
+    assert streams.store("windows").fetch("x", past + 2_999_000) == 1
 
 
 def test_an_application_goes_on_where_it_stopped(broker: Broker, run: Run, name: str) -> None:

@@ -1,0 +1,105 @@
+"""Deletes what nobody reads again from the topics that an application makes for itself.
+
+A repartition topic keeps its records for ever (`retention.ms=-1`), as an application that was away for long must find
+them; what a query has read and noted as done is deleted. The changelog of a windowed store is compacted, and each
+window is a key of its own: those of windows that have expired are deleted by stream time, not by the age of their
+segments, as records of a past year would be gone at once.
+"""
+
+import logging
+import threading
+from collections.abc import Callable, Iterable, Mapping
+
+from kafka import KafkaAdminClient, TopicPartition
+from kafka.admin import OffsetSpec
+from kafka.errors import KafkaError
+
+from streamskit.common.errors import BrokerError
+from streamskit.kafka.connection import admin_client
+
+logger = logging.getLogger("streamskit")
+
+EVERY_SECONDS = 10.0
+"""How often is looked whether there is something to delete."""
+
+CONNECT_SECONDS = 3.0
+
+MOST_LEFT = 1_000
+"""How many records of a partition that nobody needs may stay: few are no trouble, and somebody may look at them."""
+
+Offsets = Mapping[str, Mapping[int, int]]
+
+
+class Purging:
+    """Keeps an application's internal topics small, in a thread of its own.
+
+    Args:
+        bootstrap_servers: the broker's address.
+        done: asks how far the application has read its own topics: by topic and partition, the offset to go on from.
+        windowed: the changelogs of windowed stores, each with how many milliseconds of stream time it keeps.
+
+    Mirrors `repartition.purge.interval.ms`, and `cleanup.policy=compact,delete` of windowed changelogs.
+    """
+
+    def __init__(self, bootstrap_servers: str, done: Callable[[], Offsets], windowed: Mapping[str, int]) -> None:
+        self._bootstrap_servers, self._done, self._windowed = bootstrap_servers, done, windowed
+        self._deleted: dict[TopicPartition, int] = {}
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="streamskit: purging", daemon=True)
+
+    def start(self) -> None:
+        """Begin, in a thread of its own."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Delete what can be deleted now, and nothing more from then on."""
+        if not self._stopping.is_set() and self._thread.is_alive():
+            self._stopping.set()
+            self._thread.join(2 * CONNECT_SECONDS)
+
+    def _run(self) -> None:
+        stopping = False
+        while not stopping:
+            stopping = self._stopping.wait(EVERY_SECONDS)
+            try:
+                self._purge()
+            except (KafkaError, BrokerError) as failure:  # the broker is away: there is a next time
+                logger.debug("Internal topics could not be purged: %s", failure)
+
+    def _purge(self) -> None:
+        read = list(self._read())
+        if not read and not self._windowed:
+            return
+        with admin_client(self._bootstrap_servers, CONNECT_SECONDS) as admin:
+            ends = dict(read) | dict(self._expired(admin))
+            if ends:
+                admin.delete_records(ends)
+                self._deleted |= ends
+
+    def _read(self) -> Iterable[tuple[TopicPartition, int]]:
+        """Where partitions begin that a query still has to read, if many records are before that."""
+        for topic, partitions in self._done().items():
+            for number, offset in partitions.items():
+                where = TopicPartition(topic, number)
+                if offset - self._deleted.get(where, 0) >= MOST_LEFT:
+                    yield where, offset
+
+    def _expired(self, admin: KafkaAdminClient) -> Iterable[tuple[TopicPartition, int]]:
+        """Where the rows of windows begin that have not expired; a row's time is that of its latest record."""
+        partitions = [
+            TopicPartition(topic["name"], each["partition_index"])
+            for topic in (admin.describe_topics(list(self._windowed)) if self._windowed else ())
+            for each in topic["partitions"]
+        ]
+        if not partitions:
+            return
+        latest = admin.list_partition_offsets(dict.fromkeys(partitions, OffsetSpec.MAX_TIMESTAMP))
+        oldest = {
+            where: latest[where].timestamp - self._windowed[where.topic]
+            for where in partitions
+            if latest[where].timestamp - self._windowed[where.topic] > 0
+        }
+        first = admin.list_partition_offsets(oldest) if oldest else {}
+        for where, found in first.items():
+            if found.offset - self._deleted.get(where, 0) >= MOST_LEFT:
+                yield where, found.offset
