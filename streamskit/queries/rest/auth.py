@@ -7,7 +7,9 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from streamskit.common.errors import StreamsError
 from streamskit.queries.rest.http_errors import Refusal, bad_request
+from streamskit.queries.rest.signing import APPLICATION, FORWARDED, SIGNATURE, SignatureCheck
 
+SIGN_AGAIN = "Instances of one application need one token, one version and the right time; ask again in a moment."
 LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "[::1]"})
 
 
@@ -20,15 +22,16 @@ class Guard:
     Args:
         app: the application.
         host: the address it is bound to.
-        token: what `Authorization: Bearer` has to say; None asks for nothing.
+        token: what `Authorization: Bearer` has to say, unless the request is signed with it; None asks for nothing.
+        signatures: looks at the requests that other instances have signed.
 
     Raises:
         StreamsError: the address is not loopback, and there is no token.
     """
 
-    def __init__(self, app: ASGIApp, host: str, token: str | None) -> None:
+    def __init__(self, app: ASGIApp, host: str, token: str | None, signatures: SignatureCheck | None = None) -> None:
         check_address(host, token)
-        self._app = app
+        self._app, self._signatures = app, signatures
         self._expected = None if not token else f"Bearer {token}".encode()
         self._names = LOOPBACK_NAMES | {host_name(host), f"[{host}]"} if is_loopback(host) else None
 
@@ -51,6 +54,9 @@ class Guard:
                     f"This server answers on loopback only, and was asked as '{name[:60]}'.",
                     "Ask it as http://127.0.0.1 or http://localhost, with its port.",
                 )
+        if self._signatures is not None and SIGNATURE.encode() in headers:
+            fault = self._signatures.fault(_target(scope), *_signed(scope))
+            return None if fault is None else Refusal(401, fault, SIGN_AGAIN, headers={"www-authenticate": "Bearer"})
         if self._expected is not None:
             sent = headers.get(b"authorization", b"")
             if not hmac.compare_digest(sent, self._expected):
@@ -61,6 +67,21 @@ class Guard:
                     headers={"www-authenticate": "Bearer"},
                 )
         return None
+
+
+def _target(scope: Scope) -> str:
+    """Return what was asked for, as it was sent."""
+    query = scope["query_string"].decode("latin-1")
+    return scope["raw_path"].decode("latin-1") + (f"?{query}" if query else "")
+
+
+def _signed(scope: Scope) -> tuple[str, list[str]]:
+    """Return the signature of a request, and the values of the headers that it holds for."""
+    found: dict[str, list[str]] = {name: [] for name in (SIGNATURE, APPLICATION, FORWARDED)}
+    for name, value in scope["headers"]:
+        found.get(name.decode("latin-1"), []).append(value.decode("latin-1"))
+    signature, *signed = (", ".join(values) for values in found.values())  # of one that came twice nothing is right
+    return signature, signed
 
 
 def check_address(host: str, token: str | None) -> None:

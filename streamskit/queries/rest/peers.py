@@ -8,12 +8,7 @@ from typing import Any
 import httpx
 
 from streamskit.queries.metadata import HostInfo
-
-FORWARDED = "streamskit-partitions"
-"""The header of a request from one instance to another: which partitions it is to answer for, itself."""
-
-APPLICATION = "streamskit-application"
-"""The header that says whose instance asks: another application may have taken the port of one that died."""
+from streamskit.queries.rest.signing import APPLICATION, FORWARDED, SIGNATURE, Signer
 
 TO_CONNECT, IN_ALL = 0.5, 2.0
 """How long another instance may take to take a call, and to answer it, in seconds."""
@@ -28,17 +23,16 @@ class Peers:
 
     Args:
         application_id: the application whose instances they are.
-        token: what they ask for, if they do.
+        token: what they have in common, if they do; requests are signed with it, and do not hold it.
     """
 
     def __init__(self, application_id: str, token: str | None) -> None:
-        headers = {APPLICATION: application_id}
-        if token is not None:
-            headers["authorization"] = f"Bearer {token}"
+        self._application_id = application_id
+        self._signer = Signer(token, application_id) if token else None
         timeout = httpx.Timeout(IN_ALL, connect=TO_CONNECT)
         limits = httpx.Limits(max_connections=None, max_keepalive_connections=20)
         # A proxy of the environment's is for the world outside: instances are beside each other.
-        self._client = httpx.AsyncClient(timeout=timeout, limits=limits, headers=headers, trust_env=False)
+        self._client = httpx.AsyncClient(timeout=timeout, limits=limits, trust_env=False)
 
     async def close(self) -> None:
         """Close all connections."""
@@ -53,7 +47,8 @@ class Peers:
         numbers = ",".join(map(str, partitions))
         try:
             async with asyncio.timeout(IN_ALL):
-                response = await self._client.get(host.url + path, headers={FORWARDED: numbers})
+                url = httpx.URL(host.url + path)
+                response = await self._client.get(url, headers=self._headers(host, url, numbers))
             sent = response.json()
         except (httpx.HTTPError, httpx.InvalidURL, OSError, ValueError) as error:
             raise PeerError(_unreachable(host, error)) from None
@@ -75,14 +70,20 @@ class Peers:
         """
         timeout = httpx.Timeout(silence, connect=TO_CONNECT)
         try:
-            async with self._client.stream(
-                "GET", host.url + path, headers={FORWARDED: ""}, timeout=timeout
-            ) as response:
+            url = httpx.URL(host.url + path)
+            headers = self._headers(host, url, "")
+            async with self._client.stream("GET", url, headers=headers, timeout=timeout) as response:
                 if response.status_code != 200:
                     raise PeerError(f"{host} answered with status {response.status_code}.")
                 yield response.aiter_lines()
         except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError, OSError) as error:
             raise PeerError(_unreachable(host, error)) from None
+
+    def _headers(self, host: HostInfo, url: httpx.URL, partitions: str) -> dict[str, str]:
+        headers = {APPLICATION: self._application_id, FORWARDED: partitions}
+        if self._signer is None:
+            return headers
+        return headers | {SIGNATURE: self._signer.sign(str(host), url.raw_path.decode(), headers.values())}
 
 
 def _unreachable(host: HostInfo, error: Exception) -> str:

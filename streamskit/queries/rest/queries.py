@@ -12,10 +12,11 @@ from streamskit.queries.metadata import HostInfo
 from streamskit.queries.queryable_instance import QueryableInstance
 from streamskit.queries.rest.http_errors import Refusal, bad_request, refusal_of
 from streamskit.queries.rest.json_codec import Type, dumps, encoded, from_base64, from_text, key_bytes, shown, type_of
-from streamskit.queries.rest.peers import APPLICATION, FORWARDED, Peers
+from streamskit.queries.rest.peers import Peers
 from streamskit.queries.rest.protocol import undotted
 from streamskit.queries.rest.results import QueryResult, ReadRows
 from streamskit.queries.rest.routing import Question, Router
+from streamskit.queries.rest.signing import APPLICATION, FORWARDED
 
 ANY_KIND = ("key-value", "versioned", "window", "session")
 

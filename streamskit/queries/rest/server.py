@@ -12,6 +12,7 @@ from streamskit.queries.queryable_instance import QueryableInstance
 from streamskit.queries.rest.app import rest_app
 from streamskit.queries.rest.auth import Guard, check_address
 from streamskit.queries.rest.connections import CarefulProtocol
+from streamskit.queries.rest.signing import SignatureCheck
 
 __all__ = ["Server", "bind", "check_address", "serve"]
 
@@ -72,7 +73,8 @@ class Server:
     Args:
         instance: the instance.
         bound: the socket to listen on, from `bind`.
-        token: what requests have to send as `Authorization: Bearer`; without one only loopback is served.
+        token: what requests have to send as `Authorization: Bearer`; without one only loopback is served. Instances
+            sign what they ask each other with it, and do not send it.
 
     Raises:
         StreamsError: the socket is not on loopback, and there is no token.
@@ -88,8 +90,9 @@ class Server:
         self.address = HostInfo(host, port)
         self._socket = bound
         self._app = rest_app(instance, token)
+        signatures = SignatureCheck(token, instance.application_id, str(instance.here)) if token else None
         config = uvicorn.Config(
-            Guard(self._app, host, token),
+            Guard(self._app, host, token, signatures),
             http=CarefulProtocol,
             ws="none",
             lifespan="on",
