@@ -158,6 +158,8 @@ def _reads_alone(plan: Plan, source: PlanInput) -> bool:
 
 # ---- the wall clock --------------------------------------------------------------------------------------------------
 
+CLOCK_SOURCE = "org.apache.spark.sql.streamskit.WallClock"
+
 OFTEN = 10
 """How many such records a second there are at most: a micro-batch takes longer than the time between them."""
 
@@ -170,8 +172,8 @@ def with_clock(frame: DataFrame, interval: int) -> DataFrame:
         interval: how often the clock ticks at least, in milliseconds.
     """
     spark = frame.sparkSession
-    often = max(1, min(OFTEN, round(1000 / interval)))
-    ticks = spark.readStream.format("rate").option("rowsPerSecond", often).option("numPartitions", 1).load()
+    every = min(1000, max(interval, 1000 // OFTEN))
+    ticks = spark.readStream.format(CLOCK_SOURCE).option("every", every).load()
     given = {"topic": F.lit(CLOCK_TOPIC), "partition": F.lit(-1), "offset": F.lit(-1), "timestamp": ticks["timestamp"]}
     columns = [given.get(field.name, F.lit(None)).cast(field.dataType).alias(field.name) for field in frame.schema]
     return frame.unionByName(ticks.select(*columns))
@@ -179,4 +181,4 @@ def with_clock(frame: DataFrame, interval: int) -> DataFrame:
 
 def is_clock(source: SourceProgress) -> bool:
     """Return whether a source of a query is the one that `with_clock` adds."""
-    return source.description.startswith("RateStream")
+    return source.description == "WallClock"
