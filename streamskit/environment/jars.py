@@ -5,6 +5,7 @@ PySpark ships Apache Ivy and the Scala compiler, so neither Maven nor a Java com
 
 import hashlib
 import importlib.util
+import ipaddress
 import os
 import shutil
 import subprocess
@@ -22,10 +23,13 @@ from filelock import FileLock, Timeout
 
 from streamskit.common.errors import SetupError
 from streamskit.common.paths import cache_dir
+from streamskit.environment import checksums
 from streamskit.environment.java import find_java
 from streamskit.environment.trust import java_trust_options
 
 IVY_FILE = Path(__file__).with_name("ivy.xml")
+CHECKSUMS = Path(__file__).with_name("jars.sha256")
+MIRROR = "STREAMSKIT_MAVEN_URL"
 SCALA_SOURCES = Path(__file__).parents[1] / "jvm"
 SPACE_NEEDED = 300 * 1024**2
 SMALL_JAR = ("org.apache.spark", "spark-token-provider-kafka-0-10_2.13", "4.0.0")
@@ -49,7 +53,7 @@ def ensure_jars(progress: Progress = print) -> Path:
     STREAMSKIT_MAVEN_URL names the root of another Maven repository than Maven Central.
 
     Raises:
-        SetupError: a jar cannot be fetched, the disk is full, or there is no Java.
+        SetupError: a jar cannot be fetched or is not the one that is known, the disk is full, or there is no Java.
 
     >>> ensure_jars()  # doctest: +SKIP
     Fetching Kafka and its Spark connector (50 jars, 53 MB) ...
@@ -60,6 +64,7 @@ def ensure_jars(progress: Progress = print) -> Path:
         with _alone("fetch", progress):
             if not folder.is_dir():
                 _fetch(folder, progress)
+    checksums.verify(folder, CHECKSUMS)
     if not extension.is_file():
         with _alone("compile", progress):
             if not extension.is_file():
@@ -170,6 +175,11 @@ def _fetch(folder: Path, progress: Progress) -> None:
         _run_ivy(Path(scratch), log, progress, ["-ivy", str(IVY_FILE), "-retrieve", retrieve])
         if not _jars_in(arrived / "spark") or not _jars_in(arrived / "broker"):
             raise SetupError(f"Ivy found no jars, though it reported none missing. Its words are in {log}.")
+        try:
+            checksums.verify(arrived, CHECKSUMS)
+        except SetupError as wrong:
+            shutil.rmtree(_ivy_cache(), ignore_errors=True)  # a wrong jar would come from there the next time
+            raise SetupError(f"The Maven repository sent something else. {wrong}") from None
         arrived.rename(folder)
     shutil.rmtree(_ivy_cache(), ignore_errors=True)
     progress(f"... done in {time.monotonic() - started:.0f} s.")
@@ -181,7 +191,7 @@ def _ask(scratch: Path, log: Path) -> None:
 
 def _run_ivy(scratch: Path, log: Path, progress: Progress, request: list[str]) -> None:
     settings = scratch / "settings.xml"
-    mirror = os.environ.get("STREAMSKIT_MAVEN_URL")
+    mirror = _mirror()
     settings.write_text(SETTINGS.format(root=f" root={quoteattr(mirror)}" if mirror else ""))
     command = [str(find_java().executable), *_proxy_options(), *java_trust_options(scratch)]
     command += ["-cp", f"{pyspark_jars()}/*", "org.apache.ivy.Main", "-settings", str(settings)]
@@ -198,6 +208,31 @@ def _run_ivy(scratch: Path, log: Path, progress: Progress, request: list[str]) -
             ivy.wait()
     if ivy.returncode != 0:
         raise SetupError(_why_ivy_failed(log))
+
+
+def _mirror() -> str | None:
+    """Return the Maven repository to fetch from; None for Maven Central.
+
+    Raises:
+        SetupError: anybody on the way to it could change what it sends.
+    """
+    mirror = os.environ.get(MIRROR)
+    if not mirror:
+        return None
+    address = urllib.parse.urlsplit(mirror)
+    if address.scheme in ("https", "file") or (address.scheme == "http" and _is_loopback(address.hostname or "")):
+        return mirror
+    raise SetupError(
+        f"{MIRROR} is {mirror!r}: jars are fetched by https only, or by http from this machine itself. Write its "
+        "address with https://."
+    )
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 def _follow(ivy: subprocess.Popen[str], words: IO[str], progress: Progress) -> None:

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from hashlib import sha256
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -52,6 +53,10 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, empty_cache: Pat
         with zipfile.ZipFile(jar, "w") as archive:
             archive.writestr("content", name * 10_000)
     (tmp_path / "ivy.xml").write_text(IVY_FILE)
+    listed = [f"{digest(jar)}  {'spark' if 'connector' in jar.name else 'broker'}/{jar.name}\n"
+              for jar in folder.rglob("*.jar")]  # fmt: skip
+    (tmp_path / "jars.sha256").write_text("".join(listed))
+    monkeypatch.setattr(jars, "CHECKSUMS", tmp_path / "jars.sha256")
     (tmp_path / "jvm").mkdir()
     (tmp_path / "jvm" / "Small.scala").write_text("package streamskit\nclass Small\n")
     monkeypatch.setattr(jars, "IVY_FILE", tmp_path / "ivy.xml")
@@ -115,6 +120,38 @@ def test_a_broken_transfer_is_a_sentence_and_the_next_try_goes_on_from_there(
     ensure_jars(lambda line: None)
     assert zipfile.is_zipfile(broker_jars()[0])
     assert repository.requests["connector-1.0.jar"] == 1
+
+
+def digest(file: Path) -> str:
+    return sha256(file.read_bytes()).hexdigest()
+
+
+def test_a_jar_that_is_another_one_is_refused_and_not_kept(repository: Repository, empty_cache: Path) -> None:
+    jar = repository.server.folder / "org/test/kafka/2.0/kafka-2.0.jar"  # type: ignore[attr-defined]
+    jar.write_bytes(jar.read_bytes() + b"evil")
+    with pytest.raises(SetupError, match=r"The Maven repository sent something else.*kafka-2\.0\.jar is not the one"):
+        ensure_jars(lambda line: None)
+    assert not jars_are_here()
+    assert not list((empty_cache / "jars").rglob("*.jar"))
+
+
+@pytest.mark.parametrize(
+    "url", ["http://mirror.example/maven", "ftp://127.0.0.1/", "mirror.example", "http://127.0.0.1.example"]
+)
+def test_a_mirror_that_anybody_on_the_way_can_speak_for_is_refused(
+    url: str, repository: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("STREAMSKIT_MAVEN_URL", url)
+    with pytest.raises(SetupError, match="jars are fetched by https only, or by http from this machine itself"):
+        ensure_jars(lambda line: None)
+
+
+@pytest.mark.parametrize(
+    "url", ["https://mirror.example", "http://localhost:8081/maven", "http://[::1]/", "file:///mirror"]
+)
+def test_other_mirrors_are_asked(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STREAMSKIT_MAVEN_URL", url)
+    assert jars._mirror() == url
 
 
 def test_no_network_with_an_empty_cache_is_a_sentence_that_names_the_log(
