@@ -10,15 +10,16 @@ import org.apache.spark.sql.connector.read.{InputPartition, PartitionReader, Par
 import org.apache.spark.sql.connector.read.{Scan, ScanBuilder}
 import org.apache.spark.sql.connector.read.streaming._
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
-import streamskit.{BatchPlanner, Lookahead}
+import streamskit.{BatchPlanner, Lookahead, TopicIds}
 
 /** A source for Spark's streams: its own Kafka source, which takes the records of several topics in the order of their
   * timestamps, as a task of Kafka Streams does, and not so many of each.
   *
   * It has the options of Spark's source and these: "first", topics that are read to their end before all others;
   * "most", how many records a micro-batch takes; "idle", for how many milliseconds a partition without records is waited
-  * for (below 0, micro-batches end where those of Spark's source would); and "merged", whether the partitions of equal
-  * number are read by one task of Spark, record by record in order.
+  * for (below 0, micro-batches end where those of Spark's source would); "merged", whether the partitions of equal
+  * number are read by one task of Spark, record by record in order; and "ids", the ids of the topics: a micro-batch fails
+  * where one of them is another topic by now.
   *
   * The ends that it chooses are in Spark's log of offsets like any others: what was begun is read again as it was.
   */
@@ -47,6 +48,8 @@ class StreamInOrder(whole: KafkaMicroBatchStream, options: CaseInsensitiveString
     options.getLong("most", Long.MaxValue), idle, () => new Lookahead(new KafkaConsumer(consumerSettings))
   )
 
+  private val ids = new TopicIds(Option(options.get("ids")).getOrElse(""), consumerSettings)
+
   override def getDefaultReadLimit: ReadLimit = if (idle < 0) whole.getDefaultReadLimit else ReadLimit.allAvailable()
 
   override def latestOffset(start: Offset, limit: ReadLimit): Offset = {
@@ -63,6 +66,7 @@ class StreamInOrder(whole: KafkaMicroBatchStream, options: CaseInsensitiveString
     throw new UnsupportedOperationException("latestOffset(Offset, ReadLimit) should be called instead")
 
   override def planInputPartitions(start: Offset, end: Offset): Array[InputPartition] = {
+    ids.check() // here, and not where an end is chosen: also what was planned before a restart comes by here
     val ranges = whole.planInputPartitions(start, end)
     if (!merged) ranges
     else {
@@ -82,7 +86,7 @@ class StreamInOrder(whole: KafkaMicroBatchStream, options: CaseInsensitiveString
   override def metrics(latest: Optional[Offset]): JavaMap[String, String] = whole.metrics(latest)
   override def toString: String = whole.toString
 
-  override def stop(): Unit = try planner.close() finally whole.stop()
+  override def stop(): Unit = try { planner.close(); ids.close() } finally whole.stop()
 
   private def consumerSettings: JavaMap[String, Object] = {
     val own = options.asCaseSensitiveMap.asScala.collect {

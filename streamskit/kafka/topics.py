@@ -3,8 +3,11 @@
 import time
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
+from uuid import UUID
 
+from confluent_kafka import KafkaError, KafkaException, TopicCollection
+from confluent_kafka.admin import AdminClient
 from kafka import KafkaAdminClient, TopicPartition
 from kafka.admin import ConfigResource, ConfigResourceType, OffsetSpec
 from kafka.errors import KafkaTimeoutError, TopicAlreadyExistsError, UnknownTopicOrPartitionError
@@ -26,6 +29,13 @@ class Topic:
     name: str
     partitions: int
     config: dict[str, str]
+
+
+class TopicIdentity(NamedTuple):
+    """What tells one topic from another of the same name: its id; and how many partitions it has."""
+
+    id: str
+    partitions: int
 
 
 @dataclass(frozen=True)
@@ -111,6 +121,31 @@ def extents(bootstrap_servers: str, names: Iterable[str]) -> dict[str, TopicExte
     """What each of these topics holds, by name; those that do not exist are left out."""
     with admin_client(bootstrap_servers) as admin:
         return _extents(admin, set(names))
+
+
+def identities(admin: AdminClient, names: Iterable[str], timeout: float) -> dict[str, TopicIdentity]:
+    """Return the identities of topics; those that do not exist are left out.
+
+    Args:
+        admin: a client that is kept, which answers in a millisecond.
+        names: of the topics.
+        timeout: how long the broker may take, in seconds.
+
+    Raises:
+        KafkaException: the broker does not answer.
+    """
+    found = {}
+    for name, future in admin.describe_topics(TopicCollection(list(names)), request_timeout=timeout).items():
+        try:
+            described = future.result()
+        except KafkaException as failure:
+            if failure.args[0].code() != KafkaError.UNKNOWN_TOPIC_OR_PART:
+                raise
+            continue
+        high, low = described.topic_id.get_most_significant_bits(), described.topic_id.get_least_significant_bits()
+        number = (high % 2**64) << 64 | low % 2**64
+        found[name] = TopicIdentity(str(UUID(int=number)), len(described.partitions))
+    return found
 
 
 def _extents(admin: KafkaAdminClient, names: Collection[str]) -> dict[str, TopicExtent]:

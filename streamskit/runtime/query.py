@@ -47,6 +47,7 @@ class RunningQuery:
         self.restarts = 0
         self.last_failure: StreamsError | None = None
         self._start = start
+        self._interrupted: StreamsError | None = None
         self.query = start()
         self.metrics = Metrics(self.query, plan)
         self._wait, self._batches_then = FIRST_WAIT, 0
@@ -63,6 +64,12 @@ class RunningQuery:
             if self.query.isActive:
                 self.query.stop()
 
+    def interrupt(self, why: StreamsError) -> None:
+        """Stop the Spark query, if it runs, as if it had failed so."""
+        if self.query.isActive:
+            self._interrupted = why
+            self.stop()
+
     @property
     def progress(self) -> Progress:
         """How far it has come."""
@@ -77,7 +84,8 @@ class RunningQuery:
             with suppress(*LOST):
                 self.metrics.update()
             return failure
-        return None
+        why, self._interrupted = self._interrupted, None
+        return why
 
     def next_wait(self) -> float:
         """Return how many seconds to wait before it runs again: longer each time, until a micro-batch was done."""

@@ -2,7 +2,7 @@
 
 import threading
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -59,6 +59,8 @@ class KafkaTopics:
     spark: SparkSession
     config: StreamsConfig
     partitions: dict[str, int]
+    ids: Callable[[Plan], Mapping[str, str]]
+    """Returns the ids of the topics that a plan reads, as they were when it began."""
 
     def read(self, plan: Plan, topics: list[str], most: int | None) -> DataFrame:
         """Return the raw records of topics, from the first that is still there; at most so many in a micro-batch.
@@ -67,9 +69,12 @@ class KafkaTopics:
         Kafka source.
         """
         options = {} if most is None else {"maxOffsetsPerTrigger": str(most)}
-        source = "kafka"
-        if len(topics) > 1 and not self._in_real_time(plan):
-            source = IN_ORDER
+        source = "kafka" if self._in_real_time(plan) else IN_ORDER
+        if source == IN_ORDER:
+            # One topic alone needs no order; that it is still the same topic is looked at for it, too.
+            ids = self.ids(plan)
+            options |= {"idle": "-1", "ids": ",".join(f"{topic}={ids[topic]}" for topic in topics if topic in ids)}
+        if len(topics) > 1 and source == IN_ORDER:
             options |= {} if most is None else {"most": str(most)}
             options |= {"idle": str(self.config.max_task_idle_ms), "first": ",".join(plan.broadcast_topics)}
             # Task operators bring their records in order themselves.

@@ -82,11 +82,17 @@ class StartupChecks:
             self._check_changelogs(remade)
             for plan in self._plans:
                 self._losses.heed(plan, now, remade)
+        self._losses.know(self._plans, self._ids, partitions, self._note_remade)
         return partitions
 
     def note(self) -> None:
         """Note what runs now, for the next start."""
         Fingerprint({**self._last_start.queries, **self._prints}, self._ids).save(self._folder)
+
+    def _note_remade(self, ids: Mapping[str, str]) -> None:
+        """Note topics that were made anew while the queries ran, and with which they have gone on."""
+        self._ids |= ids
+        self.note()
 
     def _begin_anew(self, forget: Callable[[], None]) -> None:
         """Clear away what an earlier run has left behind, if its folder is gone and all can be made anew.

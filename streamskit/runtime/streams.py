@@ -43,6 +43,7 @@ from streamskit.runtime.spark_reports import in_words, spark_plan
 from streamskit.runtime.startup_checks import StartupChecks
 from streamskit.runtime.states import ENDING, Listener, State, StateMachine
 from streamskit.runtime.supervisor import STARTING, Supervisor
+from streamskit.runtime.topic_watch import TopicWatch
 from streamskit.runtime.topics import ApplicationTopics, catalogue, filled_stores, side_effects
 from streamskit.runtime.uncaught_exceptions import Handler, check_handler
 from streamskit.runtime.watchdog import Watchdog
@@ -153,6 +154,7 @@ class KafkaStreams:
         self._lock = ApplicationLock(application_id, folder)
         self._runner = SoleRunner(application_id, servers, folder, self._supervisor.fail)
         self._checks = StartupChecks(folder, self._topics, self._brokers, self._losses)
+        self._topic_watch = TopicWatch(servers, self._supervisor.look_at_topics)
         self._watchdog = Watchdog(self._parts, self._part_died)
         if isinstance(self._copies, QueryServer):
             self._copies.instance.application = self._health
@@ -270,6 +272,7 @@ class KafkaStreams:
         if not self._states.move(State.PENDING_SHUTDOWN):
             return self.state is State.NOT_RUNNING
         self._watchdog.stop()
+        self._topic_watch.stop()
         in_time = self._supervisor.stop(most)
         if in_time and self.failure is None:
             deadline = began + most
@@ -431,6 +434,7 @@ class KafkaStreams:
             STORES_READER: self._copies.lives,
             "the thread that calls functions": self._side_effects.lives,
             "the thread that speaks for it in its group": self._runner.lives,
+            "the thread that looks at its topics": self._topic_watch.lives,
         }
 
     def _part_died(self, name: str) -> None:
@@ -491,7 +495,7 @@ class KafkaStreams:
         self._catalogue.save(self.folder)
         if self.config.real_time is not None:
             check_slots(spark, self._plans, partitions)
-        topics = KafkaTopics(spark, self.config, partitions)
+        topics = KafkaTopics(spark, self.config, partitions, self._losses.ids_of)
         self._supervisor.broker.start()
         self._side_effects.start()
         self._copies.start()
@@ -504,6 +508,7 @@ class KafkaStreams:
         self._checks.note()
         self._watchdog.start()
         self._purging.start()
+        self._topic_watch.start(dict.fromkeys(topic for plan_ in self._plans for topic in plan_.topics))
         filled = self._catch_up(time.monotonic() + FILL_SECONDS)
         self._copies.wait_for(filled.ends(self._changelogs), filled.deadline, self._supervisor.raise_failure)
 

@@ -4,12 +4,13 @@ import logging
 import re
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 
 from streamskit.common.durations import spell
 from streamskit.common.errors import StreamsError
 from streamskit.environment.spark_java import LOST, has_ended, why_lost
+from streamskit.kafka.topics import TopicIdentity
 from streamskit.runtime.broker_watch import BrokerWatch
 from streamskit.runtime.failures import explain, explain_call
 from streamskit.runtime.query import RunningQuery
@@ -152,6 +153,25 @@ class Supervisor:
             self._spark_is_lost(failure)
             self.raise_failure()
             raise StreamsError(why_lost(failure)) from failure
+
+    def look_at_topics(self, found: Mapping[str, TopicIdentity]) -> None:
+        """Stop queries whose topics have changed while they run, so that it is decided how they go on.
+
+        Args:
+            found: the topics that are there.
+        """
+        ids = {topic: identity.id for topic, identity in found.items()}
+        partitions = {topic: identity.partitions for topic, identity in found.items()}
+        with suppress(*LOST):  # that is told of by those who wait for a query's end
+            for query in self.queries:
+                if self._stopping.is_set():
+                    return
+                try:
+                    self._losses.check_partitions(query.plan, partitions)
+                except StreamsError as refusal:
+                    query.interrupt(refusal)
+                if remade := self._losses.remade(query.plan, ids):
+                    query.interrupt(StreamsError(f"Topic '{min(remade)}' was deleted and made anew."))
 
     def part_died(self, name: str) -> None:
         """End the application because a part of it ended by itself, and nothing can take its place."""

@@ -95,7 +95,7 @@ def test_more_partitions_are_refused_where_keys_have_state(broker: Broker, name:
     run(totals(name)).close()
     with admin_client(broker.bootstrap_servers) as admin:
         admin.create_partitions({f"{name}-in": 4})
-    with pytest.raises(StreamsError, match="had 2 tasks and now has 4: its topics have another number of partitions"):
+    with pytest.raises(StreamsError, match=r"have 4 partitions now, and it keeps state of 2: partitions were added"):
         run(totals(name))
 
 

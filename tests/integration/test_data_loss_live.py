@@ -1,6 +1,7 @@
 """Records that were deleted before they were read, and topics that were made anew: noticed, told of, and counted."""
 
 import logging
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -179,4 +180,48 @@ def test_a_changelog_that_was_deleted_is_refused_as_the_store_would_have_holes(
     run_once(run, totals)
     broker.delete_topics(f"{name}-totals-changelog")
     with pytest.raises(StreamsError, match=r"The changelog of store 'totals', topic .* was deleted since .* clean_up"):
+        run(totals)
+
+
+def test_a_topic_that_is_made_anew_while_the_application_runs_stops_it_before_a_record_is_skipped(
+    totals: Topology, broker: Broker, name: str, run: Run
+) -> None:
+    streams = run(totals, commit_interval="4 seconds")
+    streams.await_processed()
+    make_anew(broker, name, range(100))
+    with pytest.raises(StreamsError, match=rf"Topic '{name}-in' is not the one that .* has read: it was deleted and"):
+        streams.await_processed()
+    assert totals_of(streams) == {"p0": sum(range(0, 10, 2)), "p1": sum(range(1, 10, 2))}
+
+
+def test_with_the_policy_continue_a_running_application_reads_a_topic_made_anew_once_and_from_its_first_record(
+    totals: Topology, broker: Broker, name: str, run: Run
+) -> None:
+    streams = run(totals, on_data_loss="continue", commit_interval="4 seconds")
+    streams.await_processed()
+    make_anew(broker, name, range(100))
+    twice = {
+        "p0": sum(range(0, 10, 2)) + sum(range(0, 100, 2)),
+        "p1": sum(range(1, 10, 2)) + sum(range(1, 100, 2)),
+    }
+    wait_until(lambda: totals_of(streams) == twice, "the totals of both topics", 60)
+    streams = run(totals)
+    streams.await_processed()
+    assert totals_of(streams) == twice
+
+
+def test_partitions_that_are_added_while_an_application_with_state_runs_are_refused_there_and_at_the_next_start(
+    totals: Topology, broker: Broker, name: str, run: Run
+) -> None:
+    streams = run(totals)
+    streams.await_processed()
+    with admin_client(broker.bootstrap_servers) as admin:
+        admin.create_partitions({f"{name}-in": 3})
+    broker.produce(f"{name}-in", [{"key": "p2", "value": 1, "partition": 2}])
+    refused = (
+        rf"^The topics of sub-topology 0 of '{name}' \('{name}-in'\) have 3 partitions now, and it keeps state of 2"
+    )
+    wait_until(lambda: streams.state is State.ERROR, "the state ERROR", 60)
+    assert re.search(refused, str(streams.failure))
+    with pytest.raises(StreamsError, match=refused):
         run(totals)

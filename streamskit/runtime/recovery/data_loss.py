@@ -3,19 +3,21 @@
 import logging
 import re
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from streamskit.common.errors import StreamsError
+from streamskit.common.errors import BrokerError, StreamsError
 from streamskit.kafka.topics import TopicExtent, extents
 from streamskit.planning.plan import Plan
 from streamskit.runtime.recovery.checkpoint import Checkpoint, Positions
+from streamskit.runtime.recovery.evolution import other_partitions
 
 logger = logging.getLogger("streamskit")
 
-LOST = re.compile("KAFKA_DATA_LOSS|Some data may have been lost")
-"""What Spark says when records are not there that it was to read; in tasks without the error's name."""
+LOST = re.compile("KAFKA_DATA_LOSS|Some data may have been lost|STREAMSKIT_TOPIC_REMADE")
+"""What Spark says when records are not there that it was to read (in tasks without the error's name), and what our
+source says (in `streamskit/jvm`) when a topic is another one than before."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,35 @@ class DataLoss:
         self._application_id, self._folder, self._policy = application_id, folder, policy
         self.lost: Counter[str] = Counter()
         """How many records each query has lost, by its name."""
+        self._ids: dict[str, dict[str, str]] = {}
+        self._partitions: Mapping[str, int] = {}
+        self._on_new_ids: Callable[[Mapping[str, str]], None] = lambda ids: None
+
+    def know(
+        self,
+        plans: Iterable[Plan],
+        ids: Mapping[str, str],
+        partitions: Mapping[str, int],
+        on_new_ids: Callable[[Mapping[str, str]], None],
+    ) -> None:
+        """Take note of the topics that queries are about to read.
+
+        Args:
+            plans: what the queries run.
+            ids: the id of each topic.
+            partitions: how many each topic has.
+            on_new_ids: called with the ids of topics that all queries have gone on with after they were made anew.
+        """
+        self._ids = {plan.name: {topic: ids[topic] for topic in plan.topics if topic in ids} for plan in plans}
+        self._partitions, self._on_new_ids = partitions, on_new_ids
+
+    def ids_of(self, plan: Plan) -> Mapping[str, str]:
+        """Return the ids of the topics that a query reads, as they were when it began to read them."""
+        return self._ids.get(plan.name, {})
+
+    def remade(self, plan: Plan, ids: Mapping[str, str]) -> set[str]:
+        """Return the topics of a query that were deleted and made anew since it began, by their ids now."""
+        return {topic for topic, id_ in self.ids_of(plan).items() if ids.get(topic, id_) != id_}
 
     def heed(self, plan: Plan, extents: Mapping[str, TopicExtent], remade: Collection[str] = ()) -> bool:
         """Look for gaps before a query and go on behind them, if that is the policy; return whether there were any.
@@ -92,15 +123,52 @@ class DataLoss:
             self._tell(plan, gap)
         return True
 
+    def check_partitions(self, plan: Plan, now: Mapping[str, int]) -> None:
+        """Check that the topics of a query with state have as many partitions as when it began.
+
+        Raises:
+            StreamsError: they have not: keys would not meet their state.
+        """
+        if not plan.is_stateful or plan.name not in self._ids:
+            return
+        before, after = plan.tasks(self._partitions), plan.tasks({**self._partitions, **now})
+        if before != after:
+            raise other_partitions(self._application_id, plan.name, plan.topics_as_written, before, after)
+
     def is_behind(self, failure: Exception, plan: Plan) -> bool:
         """Return whether a query has failed because records are gone, and now stands behind them.
 
+        Whatever it failed of, its topics are compared with those it began with.
+
         Raises:
-            StreamsError: that is so, and the policy is to stop.
+            StreamsError: that is so, and the policy is to stop; or partitions were added.
         """
-        if not LOST.search(str(failure)):
+        is_loss = LOST.search(str(failure)) is not None
+        if not is_loss and plan.name not in self._ids:
             return False
-        return self.heed(plan, extents(plan.options.bootstrap_servers, plan.topics))
+        try:
+            now = extents(plan.options.bootstrap_servers, plan.topics)
+        except BrokerError:
+            if is_loss:
+                raise
+            return False
+        self.check_partitions(plan, {topic: len(extent.end) for topic, extent in now.items()})
+        remade = self.remade(plan, {topic: extent.id for topic, extent in now.items()})
+        if not is_loss and not remade:
+            return False
+        is_behind = self.heed(plan, now, remade)
+        if remade:
+            self._learn(plan, {topic: now[topic].id for topic in remade})
+        return is_behind or bool(remade)
+
+    def _learn(self, plan: Plan, ids: Mapping[str, str]) -> None:
+        """Take note of new topics that a query goes on with, and tell when all do that read them."""
+        self._ids[plan.name].update(ids)
+        everywhere = {
+            topic: id_ for topic, id_ in ids.items() if {each.get(topic, id_) for each in self._ids.values()} == {id_}
+        }
+        if everywhere:
+            self._on_new_ids(everywhere)
 
     def _gaps(
         self, plan: Plan, position: Positions, extents: Mapping[str, TopicExtent], remade: Collection[str]

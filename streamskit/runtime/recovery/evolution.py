@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from streamskit.common.errors import StreamsError
@@ -33,6 +34,9 @@ def check(application_id: str, folder: Path, before: Mapping[str, QueryPrint], n
     }
     if not changed:
         return
+    if all(_has_other_sources(application_id, before[name], now[name]) for name in changed):
+        name = next(iter(changed))
+        raise other_partitions(application_id, name, now[name].reads, before[name].tasks, now[name].tasks)
     said = "; ".join(f"sub-topology {name} {', and '.join(found)}" for name, found in changed.items())
     raise StreamsError(
         f"The topology of '{application_id}' has changed, and what is kept in {folder} does not fit to it any more: "
@@ -40,6 +44,27 @@ def check(application_id: str, folder: Path, before: Mapping[str, QueryPrint], n
         "next start reads the topics from their first records; another application_id leaves the old one as it is."
         f"{_advice(before, now, changed)}"
     )
+
+
+def other_partitions(application_id: str, name: str, topics: list[str], before: int, now: int) -> StreamsError:
+    """Return the refusal to run a sub-topology with state when its topics have another number of partitions.
+
+    Mirrors the refusal of Kafka Streams, whose changelogs and repartition topics have the old number.
+    """
+    return StreamsError(
+        f"The topics of sub-topology {name} of '{application_id}' ({_quoted(topics)}) have {_count(now, 'partition')} "
+        f"now, and it keeps state of {before}: partitions were added. Keys go to other partitions since then, and "
+        "would not meet what is known of them. Kafka takes no partitions away again. To begin anew, call clean_up(); "
+        "the next start reads the topics from their first records. Records of one key from before and after lie in "
+        "different partitions, though: put repartition() in front of the first step with state, so that they meet, or "
+        "copy the records into a new topic and read that."
+    )
+
+
+def _has_other_sources(application_id: str, before: QueryPrint, now: QueryPrint) -> bool:
+    """Whether only the number of tasks has changed of a query, and that because of its topics, not of the program."""
+    own = any(topic.startswith(f"{application_id}-") and topic.endswith("-repartition") for topic in now.reads)
+    return not own and not any(changes(before, replace(now, tasks=before.tasks)))
 
 
 def changes(before: QueryPrint, now: QueryPrint) -> Iterator[str]:
