@@ -17,6 +17,7 @@ from .api.processor import PunctuationType as PunctuationType
 from .api.processor import Record as Record
 from .api.processor import RecordMetadata as RecordMetadata
 from .api.processor import ValueTransformerWithKey as ValueTransformerWithKey
+from .api.stream_partitioner import StreamPartitioner as StreamPartitioner
 from .api.streams_config import StreamsConfig as StreamsConfig
 from .api.timestamp_extractor import TimestampExtractor as TimestampExtractor
 from .api.windows import JoinWindows as JoinWindows

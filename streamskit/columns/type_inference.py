@@ -8,6 +8,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
+from streamskit.api.stream_partitioner import ARGUMENTS, Partition, Partitioner, partition_function
 from streamskit.columns import user_functions
 from streamskit.common.errors import TopologyError
 from streamskit.environment.session import spark_session
@@ -70,6 +71,22 @@ def check_signature(function: Any, role: str, arguments: Sequence[str], step: st
         ) from None
     except ValueError:
         return  # a function of C that does not say what it takes
+
+
+def check_partitioner(partitioner: Partitioner | None, step: str) -> Partition | None:
+    """Return the function of a partitioner, if there is one.
+
+    Raises:
+        TopologyError: it is none, or takes other arguments.
+    """
+    if partitioner is None:
+        return None
+    if isinstance(partitioner, type):
+        name = partitioner.__name__
+        raise TopologyError(f"{step}: the partitioner is the class {name}; give an object of it: {name}(...).")
+    function = partition_function(partitioner)
+    check_signature(function, "partitioner", ARGUMENTS, step)
+    return function
 
 
 def check_serde(serde: Serde | None, default: Serde, part: str, step: str) -> Serde:

@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Self
 
+from streamskit.api.stream_partitioner import Partition, Partitioner
+from streamskit.columns import type_inference
 from streamskit.common.names import check_name
 from streamskit.dsl.abstract_stream import AbstractStream
 from streamskit.dsl.graph_builder import GraphBuilder
@@ -42,6 +44,7 @@ def repartition(
     key: Serde | None = None,
     value: Serde | None = None,
     partitions: int | None = None,
+    partitioner: Partition | None = None,
 ) -> nodes.Source:
     """Send what `node` passes on through a topic of the application's own, and return the node that reads it back.
 
@@ -52,10 +55,12 @@ def repartition(
         key: the serde of the keys in the topic; by default the node's.
         value: the serde of the values in the topic; by default the node's.
         partitions: how many partitions the topic has; None makes as many as those have that feed it.
+        partitioner: chooses the partitions of each record; None leaves that to its key.
     """
     key, value = key or node.key, value or node.value
     graph.add(nodes.RepartitionFilter, names.filter, (node.name,), node.key, node.value)
-    return graph.add_topic(names.topic, names.sink, names.source, (names.filter,), key, value, partitions=partitions)
+    fields = {"partitions": partitions, "partitioner": partitioner}
+    return graph.add_topic(names.topic, names.sink, names.source, (names.filter,), key, value, **fields)
 
 
 def keep_null_keys(graph: Mapping[str, Node]) -> list[Node]:
@@ -92,26 +97,36 @@ class RepartitionableStream(AbstractStream):
         key: Serde | None = None,
         value: Serde | None = None,
         partitions: int | None = None,
+        partitioner: Partitioner | None = None,
     ) -> Self:
         """Send the records through a topic of the application's own, so that equal keys meet in one task.
+
+        With a partitioner they meet where that sends them. Then no query knows by a key where its row is: it asks all
+        partitions, or `KafkaStreams.query_metadata_for_key` is given the partitioner.
 
         Args:
             name: the topic is `<application id>-<name>-repartition`.
             key: the serde of the keys in that topic; by default that of this stream.
             value: the serde of the values in that topic, likewise.
             partitions: how many partitions it has; by default as many as the topics that feed it.
+            partitioner: a `StreamPartitioner`, or a plain Python function of topic, key, value and number of
+                partitions, that chooses each record's partitions; by default Kafka's own, which goes by the key.
 
         Raises:
-            TopologyError: a serde is for another type than the records have.
+            TopologyError: a serde is for another type than the records have, or the partitioner takes other arguments.
 
         >>> trades.select_key(lambda v: v.symbol).repartition("by-symbol", partitions=4).to("trades-by-symbol")
+        >>> trades.repartition("spread", partitions=4, partitioner=lambda topic, key, value, n: value["size"] % n)
 
-        Mirrors `KStream#repartition(Repartitioned)`; Spark's `repartition`.
+        Mirrors `KStream#repartition(Repartitioned)`, the partitioner `Repartitioned#withStreamPartitioner`; Spark's
+        `repartition`.
         """
         prefix = name or self._graph.name_for("KSTREAM-REPARTITION")
-        key, value = self._serdes(key, value, self._step("repartition", prefix))
+        step = self._step("repartition", prefix)
+        key, value = self._serdes(key, value, step)
+        partition = type_inference.check_partitioner(partitioner, step)
         names = RepartitionNames.of(self._graph, prefix)
-        return self._at(repartition(self._graph, self._node, names, key, value, partitions), rekeyed=False)
+        return self._at(repartition(self._graph, self._node, names, key, value, partitions, partition), rekeyed=False)
 
     def _partitioned_by_key(self, topic_name: str | None) -> Self:
         """Return this stream, through a repartition topic if its key may have changed.

@@ -5,6 +5,7 @@ from typing import Any, Self
 
 from pyspark.sql import types as T
 
+from streamskit.api.stream_partitioner import Partitioner
 from streamskit.columns import type_inference
 from streamskit.common.errors import TopologyError
 from streamskit.dsl.abstract_stream import ColumnFunction, PythonFunction
@@ -204,7 +205,12 @@ class StatelessTransformations(RepartitionableStream):
         self._with_effect("KSTREAM-PRINTER", "print", show, name)
 
     def to(
-        self, topic: str | ColumnFunction, key: Serde | None = None, value: Serde | None = None, name: str | None = None
+        self,
+        topic: str | ColumnFunction,
+        key: Serde | None = None,
+        value: Serde | None = None,
+        name: str | None = None,
+        partitioner: Partitioner | None = None,
     ) -> None:
         """Write the records to a topic.
 
@@ -214,14 +220,18 @@ class StatelessTransformations(RepartitionableStream):
             key: the serde of the keys; by default the one they came with, or the one that fits their type.
             value: the serde of the values, likewise.
             name: a name of your own for this step.
+            partitioner: a `StreamPartitioner`, or a plain Python function of topic, key, value and number of
+                partitions, that chooses each record's partitions; by default Kafka's own, which goes by the key.
 
         Raises:
-            TopologyError: a serde is for another type than the records have, or the function makes no text.
+            TopologyError: a serde is for another type than the records have, the function makes no text, or the
+                partitioner takes other arguments.
 
         >>> trades.to("trades-copy")
         >>> trades.to(lambda v: F.concat(F.lit("trades-"), v.symbol))
+        >>> trades.to("trades-by-size", partitioner=lambda topic, key, value, n: 0 if value["size"] > 1000 else None)
 
-        Mirrors `KStream#to(topic, Produced)`; Spark's Kafka sink.
+        Mirrors `KStream#to(topic, Produced)`, the partitioner `Produced#withStreamPartitioner`; Spark's Kafka sink.
         """
         name = self._graph.name_for("KSTREAM-SINK", name)
         step = self._step(f"to('{topic}')" if isinstance(topic, str) else "to", name)
@@ -230,7 +240,8 @@ class StatelessTransformations(RepartitionableStream):
                 f"{step}: the function has to make the topic's name, and makes a {result.simpleString()}."
             )
         key, value = self._serdes(key, value, step)
-        self._after(nodes.Sink, name, key=key, value=value, topic=topic)
+        partition = type_inference.check_partitioner(partitioner, step)
+        self._after(nodes.Sink, name, key=key, value=value, topic=topic, partitioner=partition)
 
     # ---- how a step is added -----------------------------------------------------------------------------------------
 

@@ -5,7 +5,8 @@ from step to step and `error_guard` lets it fail on the way, `outcomes` writes w
 the rows through the stateful operators, and what is finished goes to the sink.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -15,8 +16,17 @@ from streamskit.execution.dead_letters import RecordOrigin, counted
 from streamskit.execution.error_guard import ErrorGuard
 from streamskit.execution.operator_results import compile_results
 from streamskit.execution.outcomes import Outcome, Rows, count_dropped, either, rows_of
+from streamskit.execution.partitioning import with_partitions
 from streamskit.execution.record_columns import to_sink
-from streamskit.execution.row_format import BEGIN, CLOCK, FINISHED, TIME_UNDECIDED, TO_OWN_PARTITION, row_struct
+from streamskit.execution.row_format import (
+    BEGIN,
+    CLOCK,
+    FINISHED,
+    TIME_UNDECIDED,
+    TO_OWN_PARTITION,
+    TO_PARTITIONER,
+    row_struct,
+)
 from streamskit.execution.sinks import learn_to_ask_for_topics
 from streamskit.execution.sources import DecodedInput, decode, with_clock
 from streamskit.execution.stages import run_stages, task_numbers, with_order
@@ -28,7 +38,14 @@ Read = Callable[[list[str]], DataFrame]
 """How a plan gets its input: a function from topics to their raw records, as Spark's Kafka source gives them."""
 
 
-def compile_plan(plan: Plan, read: Read, tasks: int, checkpoint: str, runs: Sequence[int] = (0,)) -> DataFrame:
+def compile_plan(
+    plan: Plan,
+    read: Read,
+    tasks: int,
+    checkpoint: str,
+    runs: Sequence[int] = (0,),
+    partitions: Mapping[str, int] | None = None,
+) -> DataFrame:
     """Return the streaming DataFrame of a plan: one row for each record to write.
 
     Args:
@@ -38,9 +55,10 @@ def compile_plan(plan: Plan, read: Read, tasks: int, checkpoint: str, runs: Sequ
         tasks: how many tasks the query has.
         checkpoint: the folder where Spark notes what the query has done.
         runs: the numbers of the micro-batches with which the query's runs began, this one included.
+        partitions: how many partitions each topic has, which partitioners ask for.
 
     Returns:
-        A frame with the columns topic, key, value and headers, and partition where the plan has stateful operators.
+        A frame with the columns topic, key, value and headers, and partition where not every key decides by itself.
 
     Raises:
         TopologyError: Spark cannot run this shape of program.
@@ -56,11 +74,14 @@ def compile_plan(plan: Plan, read: Read, tasks: int, checkpoint: str, runs: Sequ
         if plan.operators
         else _in_one_pass(plan, frame, inputs, checkpoint)
     )
-    return to_sink(counted(plan, finished))
+    return to_sink(counted(plan, with_partitions(plan, finished, partitions)))
 
 
 def _in_one_pass(plan: Plan, frame: DataFrame, inputs: list[DecodedInput], checkpoint: str) -> DataFrame:
-    """Return the finished rows of a plan without stateful operators, with the columns of a record to write."""
+    """Return the finished rows of a plan without stateful operators, with the columns of a record to write.
+
+    They have `partition` where the plan keeps partitions, and `sink` where it has sinks with partitioners.
+    """
     guard = ErrorGuard(plan.options.handlers, RecordOrigin.of(frame))
     outcomes: list[Outcome] = []
     for decoded in inputs:
@@ -71,7 +92,10 @@ def _in_one_pass(plan: Plan, frame: DataFrame, inputs: list[DecodedInput], check
             node = step
         if plan.native is not None:
             itself = record.key.to_bytes(node.key), record.value.to_bytes(node.value)
-            guard = ErrorGuard(guard.handlers, RecordOrigin.lost(record.timestamp, record.headers, *itself))
+            origin = RecordOrigin.lost(record.timestamp, record.headers, *itself)
+            if plan.keeps_partitions:
+                origin = replace(origin, partition=frame["partition"])
+            guard = ErrorGuard(guard.handlers, origin)
         outcomes += Steps(plan, guard).go_on(node, record)
     rows = rows_of(outcomes, plan)
     # All outputs of a record leave in one pass over it, whatever their number.
@@ -84,7 +108,8 @@ def _with_operators(
 ) -> DataFrame:
     """Return the finished rows of a plan with stateful operators: rows go through them level by level.
 
-    They have the columns of a record to write, and `partition`, null where its key decides.
+    They have the columns of a record to write, `partition`, null where its key decides, and `sink` where the plan has
+    sinks with partitioners.
     """
     guard = ErrorGuard(plan.options.handlers, RecordOrigin.of(frame))
     outcomes = [Steps(plan, guard).arrive(decoded) for decoded in inputs]
@@ -103,7 +128,12 @@ def _with_operators(
         finished = finished.where(finished["port"] == FINISHED)
     own = F.array_position(F.array(*map(F.lit, task_numbers(finished.sparkSession, tasks))), finished["task"]) - 1
     partition = F.when(finished["other"] == F.lit(TO_OWN_PARTITION), own).cast("int").alias("partition")
-    return finished.select("topic", "key", "value", "timestamp", "headers", partition)
+    sink = F.when(
+        F.startswith(finished["other"], F.lit(TO_PARTITIONER)),
+        F.substring(finished["other"], F.lit(len(TO_PARTITIONER) + 1), F.octet_length(finished["other"])),
+    )
+    sinks = [sink.cast("string").alias("sink")] if plan.partitioned_sinks else []
+    return finished.select("topic", "key", "value", "timestamp", "headers", partition, *sinks)
 
 
 def _has_beginnings(plan: Plan) -> bool:

@@ -87,6 +87,12 @@ class RecordOrigin:
         place = topic.cast("string"), partition.cast("string").cast("int"), offset.cast("string").cast("bigint")
         return cls(*place, timestamp.cast("string").cast("bigint"), row["headers"], key, value)
 
+    def prepended_to(self, headers: Column) -> Column:
+        """Return headers behind those that say where the record comes from, as `carried` reads them."""
+        place = {"topic": self.topic, "partition": self.partition.cast("string"), "offset": self.offset.cast("string")}
+        place |= {"timestamp": self.timestamp.cast("string"), "key": self.key, "value": self.value}
+        return F.concat(_headers(place), F.coalesce(headers, F.array().cast(HEADER_TYPE)))
+
     @classmethod
     def lost(cls, timestamp: Column, headers: Column, key: Column, value: Column) -> "RecordOrigin":
         """Return the origin of what Spark's own operators made of many records, as far as it is known: itself."""
@@ -182,7 +188,7 @@ def counted(plan: Plan, frame: DataFrame) -> DataFrame:
 
     Args:
         plan: what runs.
-        frame: with the columns of `row_format.FINISHED_FIELDS`; a row without a topic is a note.
+        frame: with the columns of `row_format.FINISHED_FIELDS`, and perhaps partition; a row without a topic is a note.
     """
     handlers = plan.options.handlers
     if not handlers.make_rows:
@@ -195,12 +201,13 @@ def counted(plan: Plan, frame: DataFrame) -> DataFrame:
     if all(isinstance(handler, LogAndContinue) for handler in handlers.that_continue):
         return frame.where(~is_note)
     itself, plan_number = F.struct(*(frame[name] for name in FINISHED_FIELDS)), plan.number
+    partition = frame["partition"] if "partition" in frame.columns else F.lit(None).cast("int")
     serdes = {node.name: (node.key, node.value) for node in plan.topology.nodes.values()}
     decide = F.udf(
         lambda note: _letters(handlers, serdes, plan_number, note), T.ArrayType(T.StructType.fromDDL(ROW_TYPE))
     )
     rows = F.when(is_note, decide(F.when(is_note, itself))).otherwise(F.array(itself))
-    return frame.select(F.explode(rows).alias("row")).select("row.*")
+    return frame.select(F.explode(rows).alias("row"), partition.alias("partition")).select("row.*", "partition")
 
 
 def _with_error(error: Column, origin: RecordOrigin) -> Column:

@@ -28,7 +28,7 @@ Spark keeps them in the state and sorts records for them, which takes longer: so
 """
 
 
-def aggregate(node: Aggregation, frame: DataFrame, parent: Node, folder: str) -> DataFrame:
+def aggregate(node: Aggregation, frame: DataFrame, parent: Node, folder: str, by_partition: bool = False) -> DataFrame:
     """Return the updates of an aggregate: one row for each key (and window) that the batch changed.
 
     The result's timestamp is the latest of the records in it, as in Kafka Streams.
@@ -39,7 +39,9 @@ def aggregate(node: Aggregation, frame: DataFrame, parent: Node, folder: str) ->
             `HEADERS`, if results are to have the headers of the last record in them.
         parent: the node that passes them on.
         folder: where the query keeps stream time from one micro-batch to the next.
+        by_partition: whether equal keys of different partitions are counted apart; then the result has `partition`.
     """
+    own = ["partition"] if by_partition else []
     if isinstance(node, ColumnAggregate):
         value = user_functions.typed_column(frame["value"], parent.value.data_type, "v")
         made = user_functions.apply(node.aggregator, [value], f"{node.name} at {node.call_site}")
@@ -57,37 +59,38 @@ def aggregate(node: Aggregation, frame: DataFrame, parent: Node, folder: str) ->
     skipped, left_out = f"{SKIPPED} {node.name}", F.count_if(~takes_part)
     if node.windows is None:
         counted = frame.observe(skipped, left_out.alias(node.name)).where(takes_part)
-        return counted.groupBy("key").agg(*results)
+        return counted.groupBy("key", *own).agg(*results)
     if not isinstance(node.windows, TimeWindows):
         raise TopologyError(f"{node.name} ({node.call_site}): Spark has no windows of this kind for Columns.")
-    timed = _timed(node.windows, frame, folder)
+    timed = _timed(node.windows, frame, folder, own)
     counted = timed.observe(skipped, (left_out + F.coalesce(F.sum("late"), F.lit(0))).alias(node.name))
     windowed_key = F.struct("key", "start", (F.col("start") + node.windows.size).alias("end"))
     return (
-        _in_open_windows(node.windows, counted.where(takes_part))
-        .groupBy("key", "start", "closes")
+        _in_open_windows(node.windows, counted.where(takes_part), own)
+        .groupBy("key", "start", "closes", *own)
         .agg(*results)
-        .select(windowed_key.alias("key"), "value", "timestamp", "headers")
+        .select(windowed_key.alias("key"), "value", "timestamp", "headers", *own)
     )
 
 
-def _timed(windows: TimeWindows, frame: DataFrame, folder: str) -> DataFrame:
+def _timed(windows: TimeWindows, frame: DataFrame, folder: str, own: list[str]) -> DataFrame:
     """Return each record with what stream time says of its windows.
 
     Args:
         windows: the windows.
         frame: the records, with the columns key, value, timestamp and partition. One without a key does not count.
         folder: where the query keeps stream time.
+        own: "partition", if that is to stay.
 
     Returns:
-        A frame that has in place of the partition: `at`, as `stream_time` gives it; `first` and `last`, the starts in
-        milliseconds of the first and the last of a record's windows that are open (none, if `first` is the later one);
-        and `late`, how many of its windows have closed.
+        A frame that has in place of the partition, or beside it: `at`, as `stream_time` gives it; `first` and `last`,
+        the starts in milliseconds of the first and the last of a record's windows that are open (none, if `first` is
+        the later one); and `late`, how many of its windows have closed.
     """
     size, advance, time = windows.size, windows.advance, F.col("timestamp")
     counts = F.when(F.col("key").isNotNull(), time)
     at = stream_time(F.col("partition"), counts, folder, size, windows.grace).alias("at")
-    passed = [name for name in frame.columns if name != "partition"]
+    passed = [name for name in frame.columns if name != "partition" or name in own]
     closed = F.col("at.stream_time") - windows.grace - size
     open_from = F.when(closed >= 0, closed - closed % advance + advance).otherwise(0)
     # Kafka Streams has no window that starts before 1970.
@@ -109,12 +112,13 @@ def _timed(windows: TimeWindows, frame: DataFrame, folder: str) -> DataFrame:
     )
 
 
-def _in_open_windows(windows: TimeWindows, frame: DataFrame) -> DataFrame:
+def _in_open_windows(windows: TimeWindows, frame: DataFrame, own: list[str]) -> DataFrame:
     """Return each record once for each of its windows that are open.
 
     Args:
         windows: the windows.
         frame: what `_timed` gives.
+        own: "partition", if that is to stay.
 
     Returns:
         A frame with `start` of the window in milliseconds, and `closes`: when Spark may forget it, by a watermark that
@@ -125,7 +129,7 @@ def _in_open_windows(windows: TimeWindows, frame: DataFrame) -> DataFrame:
     start = F.col("last")
     if windows.advance != windows.size:
         start = F.explode(F.sequence("first", "last", F.lit(windows.advance).cast("bigint")))
-    passed = ["key", "value", "timestamp", *(HEADERS if _has_headers(frame) else ())]
+    passed = ["key", "value", "timestamp", *own, *(HEADERS if _has_headers(frame) else ())]
     in_windows = marked.select(*passed, "at", start.alias("start"))
     shift = F.when(F.col("start") > F.col("at.after"), F.col("at.shift")).otherwise(F.col("at.shift_before"))
     # Spark drops and forgets by the column of a group that bears this mark.

@@ -4,7 +4,7 @@ Following a record from step to step gives a list of outcomes; only then are the
 need not know how rows look, and rows not what steps there are.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from pyspark.sql import Column, DataFrame
@@ -12,19 +12,25 @@ from pyspark.sql import functions as F
 
 from streamskit.execution.native_aggregation import SKIPPED
 from streamskit.execution.record_columns import RecordColumns
-from streamskit.execution.row_format import FINISHED, FINISHED_FIELDS, port_of, row_struct
+from streamskit.execution.row_format import FINISHED, TO_OWN_PARTITION, TO_PARTITIONER, port_of, row_struct
 from streamskit.planning.plan import Plan
 from streamskit.topology.nodes import Node, OperatorInput
 
 
 @dataclass(frozen=True)
 class Write:
-    """The record is written to a topic, as these bytes."""
+    """The record is written to a topic, as these bytes.
+
+    It goes to `partition`, that of its task, if there is one; or where the partitioner of the sink named `sink` sends
+    it; and otherwise where its key belongs.
+    """
 
     record: RecordColumns
     topic: str | Column
     key: Column
     value: Column
+    partition: Column | None = None
+    sink: str = ""
 
 
 @dataclass(frozen=True)
@@ -137,7 +143,7 @@ def _written(outcome: Write, plan: Plan) -> Column:
     """Return the row of a record to write; where there are stateful operators, it passes through them as it is."""
     record = outcome.record
     topic = F.lit(outcome.topic) if isinstance(outcome.topic, str) else outcome.topic
-    fields: Mapping[str, Column] = {
+    fields = {
         "topic": topic,
         "key": outcome.key,
         "value": outcome.value,
@@ -145,8 +151,15 @@ def _written(outcome: Write, plan: Plan) -> Column:
         "headers": record.headers,
     }
     if plan.operators:
-        return _unless_dropped(record, row_struct(FINISHED, **fields))
-    return _unless_dropped(record, F.struct(*(fields[name].alias(name) for name in FINISHED_FIELDS)))
+        there = None if outcome.partition is None else F.lit(TO_OWN_PARTITION)
+        other = F.lit(TO_PARTITIONER + outcome.sink.encode()) if outcome.sink else there
+        return _unless_dropped(record, row_struct(FINISHED, other=other, **fields))
+    if plan.keeps_partitions:
+        own = F.lit(None) if outcome.partition is None else outcome.partition
+        fields |= {"partition": own.cast("int")}
+    if plan.partitioned_sinks:
+        fields |= {"sink": F.lit(outcome.sink or None).cast("string")}
+    return _unless_dropped(record, F.struct(*(column.alias(name) for name, column in fields.items())))
 
 
 def _sent(outcome: Send, plan: Plan) -> Column:

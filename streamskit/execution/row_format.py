@@ -57,6 +57,9 @@ FINISHED = -3
 TO_OWN_PARTITION = b"own partition"
 """Stands in `other` of a finished row that goes to the partition with the number of its task, whatever its key."""
 
+TO_PARTITIONER = b"to partitioner of "
+"""Begins `other` of a finished row whose partitions a user's partitioner chooses; the sink's name follows."""
+
 SEQUENCE = -1
 """The origin of rows that an operator made: their position is their order."""
 

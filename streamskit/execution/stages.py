@@ -72,7 +72,7 @@ def run_stages(
         frame = frame.groupBy("task").transformWithStateInPandas(processor, SCHEMA, "Update", "None")
         frame = _without_dropped(plan, frame, numbers, level)
         if plan.options.handlers.ask_for_sources:
-            frame = _with_sources(frame)
+            frame = with_sources(frame, frame["port"] >= RESULTS)
         frame = _routed(frame, numbers, compile_results)
     return frame
 
@@ -115,17 +115,21 @@ def _without_dropped(plan: Plan, frame: DataFrame, numbers: list[int], level: in
     return frame.observe(f"{SKIPPED} {level}", *counts).where(frame["port"] != DROPPED)
 
 
-def _with_sources(frame: DataFrame) -> DataFrame:
-    """Put what the headers of a result say of the record that it was made of into a column of its own."""
-    headers, is_result = frame["headers"], frame["port"] >= RESULTS
+def with_sources(frame: DataFrame, carries: Column) -> DataFrame:
+    """Put what headers say of the record that a row was made of into a column of its own.
+
+    Args:
+        frame: with the column headers, among any others.
+        carries: of which rows they say so.
+    """
+    headers = frame["headers"]
     own = F.when(
         F.size(headers) > SOURCE_HEADERS, F.slice(headers, SOURCE_HEADERS + 1, F.size(headers) - SOURCE_HEADERS)
     )
-    carried = F.when(is_result, headers).alias(SOURCE)
     return frame.select(
         *(frame[name] for name in frame.columns if name != "headers"),
-        F.when(is_result, own).otherwise(headers).alias("headers"),
-        carried,
+        F.when(carries, own).otherwise(headers).alias("headers"),
+        F.when(carries, headers).alias(SOURCE),
     )
 
 

@@ -57,7 +57,8 @@ class Steps:
             if record.note is not None and getattr(node, "on_close", False):
                 record = record.where(~record.note.eqNullSafe(F.lit(STORE_ONLY)))
             if node.name in self.plan.handovers:
-                outcomes.append(_written(record, self.plan.handovers[node.name], node))
+                handed = _written(record, self.plan.handovers[node.name], node)
+                outcomes.append(replace(handed, partition=self._own_partition))
         if isinstance(node, TableGroupBy):
             return [*outcomes, *self._regroup(node, record)]
         return [*outcomes, *(each for child in self.plan.following(node) for each in self.step(child, record, node))]
@@ -79,9 +80,14 @@ class Steps:
         """Return the writes to the changelogs of a node's stores."""
         return [
             Write(record, self.plan.changelog(store), changelog_key(record, store, node.key),
-                  record.value.to_bytes(store.value))
+                  record.value.to_bytes(store.value), self._own_partition)
             for store in node.stores if has_changelog(node, store) and store not in node.own_stores
         ]  # fmt: skip
+
+    @property
+    def _own_partition(self) -> Column | None:
+        """The partition of the record's task, if what is kept of it has to stay there; None if its key says where."""
+        return self.guard.origin.partition if self.plan.keeps_partitions else None
 
     # ---- one step ----------------------------------------------------------------------------------------------------
 
@@ -193,13 +199,23 @@ class Steps:
             if fails(handlers.production):
                 topic = F.coalesce(topic, F.raise_error(F.lit(f"{node.name}: {NO_TOPIC}")).cast("string"))
         if fails(handlers.production) or node.internal:
-            return [_written(record, topic, node), *failures]
+            return [self._partitioned(node, _written(record, topic, node)), *failures]
         written, unwritable, error = writable(record, node, topic, self.plan.options)
         given = None
         if asks(handlers.production):
             given = GivenRecord.of(record, parent, topic).or_written(unwritable.isNull(), written.key, written.value)
         wrong = self.guard.failed("production", node, record, error, given)
-        return [replace(written, record=record.where(error.isNull())), *failures, *wrong]
+        written = replace(written, record=record.where(error.isNull()))
+        return [self._partitioned(node, written), *failures, *wrong]
+
+    def _partitioned(self, sink: Sink, write: Write) -> Write:
+        """Return what a sink writes, for its partitioner if it has one, which may fail: then its origin goes along."""
+        if sink.partitioner is None:
+            return write
+        record = write.record
+        if self.guard.handlers.ask_for_sources:
+            record = replace(record, headers=self.guard.origin.prepended_to(record.headers))
+        return replace(write, record=record, sink=sink.name)
 
     # ---- steps that are applied to the whole frame -------------------------------------------------------------------
 
@@ -238,7 +254,8 @@ class Steps:
                 order = F.struct(F.current_timestamp().alias("batch"), kept["offset"].alias("offset"))
                 columns |= dict(zip(HEADERS, (record.headers, order), strict=True))
             records = kept.select(*(column.alias(name) for name, column in columns.items()), kept["partition"])
-            made = aggregate(self.plan.native, records, parent, f"{self.checkpoint}/stream-time")
+            folder = f"{self.checkpoint}/stream-time"
+            made = aggregate(self.plan.native, records, parent, folder, self.plan.keeps_partitions)
             return made, RecordColumns(Datum(made["key"]), Datum(made["value"]), made["timestamp"], made["headers"])
         made = kept.select(
             F.explode(elements_of(node, record, parent)).alias("each"),

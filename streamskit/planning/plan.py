@@ -107,6 +107,9 @@ class Plan:
     the table's operator. Of others they have a copy."""
     operators: tuple[PlannedOperator, ...] = ()
     """The stateful operators that run in Python, by level."""
+    keeps_partitions: bool = False
+    """Whether its records lie where a partitioner has sent them, so that what it keeps of them stays in its task's
+    partitions, whatever the keys."""
     wall_clock_interval: int | None = None
     """How often the wall clock has to tick though no records come, in milliseconds; None if nobody asks."""
 
@@ -230,6 +233,11 @@ class Plan:
     def sinks(self) -> list[Sink]:
         """The nodes that write topics."""
         return of_kind(Sink, self.nodes)
+
+    @property
+    def partitioned_sinks(self) -> list[Sink]:
+        """The sinks that have a partitioner."""
+        return [sink for sink in self.sinks if sink.partitioner is not None]
 
     @property
     def side_effects(self) -> list[SideEffect]:

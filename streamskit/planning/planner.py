@@ -131,8 +131,18 @@ class SubtopologyPlanner:
         native: Aggregation | None,
         handovers: dict[str, str],
     ) -> Plan:
-        return Plan(
+        cut = Plan(
             self.topology, self.application_id, self.options, self.number, part, inputs, names, native, handovers
+        )
+        return replace(cut, keeps_partitions=self._is_placed_by_partitioners())
+
+    def _is_placed_by_partitioners(self) -> bool:
+        """Return whether a topic that is read here is written by a sink with a partitioner."""
+        sinks = [sink for sink in self.topology.sinks if sink.partitioner is not None and isinstance(sink.topic, str)]
+        return any(
+            source.internal == sink.internal and source.reads_topic(str(sink.topic))
+            for source in of_kind(Source, self.nodes)
+            for sink in sinks
         )
 
     def _input(self, source: Source) -> PlanInput:

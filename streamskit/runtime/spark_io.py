@@ -108,7 +108,9 @@ class KafkaTopics:
             most, mode, trigger = None, "update", {"realTime": f"{self.config.real_time} milliseconds"}
         with _starting, settings(self.spark, SETTINGS | {"spark.sql.shuffle.partitions": str(tasks)}):
             return (
-                compile_plan(plan, lambda topics: self.read(plan, topics, most), tasks, str(checkpoint), runs)
+                compile_plan(
+                    plan, lambda topics: self.read(plan, topics, most), tasks, str(checkpoint), runs, self.partitions
+                )
                 .writeStream.format(sink)
                 .queryName(f"{plan.application_id}: sub-topology {plan.name}")
                 .outputMode(mode)
@@ -124,8 +126,11 @@ class KafkaTopics:
 
     def _sink(self, plan: Plan, checkpoint: Path) -> tuple[str, dict[str, str]]:
         """Return the sink of a plan's query and its options."""
+        partitioned = {plan.topic(sink) for sink in plan.partitioned_sinks if isinstance(sink.topic, str)}
         windowed = ",".join(
-            f"{topic}:{suffix}:{self.partitions[topic]}" for topic, suffix in plan.windowed_topics().items()
+            f"{topic}:{suffix}:{self.partitions[topic]}"
+            for topic, suffix in plan.windowed_topics().items()
+            if topic not in partitioned  # what a partitioner leaves to the default, the whole key decides
         )
         producer = PRODUCER | {
             "kafka.bootstrap.servers": self.config.bootstrap_servers,

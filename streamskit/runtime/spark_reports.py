@@ -10,6 +10,7 @@ from pyspark.sql.streaming import StreamingQuery
 
 from streamskit import operators
 from streamskit.planning.plan import Plan
+from streamskit.topology.nodes import Node
 
 WIDTH = 120
 
@@ -38,14 +39,24 @@ def in_words(plan: Plan) -> str:
             f"  {slot.node.name}: Python, record by record ({kind} in transformWithState), because {why(slot.operator)}"
         )
     inside = {slot.node.name for slot in plan.operators} | ({plan.native.name} if plan.native else set())
-    columns = [node.name for node in plan.nodes if node.functions and node.name not in inside]
+    columns = [node.name for node in plan.nodes if _runs_columns(node) and node.name not in inside]
     if columns:
         lines.append(f"  {', '.join(columns)}: Spark Columns, compiled by Catalyst")
     for node in plan.nodes:
         if node.topic_names:
             lines += [f"  {node.name}: {serde} runs in Python, on Arrow batches of records"
                       for serde in dict.fromkeys((node.key, node.value)) if serde.runs_in_python]  # fmt: skip
+    for sink in plan.partitioned_sinks:
+        said = "a partitioner in Python chooses the partitions of each record, just before it is written"
+        lines.append(f"  {sink.name}: {said}")
+    if plan.keeps_partitions:
+        lines.append("  What is kept stays in the partitions of its task, as a partitioner has placed what is read")
     return "\n".join(lines)
+
+
+def _runs_columns(node: Node) -> bool:
+    """Return whether a node has functions beside a partitioner."""
+    return any(function is not getattr(node, "partitioner", None) for function in node.functions)
 
 
 def why(operator: operators.Operator) -> str:

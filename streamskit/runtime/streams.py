@@ -14,6 +14,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
+from streamskit.api.stream_partitioner import Partitioner
 from streamskit.api.streams_config import StreamsConfig, StreamsSettings
 from streamskit.broker import ExternalBroker
 from streamskit.common.durations import Duration, to_milliseconds
@@ -44,7 +45,7 @@ from streamskit.runtime.startup_checks import StartupChecks
 from streamskit.runtime.states import ENDING, Listener, State, StateMachine
 from streamskit.runtime.supervisor import STARTING, Supervisor
 from streamskit.runtime.topic_watch import TopicWatch
-from streamskit.runtime.topics import ApplicationTopics, catalogue, filled_stores, side_effects
+from streamskit.runtime.topics import ApplicationTopics, catalogue, filled_stores, partition_of_key, side_effects
 from streamskit.runtime.uncaught_exceptions import Handler, check_handler
 from streamskit.runtime.watchdog import Watchdog
 from streamskit.topology import Topology
@@ -370,12 +371,19 @@ class KafkaStreams:
         self._known(name)
         return [each for each in self.metadata_for_all_streams_clients() if name in each.state_store_names]
 
-    def query_metadata_for_key(self, name: str, key: Any) -> KeyQueryMetadata:
+    def query_metadata_for_key(self, name: str, key: Any, partitioner: Partitioner | None = None) -> KeyQueryMetadata:
         """Return which instance has a key of a store, and which have a standby replica of it.
+
+        Args:
+            name: the store.
+            key: the key.
+            partitioner: the one that has shared out the records of which the store is made; it is asked for the one
+                partition of the key, with the value None. By default Kafka's own.
 
         Raises:
             UnknownStateStoreError: there is no such store.
-            StreamsError: a processor fills the store, so that a key may be in any of its partitions.
+            StreamsError: a processor fills the store, or it lies behind a partitioner that is not named, so that a key
+                may be in any of its partitions; or the partitioner does not choose exactly one.
 
         >>> streams.query_metadata_for_key("counts", "KO").active_host  # doctest: +SKIP
         HostInfo(host='127.0.0.1', port=8080)
@@ -383,8 +391,10 @@ class KafkaStreams:
         Mirrors `KafkaStreams#queryMetadataForKey`.
         """
         self._known(name)
+        topics = self._brokers.topics()
         placement = ask_group(self.bootstrap_servers, self._catalogue)
-        return metadata_for_key(placement, self._catalogue.with_partitions(self._brokers.topics()), name, key)
+        partition = partition_of_key(self._plans, name, key, partitioner, topics)
+        return metadata_for_key(placement, self._catalogue.with_partitions(topics), name, key, partition)
 
     def queries(self) -> list[StreamingQuery]:
         """Return Spark's streaming queries, one for each sub-topology."""

@@ -2,10 +2,14 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
+from streamskit.api.stream_partitioner import Partitioner, beyond, only_one
 from streamskit.broker import ExternalBroker
+from streamskit.columns.type_inference import check_partitioner
 from streamskit.common.errors import StreamsError
 from streamskit.common.names import LONGEST_NAME
+from streamskit.kafka.topic_partition import partition_for
 from streamskit.planning.plan import Plan, is_readable
 from streamskit.planning.planned_operators import operator_input
 from streamskit.queries import Catalogue, QueryableStore
@@ -60,11 +64,47 @@ def catalogue(application_id: str, topology: Topology, plans: list[Plan]) -> Cat
         for store in plan.stores:
             topic = plan.changelog(store)
             # A row of windows in a plain table lies where the key without its window does.
-            routed = store.name not in by_task and (topic not in beyond or store.kind in ("window", "session"))
-            entries.append(QueryableStore(store, topic, group, routed))
+            by_key = store.name not in by_task and (topic not in beyond or store.kind in ("window", "session"))
+            entries.append(QueryableStore(store, topic, group, by_key and not plan.keeps_partitions))
     for topic, nodes in global_tables(topology).items():
         entries += [QueryableStore(node.store, topic, -1, everywhere=True) for node in nodes if node.store is not None]
     return Catalogue(application_id, tuple(entries))
+
+
+def partition_of_key(
+    plans: list[Plan], store: str, key: Any, partitioner: Partitioner | None, partitions: Mapping[str, int]
+) -> int | None:
+    """Return in which partition of a store a partitioner puts a key; None if there is none to ask.
+
+    It is asked about the topic with the most partitions of those that the store is made of.
+
+    Args:
+        plans: what runs.
+        store: the name of the store.
+        key: the key.
+        partitioner: the user's.
+        partitions: how many partitions each topic has.
+
+    Raises:
+        StreamsError: it does not choose one partition that there is.
+
+    Mirrors `StreamsMetadataState#keyQueryMetadataForKey`.
+    """
+    partition = check_partitioner(partitioner, "query_metadata_for_key")
+    plan = next((plan for plan in plans if store in (each.name for each in plan.stores)), None)
+    if partition is None or plan is None:
+        return None
+    sources = [each for each in plans if each.number == plan.number]
+    handed = {topic for each in sources for topic in each.handovers.values()}
+    read = [topic for each in sources for topic in each.partitioned_topics if topic not in handed]
+    topic = max(read, key=lambda each: partitions[each])
+    chosen = only_one(partition, topic, key, partitions[topic])
+    if chosen is None:
+        serde = next(each.key for each in plan.stores if each.name == store)
+        return partition_for(serde.serialize(key) or b"", partitions[topic])
+    if chosen >= partitions[topic]:
+        raise StreamsError(f"query_metadata_for_key: {beyond(topic, [chosen], partitions[topic])}.")
+    return chosen
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,9 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, Self
 
+from streamskit.api.stream_partitioner import Partitioner
 from streamskit.api.timestamp_extractor import TimestampExtractor
+from streamskit.columns.type_inference import check_partitioner
 from streamskit.common.call_site import call_site
 from streamskit.common.errors import TopologyError
 from streamskit.common.names import check_name
@@ -137,7 +139,13 @@ class Wiring:
         )
 
     def add_sink(
-        self, name: str, topic: str, *parents: str, key: Serde | None = None, value: Serde | None = None
+        self,
+        name: str,
+        topic: str,
+        *parents: str,
+        key: Serde | None = None,
+        value: Serde | None = None,
+        partitioner: Partitioner | None = None,
     ) -> Self:
         """Add a node that writes records to a topic.
 
@@ -147,15 +155,19 @@ class Wiring:
             parents: the names of the nodes that feed it.
             key: the serde of the keys; that of the first parent when not given.
             value: the serde of the values, likewise.
+            partitioner: a `StreamPartitioner`, or a function of topic, key, value and number of partitions, that
+                chooses each record's partitions; Kafka's default partitioner when not given.
 
         Raises:
-            TopologyError: the name is taken, or a parent is not there.
+            TopologyError: the name is taken, a parent is not there, or the partitioner takes other arguments.
 
         Mirrors `Topology#addSink`.
         """
         what = f"add_sink('{name}') at {call_site()}"
         first = self._parents(parents, what)
-        return self._add(Sink(name, parents, key or first.key, value or first.value, call_site(), topic=topic), what)
+        partition = check_partitioner(partitioner, what)
+        serdes = key or first.key, value or first.value
+        return self._add(Sink(name, parents, *serdes, call_site(), topic=topic, partitioner=partition), what)
 
     def add_state_store(self, store: Store, *processors: str) -> Self:
         """Add a store, and connect processors to it.

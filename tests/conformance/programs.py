@@ -11,6 +11,6 @@ from tests.conformance import (  # noqa: F401
     programs_time,
     programs_windows,
 )
-from tests.conformance.registry import EFFECTS, PROGRAMS, SETTINGS, Program
+from tests.conformance.registry import PROGRAMS, SETTINGS, Program
 
-__all__ = ["EFFECTS", "PROGRAMS", "SETTINGS", "Program"]
+__all__ = ["PROGRAMS", "SETTINGS", "Program"]

@@ -1,13 +1,15 @@
 """The programs of the vectors `basic-*`."""
 
 import re
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from streamskit import Serdes, StreamsBuilder
-from tests.conformance.registry import note, program
+from streamskit import Serdes, StreamPartitioner, StreamsBuilder
+from tests.conformance.registry import NOTES, note, note_elsewhere, program, spelled
 
 
 @program
@@ -179,3 +181,19 @@ def basic_same_topic_twice(builder: StreamsBuilder) -> None:
 @program
 def basic_topic_pattern(builder: StreamsBuilder) -> None:
     builder.stream(re.compile("store-.*")).map_values(lambda v: F.concat(v, F.lit("!"))).to("out")
+
+
+@dataclass(frozen=True)
+class ByLength(StreamPartitioner):
+    """Notes what it is asked, and sends a record to partition 0, or nowhere."""
+
+    notes: Path
+
+    def partitions(self, topic: str, key: str, value: str | None, num_partitions: int) -> set[int]:
+        note_elsewhere(self.notes, "partitions", f"{topic}: {spelled(key, value)}")
+        return set() if value == "nowhere" else {0}
+
+
+@program
+def basic_partitioner(builder: StreamsBuilder) -> None:
+    builder.stream("in").repartition("by-length", partitions=1, partitioner=ByLength(NOTES)).to("out")

@@ -12,7 +12,7 @@ from streamskit.serdes import Serde, Serdes
 from tests.conformance.differences import DIFFERENCES
 from tests.conformance.programs import PROGRAMS
 from tests.conformance.queries import answers, ask
-from tests.conformance.registry import EFFECTS, LETTERS, QUICK, SETTINGS
+from tests.conformance.registry import LETTERS, QUICK, SETTINGS, forget_effects, take_effects
 
 VECTORS = Path(__file__).parent / "vectors"
 
@@ -74,7 +74,7 @@ class Replay:
             for number, step in enumerate(self.vector["steps"]):
                 self.step = number
                 before = driver.dropped()
-                EFFECTS.clear()
+                forget_effects()
                 if "query" in step:
                     self.answers[number] = ask(driver.state_store(step["query"]["store"]), step["query"])
                     continue
@@ -83,7 +83,9 @@ class Replay:
                 except StreamsError:
                     self.failed_at.append(self.step)
                     break
-                self.side_effects += [{"after_step": self.step, "kind": kind, "data": text} for kind, text in EFFECTS]
+                self.side_effects += [
+                    {"after_step": self.step, "kind": kind, "data": text} for kind, text in take_effects()
+                ]
                 self.side_effects += [
                     {"after_step": self.step, "kind": "dead_letter", "data": json.loads(letter.value)}
                     for letter in letters.read_records_to_list()

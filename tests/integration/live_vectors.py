@@ -30,8 +30,8 @@ from streamskit.kafka.producer import NULL, NullSerializer
 from streamskit.kafka.topic_partition import partition_for
 from streamskit.serdes import Serde, Serdes
 from streamskit.topology.nodes import Sink, Source
-from tests.conformance.programs import EFFECTS, PROGRAMS, SETTINGS
-from tests.conformance.registry import LETTERS
+from tests.conformance.programs import PROGRAMS, SETTINGS
+from tests.conformance.registry import LETTERS, forget_effects, take_effects
 from tests.conformance.test_vectors import VECTORS, Vector, as_it_is, row
 from tests.integration.live_outcomes import Outcome, globals_of
 
@@ -156,11 +156,13 @@ class Bench:
         if not vector.get("side_effects"):
             return application.run(portions)
         with _effects:
-            EFFECTS.clear()
+            forget_effects()
             self.create([LETTERS], 1)
             before = self.ends(LETTERS)
             outcome = application.run(portions)
-            outcome.side_effects = [{"kind": kind, "data": text} for kind, text in EFFECTS]
+            outcome.side_effects = [
+                {"kind": kind, "data": text.replace(run.prefix, "")} for kind, text in take_effects()
+            ]
             outcome.side_effects += [
                 {"kind": "dead_letter", "data": json.loads(letter.value.replace(run.prefix, ""))}
                 for letter in self.records(LETTERS, Serdes.string(), Serdes.string(), before)

@@ -22,8 +22,8 @@ class QueryableStore:
 
     `changelog` is the topic that fills it, `group` the sub-topology it belongs to, and `partitions` how many partitions
     the changelog has. `routed` says whether the partition of a row follows from its key, as it does for the stores of
-    the DSL; a processor may put any key into the store of its task. An `everywhere` store (a global table's) is whole
-    on each instance.
+    the DSL; a processor may put any key into the store of its task, and behind a user's partitioner rows are where that
+    has sent them. An `everywhere` store (a global table's) is whole on each instance.
     """
 
     store: Store

@@ -57,7 +57,9 @@ def metadata_of(placement: Placement, catalogue: Catalogue) -> list[StreamsMetad
     return found
 
 
-def metadata_for_key(placement: Placement, catalogue: Catalogue, name: str, key: Any) -> KeyQueryMetadata:
+def metadata_for_key(
+    placement: Placement, catalogue: Catalogue, name: str, key: Any, partition: int | None = None
+) -> KeyQueryMetadata:
     """Return which instances have a key.
 
     Args:
@@ -65,19 +67,23 @@ def metadata_for_key(placement: Placement, catalogue: Catalogue, name: str, key:
         catalogue: the application's stores, with the numbers of their partitions.
         name: the store.
         key: the key.
+        partition: where a partitioner puts the key, if one was asked.
 
     Raises:
         StreamsError: the partition of the store does not follow from the key.
     """
     entry = next(entry for entry in catalogue if entry.name == name)
-    if not entry.routed:
-        raise StreamsError(
-            f"Store '{name}' is filled by a processor, in the partition of the records it gets: where a key is does "
-            "not follow from the key. Ask each of streams_metadata_for_store(), or a QueryClient, which does so."
-        )
     if entry.everywhere:
         return KeyQueryMetadata(placement.members[0] if placement.members else None, placement.members[1:], -1)
-    partition = partition_for(entry.store.key.serialize(key) or b"", entry.partitions)
+    if partition is None and not entry.routed:
+        raise StreamsError(
+            f"Store '{name}' is filled by a processor, in the partition of the records it gets, or behind a "
+            "partitioner: where a key is does not follow from the key. Name the partitioner, "
+            f"query_metadata_for_key('{name}', {key!r}, partitioner); or ask each of streams_metadata_for_store(), or "
+            "a QueryClient, which does so."
+        )
+    if partition is None:
+        partition = partition_for(entry.store.key.serialize(key) or b"", entry.partitions)
     hosts = placement.of(entry.changelog, partition)
     return KeyQueryMetadata(hosts.active, hosts.standbys, partition)
 

@@ -86,6 +86,12 @@ def changes(before: QueryPrint, now: QueryPrint) -> Iterator[str]:
             f"had {_count(before.tasks, 'task')} and now has {now.tasks}: its topics have another number of "
             "partitions, so that keys would not meet their state"
         )
+    if (now.operators or now.stores) and before.keeps_partitions != now.keeps_partitions:
+        by = ["their keys alone", "a partitioner"]
+        yield (
+            f"read records in the partitions that {by[before.keeps_partitions]} had chosen, and now "
+            f"{by[now.keeps_partitions]} would choose them, so that keys would not meet their state"
+        )
     if added := [store for store in now.stores if store not in before.stores]:
         yield f"has a new store {_quoted(added)}, which would lack all that was read before"
     if before.hears_clock != now.hears_clock:

@@ -48,13 +48,17 @@ class OperatorPrint:
 
 @dataclass(frozen=True)
 class QueryPrint:
-    """What a query reads and remembers: its topics, how many tasks it has, its operators in order, its changelogs."""
+    """What a query reads and remembers: its topics, how many tasks it has, its operators in order, its changelogs.
+
+    `keeps_partitions` says that a partitioner has placed what it reads.
+    """
 
     reads: list[str]
     tasks: int
     operators: list[OperatorPrint] = field(default_factory=list)
     stores: list[str] = field(default_factory=list)
     hears_clock: bool = False
+    keeps_partitions: bool = False
 
     @staticmethod
     def of(plan: Plan, tasks: int) -> "QueryPrint":
@@ -62,7 +66,8 @@ class QueryPrint:
         native = [_of_spark(plan, plan.native)] if plan.native is not None else []
         operators = [*native, *(_of_operator(plan, planned) for planned in plan.operators)]
         stores = [store.name for store in plan.stores]
-        return QueryPrint(plan.topics_as_written, tasks, operators, stores, plan.wall_clock_interval is not None)
+        hears_clock = plan.wall_clock_interval is not None
+        return QueryPrint(plan.topics_as_written, tasks, operators, stores, hears_clock, plan.keeps_partitions)
 
     @staticmethod
     def from_json(said: Mapping[str, Any]) -> "QueryPrint":

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
+from streamskit.api.stream_partitioner import Partition
 from streamskit.api.timestamp_extractor import TimestampExtractor
 from streamskit.state.stores import Store
 from streamskit.topology.nodes.node import Function, Node, OperatorInput
@@ -207,7 +208,8 @@ class Sink(Node):
     """Writes records to a topic, or to the one that a Column function names for each record.
 
     An `internal` one is named after the application, and created by it with so many `partitions` (None: as many as the
-    topics that feed it). `changes` says that both the new and the old value of a table's row are written.
+    topics that feed it). `changes` says that both the new and the old value of a table's row are written. Where a
+    `partitioner` is given, that chooses the partitions of each record.
     """
 
     kind: ClassVar[str] = "Sink"
@@ -216,6 +218,7 @@ class Sink(Node):
     internal: bool = False
     partitions: int | None = None
     changes: bool = False
+    partitioner: Partition | None = None
 
     @property
     def topic_names(self) -> tuple[str, ...]:

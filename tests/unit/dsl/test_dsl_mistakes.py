@@ -13,6 +13,7 @@ from streamskit import (
     Serdes,
     SessionWindows,
     SlidingWindows,
+    StreamPartitioner,
     StreamsBuilder,
     Suppressed,
     TimeWindows,
@@ -49,6 +50,11 @@ def numbers(builder: StreamsBuilder) -> Any:
 
 def concat(one: Any, other: Any) -> Any:
     return F.concat(F.to_json(one), F.to_json(other))
+
+
+class ToTheFirst(StreamPartitioner):
+    def partitions(self, topic: str, key: Any, value: Any, num_partitions: int) -> int:
+        return 0
 
 
 def refused(step: Step, told: str) -> None:
@@ -108,6 +114,18 @@ STREAM_MISTAKES: dict[str, tuple[Step, str]] = {
         r"timestamps= .*milliseconds since 1970.*makes a string.*F\.unix_millis",
     ),
     "a repartition with another serde": (lambda b: stream(b).repartition(value=Serdes.long()), "the value is symbol"),
+    "a partitioner that takes the key alone": (
+        lambda b: stream(b).to("out", partitioner=lambda key: 0),
+        r"to\('out'\) .*the partitioner is called with 4 arguments, .*lambda topic, key, value, num_partitions: \.\.\.",
+    ),
+    "the class of a partitioner": (
+        lambda b: stream(b).repartition(partitioner=ToTheFirst),
+        r"repartition .*the partitioner is the class ToTheFirst; give an object of it: ToTheFirst\(\.\.\.\)",
+    ),
+    "a number for a partitioner": (
+        lambda b: stream(b).to("out", partitioner=3),
+        r"the partitioner has to be a Python function, lambda topic, .*, and is a int",
+    ),
 }
 
 AGGREGATION_MISTAKES: dict[str, tuple[Step, str]] = {

@@ -204,6 +204,28 @@ def test_a_processor_s_store_with_other_types_is_refused() -> None:
     assert "store 'seen' (key-value) of Serdes.string() and Serdes.integer()" in said
 
 
+def test_another_choice_of_partitions_before_what_is_kept_is_told() -> None:
+    def shared_out_by(partitioner: Any, counts: bool = True) -> Write:
+        def write(builder: StreamsBuilder) -> None:
+            spread = builder.stream("in").repartition("spread", partitioner=partitioner)
+            spread.to("out")
+            if counts:
+                spread.group_by_key().count("counts")
+
+        return write
+
+    def to_the_first(topic: str, key: str, value: str, num_partitions: int) -> int:
+        return 0
+
+    said = refusal(shared_out_by(None), shared_out_by(to_the_first))
+    assert (
+        "sub-topology 1.1 read records in the partitions that their keys alone had chosen, and now a partitioner"
+        in said
+    )
+    assert goes_on(shared_out_by(None, counts=False), shared_out_by(to_the_first, counts=False))
+    assert goes_on(shared_out_by(to_the_first), shared_out_by(lambda topic, key, value, num_partitions: 1))
+
+
 # The file.
 
 
