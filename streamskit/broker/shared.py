@@ -124,7 +124,7 @@ def _guard() -> Iterator[None]:
     """Only one process at a time starts or stops the broker."""
     path = state_dir() / "broker.lock"
     try:
-        with filelock.FileLock(path, timeout=GUARD_SECONDS):
+        with filelock.FileLock(path, timeout=GUARD_SECONDS, thread_local=False):
             yield
     except filelock.Timeout:
         raise BrokerError(

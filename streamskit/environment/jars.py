@@ -148,7 +148,7 @@ def _alone(task: str, progress: Progress) -> Iterator[None]:
             f"{SPACE_NEEDED // 1024**2} MB. Free some space, or set STREAMSKIT_CACHE to a folder on another "
             "disk."
         )
-    lock = FileLock(home / f"{task}.lock")
+    lock = FileLock(home / f"{task}.lock", thread_local=False)
     try:
         lock.acquire(timeout=0.5)
     except Timeout:

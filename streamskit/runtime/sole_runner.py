@@ -107,7 +107,9 @@ class ApplicationLock:
 
     def __init__(self, application_id: str, folder: Path) -> None:
         self._application_id, self._folder = application_id, folder
-        self._lock = FileLock(str(folder) + ".lock")
+        # Whoever closes the application may be another thread than the one that started it.
+        self._lock = FileLock(str(folder) + ".lock", thread_local=False)
+        self._taking = threading.Lock()
 
     def take(self, running_here: Container[str]) -> None:
         """Take the lock.
@@ -120,9 +122,12 @@ class ApplicationLock:
         """
         self._folder.parent.mkdir(parents=True, exist_ok=True)
         try:
-            self._lock.acquire(timeout=0)
+            with self._taking:
+                if self._lock.is_locked:  # by another thread with this very object
+                    raise Timeout(self._lock.lock_file)
+                self._lock.acquire(timeout=0)
         except Timeout:
-            here = self._application_id in running_here
+            here = self._application_id in running_here or self._lock.is_locked
             close = f"KafkaStreams.running['{self._application_id}'].close()" if here else "close it where it runs"
             raise StreamsError(
                 f"An application with the id '{self._application_id}' is running already, in "

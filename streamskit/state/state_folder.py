@@ -35,7 +35,7 @@ class StateFolder:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._lock = FileLock(str(folder) + ".lock")
+        self._lock = FileLock(str(folder) + ".lock", thread_local=False)
         self._topic_ids: Mapping[str, str] = {}
         self._open: dict[tuple[str, int], RocksStorage] = {}
         self._released: dict[tuple[str, int], threading.Timer] = {}

@@ -25,7 +25,7 @@ Entry = dict[str, Any]
 def note(exercise: Exercise, passed: bool | None = None, hints: int = 0) -> Entry:
     """Note a check (`passed`) of an exercise, or that so many of its hints were shown; return what is known of it."""
     file = _file()
-    with FileLock(f"{file}.lock"):
+    with FileLock(f"{file}.lock", thread_local=False):
         known = _read(file)
         entry = known.setdefault(exercise.name, {"passed": False, "checks": 0, "hints": 0})
         if passed is not None:
@@ -39,7 +39,7 @@ def note(exercise: Exercise, passed: bool | None = None, hints: int = 0) -> Entr
 def forget(exercises: tuple[Exercise, ...]) -> None:
     """Forget all about these exercises."""
     file = _file()
-    with FileLock(f"{file}.lock"):
+    with FileLock(f"{file}.lock", thread_local=False):
         known = _read(file)
         _write(file, {name: entry for name, entry in known.items() if name not in {each.name for each in exercises}})
 

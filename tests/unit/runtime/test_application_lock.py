@@ -1,0 +1,48 @@
+"""The lock on an application's folder belongs to the application, not to the thread that took it."""
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from streamskit.common.errors import StreamsError
+from streamskit.runtime.sole_runner import ApplicationLock
+from streamskit.state.state_folder import StateFolder
+
+
+def elsewhere(work: Callable[[], object]) -> None:
+    """Do something in another thread."""
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+
+
+def test_another_thread_may_let_go_of_it(tmp_path: Path) -> None:
+    first, second = (ApplicationLock("app", tmp_path / "app") for _ in range(2))
+    first.take(())
+    elsewhere(first.release)
+    second.take(())
+    elsewhere(second.release)
+    first.take(())
+    first.release()
+
+
+def test_one_object_takes_it_once(tmp_path: Path) -> None:
+    lock = ApplicationLock("app", tmp_path / "app")
+    lock.take(())
+    for held in ((), ("app",)):
+        with pytest.raises(StreamsError, match="'app' is running already, in this process"):
+            lock.take(held)
+    lock.release()
+    lock.take(())
+    lock.release()
+
+
+def test_another_thread_may_close_the_folder_of_an_instance(tmp_path: Path) -> None:
+    folder = StateFolder(tmp_path / "stores")
+    folder.open({})
+    elsewhere(folder.close)
+    again = StateFolder(tmp_path / "stores")
+    again.open({})
+    again.close()
