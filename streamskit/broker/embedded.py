@@ -17,6 +17,7 @@ from streamskit.broker.java_process import BrokerLock, DataFolder, read_lock
 from streamskit.broker.settings import HOST
 from streamskit.common.errors import BrokerError, SetupError
 from streamskit.common.ownership import PRIVATE
+from streamskit.environment.identity import process_start
 from streamskit.environment.processes import alive, freeze
 
 log = logging.getLogger("streamskit.broker")
@@ -190,9 +191,8 @@ class EmbeddedBroker(Broker):
         self._finalizer = weakref.finalize(self, _end_with_owner, os.getpid(), owned, self._temporary_dir)
         try:
             address = f"{HOST}:{port}"
-            BrokerLock(process.pid, process.create_time(), address, self.kind, str(self.data_dir)).write(
-                self._lock_file
-            )
+            started = process_start(process.pid) or ""
+            BrokerLock(process.pid, started, address, self.kind, str(self.data_dir)).write(self._lock_file)
             java_process.await_ready(self._folder, process, port, START_SECONDS)
         except BaseException:
             java_process.end(process, orderly=False)

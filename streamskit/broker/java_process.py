@@ -19,6 +19,7 @@ from streamskit.common.errors import BrokerError, SetupError
 from streamskit.common.ownership import check_own
 from streamskit.environment import processes
 from streamskit.environment.archives import java_options
+from streamskit.environment.identity import process_start
 from streamskit.environment.jars import broker_jars
 from streamskit.environment.java import find_java
 from streamskit.environment.processes import alive
@@ -26,16 +27,13 @@ from streamskit.kafka.connection import cluster_id
 
 log = logging.getLogger("streamskit.broker")
 
-# A process id is used again after a while; its start time tells the two apart.
-SAME_START_SECONDS = 1.0
-
 
 @dataclass(frozen=True)
 class BrokerLock:
-    """One broker process; `created` is its start time as psutil gives it, in seconds since 1970."""
+    """One broker process; `started` is what `process_start` says of it: its number may be given again."""
 
     pid: int
-    created: float
+    started: str
     bootstrap_servers: str
     kind: str
     data_dir: str
@@ -47,12 +45,13 @@ class BrokerLock:
 
     def process(self) -> psutil.Process | None:
         """The living process, or None if the lock is stale."""
+        if process_start(self.pid) != self.started:
+            return None
         try:
             process = psutil.Process(self.pid)
-            same = abs(process.create_time() - self.created) < SAME_START_SECONDS
         except psutil.NoSuchProcess:
             return None
-        return process if same and alive(process) else None
+        return process if alive(process) else None
 
     def write(self, path: Path) -> None:
         """Write the lock in one step: a reader sees the old one or the new one."""
@@ -70,7 +69,7 @@ def read_lock(path: Path) -> BrokerLock | None:
     check_own(path)
     try:
         lock = BrokerLock(**json.loads(path.read_text()))
-        return replace(lock, pid=int(lock.pid), created=float(lock.created))
+        return replace(lock, pid=int(lock.pid))
     except FileNotFoundError:
         return None
     except (ValueError, TypeError):

@@ -19,6 +19,7 @@ from streamskit.common.ownership import check_own
 from streamskit.common.paths import cache_dir, project_dir
 from streamskit.environment import jars
 from streamskit.environment.diagnosis import Check, Diagnosis, Status
+from streamskit.environment.identity import process_start
 from streamskit.environment.java import find_java
 
 OLDEST_PYTHON = (3, 11)
@@ -133,10 +134,10 @@ def _broker() -> tuple[Status, str, str]:
         return "ok", "No broker runs yet; the first notebook starts one.", ""
     try:
         found = json.loads(lock.read_text())
-        pid, created, address = int(found["pid"]), float(found["created"]), str(found["bootstrap_servers"])
+        pid, started, address = int(found["pid"]), str(found["started"]), str(found["bootstrap_servers"])
     except (ValueError, KeyError, TypeError):
         return "warning", f"The broker's lock file {lock} is damaged.", "Nothing: the next start replaces it."
-    if not _lives(pid, created):
+    if not _lives(pid, started):
         says = f"The broker that {lock} names (process {pid}) has ended without removing its lock."
         return "warning", says, "Nothing: the next start takes over its data."
     if not _answers(address):
@@ -145,11 +146,9 @@ def _broker() -> tuple[Status, str, str]:
     return "ok", f"It runs at {address} (process {pid}).", ""
 
 
-def _lives(pid: int, created: float) -> bool:
+def _lives(pid: int, started: str) -> bool:
     try:
-        process = psutil.Process(pid)
-        # A process id is used again after a while; the start time tells the two apart.
-        return bool(abs(process.create_time() - created) < 1 and process.status() != psutil.STATUS_ZOMBIE)
+        return bool(process_start(pid) == started and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE)
     except psutil.Error:
         return False
 

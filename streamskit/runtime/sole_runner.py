@@ -16,7 +16,6 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import psutil
 from filelock import FileLock, Timeout
 from kafka.admin import MemberToRemove
 from kafka.coordinator.assignors.abstract import AbstractPartitionAssignor
@@ -24,6 +23,7 @@ from kafka.errors import KafkaError
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 
 from streamskit.common.errors import BrokerError, StreamsError
+from streamskit.environment.identity import machine_id, process_start
 from streamskit.kafka.connection import admin_client, reason
 from streamskit.kafka.group_member import GroupMember
 
@@ -43,12 +43,13 @@ RETRY_SECONDS = 0.5
 class Claim:
     """Who wants to run an application: a process on a machine, and its folder.
 
-    `since` is when it asked, `running_since` when it was chosen (0 if it was not), in seconds since 1970.
+    `started` is what `process_start` says of the process, `since` when it asked, and `running_since` when it was chosen
+    (0 if it was not), in seconds since 1970.
     """
 
     machine: str
     pid: int
-    process_started: float
+    started: str
     folder: str
     since: float
     running_since: float = 0.0
@@ -57,7 +58,8 @@ class Claim:
     @staticmethod
     def of_this_process(folder: Path) -> "Claim":
         """Return the claim of this process."""
-        return Claim(_machine(), os.getpid(), psutil.Process().create_time(), str(folder.absolute()), time.time())
+        started = process_start(os.getpid()) or ""
+        return Claim(_machine(), os.getpid(), started, str(folder.absolute()), time.time())
 
     def to_bytes(self) -> bytes:
         """Return it as it travels."""
@@ -74,12 +76,7 @@ class Claim:
     @property
     def is_dead(self) -> bool:
         """Whether it was a process of this machine, and that has ended."""
-        if self.machine != _machine():
-            return False
-        try:
-            return abs(psutil.Process(self.pid).create_time() - self.process_started) > 1
-        except psutil.NoSuchProcess:
-            return True
+        return self.machine == _machine() and process_start(self.pid) not in (self.started, "")
 
     def __str__(self) -> str:
         place = self.machine.partition(" ")[0]
@@ -302,9 +299,8 @@ class _Assignor(AbstractPartitionAssignor):
 
 
 def _machine() -> str:
-    """Return a name of this machine; containers may share one, but then their processes have a space of their own."""
-    space = Path("/proc/self/ns/pid")
-    return f"{socket.gethostname()} {space.readlink() if space.is_symlink() else ''}".strip()
+    """Return this machine's name, for people, and what no other machine or container of that name has."""
+    return f"{socket.gethostname()} {machine_id()}"
 
 
 def _claim_of(member: dict[str, Any]) -> Claim | None:

@@ -22,6 +22,7 @@ from streamskit.broker.base import Broker
 from streamskit.broker.java_process import BrokerLock
 from streamskit.broker.shared import clean_shared_broker
 from streamskit.common.errors import BrokerError
+from streamskit.environment.identity import process_start
 
 pytestmark = pytest.mark.broker
 
@@ -59,10 +60,10 @@ def test_the_lock_file_says_which_process_is_the_broker(project: Path) -> None:
     broker = shared_broker()
     assert isinstance(broker, EmbeddedBroker)
     lock = lock_of(project)
-    assert set(lock) == {"pid", "created", "bootstrap_servers", "kind", "data_dir"}
+    assert set(lock) == {"pid", "started", "bootstrap_servers", "kind", "data_dir"}
     assert lock["bootstrap_servers"] == broker.bootstrap_servers
     assert lock["data_dir"] == str(project / ".streamskit" / "broker")
-    assert psutil.Process(int(str(lock["pid"]))).create_time() == pytest.approx(lock["created"], abs=1)
+    assert process_start(int(str(lock["pid"]))) == lock["started"]
 
 
 def test_everyone_gets_the_same_broker(project: Path, name: str) -> None:
@@ -99,7 +100,7 @@ def test_a_lock_of_another_process_with_the_same_number_is_stale(project: Path, 
     stop_shared_broker()
     lock = {
         "pid": os.getpid(),
-        "created": 1.0,
+        "started": "another time",
         "kind": "embedded",
         "data_dir": "x",
         "bootstrap_servers": "127.0.0.1:9",
@@ -115,7 +116,7 @@ def test_a_broker_that_does_not_answer_is_ended_and_replaced(
     shared_broker().create_topics(name)
     stop_shared_broker()
     hanging = psutil.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
-    BrokerLock(hanging.pid, hanging.create_time(), "127.0.0.1:9", "embedded", "x").write(
+    BrokerLock(hanging.pid, process_start(hanging.pid) or "", "127.0.0.1:9", "embedded", "x").write(
         project / ".streamskit" / "broker.json"
     )
     with caplog.at_level(logging.WARNING):

@@ -12,10 +12,11 @@ import pytest
 
 from streamskit.broker import settings
 from streamskit.broker.java_process import BrokerLock, read_lock
+from streamskit.environment.identity import process_start
 
 
 def lock_of(process: psutil.Process) -> BrokerLock:
-    return BrokerLock(process.pid, process.create_time(), "127.0.0.1:20001", "embedded", "/data")
+    return BrokerLock(process.pid, process_start(process.pid) or "", "127.0.0.1:20001", "embedded", "/data")
 
 
 def test_a_lock_is_read_as_it_was_written(tmp_path: Path) -> None:
@@ -40,14 +41,14 @@ def test_a_lock_of_an_ended_process_is_stale() -> None:
 
 def test_a_lock_whose_pid_now_belongs_to_another_process_is_stale() -> None:
     now = psutil.Process()
-    assert BrokerLock(now.pid, now.create_time() - 60, "127.0.0.1:20001", "embedded", "/data").process() is None
+    assert BrokerLock(now.pid, "another time", "127.0.0.1:20001", "embedded", "/data").process() is None
 
 
 def test_no_file_is_no_lock(tmp_path: Path) -> None:
     assert read_lock(tmp_path / "broker.json") is None
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"pid": 1}', '{"pid": "x", "created": 1}'])
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"pid": 1}', '{"pid": "x", "started": 1}'])
 def test_a_damaged_lock_is_no_lock_and_a_log_line_says_so(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, text: str
 ) -> None:

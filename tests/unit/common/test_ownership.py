@@ -104,7 +104,7 @@ def test_nothing_of_another_users_application_is_read(tmp_path: Path, monkeypatc
 
 def test_no_broker_is_believed_that_another_user_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lock = tmp_path / "broker.json"
-    BrokerLock(1, 0.0, "127.0.0.1:9", "embedded", "/data").write(lock)
+    BrokerLock(1, "", "127.0.0.1:9", "embedded", "/data").write(lock)
     plant(lock, monkeypatch)
     with pytest.raises(SetupError, match=r"broker\.json belongs to "):
         read_lock(lock)

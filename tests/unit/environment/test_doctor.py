@@ -16,6 +16,7 @@ from streamskit.environment import doctor as examined
 from streamskit.environment import java
 from streamskit.environment.diagnosis import Check, Diagnosis, Status
 from streamskit.environment.doctor import doctor
+from streamskit.environment.identity import process_start
 
 pytestmark = pytest.mark.usefixtures("empty_project")
 
@@ -39,8 +40,8 @@ def closed_port() -> int:
         return int(listening.getsockname()[1])
 
 
-def write_lock(project: Path, pid: int, created: float, port: int) -> None:
-    lock = {"pid": pid, "created": created, "bootstrap_servers": f"127.0.0.1:{port}", "kind": "embedded"}
+def write_lock(project: Path, pid: int, started: str | None, port: int) -> None:
+    lock = {"pid": pid, "started": started, "bootstrap_servers": f"127.0.0.1:{port}", "kind": "embedded"}
     (project / ".streamskit").mkdir()
     (project / ".streamskit" / "broker.json").write_text(json.dumps(lock))
 
@@ -91,12 +92,12 @@ def test_no_broker_is_no_fault() -> None:
 
 
 def test_a_running_broker_is_named_with_its_address(empty_project: Path, server: int) -> None:
-    write_lock(empty_project, os.getpid(), psutil.Process().create_time(), server)
+    write_lock(empty_project, os.getpid(), process_start(os.getpid()), server)
     assert check("Broker") == Check("Broker", "ok", f"It runs at 127.0.0.1:{server} (process {os.getpid()}).")
 
 
 def test_a_broker_that_does_not_answer_is_a_problem(empty_project: Path, closed_port: int) -> None:
-    write_lock(empty_project, os.getpid(), psutil.Process().create_time(), closed_port)
+    write_lock(empty_project, os.getpid(), process_start(os.getpid()), closed_port)
     found = check("Broker")
     assert found.status == "problem"
     assert f"does not answer at 127.0.0.1:{closed_port}" in found.says
@@ -105,14 +106,14 @@ def test_a_broker_that_does_not_answer_is_a_problem(empty_project: Path, closed_
 def test_a_lock_of_a_dead_broker_is_a_warning(empty_project: Path, server: int) -> None:
     with subprocess.Popen([sys.executable, "-c", ""]) as gone:
         gone.wait()
-    write_lock(empty_project, gone.pid, 0, server)
+    write_lock(empty_project, gone.pid, "then", server)
     found = check("Broker")
     assert found.status == "warning"
     assert "has ended without removing its lock" in found.says
 
 
 def test_a_lock_whose_process_id_is_used_again_is_a_warning(empty_project: Path, server: int) -> None:
-    write_lock(empty_project, os.getpid(), psutil.Process().create_time() - 3600, server)
+    write_lock(empty_project, os.getpid(), "another time", server)
     assert check("Broker").status == "warning"
 
 
