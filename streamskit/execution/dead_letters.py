@@ -6,6 +6,7 @@ counted at the end of the query. There, too, a handler of the learner's decides 
 
 from contextlib import suppress
 from dataclasses import dataclass
+from time import time as now
 from typing import Any
 
 from pyspark.sql import Column, DataFrame
@@ -163,9 +164,9 @@ def failed(
     continues = isinstance(handler, LogAndContinue)
     nothing, error = F.lit(None), F.left(F.regexp_replace(error, ADVICE, ""), F.lit(LONGEST_MESSAGE))
 
-    def write(topic: Column, key: Column, value: Column, headers: Column) -> Write:
+    def write(topic: Column, key: Column, value: Column, headers: Column, time: Column = origin.timestamp) -> Write:
         empty = Datum(nothing.cast("binary"))
-        return Write(RecordColumns(empty, empty, origin.timestamp, headers, is_failed), topic, key, value)
+        return Write(RecordColumns(empty, empty, time, headers, is_failed), topic, key, value)
 
     undecided = nothing.cast(HEADER_TYPE) if continues else _in_headers(kind, origin, given)
     note = F.lit(node.name).cast("binary"), F.coalesce(error, F.lit("")).cast("binary")
@@ -175,7 +176,10 @@ def failed(
         fits = bytes_of(origin.key, origin.value, headers) <= handlers.largest_record
         left_out = {LEFT_OUT: F.concat(F.coalesce(F.octet_length(origin.value), F.lit(0)), F.lit(" bytes"))}
         headers = F.when(fits, headers).otherwise(F.concat(headers, _headers(left_out)))
-        writes.append(write(F.lit(handler.dead_letter_topic), origin.key, F.when(fits, origin.value), headers))
+        # A record that cannot be read may have no time either, and would then stop the application after all.
+        time = F.when(origin.timestamp >= 0, origin.timestamp).otherwise(F.unix_millis(F.current_timestamp()))
+        letter = F.lit(handler.dead_letter_topic), origin.key, F.when(fits, origin.value), headers
+        writes.append(write(*letter, time))
     return writes
 
 
@@ -278,6 +282,7 @@ def _letters(handlers: Handlers, serdes: Serdes, sub_topology: int, note: Any) -
 def _row(letter: DeadLetter, timestamp: int) -> tuple[Any, ...]:
     headers = [{"key": name, "value": value} for name, value in letter.headers]
     time = timestamp if letter.timestamp is None else letter.timestamp
+    time = time if time >= 0 else round(now() * 1000)
     return letter.topic, letter.key, letter.value, time, headers
 
 

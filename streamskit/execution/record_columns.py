@@ -106,9 +106,14 @@ def to_sink(frame: DataFrame) -> DataFrame:
         frame: with the columns topic, key, value, timestamp and headers, and perhaps partition. The result has them
             without timestamp.
     """
-    stamp = F.struct(
-        F.lit(TIMESTAMP_HEADER).alias("key"), frame["timestamp"].cast("string").cast("binary").alias("value")
-    )
+    time = frame["timestamp"]
+    # Kafka's producer passes over what an interceptor throws: a time that is none would be written as the wall clock's.
+    message = F.format_string(
+        "A record for topic %s has the timestamp %s, which is no time: give it milliseconds since 1970.",
+        frame["topic"], F.coalesce(time.cast("string"), F.lit("null")),
+    )  # fmt: skip
+    time = F.when(time >= 0, time).otherwise(F.raise_error(message).cast("bigint"))
+    stamp = F.struct(F.lit(TIMESTAMP_HEADER).alias("key"), time.cast("string").cast("binary").alias("value"))
     headers = F.concat(F.coalesce(frame["headers"], F.array().cast(HEADER_TYPE)), F.array(stamp))
     partition = ["partition"] if "partition" in frame.columns else []
     return frame.select("topic", "key", "value", headers.alias("headers"), *partition)

@@ -7,6 +7,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.listener import SourceProgress
 
 from streamskit.api.error_handlers import LogAndContinue, fails
+from streamskit.api.timestamp_extractor import TimestampExtractor
 from streamskit.execution.native_aggregation import SAID, SKIPPED
 from streamskit.execution.optimization_barrier import materialize_once
 from streamskit.execution.record_columns import Datum, RecordColumns, change_from_bytes
@@ -120,9 +121,9 @@ def _forgiving_decoded(plan: Plan, source: PlanInput, number: int, frame: DataFr
 def _timed(source: PlanInput, frame: DataFrame, record: RecordColumns, mine: Column) -> tuple[DataFrame, RecordColumns]:
     """Give a record the time that its source's timestamp extractor takes from it."""
     node = source.node
-    if not isinstance(node, Source) or node.timestamps is None or source.is_handover:
+    if not isinstance(node, Source) or node.internal or source.is_handover:
         return frame, record
-    extractor, time = node.timestamps, record.timestamp
+    extractor, time = node.timestamps or TimestampExtractor.fail_on_invalid(), record.timestamp
     if extractor.extract is not None:
         time = record.call(node, extractor.extract, node).cast("bigint")
     invalid = time.isNull() | (time < 0)

@@ -27,8 +27,10 @@ class RecordStamp extends ProducerInterceptor[Array[Byte], Array[Byte]] {
     val stamp = record.headers.lastHeader(RecordStamp.Header)
     if (stamp == null) record
     else {
+      // What an interceptor throws is passed over, and the record written with this header: nothing here may throw.
+      // That the timestamp is one was looked at when the header was made.
       val headers = new RecordHeaders(record.headers.toArray).remove(RecordStamp.Header)
-      val timestamp = java.lang.Long.valueOf(new String(stamp.value))
+      val timestamp = Option(stamp.value).flatMap(new String(_).toLongOption).map(java.lang.Long.valueOf).orNull
       new ProducerRecord(record.topic, partition(record), timestamp, record.key, record.value, headers)
     }
   }

@@ -100,15 +100,13 @@ def explain(failure: Exception, plan: Plan, checkpoint: Path | None = None) -> S
         return _python_failure(error, plan)
     if (why := transaction_failure(text, plan)) is not None:
         return why
-    topic = next((sink for sink in plan.sinks if _is_named(plan.topic(sink), text)), None)
-    if topic is not None and re.search(r"RecordTooLarge|UnknownTopic|not present in metadata", text):
-        return StreamsError(
-            f"{_place(topic)}: a record could not be written to topic '{plan.topic(topic)}': {_first_line(text)}"
-        )
     said = _first_line(text)
     for node in plan.nodes:
         if f"] {node.name}: " in said:
             return StreamsError(f"{_place(node)}: {said.partition(': ')[2]}")
+    topic = next((sink for sink in plan.sinks if _is_named(plan.topic(sink), text)), None)
+    if topic is not None and re.search(r"RecordTooLarge|UnknownTopic|not present in metadata", text):
+        return StreamsError(f"{_place(topic)}: a record could not be written to topic '{plan.topic(topic)}': {said}")
     nodes, line = _nodes_of(failure, plan)
     if nodes:
         places = " or ".join(_place(node) for node in nodes)

@@ -164,19 +164,8 @@ class TopologyTestDriver:
     # ---- records on their way ----------------------------------------------------------------------------------------
 
     def _pipe(self, records: list[Raw]) -> None:
-        self._check_time(records)
         self._waiting.extend(records)
         self._work()
-
-    def _check_time(self, records: list[Raw]) -> None:
-        """Refuse what a broker does not hold: a record before 1970, unless its source has its own idea of time."""
-        own = [source for source in self.topology.sources if source.timestamps]
-        for record in records:
-            if record.timestamp < 0 and not any(source.reads_topic(record.topic) for source in own):
-                raise StreamsError(
-                    f"Topic '{record.topic}': a record has the timestamp {record.timestamp}, which is before 1970. "
-                    "Pipe it with a valid one, or read the topic with another TimestampExtractor."
-                )
 
     def _work(self) -> None:
         """Run queries until no topic between them holds a record that is not processed."""

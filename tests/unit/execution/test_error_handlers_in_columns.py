@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass
+from time import time as now
 from typing import Any
 
 import pytest
@@ -58,6 +59,14 @@ def test_a_record_that_cannot_be_read_fails_with_its_source_topic_and_bytes(hand
     assert re.match(rf"KSTREAM-SOURCE-0000000000 \({HERE}\): a record of topic 'in' is not what its serde reads", said)
     assert BAD_VALUE in said
     assert said.endswith("deserialization_handler=LogAndContinue('a-dead-letter-topic').")
+
+
+def test_a_dead_letter_of_a_record_without_a_time_has_that_of_now() -> None:
+    bad = ("in", [(KEY[1], b"{oops", -1)])
+    for handler in (DEAD_LETTERS, tell):
+        found = seen(copied, bad, key=BYTES, value=BYTES, deserialization_handler=handler)
+        (letter,) = found.letters
+        assert now() - 60 < letter.timestamp / 1000 < now() + 1
 
 
 def test_records_that_cannot_be_read_are_counted_and_the_batch_goes_on(caplog: pytest.LogCaptureFixture) -> None:

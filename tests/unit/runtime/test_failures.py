@@ -200,11 +200,12 @@ def test_a_full_buffer_says_its_own_sentence_once() -> None:
 @pytest.mark.parametrize(
     ("extractor", "told"),
     [
+        (None, "a record of topic in has the timestamp -7, which is no time. "),
         (TimestampExtractor.fail_on_invalid(), "a record of topic in has the timestamp -7, which is no time. "),
         (TimestampExtractor.use_partition_time_on_invalid(), "a record has the timestamp -7 and its partition has no "),
     ],
 )
-def test_an_invalid_timestamp_is_told_at_its_source(extractor: TimestampExtractor, told: str) -> None:
+def test_an_invalid_timestamp_is_told_at_its_source(extractor: TimestampExtractor | None, told: str) -> None:
     said = failure_of(lambda b: b.stream("in", value=LONG, timestamps=extractor).to("out"), ("a", 1, -7))
     assert said.startswith(f"KSTREAM-SOURCE-0000000000 (written at {HERE} line ")
     assert f"): {told}" in said

@@ -149,5 +149,5 @@ def test_a_record_from_before_1970_is_refused() -> None:
     def write(builder: StreamsBuilder) -> None:
         builder.stream("in").to("out")
 
-    with driver_of(write) as driver, pytest.raises(StreamsError, match="before 1970"):
+    with driver_of(write) as driver, pytest.raises(StreamsError, match=r"has the timestamp .*, which is no time"):
         driver.create_input_topic("in").pipe_input("k", "v", -1)
