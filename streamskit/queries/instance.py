@@ -54,6 +54,7 @@ class Instance:
         state_dir: the folder for stores on the disk; all are in memory when not given.
         num_standby_replicas: how many further instances are to keep a copy of each partition.
         session_timeout: after how long without a sign of life an instance counts as dead, a duration.
+        keeps: says, for a topic and the key and value of a record, whether it is to be taken.
 
     Mirrors an instance of `KafkaStreams` as interactive queries see it.
     """
@@ -67,6 +68,7 @@ class Instance:
         state_dir: Path | None = None,
         num_standby_replicas: int = 0,
         session_timeout: Duration = "6 seconds",
+        keeps: Callable[[str, bytes | None, bytes | None], bool] = lambda topic, key, value: True,
     ) -> None:
         self.application_id, self.here = catalogue.application_id, here
         self._bootstrap_servers = bootstrap_servers
@@ -95,7 +97,9 @@ class Instance:
             bootstrap_servers,
             self._take,
             "The stores",
-            changelog_record,
+            lambda message: (
+                changelog_record(message) if keeps(message.topic() or "", message.key(), message.value()) else None
+            ),
             restart=self._restart,
             # Not in `_take`: the end of a partition may come in one portion with its last records, and then no more.
             moved=self._announce,
@@ -375,9 +379,12 @@ class Instance:
             return  # what is restored is no news
         store = self._local[name]
         for offset, (key, value, timestamp) in zip(offsets, records, strict=True):
-            decoded_key, decoded = store.decode(key, value)
+            try:
+                update = StoreUpdate(*store.decode(key, value), timestamp, where.partition, offset)
+            except Exception as failure:  # a serde may be a user's own; one bad record must not end the reader
+                update = StoreUpdate(None, None, timestamp, where.partition, offset, str(failure))
             for listener in self._listeners[name]:
-                listener(StoreUpdate(decoded_key, decoded, timestamp, where.partition, offset))
+                listener(update)
 
     def _restart(self, where: TopicPartition) -> None:
         for name in self._filled[where.topic]:

@@ -20,6 +20,7 @@ class QueryServer:
         config: where and how to answer.
         state_dir: returns the folder for stores on the disk, of where it answers, or None to keep them in memory;
             `stores` in the application's folder when not given.
+        keeps: says, for a topic and the key and value of a record, whether the stores take it.
     """
 
     def __init__(
@@ -27,6 +28,7 @@ class QueryServer:
         catalogue: Catalogue,
         config: StreamsConfig,
         state_dir: Callable[[HostInfo], Path | None] | None = None,
+        keeps: Callable[[str, bytes | None, bytes | None], bool] = lambda topic, key, value: True,
     ) -> None:
         from streamskit.queries.rest import server as rest
 
@@ -40,6 +42,7 @@ class QueryServer:
             state_dir=config.folder / "stores" if state_dir is None else state_dir(self.here),
             num_standby_replicas=config.num_standby_replicas,
             session_timeout=config.session_timeout,
+            keeps=keeps,
         )
         self._server = rest.Server(self.instance, socket, config.token)
 

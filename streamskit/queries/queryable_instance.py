@@ -44,13 +44,17 @@ class InstanceHealth:
 
 
 class StoreUpdate(NamedTuple):
-    """One update of a store: `value` is None where the row was deleted; `offset` is its place in the changelog."""
+    """One update of a store: `value` is None where the row was deleted; `offset` is its place in the changelog.
+
+    Of an update that the store's serdes cannot read there is neither key nor value, and `error` says why.
+    """
 
     key: Any
     value: Any
     timestamp: int
     partition: int
     offset: int
+    error: str = ""
 
 
 class QueryableInstance(Protocol):

@@ -132,7 +132,7 @@ class KafkaStreams:
         self._copies: Replica | QueryServer = (
             Replica(self.bootstrap_servers, self._changelogs, self._global_records.keep)
             if self.config.application_server is None
-            else QueryServer(self._catalogue, self.config)
+            else QueryServer(self._catalogue, self.config, keeps=self._global_records.keep)
         )
 
     def _build_supervision(self) -> None:

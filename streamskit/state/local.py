@@ -1,7 +1,9 @@
 """Local copies of state stores, filled from their changelogs and read by queries."""
 
 import copy
+import logging
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import suppress
 from functools import cache
 from heapq import merge
 from itertools import islice
@@ -18,9 +20,13 @@ from streamskit.state.rows import Span, StoreEntry, after_prefix, pack, timestam
 from streamskit.state.storage import ChangelogMark, MemoryStorage, RowChange, Storage
 from streamskit.state.stores import KeyValue, Store, ValueAndTimestamp
 
+logger = logging.getLogger("streamskit")
+
 FoundRow = tuple[bytes, bytes, int]
 """A row, what it holds, and the number of its partition."""
 
+
+Made = TypeVar("Made")
 
 SortedRow = TypeVar("SortedRow", bound=tuple[Any, ...])
 
@@ -37,7 +43,8 @@ class LocalStore(ReadOnlyStore[Span]):
     """What all local stores share: rows by partition, written by one thread and read by any.
 
     A row's value stays in its bytes until somebody asks for it. `updates` counts what was taken in; `stopped` says why
-    no more will come, and is empty while more may.
+    no more will come, and is empty while more may. A list leaves rows out that its serdes cannot read; `unreadable` is
+    how many that were in the last one.
 
     Args:
         store: what it holds.
@@ -49,6 +56,7 @@ class LocalStore(ReadOnlyStore[Span]):
         self.kind = store.kind
         self.updates = 0
         self.stopped = ""
+        self.unreadable = 0
         self._store = store
         self._make = make or (lambda number: MemoryStorage())
         self._partitions: dict[int, StorePartition] = {}
@@ -134,7 +142,7 @@ class LocalStore(ReadOnlyStore[Span]):
             limit: how many at most.
             after: the `cursor` of the row to go on after.
         """
-        return [self._entry(found) for found in islice(self._found(span, after), limit)]
+        return list(islice(self._readable_ones(self._found(span, after), self._entry), limit))
 
     def peek(self, rows: int, wanted: Callable[[Any], bool] | None = None) -> list[KeyValue]:
         """Return a few rows to look at: the first by key, or the newest windows; only their values are decoded.
@@ -146,8 +154,15 @@ class LocalStore(ReadOnlyStore[Span]):
         >>> streams.store("counts").peek(2, lambda key: key.startswith("K"))
         [KeyValue(key='KO', value=42), KeyValue(key='KR', value=7)]
         """
-        is_wanted = cache(lambda key: wanted is None or wanted(self._store.key.deserialize(key)))
-        return [KeyValue(entry.key, entry.value) for entry in map(self._entry, self._first(rows, is_wanted))]
+
+        @cache
+        def is_wanted(key: bytes) -> bool:
+            with suppress(Exception):  # a serde may be a user's own
+                return wanted is None or wanted(self._store.key.deserialize(key))
+            return False
+
+        found = self._readable_ones(self._first(rows, is_wanted), self._entry)
+        return [KeyValue(entry.key, entry.value) for entry in found]
 
     def to_pandas(self) -> pd.DataFrame:
         """Return every row as a data frame: the key (and its window), the value's fields, the last update's time."""
@@ -214,7 +229,28 @@ class LocalStore(ReadOnlyStore[Span]):
         return StoreEntry(row, self._decode_key(row), self._value(packed), timestamp_of(packed), number)
 
     def _pairs(self, span: Span) -> list[KeyValue]:
-        return [KeyValue(self._decode_key(row), self._value(packed)) for row, packed, _ in self._found(span, None)]
+        def pair(found: FoundRow) -> KeyValue:
+            return KeyValue(self._decode_key(found[0]), self._value(found[1]))
+
+        pairs = list(self._readable_ones(self._found(span, None), pair))
+        if self.unreadable:
+            logger.warning(
+                "Store '%s': a list leaves out %d of its rows, which its serdes cannot read, such as %s",
+                self.name, self.unreadable, self._why,
+            )  # fmt: skip
+        return pairs
+
+    def _readable_ones(self, found: Iterable[FoundRow], make: Callable[[FoundRow], Made]) -> Iterator[Made]:
+        """Yield what is made of rows, without those that cannot be read: they are counted, and hide no other."""
+        self.unreadable = 0
+        for each in found:
+            try:
+                made = make(each)
+            except Exception as failure:  # a serde may be a user's own
+                self.unreadable += 1
+                self._why = str(failure)
+                continue
+            yield made
 
     def _value(self, packed: bytes) -> Any:
         value = self._store.value.deserialize(packed[8:])

@@ -118,7 +118,8 @@ async def stores(request: Request) -> Response:
 async def updates(request: Request, store: StoreName) -> Response:
     """Each update of a store as it lands, from all instances, as server-sent events.
 
-    `update` has key, value, timestamp, partition and offset (its id is partition-offset); `lost` says how many updates
+    `update` has key, value, timestamp, partition and offset (its id is partition-offset); `unreadable` tells of an
+    update that the store's serdes cannot read; `lost` says how many updates
     a slow reader has missed; `missing` and `joined` tell of instances that cannot be heard, and can be again.
     """
     queries, state = queries_of(request), request.app.state

@@ -232,8 +232,14 @@ class Updates(Response):
 
 
 def _event(update: StoreUpdate) -> Event:
-    said = update._asdict() | described(update.key, update.value)
-    return Event("update", dumps(said), f"{update.partition}-{update.offset}")
+    said, identifier = update._asdict(), f"{update.partition}-{update.offset}"
+    if update.error:
+        return Event("unreadable", dumps({name: said[name] for name in ("error", "timestamp", *PLACE)}), identifier)
+    del said["error"]
+    return Event("update", dumps(said | described(update.key, update.value)), identifier)
+
+
+PLACE = ("partition", "offset")
 
 
 def _lost(count: int) -> Event:

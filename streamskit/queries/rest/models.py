@@ -67,9 +67,12 @@ class OfPartitions(BaseModel):
 class RowList(OfPartitions):
     """A page of rows; `next`, if it is not null, goes into `?after=` to get the next one."""
 
-    model_config = _like({"store": "counts", "rows": [ROW], "next": None, "partitions": [HEARD], "missing": []})
+    model_config = _like(
+        {"store": "counts", "rows": [ROW], "next": None, "partitions": [HEARD], "missing": [], "unreadable": 0}
+    )
     rows: list[StoreRow]
     next: str | None
+    unreadable: int = Field(description="how many rows were left out, as the store's serdes cannot read them")
 
 
 class RowCount(OfPartitions):

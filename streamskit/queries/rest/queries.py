@@ -127,7 +127,9 @@ class Queries:
             return answer
         page = answer.page
         after = dumps(page.rows[-1].cursor if page.more else None)
-        rest = dumps({"partitions": answer.partitions, "missing": _missing(answer)})
+        rest = dumps(
+            {"partitions": answer.partitions, "missing": _missing(answer), "unreadable": answer.page.unreadable}
+        )
         rows = ",".join(row.text for row in page.rows)
         return _json(f'{{"store":{dumps(store.name)},"rows":[{rows}],"next":{after},{rest[1:]}')
 

@@ -32,10 +32,11 @@ class ResultRow(NamedTuple):
 
 
 class ResultPage(NamedTuple):
-    """Rows in order, and whether there are more after them."""
+    """Rows in order, whether there are more after them, and how many were left out as they cannot be read."""
 
     rows: list[ResultRow]
     more: bool = False
+    unreadable: int = 0
 
 
 ReadRows = Callable[[LocalStore, Sequence[int]], ResultPage]
@@ -63,7 +64,8 @@ class QueryResult:
         """Return the answer as instances send it to each other."""
         rows = [[row.cursor, row.text] for row in self.page.rows]
         missing = {str(partition): why for partition, why in self.missing.items()}
-        return dumps({"rows": rows, "more": self.page.more, "partitions": self.partitions, "missing": missing})
+        said = {"rows": rows, "more": self.page.more, "unreadable": self.page.unreadable}
+        return dumps({**said, "partitions": self.partitions, "missing": missing})
 
     @classmethod
     def from_peer(cls, sent: Any) -> "QueryResult":
@@ -73,7 +75,8 @@ class QueryResult:
             place = from_base64(cursor)
             rows.append(ResultRow(place[4:], int.from_bytes(place[:4], "big"), text))
         missing = {int(partition): why for partition, why in sent["missing"].items()}
-        return cls(ResultPage(rows, bool(rows and sent["more"])), list(sent["partitions"]), missing)
+        page = ResultPage(rows, bool(rows and sent["more"]), int(sent.get("unreadable", 0)))
+        return cls(page, list(sent["partitions"]), missing)
 
 
 def row_of(entry: StoreEntry) -> ResultRow:
@@ -106,17 +109,18 @@ def read_span(make: Callable[[Any], Span], limit: int, after: bytes | None) -> R
     """Return what reads a page of a span, which `make` makes of a store."""
 
     def read(store: LocalStore, partitions: Sequence[int]) -> ResultPage:
-        span, rows, last, size = make(store), list[ResultRow](), after, 0
+        span, rows, last, size, unreadable = make(store), list[ResultRow](), after, 0, 0
         while True:
             chunk = min(CHUNK, limit + 1 - len(rows))
             entries = store.entries(span, chunk, last)
+            unreadable += store.unreadable
             found = [row_of(entry) for entry in entries]
             rows += found
             size += sum(len(row.text) for row in found)
             if len(found) < chunk:
-                return ResultPage(rows)
+                return ResultPage(rows, unreadable=unreadable)
             if len(rows) > limit or size > LARGEST_PAGE:
-                return ResultPage(rows[:limit], more=True)
+                return ResultPage(rows[:limit], True, unreadable)
             last = entries[-1].cursor
 
     return read
@@ -132,12 +136,14 @@ def read_first(rows: int, predicate: Callable[[Any], bool] | None, serde: Serde)
     """
 
     def read(store: LocalStore, partitions: Sequence[int]) -> ResultPage:
-        found = []
+        found, unreadable = list[ResultRow](), 0
         for partition in partitions:
-            for key, value in store.only([partition]).peek(rows, predicate):
+            part = store.only([partition])
+            for key, value in part.peek(rows, predicate):
                 said = dumps({**described(key, value), "partition": partition})
                 found.append(ResultRow(_place_to_look(store, key, serde), partition, said))
-        return ResultPage(sorted(found)[:rows])
+            unreadable += part.unreadable
+        return ResultPage(sorted(found)[:rows], unreadable=unreadable)
 
     return read
 
@@ -160,7 +166,7 @@ def merged(pages: Iterable[ResultPage], limit: int, reverse: bool) -> ResultPage
         rows = [row for row in rows if _place(row) >= max(ends)]
     elif ends:
         rows = [row for row in rows if _place(row) <= min(ends)]
-    return ResultPage(rows[:limit], bool(ends) or len(rows) > limit)
+    return ResultPage(rows[:limit], bool(ends) or len(rows) > limit, sum(page.unreadable for page in pages))
 
 
 def _place(row: ResultRow) -> tuple[bytes, int]:

@@ -148,7 +148,10 @@ class FakeInstance:
         if self.roles.get(partition) == "active" or store == "everywhere":
             read_key, read_value = STORES[store].key.deserialize, STORES[store].value.deserialize
             known = key if STORES[store].kind in ("key-value", "versioned") else inner(store, key)
-            told = StoreUpdate(read_key(known), read_value(value), timestamp, partition, offset)
+            try:
+                told = StoreUpdate(read_key(known), read_value(value), timestamp, partition, offset)
+            except ValueError as failure:
+                told = StoreUpdate(None, None, timestamp, partition, offset, str(failure))
             for listener in list(self.listeners.get(store, [])):
                 listener(told)
 

@@ -14,12 +14,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streamskit.api.windows import Windowed
-from streamskit.queries.metadata import Hosts
+from streamskit.kafka.topic_partition import TopicPartition
+from streamskit.queries.group.catalogue import Catalogue, QueryableStore
+from streamskit.queries.instance import Instance
+from streamskit.queries.metadata import HostInfo, Hosts
 from streamskit.queries.queryable_instance import StoreUpdate
 from streamskit.queries.rest import app as rest_app
 from streamskit.queries.rest import events
 from streamskit.queries.rest.events import Mailbox
 from streamskit.queries.rest.protocol import Event, EventReader
+from streamskit.serdes import Serdes
+from streamskit.state.rows import Span
+from streamskit.state.stores import Store
 from tests.unit.queries.rest_harness import ALL_ACTIVE, TIME, Cluster, cluster, long, windowed
 
 
@@ -233,3 +239,28 @@ def test_a_mailbox_takes_news_from_any_thread_and_outlives_its_loop() -> None:
     mailbox, read = asyncio.run(run())
     assert read == list(range(5000))
     mailbox.put(1)
+
+
+def test_an_update_that_cannot_be_read_is_told_and_ends_no_stream(two: Cluster) -> None:
+    listener = Listener(two, "/state/stream/counts")
+    await_that(lambda: bool(listener.of("joined")))
+    places = [two.group.put("counts", key.encode(), b"short" if key in "ac" else long(1)) for key in "abcd"]
+    await_that(lambda: len(listener.of("update")) + len(listener.of("unreadable")) == 4)
+    assert sorted(event.json()["key"] for event in listener.of("update")) == ["b", "d"]
+    told = [event.json() for event in listener.of("unreadable")]
+    assert sorted(each["partition"] for each in told) == sorted([places[0], places[2]])
+    assert all("Serdes.long() cannot read 5 bytes" in each["error"] for each in told)
+    listener.close()
+
+
+def test_an_instance_tells_of_an_update_that_cannot_be_read_and_reads_on() -> None:
+    store = QueryableStore(Store("counts", "key-value", Serdes.string(), Serdes.long()), "app-counts-changelog")
+    instance = Instance(Catalogue("app", (store,)), "localhost:1", HostInfo("127.0.0.1", 1))
+    told = list[StoreUpdate]()
+    instance.subscribe("counts", told.append)
+    where = TopicPartition("app-counts-changelog", 0)
+    instance._partition_roles, instance._reader._goals = {where: "active"}, {where: 0}
+    instance._take(where, [(b"a", b"short", 7), (b"b", long(1), 8)], [0, 1], 2)
+    assert [(update.key, update.value, update.offset) for update in told] == [(None, None, 0), ("b", 1, 1)]
+    assert "cannot read 5 bytes" in told[0].error
+    assert [entry.key for entry in instance._local["counts"].entries(Span())] == ["b"]

@@ -240,3 +240,18 @@ def test_health_says_what_is_dead_and_ready_what_is_waited_for(alone: Cluster) -
         assert (said["status"], said["error"], said["parts"]) == ("failed", "Java has ended.", {"Spark's Java": False})
     finally:
         instance.how = whole
+
+
+def test_lists_leave_out_rows_that_cannot_be_read_and_say_how_many() -> None:
+    with cluster({0: "active", 1: "active"}, {2: "active", 3: "active"}) as made:
+        for number, key in enumerate("abcdefgh"):
+            made.group.put("counts", key.encode(), b"short" if key in "bceg" else long(number))
+        whole = made.get("/state/keyvalues/counts/all").json()
+        assert [row["key"] for row in whole["rows"]] == ["a", "d", "f", "h"]
+        assert (whole["unreadable"], whole["next"]) == (4, None)
+        first = made.get("/state/keyvalues/counts/all?limit=3").json()
+        second = made.get(f"/state/keyvalues/counts/all?limit=3&after={first['next']}").json()
+        assert [row["key"] for page in (first, second) for row in page["rows"]] == ["a", "d", "f", "h"]
+        assert [row["key"] for row in made.get("/state/peek/counts").json()["rows"]] == ["a", "d", "f", "h"]
+        assert made.get("/state/keyvalue/counts/a").json()["value"] == 0
+        assert made.get("/state/keyvalue/counts/b").status_code >= 500

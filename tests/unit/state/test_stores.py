@@ -7,6 +7,7 @@ import pytest
 
 from streamskit import Serdes, SlidingWindows, TimeWindows, Windowed
 from streamskit.queries import LocalKeyValueStore, LocalSessionStore, LocalVersionedStore, LocalWindowStore, local_store
+from streamskit.serdes import SerdeError
 from streamskit.state.stores import Store
 
 
@@ -133,3 +134,17 @@ def test_a_store_of_windows_without_a_retention_is_refused(kind: str) -> None:
     windows = TimeWindows.of_size_with_no_grace(5000) if kind == "window" else None
     with pytest.raises(ValueError, match="Store 'any' has no retention"):
         local_store(Store("any", kind, Serdes.string(), Serdes.long(), windows))
+
+
+def test_a_list_leaves_out_the_rows_that_cannot_be_read_and_counts_them(caplog: pytest.LogCaptureFixture) -> None:
+    store = LocalKeyValueStore(Store("counts", "key-value", Serdes.string(), Serdes.long()))
+    for key, value in ((b"a", struct.pack(">q", 1)), (b"b", b"short"), (b"c", struct.pack(">q", 3)), (b"\xff", b"")):
+        store.apply(key, value, 0)
+    assert store.all() == [("a", 1), ("c", 3)]
+    assert store.unreadable == 2
+    assert "Store 'counts': a list leaves out 2 of its rows, which its serdes cannot read, such as " in caplog.text
+    assert store.peek(3, lambda key: key < "c") == [("a", 1)]
+    assert list(store.to_pandas()["key"]) == ["a", "c"]
+    with pytest.raises(SerdeError):
+        store.get("b")
+    assert store.range("c") == [("c", 3)]
