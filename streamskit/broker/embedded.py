@@ -18,7 +18,7 @@ from streamskit.broker.settings import HOST
 from streamskit.common.errors import BrokerError, SetupError
 from streamskit.common.ownership import PRIVATE
 from streamskit.environment.identity import process_start
-from streamskit.environment.processes import alive, freeze
+from streamskit.environment.processes import Dependent, alive, freeze
 
 log = logging.getLogger("streamskit.broker")
 
@@ -31,9 +31,9 @@ class EmbeddedBroker(Broker):
 
     `data_dir` is the folder for its data (None: a temporary one, removed with the object); `port` its port
     (None: the one it had last time on this data, else a free one); `settings` are Kafka broker settings on
-    top of those for teaching; `heap` is the JVM's largest heap. It ends with this Python process unless
-    `detached`: then it runs on, and every EmbeddedBroker with this `data_dir` and `detached` speaks for the
-    same process.
+    top of those for teaching; `heap` is the JVM's largest heap. It ends with this Python process, also when that is
+    killed (not so on Windows), unless `detached`: then it runs on, and every EmbeddedBroker with this `data_dir` and
+    `detached` speaks for the same process.
 
     Raises:
         SetupError: from `start()`: Java, jars, the port or the disk is not as it has to be.
@@ -66,6 +66,7 @@ class EmbeddedBroker(Broker):
         self._settings = dict(settings or {})
         self._heap = heap
         self._own: psutil.Process | None = None
+        self._dependent: Dependent | None = None
         self._finalizer = weakref.finalize(self, _end_with_owner, os.getpid(), None, self._temporary_dir)
 
     @property
@@ -182,12 +183,12 @@ class EmbeddedBroker(Broker):
             self._folder.write_settings(port, settings.free_port(), self._settings)
             if not self._folder.is_formatted:
                 self._folder.format()
-            process = self._folder.launch(self._heap)
+            process = self._launched()
         except OSError as error:
             raise SetupError(f"The broker cannot be started in {self.data_dir}: {error}.") from error
         self._own = process
         self._finalizer.detach()
-        owned = None if self._detached else process
+        owned = None if self._detached else (self._dependent or process)
         self._finalizer = weakref.finalize(self, _end_with_owner, os.getpid(), owned, self._temporary_dir)
         try:
             address = f"{HOST}:{port}"
@@ -196,12 +197,28 @@ class EmbeddedBroker(Broker):
             java_process.await_ready(self._folder, process, port, START_SECONDS)
         except BaseException:
             java_process.end(process, orderly=False)
+            self._let_go()
             raise
+
+    def _launched(self) -> psutil.Process:
+        """Start Kafka, tied to this process or not."""
+        self._let_go()
+        if self._detached or os.name == "nt":  # what ties them is a shell
+            return self._folder.launch(self._heap)
+        self._dependent = self._folder.launch_dependent(self._heap, self._temporary)
+        return self._dependent.process
 
     def _end(self, orderly: bool) -> None:
         process = self.process
         if process is not None:
             java_process.end(process, orderly)
+        self._let_go()
+
+    def _let_go(self) -> None:
+        """Let go of a process of ours that has ended."""
+        if self._dependent is not None and not alive(self._dependent.process):
+            self._dependent.let_go()
+            self._dependent = None
 
     def _running_process(self, verb: str) -> psutil.Process:
         process = self.process
@@ -214,12 +231,14 @@ class EmbeddedBroker(Broker):
             self._finalizer()
 
 
-def _end_with_owner(owner: int, process: psutil.Process | None, temporary: Path | None) -> None:
+def _end_with_owner(owner: int, owned: Dependent | psutil.Process | None, temporary: Path | None) -> None:
     """End a broker and its temporary data with the Python process that started it, not with a fork."""
     if os.getpid() != owner:
         return
-    if process is not None:
+    if isinstance(owned, Dependent):
+        owned.end(orderly=temporary is None)
+    elif owned is not None:
         with contextlib.suppress(BrokerError):
-            java_process.end(process, orderly=temporary is None)
+            java_process.end(owned, orderly=temporary is None)
     if temporary is not None:
         shutil.rmtree(temporary, ignore_errors=True)

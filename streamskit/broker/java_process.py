@@ -136,7 +136,15 @@ class DataFolder:
             raise explain(self.path, lines[0] if lines else f"exit code {done.returncode}")
 
     def launch(self, heap: str) -> psutil.Process:
-        """Start Kafka as a process of its own, which a Ctrl-C in this terminal or notebook does not reach."""
+        """Start Kafka as a process of its own, which outlives this one."""
+        return processes.launch(self._command(heap), self.path, self.console)
+
+    def launch_dependent(self, heap: str, is_temporary: bool) -> processes.Dependent:
+        """Start Kafka so that it ends with this process, and takes the folder along if that is temporary."""
+        leaves = self.path if is_temporary else None
+        return processes.Dependent(self._command(heap), self.path, self.console, os.environ, leaves)
+
+    def _command(self, heap: str) -> list[str]:
         options = [
             *java_options("broker"),
             f"-Xmx{heap}",
@@ -144,12 +152,13 @@ class DataFolder:
             f"-Dkafka.logs.file={self.log}",
         ]
         self.log.unlink(missing_ok=True)
-        return processes.launch([*_java(*options), "kafka.Kafka", str(self.properties)], self.path, self.console)
+        return [*_java(*options), "kafka.Kafka", str(self.properties)]
 
     def owner(self) -> int | None:
         """The process id of a broker that runs on this folder, even one whose lock file is lost."""
         for process in psutil.process_iter(["cmdline"]):
-            if str(self.properties) in (process.info["cmdline"] or []):
+            command = process.info["cmdline"] or []
+            if str(self.properties) in command and command[0] != "sh":  # nor a dependent broker's lifeline
                 return process.pid
         return None
 

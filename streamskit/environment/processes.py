@@ -12,8 +12,14 @@ TERM_SECONDS = 10.0
 KILL_SECONDS = 10.0
 FREEZE_SECONDS = 5.0
 
-LIFELINE = '"$@" </dev/null >&2 & echo $!; cat >/dev/null; kill -9 $! 2>/dev/null'
-"""Runs a program until its own standard input ends, which it does however the process ends that holds the other end."""
+LIFELINE = (
+    'leaves=$1; shift; "$@" </dev/null >&2 & echo $!; read -r ended; kill -9 $! 2>/dev/null; wait $! 2>/dev/null; '
+    'if [ -z "$ended" ] && [ -n "$leaves" ]; then rm -rf -- "$leaves"; fi'
+)
+"""Runs a program until its own standard input ends, which it does however the process ends that holds the other end.
+
+Where nobody had the time to write a line there, a folder that the program leaves behind is removed, too.
+"""
 
 
 def launch(command: Sequence[str], folder: Path, said: Path) -> psutil.Process:
@@ -45,15 +51,23 @@ class Dependent:
         folder: where it works.
         said: the file for what it writes.
         environment: its environment variables.
+        leaves: a folder that is removed with it when this process is killed.
 
     >>> Dependent(["sleep", "60"], Path("/tmp"), Path("/tmp/said"), os.environ).process.is_running()  # doctest: +SKIP
     True
     """
 
-    def __init__(self, command: Sequence[str], folder: Path, said: Path, environment: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        command: Sequence[str],
+        folder: Path,
+        said: Path,
+        environment: Mapping[str, str],
+        leaves: Path | None = None,
+    ) -> None:
         with said.open("wb") as console:
             self._lifeline = subprocess.Popen(
-                ["sh", "-c", LIFELINE, "sh", *command],
+                ["sh", "-c", LIFELINE, "sh", str(leaves or ""), *command],
                 cwd=folder,
                 env=dict(environment),
                 stdin=subprocess.PIPE,
@@ -67,10 +81,18 @@ class Dependent:
     def end(self, orderly: bool = True) -> None:
         """End the program by SIGTERM, then SIGKILL after ten seconds; if not orderly, by SIGKILL. Waits for it."""
         end(self.process, orderly)
-        for pipe in (self._lifeline.stdin, self._lifeline.stdout):
-            if pipe is not None:
-                pipe.close()
-        self._lifeline.wait()
+        self.let_go()
+
+    def let_go(self) -> None:
+        """Let the lifeline of a program that has ended end, too; what the program leaves behind stays."""
+        if self._lifeline.stdin is not None and not self._lifeline.stdin.closed:
+            with contextlib.suppress(BrokenPipeError):
+                self._lifeline.stdin.write(b"ended\n")
+                self._lifeline.stdin.close()
+        if self._lifeline.stdout is not None:
+            self._lifeline.stdout.close()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._lifeline.wait(KILL_SECONDS)
 
 
 def alive(process: psutil.Process) -> bool:

@@ -160,21 +160,35 @@ def test_temporary_data_is_removed_after_the_with_block() -> None:
 PROGRAM = """
 import sys
 from streamskit.broker import EmbeddedBroker
-broker = EmbeddedBroker(sys.argv[1], detached=sys.argv[2] == "detached")
+broker = EmbeddedBroker(sys.argv[1] or None, detached=sys.argv[2] == "detached")
 broker.start()
-print(broker.process.pid, flush=True)
+print(broker.process.pid, broker.data_dir, flush=True)
+if sys.argv[2] == "waits":
+    sys.stdin.read()
 """
 
 
 def run_program(folder: Path, kind: str) -> int:
     command = [sys.executable, "-c", PROGRAM, str(folder), kind]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
-    return int(done.stdout.splitlines()[-1])
+    return int(done.stdout.splitlines()[-1].split()[0])
 
 
 def test_a_broker_ends_with_the_program_that_started_it(tmp_path: Path) -> None:
     pid = run_program(tmp_path, "scoped")
     wait_until(lambda: not psutil.pid_exists(pid), "the end of the broker's process", 30)
+
+
+def test_a_broker_ends_with_a_program_that_is_killed_and_its_temporary_data_too() -> None:
+    command = [sys.executable, "-c", PROGRAM, "", "waits"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as program:
+        assert program.stdout is not None
+        pid, _, folder = program.stdout.readline().strip().partition(" ")
+        java = psutil.Process(int(pid))
+        assert Path(folder).is_dir()
+        program.kill()
+    wait_until(lambda: not alive(java), "the end of the broker's process", 10)
+    wait_until(lambda: not Path(folder).exists(), "the end of its data", 10)
 
 
 def test_a_detached_broker_outlives_its_program_and_is_found_again(tmp_path: Path) -> None:

@@ -14,20 +14,49 @@ from streamskit.environment.processes import Dependent, alive, end, launch, list
 HOLDS = """
 import os, pathlib, sys, time
 from streamskit.environment.processes import Dependent
-held = Dependent(["sleep", "60"], pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[1], "said"), os.environ)
+folder, leaves = map(pathlib.Path, sys.argv[1:])
+held = Dependent(["sleep", "60"], folder, folder / "said", os.environ, leaves)
 print(held.process.pid, flush=True)
-time.sleep(60)
+sys.stdin.readline()
+held.end()
 """
 
 
-def test_a_dependent_ends_with_a_program_that_is_killed(tmp_path: Path) -> None:
-    program = subprocess.Popen([sys.executable, "-c", HOLDS, str(tmp_path)], stdout=subprocess.PIPE)
+def holder(folder: Path, leaves: Path) -> tuple["subprocess.Popen[bytes]", psutil.Process]:
+    """Start a program that holds a dependent one, which leaves a folder behind."""
+    leaves.mkdir()
+    (leaves / "data").write_text("much of it")
+    program = subprocess.Popen(
+        [sys.executable, "-c", HOLDS, str(folder), str(leaves)], stdout=subprocess.PIPE, stdin=subprocess.PIPE
+    )
     assert program.stdout is not None
-    held = psutil.Process(int(program.stdout.readline()))
+    return program, psutil.Process(int(program.stdout.readline()))
+
+
+def test_a_dependent_ends_with_a_program_that_is_killed(tmp_path: Path) -> None:
+    program, held = holder(tmp_path, tmp_path / "it leaves -rf")
     assert alive(held)
     program.kill()
     program.wait()
     wait_until(lambda: not alive(held), "the end of the dependent program", 10)
+    wait_until(lambda: not (tmp_path / "it leaves -rf").exists(), "the end of what it leaves behind", 10)
+    assert (tmp_path / "said").exists()
+
+
+def test_what_a_dependent_leaves_stays_where_it_was_ended_in_order(tmp_path: Path) -> None:
+    program, held = holder(tmp_path, tmp_path / "data")
+    program.communicate(b"end\n", timeout=30)
+    assert not alive(held)
+    assert (tmp_path / "data" / "data").read_text() == "much of it"
+
+
+def test_letting_go_of_a_dependent_that_ended_by_itself_is_no_error(tmp_path: Path) -> None:
+    short = Dependent(["true"], tmp_path, tmp_path / "said", os.environ, tmp_path / "stays")
+    (tmp_path / "stays").mkdir()
+    wait_until(lambda: not alive(short.process), "the program's end", 10)
+    short.let_go()
+    short.end()
+    assert (tmp_path / "stays").is_dir()
 
 
 def test_a_dependent_ends_when_told_and_writes_to_its_file(tmp_path: Path) -> None:
