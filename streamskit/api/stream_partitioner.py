@@ -115,12 +115,12 @@ def only_one(partition: Partition, topic: str, key: Any, num_partitions: int) ->
 
 @dataclass(frozen=True)
 class KeyPartitioner:
-    """The function of a partitioner that is asked for exactly one partition, by the key alone."""
+    """The function of a partitioner that is asked for exactly one partition, by the key alone, if there is a key."""
 
     partition: Partition
 
     def __call__(self, topic: str, key: Any, value: Any, num_partitions: int) -> int | None:
-        return only_one(self.partition, topic, key, num_partitions)
+        return None if key is None else only_one(self.partition, topic, key, num_partitions)
 
 
 def beyond(topic: str, numbers: list[int], num_partitions: int) -> str:

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from typing import Self
 
+from streamskit.api.stream_partitioner import KeyPartitioner, Partition, Partitioner
 from streamskit.columns import type_inference
 from streamskit.common.errors import TopologyError
 from streamskit.dsl.abstract_stream import JOIN_OPERATORS, AbstractStream, ColumnFunction
@@ -32,6 +33,8 @@ class TableJoins(AbstractStream):
         foreign_key: ColumnFunction | None = None,
         materialized: str | Materialized | None = None,
         name: str | None = None,
+        partitioner: Partitioner | None = None,
+        other_partitioner: Partitioner | None = None,
     ) -> Self:
         """Join the rows of two tables; a row without a match gives none.
 
@@ -42,16 +45,21 @@ class TableJoins(AbstractStream):
                 value; by default the two tables are joined by the same key.
             materialized: the name of the store that keeps the result's rows, to query it.
             name: a name of your own, that the names of this step's nodes begin with.
+            partitioner: with a foreign key, the one that has shared out the rows of this table, if that was not Kafka's
+                own. It is asked for exactly one partition, by the key alone: the value that it is given is None.
+            other_partitioner: likewise for the other table.
 
         Raises:
-            TopologyError: the other is no table, or its keys have another type.
+            TopologyError: the other is no table, its keys have another type, or a partitioner is given without a
+                foreign key.
 
         >>> residents = customers.join(people, lambda customer, person: F.struct(customer.city, person.name))
         >>> customers.join(cities, lambda customer, city: city.mayor, foreign_key=lambda v: v.city)
 
-        Mirrors `KTable#join`.
+        Mirrors `KTable#join`, the partitioners `TableJoined`.
         """
-        return self._join(other, joiner, (False, False), foreign_key, materialized, name)
+        partitioners = partitioner, other_partitioner
+        return self._join(other, joiner, (False, False), foreign_key, materialized, name, partitioners)
 
     def left_join(
         self,
@@ -61,6 +69,8 @@ class TableJoins(AbstractStream):
         foreign_key: ColumnFunction | None = None,
         materialized: str | Materialized | None = None,
         name: str | None = None,
+        partitioner: Partitioner | None = None,
+        other_partitioner: Partitioner | None = None,
     ) -> Self:
         """Join the rows of two tables; a left row without a match is joined with null.
 
@@ -70,15 +80,19 @@ class TableJoins(AbstractStream):
             foreign_key: makes the key of the other table's row, as in `join`.
             materialized: the name of the store that keeps the result's rows, to query it.
             name: a name of your own, that the names of this step's nodes begin with.
+            partitioner: the one that has shared out the rows of this table, as in `join`.
+            other_partitioner: likewise for the other table.
 
         Raises:
-            TopologyError: the other is no table, or its keys have another type.
+            TopologyError: the other is no table, its keys have another type, or a partitioner is given without a
+                foreign key.
 
         >>> customers.left_join(people, lambda customer, person: F.struct(customer.city, person.name))
 
         Mirrors `KTable#leftJoin`.
         """
-        return self._join(other, joiner, (True, False), foreign_key, materialized, name)
+        partitioners = partitioner, other_partitioner
+        return self._join(other, joiner, (True, False), foreign_key, materialized, name, partitioners)
 
     def outer_join(
         self,
@@ -113,6 +127,7 @@ class TableJoins(AbstractStream):
         foreign_key: ColumnFunction | None,
         materialized: str | Materialized | None,
         name: str | None,
+        partitioners: tuple[Partitioner | None, Partitioner | None] = (None, None),
     ) -> Self:
         step = self._step(JOIN_OPERATORS[outer], name or self._name)
         if not isinstance(other, TableJoins):
@@ -121,7 +136,14 @@ class TableJoins(AbstractStream):
                 f"{step}: a table can be joined with {hint}, not with a {type(other).__name__}. For a stream write "
                 "stream.join(table, joiner); or make a table of it with to_table()."
             )
+        ours, others = (_by_key_alone(each, step) for each in partitioners)
         if foreign_key is None:
+            if ours or others:
+                raise TopologyError(
+                    f"{step}: partitioners are for a join by a foreign key, whose messages go to the tasks of the two "
+                    "tables. Tables that are joined by the same key have to be shared out in the same way: put "
+                    "to_stream().repartition(..., partitioner=...).to_table() before."
+                )
             return self._join_by_key(other, joiner, outer, materialized, name)
         self._check_selects_key(foreign_key, "foreign_key", other, other._name, step)
         value = self._joined_serde(joiner, other, JOIN_OPERATORS[outer], name or self._name)
@@ -129,7 +151,8 @@ class TableJoins(AbstractStream):
         value = type_inference.check_serde(materialized.value, value, "value", step)
         left, right = self._node, other._node
         join = nodes.ForeignKeyJoin("", outer[0], foreign_key, joiner, left.key, left.value, right.key, right.value)
-        return self._at(_add_foreign_key_join(self._graph, left, right, join, materialized, value, name))
+        partitions = ours, others
+        return self._at(_add_foreign_key_join(self._graph, left, right, join, materialized, value, name, partitions))
 
     def _join_by_key(
         self,
@@ -159,6 +182,12 @@ class TableJoins(AbstractStream):
         return self._at(graph.add(nodes.TableMerge, merge_name, (this_name, other_name), key, value, store=store))
 
 
+def _by_key_alone(partitioner: Partitioner | None, step: str) -> Partition | None:
+    """Return the function of a partitioner, if there is one, that is to choose one partition by the key."""
+    partition = type_inference.check_partitioner(partitioner, step)
+    return None if partition is None else KeyPartitioner(partition)
+
+
 def _add_foreign_key_join(
     graph: GraphBuilder,
     left: Node,
@@ -167,6 +196,7 @@ def _add_foreign_key_join(
     materialized: Materialized,
     value: Serde,
     name: str | None,
+    partitions: tuple[Partition | None, Partition | None],
 ) -> Node:
     """Add a join by a foreign key: a subscription goes to the other table's task, and an answer comes back.
 
@@ -178,6 +208,7 @@ def _add_foreign_key_join(
         materialized: how the result is kept.
         value: the serde of the result's values.
         name: what the nodes' names begin with.
+        partitions: what chooses the partitions of the left table's rows and of the right one's, if their keys do not.
 
     Returns:
         The node that makes the joined table.
@@ -210,11 +241,12 @@ def _add_foreign_key_join(
         return step
 
     add("register", register, left.name, right.key)
-    graph.add_topic(there, register_sink, register_source, (register,), right.key, bytes_only)
+    to_left, to_right = ({"partitioner": each} for each in partitions)
+    graph.add_topic(there, register_sink, register_source, (register,), right.key, bytes_only, **to_right)
     add("subscribe", subscribe, register_source, right.key, store=subscriptions)
     add("answer", answer, subscribe, left.key, other_stores=right_stores)
     add("notify", notify, right.name, left.key, other_stores=(store_name,))
-    graph.add_topic(back, answer_sink, answer_source, (answer, notify), left.key, bytes_only)
+    graph.add_topic(back, answer_sink, answer_source, (answer, notify), left.key, bytes_only, **to_left)
     add("resolve", resolve, answer_source, left.key, value, other_stores=left_stores)
     result = add("output", output, resolve, left.key, value)
     graph.store_on_demand(result, table_store(materialized, output_store, left.key, value))

@@ -112,3 +112,30 @@ def test_what_is_kept_behind_a_partitioner_stays_in_its_partitions(broker: Broke
         streams.query_metadata_for_key("counts", "a1", lambda topic, key, value, num_partitions: [0, 1])
     with pytest.raises(TopologyError, match="the partitioner is called with 4 arguments"):
         streams.query_metadata_for_key("counts", "a1", lambda key: 1)  # type: ignore[arg-type]
+
+
+def test_tables_that_partitioners_have_shared_out_are_joined_by_a_foreign_key(
+    broker: Broker, run: Run, name: str
+) -> None:
+    broker.create_topics(f"{name}-orders", f"{name}-customers", f"{name}-out", partitions=3)
+    orders = {"o1": "c2", "o2": "c1", "o0": "c2", "o5": "c9"}
+    customers = {"c2": "Ann", "c1": "Bob"}
+    for topic, rows in (("orders", orders), ("customers", customers)):
+        placed_by_letter = [{"key": key, "value": value, "partition": int(key[1]) % 3} for key, value in rows.items()]
+        broker.produce(f"{name}-{topic}", placed_by_letter)
+    builder = StreamsBuilder()
+    joined = builder.table(f"{name}-orders").left_join(
+        builder.table(f"{name}-customers"),
+        lambda order, customer: F.coalesce(customer, F.lit("nobody")),
+        foreign_key=lambda v: v,
+        materialized="joined",
+        partitioner=ByLastLetter(),
+        other_partitioner=ByLastLetter(),
+    )
+    joined.to_stream().to(f"{name}-out")
+    streams = run(builder.build())
+    streams.await_processed("120 seconds")
+    store = streams.store("joined")
+    assert {key: store.get(key) for key in orders} == {"o1": "Ann", "o2": "Bob", "o0": "Ann", "o5": "nobody"}
+    changelog = {(key, partition) for key, _, partition in placed(broker, f"{name}-joined-changelog")}
+    assert changelog == {("o1", 1), ("o2", 2), ("o0", 0), ("o5", 2)}

@@ -41,6 +41,7 @@ def test_any_other_answer_is_refused_with_what_to_return(answer: Any, said: str)
 
 def test_by_the_key_alone_exactly_one_partition_is_chosen() -> None:
     assert KeyPartitioner(lambda topic, key, value, n: [len(key) % n])("out", "abcd", b"a value", 3) == 1
+    assert KeyPartitioner(lambda topic, key, value, n: [len(key) % n])("out", None, b"no foreign key", 3) is None
     assert only_one(lambda topic, key, value, n: value, "out", "k", 3) is None
     for answer, said in (([], "chose no partition for the key 'k'"), ([0, 1], "chose partitions 0, 1 for the key 'k'")):
         with pytest.raises(StreamsError, match=f"{said}, and has to choose exactly one here"):

@@ -118,6 +118,10 @@ STREAM_MISTAKES: dict[str, tuple[Step, str]] = {
         lambda b: stream(b).to("out", partitioner=lambda key: 0),
         r"to\('out'\) .*the partitioner is called with 4 arguments, .*lambda topic, key, value, num_partitions: \.\.\.",
     ),
+    "partitioners of a join by the same key": (
+        lambda b: table(b).join(b.table("others", value=TRADE), concat, partitioner=ToTheFirst()),
+        r"join .*partitioners are for a join by a foreign key, .*to_stream\(\)\.repartition\(",
+    ),
     "the class of a partitioner": (
         lambda b: stream(b).repartition(partitioner=ToTheFirst),
         r"repartition .*the partitioner is the class ToTheFirst; give an object of it: ToTheFirst\(\.\.\.\)",
