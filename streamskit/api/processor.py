@@ -277,11 +277,22 @@ class _AnyProcessor(ABC):
 class Processor(_AnyProcessor):
     """Subclass this: `process` is called for each record of a task, and forwards what is to go on.
 
+    A class may bring the stores along that its processors use: its static method `stores` returns them, and they are
+    added and connected wherever the class is given. Processors that share a store each return the same one.
+
     >>> class Shout(Processor):
     ...     def process(self, record):
     ...         self.context.forward(record.with_value(record.value.upper()))
+    >>> class Latest(Processor):
+    ...     @staticmethod
+    ...     def stores():
+    ...         return [Stores.persistent_key_value_store("latest", Serdes.string(), Serdes.string())]
+    ...
+    ...     def process(self, record):
+    ...         self.context.state_store("latest").put(record.key, record.value)
+    >>> latest = StreamsBuilder().stream("in").process(Latest)
 
-    Mirrors `org.apache.kafka.streams.processor.api.ContextualProcessor`.
+    Mirrors `org.apache.kafka.streams.processor.api.ContextualProcessor`, and `ProcessorSupplier#stores`.
     """
 
     @abstractmethod

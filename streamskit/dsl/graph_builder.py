@@ -11,7 +11,7 @@ from streamskit.serdes import Serde
 from streamskit.state.stores import Store
 from streamskit.topology import nodes
 from streamskit.topology.nodes import Node
-from streamskit.topology.wiring import check_can_be_used, check_is_free
+from streamskit.topology.wiring import brought_stores, check_can_be_used, check_is_free
 
 
 class GraphBuilder:
@@ -192,10 +192,13 @@ class GraphBuilder:
             raise TopologyError(f"{step}: there is another store with the name '{store.name}'; choose another name.")
         return self.state_stores.setdefault(store.name, store)
 
-    def stores_for(self, stores: Sequence[Store | str], step: str) -> dict[str, tuple[Any, ...]]:
+    def stores_for(
+        self, supplier: Callable[[], Any], stores: Sequence[Store | str], step: str
+    ) -> dict[str, tuple[Any, ...]]:
         """Return what a processor may use, as the fields of its node.
 
         Args:
+            supplier: makes the processor, and may bring stores along.
             stores: stores of its own, or the names of those that were added or that tables keep.
             step: the operator and where it stands, for the error.
 
@@ -204,7 +207,7 @@ class GraphBuilder:
         """
         state_stores, lookups = list[Store](), list[str]()
         tables = self._tables()
-        for store in stores:
+        for store in (*brought_stores(supplier, step), *stores):
             if isinstance(store, Store):
                 state_stores.append(self.add_state_store(store, step))
             elif store in self.state_stores:
@@ -218,7 +221,7 @@ class GraphBuilder:
             else:
                 check_can_be_used(self.store(store), tables[store], step)
                 lookups.append(store)
-        return {"kept": tuple(state_stores), "looked_up": tuple(lookups)}
+        return {"kept": tuple(dict.fromkeys(state_stores)), "looked_up": tuple(lookups)}
 
     def _tables(self) -> dict[str, Node]:
         """Return the node that keeps the store of each table, and each global store, by the store's name."""

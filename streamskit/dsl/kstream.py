@@ -44,7 +44,8 @@ class KStream(StatelessTransformations, StreamJoins):
         that table, which it can then only read, and where the table is joined with another table.
 
         Args:
-            processor: a subclass of `Processor`, or a function that makes one; each task has its own.
+            processor: a subclass of `Processor`, or a function that makes one; each task has its own. It may bring
+                stores along, which its static method `stores` returns.
             stores: what it may use: stores made by `Stores`, or names of those that were added or that tables keep.
             key: the serde of the keys that it forwards; by default that of this stream.
             value: the serde of the values, likewise.
@@ -71,7 +72,8 @@ class KStream(StatelessTransformations, StreamJoins):
         """Give the records to a processor that leaves their keys alone, so that nothing has to be repartitioned.
 
         Args:
-            processor: a subclass of `FixedKeyProcessor`, or a function that makes one; each task has its own.
+            processor: a subclass of `FixedKeyProcessor`, or a function that makes one; each task has its own. It may
+                bring stores along, as in `process`.
             stores: what it may use, as in `process`.
             value: the serde of the values that it forwards; by default that of this stream.
             name: a name of your own for this step.
@@ -93,7 +95,7 @@ class KStream(StatelessTransformations, StreamJoins):
         name = self._graph.name_for(prefix) if name is None else check_name(name)
         step = self._step(operator, name)
         type_inference.check_signature(processor, "processor", (), step)
-        return name, {"supplier": processor, **self._graph.stores_for(stores, step)}
+        return name, {"supplier": processor, **self._graph.stores_for(processor, stores, step)}
 
     # ---- one stream of several, several of one -----------------------------------------------------------------------
 

@@ -104,6 +104,7 @@ class KTable(TableJoins):
 
         Args:
             transformer: a subclass of `ValueTransformerWithKey`, or a function that makes one; each task has its own.
+                It may bring stores along, as in `KStream.process`.
             stores: what it may use: stores made by `Stores`, or names of those that were added to the builder.
             materialized: the name of the store that keeps the result's rows, to query it.
             value: the serde of the new values; by default that of this table.
@@ -121,7 +122,7 @@ class KTable(TableJoins):
         name = self._graph.name_for("KTABLE-TRANSFORMVALUES", name)
         step = self._step("transform_values", name)
         type_inference.check_signature(transformer, "transformer", (), step)
-        given = self._graph.stores_for(stores, step)
+        given = self._graph.stores_for(transformer, stores, step)
         if tables := given["looked_up"]:
             raise TopologyError(
                 f"{step}: '{tables[0]}' is the store of a table, and a transformer uses stores of its own only. Join "

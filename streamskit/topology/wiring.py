@@ -1,8 +1,10 @@
 """A topology wired by hand: sources, processors, sinks and stores, each added by name."""
 
+import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from types import MappingProxyType
 from typing import Any, Self
 
@@ -119,14 +121,16 @@ class Wiring:
 
         Args:
             name: of the node.
-            processor: a subclass of `Processor`, or a function that makes one; each task has its own.
+            processor: a subclass of `Processor`, or a function that makes one; each task has its own. It is connected
+                to the stores that its static method `stores` returns.
             parents: the names of the nodes that feed it.
             key: the serde of the keys that it forwards to steps of the DSL; sinks and processors need none. That of
                 the first parent when not given.
             value: likewise of the values.
 
         Raises:
-            TopologyError: the name is taken, a parent is not there, or `processor` cannot be called.
+            TopologyError: the name is taken, a parent is not there, `processor` cannot be called, or brings a store
+                whose name is taken.
 
         Mirrors `Topology#addProcessor`.
         """
@@ -134,9 +138,15 @@ class Wiring:
         if not callable(processor):
             raise TopologyError(f"{what}: give the Processor class itself, or a function that makes one.")
         first = self._parents(parents, what)
-        return self._add(
-            Process(name, parents, key or first.key, value or first.value, call_site(), supplier=processor), what
-        )
+        brought = brought_stores(processor, what)
+        for store in brought:
+            check_name(store.name)
+            if self._stores().get(store.name, store) != store:
+                raise TopologyError(f"{what}: there is another store with the name '{store.name}'; choose another one.")
+        serdes = key or first.key, value or first.value
+        self._add(Process(name, parents, *serdes, call_site(), supplier=processor), what)
+        self._loose_stores |= {store.name: store for store in brought}
+        return self.connect_processor_and_state_stores(name, *(store.name for store in brought))
 
     def add_sink(
         self,
@@ -237,6 +247,40 @@ class Wiring:
             raise TopologyError(f"{what}: {other.call_site} has added a node of this name; choose another one.")
         self.nodes = MappingProxyType(dict(self.nodes) | {node.name: node})
         return self
+
+
+def brought_stores(supplier: Callable[[], Any], what: str) -> list[Store]:
+    """Return the stores that a supplier of processors brings along: what its `stores()` returns, if it has one.
+
+    Args:
+        supplier: a class of processors, a function that makes one, or an object that can be called.
+        what: the step and where it stands, for the error.
+
+    Raises:
+        TopologyError: `stores()` cannot be called without arguments, or returns something else.
+
+    Mirrors `ConnectedStoreProvider#stores`.
+    """
+    made_by = supplier.func if isinstance(supplier, partial) else supplier
+    provide = getattr(made_by, "stores", None)
+    if not callable(provide):
+        return []
+    name = getattr(made_by, "__name__", type(made_by).__name__)
+    try:
+        inspect.signature(provide).bind()
+    except TypeError:
+        raise TopologyError(
+            f"{what}: {name}.stores says which stores the processor brings along, and is called before there is one: "
+            "write @staticmethod above it, and no argument."
+        ) from None
+    brought = provide()
+    brought = [brought] if isinstance(brought, Store) else list(brought or ())
+    if wrong := [each for each in brought if not isinstance(each, Store)]:
+        raise TopologyError(
+            f"{what}: {name}.stores() returned {wrong[0]!r} among its stores. Return a list of what Stores makes, such "
+            "as Stores.persistent_key_value_store('counts', Serdes.string(), Serdes.long())."
+        )
+    return brought
 
 
 def check_can_be_used(store: Store, keeper: Node, what: str) -> None:

@@ -1,12 +1,16 @@
 """Topologies with processors: how they are wired, described, and refused."""
 
+from functools import partial
 from typing import Any
 
 import pytest
 
 from streamskit import (
+    FixedKeyProcessor,
+    FixedKeyRecord,
     KafkaStreams,
     Processor,
+    Record,
     Serdes,
     Stores,
     StreamsBuilder,
@@ -14,9 +18,12 @@ from streamskit import (
     TimeWindows,
     Topology,
     TopologyError,
+    TopologyTestDriver,
+    ValueTransformerWithKey,
 )
 from streamskit.planning.options import QueryOptions
 from streamskit.planning.planner import plan
+from streamskit.state.stores import Store
 from tests.unit.operators.processor_harness import LONG, STRING, key_value
 from tests.unit.operators.test_processor_routing import Pass, Peek, Write
 
@@ -175,3 +182,106 @@ def test_the_rows_of_a_key_meet_in_one_partition_of_a_changelog_whatever_their_w
         "app-windows-changelog": 12,
         "app-sessions-changelog": 16,
     }
+
+
+# Suppliers that bring their stores along.
+
+
+class Counts(Processor):
+    """Counts records in a store that it brings along."""
+
+    @staticmethod
+    def stores() -> list[Store]:
+        return [Stores.persistent_key_value_store("counts", STRING, LONG)]
+
+    def process(self, record: Record) -> None:
+        counts = self.context.state_store("counts")
+        counts.put(record.key, (counts.get(record.key) or 0) + 1)
+        self.context.forward(record.with_value(counts.get(record.key)))
+
+
+class CountsValues(FixedKeyProcessor):
+    stores = staticmethod(Counts.stores)
+
+    def process(self, record: FixedKeyRecord) -> None:
+        self.context.forward(record.with_value(self.context.state_store("counts").get(record.key)))
+
+
+class CountsRows(ValueTransformerWithKey):
+    @classmethod
+    def stores(cls) -> Store:
+        return key_value("rows-counted")
+
+    def transform(self, key: str, value: str) -> str:
+        return value
+
+
+class CountsFrom:
+    """Supplies processors as an object."""
+
+    def stores(self) -> list[Store]:
+        return Counts.stores()
+
+    def __call__(self) -> Counts:
+        return Counts()
+
+
+@pytest.mark.spark
+def test_a_supplier_brings_its_stores_along_and_shares_them_with_others() -> None:
+    builder = StreamsBuilder()
+    counted = builder.stream("in").process(Counts, value=LONG, name="counts")
+    counted.process_values(CountsValues, stores=["counts"], name="values").to("out")
+    topology = builder.build()
+    assert topology.describe().count("(stores: [counts])") == 2
+    with TopologyTestDriver(topology) as driver:
+        for key in ("a", "b", "a"):
+            driver.create_input_topic("in").pipe_input(key, "x")
+        made = driver.create_output_topic("out").read_records_to_list()
+        assert [(record.key, record.value) for record in made] == [("a", 1), ("b", 1), ("a", 2)]
+
+
+def test_stores_are_brought_along_wherever_a_supplier_is_given() -> None:
+    builder = StreamsBuilder()
+    builder.table("table").transform_values(CountsRows)
+    builder.stream("in").process(partial(Counts))
+    assert set(builder.build().stores) >= {"rows-counted", "counts"}
+    topology = wired(CountsFrom(), Counts)
+    assert list(topology.stores) == ["counts"]
+    assert topology.describe().count("(stores: [counts])") == 2
+
+
+class NeedsItself(Processor):
+    def stores(self) -> list[Store]:
+        return []
+
+    def process(self, record: Record) -> None:
+        self.context.forward(record)
+
+
+class NamesOnly(NeedsItself):
+    @staticmethod
+    def stores() -> Any:
+        return ["counts"]
+
+
+class OtherCounts(NeedsItself):
+    @staticmethod
+    def stores() -> Any:
+        return [Stores.persistent_key_value_store("counts", STRING, STRING)]
+
+
+@pytest.mark.parametrize(
+    ("supplier", "said"),
+    [
+        (NeedsItself, "NeedsItself.stores says which stores .* write @staticmethod above it, and no argument"),
+        (NamesOnly, r"NamesOnly.stores\(\) returned 'counts' among its stores\. Return a list of what Stores makes"),
+        (OtherCounts, "there is another store with the name 'counts'; choose another"),
+    ],
+)
+def test_what_a_supplier_cannot_bring_along_is_refused(supplier: Any, said: str) -> None:
+    with pytest.raises(TopologyError, match=said):
+        wired(Counts, supplier)
+    builder = StreamsBuilder()
+    builder.stream("in").process(Counts)
+    with pytest.raises(TopologyError, match=said):
+        builder.stream("other").process(supplier)
