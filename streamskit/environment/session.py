@@ -37,6 +37,9 @@ SETTINGS = {
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.streaming.stateStore.providerClass": f"{_STATE}.RocksDBStateStoreProvider",
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+    # A snapshot is as large as the state; a micro-batch's changes are small, and quick to be read again.
+    "spark.sql.streaming.stateStore.minDeltasForSnapshot": "50",
+    "spark.sql.streaming.minBatchesToRetain": "20",
     "spark.sql.streaming.metricsEnabled": "false",
     # Spark would measure a batch for Python anew with each of its rows, which costs more than all the rest.
     "spark.sql.execution.arrow.maxBytesPerBatch": str(2**31 - 1),

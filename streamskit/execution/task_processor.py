@@ -127,6 +127,10 @@ class SparkPages:
         found = self._pages.getValue((page,))
         return None if found is None else bytes(found[0])
 
+    def load_all(self) -> Iterator[tuple[str, bytes]]:
+        """Return all pages, each with its name."""
+        return ((page, bytes(data)) for (page,), (data,) in self._pages.iterator())
+
     def save(self, page: str, data: bytes | None) -> None:
         """Write a page; None deletes it."""
         if data is None:

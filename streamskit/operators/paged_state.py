@@ -1,18 +1,25 @@
 """State in pages: a task's rows and time-ordered entries, packed into a few values of the state store.
 
-One call to Spark's state store costs as much for a page of rows as for a single row. So rows are hashed to a fixed
-number of pages (`PagedTable`), and entries that fall due in order of time share a page per stretch of time
-(`TimeOrderedMap`). A page is loaded when it is first needed and saved when a micro-batch has changed it.
+One call to Spark's state store costs as much for a few rows as for a single one. So rows are hashed to small pages
+(`PagedTable`), and entries that fall due in order of time share a page per stretch of time (`TimeOrderedMap`). A page
+is loaded when it is first needed and saved when a micro-batch has changed it.
 """
 
 import pickle
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from heapq import heapify, heappop, heappush
 from typing import Any, Protocol
 from zlib import crc32
 
-PAGES = 128
-"""Pages of a table. A stored table keeps this number for good: another one would look for its rows in other pages."""
+PAGE_BYTES = 400
+"""How large the pages of a table are on average. A row that changes writes its page: small pages write little, and
+large ones take few calls for a micro-batch that changes most rows."""
+
+MANY = 64
+"""From how many pages on it takes less to read all pages of a task at once than to ask for each."""
+
+VISITS = 64
+"""After how many micro-batches each page of a table was looked at for rows that have expired."""
 
 Rows = dict[bytes, Any]
 
@@ -26,6 +33,9 @@ class PageStore(Protocol):
     def load(self, page: str) -> bytes | None:
         """Return what was saved under a name, or None."""
 
+    def load_all(self) -> Iterable[tuple[str, bytes]]:
+        """Return all that was saved, each with its name."""
+
     def save(self, page: str, data: bytes | None) -> None:
         """Save data under a name; None deletes it."""
 
@@ -36,6 +46,10 @@ class NoPages:
     def load(self, page: str) -> bytes | None:
         """Return nothing."""
         return None
+
+    def load_all(self) -> Iterable[tuple[str, bytes]]:
+        """Return nothing."""
+        return ()
 
     def save(self, page: str, data: bytes | None) -> None:
         """Forget the data."""
@@ -51,6 +65,10 @@ class MemoryPages:
         """Return what was saved under a name, or None."""
         return self._pages.get(page)
 
+    def load_all(self) -> Iterable[tuple[str, bytes]]:
+        """Return all that was saved, each with its name."""
+        return self._pages.items()
+
     def save(self, page: str, data: bytes | None) -> None:
         """Save data under a name; None deletes it."""
         if data is None:
@@ -62,67 +80,156 @@ class MemoryPages:
 class PagedTable:
     """Rows by key, in pages that are loaded when first needed and saved when changed.
 
+    A table begins with one page and gets more as it grows, so that a page stays small and a micro-batch writes about
+    what it changes: linear hashing. Page n is split when the table has grown by a page's worth, each page in its turn.
+
     Args:
         name: the table's name, of which its pages' names are made.
         store: where the pages live.
         expire: deletes what is too old from the value of a row, which is a list or dict; a row that is then empty goes,
             too. Called for the rows of a page before it is saved.
+        known: gives what the table remembers of itself from one micro-batch to the next: the number of its pages, the
+            bytes in them, and the page to be looked at next for what has expired. Asked when that is first needed.
     """
 
-    def __init__(self, name: str, store: PageStore, expire: Callable[[Any], None] | None = None) -> None:
+    def __init__(
+        self,
+        name: str,
+        store: PageStore,
+        expire: Callable[[Any], None] | None = None,
+        known: Callable[[], dict[str, Any]] = dict,
+    ) -> None:
         self.name, self.expire = name, expire
-        self._store = store
+        self._store, self._ask = store, known
+        self._known: dict[str, Any] = {}
+        self._count = 0
         self._pages: dict[int, Rows] = {}
+        self._sizes: dict[int, int] = {}
         self._changed: set[int] = set()
 
     def page(self, key: bytes) -> Rows:
         """Return the page of `key`, to read only."""
-        number = crc32(key) % PAGES
+        number = self._number(key)
         page = self._pages.get(number)
         return self._load(number) if page is None else page
 
     def changed_page(self, key: bytes) -> Rows:
         """Return the page of `key`, to be changed: it will be saved."""
-        number = crc32(key) % PAGES
+        number = self._number(key)
         self._changed.add(number)
         page = self._pages.get(number)
         return self._load(number) if page is None else page
 
     def items(self) -> Iterator[tuple[bytes, Any]]:
         """Return all rows, in the order of their keys' bytes; loads every page."""
-        pages = [self._pages[number] if number in self._pages else self._load(number) for number in range(PAGES)]
-        return iter(sorted((row for page in pages for row in page.items()), key=lambda row: row[0]))
+        self._load_all()
+        return iter(sorted((row for page in self._pages.values() for row in page.items()), key=lambda row: row[0]))
 
     def save(self) -> None:
         """Save the pages that were changed."""
-        if self.expire is not None and self._changed:
-            self._visit_next_page()
+        if not self._changed:
+            return
+        if self.expire is not None:
+            self._expire()
+        total = self._known.get("bytes", 0) + self._save_changed()
+        while (wanted := total // PAGE_BYTES + 1) > self._count:
+            self._grow(wanted)
+            total += self._save_changed()
+        if not total:
+            self._count, self._pages, self._sizes = 1, {0: {}}, {}  # it is empty: no page is stored
+        self._known.update(pages=self._count, bytes=total)
+
+    def _number(self, key: bytes) -> int:
+        """Return the page of a key: those that were not split yet have one bit of its hash less."""
+        count, hashed = self._count or self._open(), crc32(key)
+        whole = 1 << count.bit_length() - 1
+        number = hashed & 2 * whole - 1
+        return number if number < count else number - whole
+
+    def _open(self) -> int:
+        self._known = self._ask()
+        self._count = self._known.get("pages", 1)
+        return self._count
+
+    def _save_changed(self) -> int:
+        """Save the pages that were changed, and return by how many bytes they have grown."""
+        grown = 0
         for number in sorted(self._changed):
             page = self._pages[number]
-            if self.expire is not None:
-                for key, value in list(page.items()):
-                    self.expire(value)
-                    if not value:
-                        del page[key]
-            self._store.save(self._page_name(number), pickle.dumps(page, protocol=5) if page else None)
+            data = pickle.dumps(page, protocol=5) if page else None
+            size = len(data or b"")
+            if size or self._sizes.get(number):
+                self._store.save(self._page_name(number), data)
+            grown += size - self._sizes.get(number, 0)
+            self._sizes[number] = size
         self._changed.clear()
+        return grown
 
-    def _visit_next_page(self) -> None:
-        # A page whose keys are never seen again would keep its old rows: every batch visits one more, in turn.
-        turn = f"{self.name}/turn"
-        number = int(self._store.load(turn) or b"0") % PAGES
-        if number not in self._changed and self._load(number):
-            self._changed.add(number)
-        self._store.save(turn, str(number + 1).encode())
+    def _grow(self, wanted: int) -> None:
+        """Have so many pages, and move the rows of those that are split."""
+        if wanted >= 2 * self._count:  # most rows move: all at once
+            self._load_all()
+            rows = [row for page in self._pages.values() for row in page.items()]
+            self._count = wanted
+            self._pages = {number: {} for number in range(wanted)}
+            for key, value in rows:
+                self._pages[self._number(key)][key] = value
+            self._changed.update(range(wanted))
+            return
+        for new in range(self._count, wanted):
+            old = new - (1 << new.bit_length() - 1)
+            page = self._load(old)
+            self._count = new + 1
+            moved = {key: value for key, value in page.items() if self._number(key) == new}
+            if moved:
+                self._pages[old] = {key: value for key, value in page.items() if key not in moved}
+                self._changed.add(old)
+            self._pages[new] = moved
+            self._changed.add(new)
+
+    def _expire(self) -> None:
+        """Delete what has expired from the changed pages, and from some others.
+
+        A page whose keys are never seen again would keep its old rows: every batch visits a few more, in turn.
+        """
+        turn = self._known.get("turn", 0)
+        visited = [number % self._count for number in range(turn, turn + 1 + self._count // VISITS)]
+        self._known["turn"] = (visited[-1] + 1) % self._count
+        for number in sorted(self._changed.union(visited)):
+            page = self._load(number)
+            before = len(page), sum(map(len, page.values()))
+            for key, value in list(page.items()):
+                self.expire(value)  # type: ignore[misc]  # asked before
+                if not value:
+                    del page[key]
+            if before != (len(page), sum(map(len, page.values()))):
+                self._changed.add(number)
 
     def _load(self, number: int) -> Rows:
         if number not in self._pages:
-            data = self._store.load(self._page_name(number))
-            self._pages[number] = {} if data is None else pickle.loads(data)
+            if len(self._pages) >= MANY and len(self._pages) > self._count // 4:
+                self._load_all()  # one by one, each page is a call of its own
+                return self._pages[number]
+            self._take(number, self._store.load(self._page_name(number)))
         return self._pages[number]
 
+    def _load_all(self) -> None:
+        missing = [number for number in range(self._count or self._open()) if number not in self._pages]
+        if len(missing) < MANY:
+            for number in missing:
+                self._take(number, self._store.load(self._page_name(number)))
+            return
+        prefix = f"{self.name}/"
+        stored = {page: data for page, data in self._store.load_all() if page.startswith(prefix)}
+        for number in missing:
+            self._take(number, stored.get(self._page_name(number)))
+
+    def _take(self, number: int, data: bytes | None) -> None:
+        self._pages[number] = {} if data is None else pickle.loads(data)
+        self._sizes[number] = len(data or b"")
+
     def _page_name(self, number: int) -> str:
-        return f"{self.name}/{number:02x}"
+        return f"{self.name}/{number:x}"
 
 
 class Memory:

@@ -101,7 +101,7 @@ class OperatorContext:
         """
         tables = self.task.tables
         if name not in tables:
-            tables[name] = PagedTable(name, self.task.pages, expire)
+            tables[name] = PagedTable(name, self.task.pages, expire, lambda: self.task.memory.of(f"{name}/pages"))
         return tables[name]
 
     def time_ordered_map(self, name: str, span: int) -> TimeOrderedMap:

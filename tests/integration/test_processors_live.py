@@ -216,3 +216,35 @@ def test_two_processors_share_a_store_partition_by_partition(broker: Broker, run
     send(broker, f"{name}-other", (0, "k", "?", 30), (1, "k", "?", 30), (2, "k", "?", 30))
     streams.await_processed()
     assert sorted(received(broker, name)) == [("k", "None"), ("k", "a"), ("k", "b")]
+
+
+class Hoard(Processor):
+    """Keeps every value under itself; "how many" asks for all of them."""
+
+    def process(self, record: Record) -> None:
+        store = self.context.state_store("hoard")
+        if record.value == "how many":
+            found = [key for key, _ in store.all()]
+            self.context.forward(record.with_value(f"{len(found)} in order: {found == sorted(found)}"))
+        else:
+            store.put(record.value, record.value)
+
+
+def test_a_store_of_thousands_of_rows_is_read_whole_in_the_next_batch_and_after_a_restart(
+    broker: Broker, run: Run, name: str
+) -> None:
+    builder = StreamsBuilder()
+    hoard = Stores.persistent_key_value_store("hoard", STRING, STRING)
+    builder.stream(f"{name}-in").process(Hoard, stores=[hoard]).to(f"{name}-out")
+    topology = builder.build()
+    send(broker, f"{name}-in", *((0, "k", f"{number} {'x' * 50}", 10) for number in range(5000)))
+    first = run(topology)
+    first.await_processed("120 seconds")
+    send(broker, f"{name}-in", (0, "k", "how many", 20))
+    first.await_processed()
+    send(broker, f"{name}-in", (0, "k", "one more", 30))
+    first.await_processed()
+    first.close()
+    send(broker, f"{name}-in", (0, "k", "how many", 40))
+    run(topology).await_processed("120 seconds")
+    assert [value for _, value in received(broker, name)] == ["5000 in order: True", "5001 in order: True"]

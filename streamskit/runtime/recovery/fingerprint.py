@@ -17,7 +17,8 @@ from streamskit.planning.planned_operators import nodes_of
 from streamskit.topology.nodes import Node
 
 FILE = "topology.json"
-VERSION = 1
+VERSION = 2
+"""Of the file, and of how operators in Python keep their rows: in version 1 every table had 128 pages."""
 
 RENAMED = {"Fold": "Aggregate", "CogroupFold": "CogroupAggregate", "TableFold": "TableAggregate"}
 """Kinds of operators that had other names when the file may have been written."""
@@ -103,7 +104,8 @@ class Fingerprint:
         try:
             said = json.loads(file.read_text())
             queries = {name: QueryPrint.from_json(each) for name, each in said["queries"].items()}
-            return Fingerprint(queries, said["topics"])
+            known = Fingerprint(queries, said["topics"])
+            is_old = said["version"] < VERSION
         except FileNotFoundError:
             return Fingerprint()
         except (ValueError, TypeError, KeyError, AttributeError) as failure:
@@ -112,6 +114,13 @@ class Fingerprint:
                 "one is noticed. If you have changed nothing since then, delete the file and start again; otherwise "
                 "call clean_up()."
             ) from failure
+        if is_old and any(each.in_python for query in queries.values() for each in query.operators):
+            raise StreamsError(
+                f"What is kept in {folder} was written by an earlier version of streamskit, which kept rows in another "
+                "way. Go on with that version, or call clean_up(): the next start reads the topics from their first "
+                "records and makes all results again."
+            )
+        return known
 
 
 def _of_spark(plan: Plan, node: Node) -> OperatorPrint:

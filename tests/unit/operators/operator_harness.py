@@ -22,6 +22,10 @@ class Pages(dict[str, bytes]):
         self.loads += 1
         return self.get(page)
 
+    def load_all(self) -> Iterable[tuple[str, bytes]]:
+        self.loads += 1
+        return list(self.items())
+
     def save(self, page: str, data: bytes | None) -> None:
         self.saves += 1
         if data is None:

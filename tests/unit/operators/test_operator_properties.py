@@ -1,5 +1,6 @@
 """Task operators against plain models, on random records out of order, with state saved at random points."""
 
+import os
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -16,7 +17,7 @@ from streamskit.operators import (
     StreamJoinOperator,
     SuppressOperator,
 )
-from streamskit.operators.paged_state import TimeOrderedMap
+from streamskit.operators.paged_state import PAGE_BYTES, PagedTable, TimeOrderedMap
 from streamskit.serdes import LONG, SessionWindowedSerde, TimeWindowedSerde
 from tests.unit.operators.operator_harness import STRING, Harness, Pages, record
 from tests.unit.operators.operator_programs import as_record, window_count
@@ -280,3 +281,40 @@ def test_a_versioned_store_knows_what_a_row_was_at_a_time(changes: list[tuple[by
 def a_task() -> OperatorContext:
     harness = Harness([])
     return OperatorContext(harness.stage, 0, "test", lambda *_, **__: None, False)
+
+
+Change = tuple[int, int]
+"""The number of a key, and the length of its new value; 0 deletes it."""
+
+
+@unhurried
+@given(st.lists(st.lists(st.tuples(st.integers(0, 400), st.integers(0, 300)), max_size=150), max_size=12))
+def test_a_table_of_pages_holds_what_a_dict_holds_however_it_grows_and_shrinks(batches: list[list[Change]]) -> None:
+    pages, known, rows = Pages(), dict[str, Any](), dict[bytes, bytes]()
+    for batch in batches:
+        table = PagedTable("rows", pages, known=lambda: known)
+        for number, length in batch:
+            key = b"%d" % number
+            assert table.page(key).get(key) == rows.get(key)
+            table.changed_page(key)[key] = rows[key] = bytes(length)
+            if not length:
+                del table.changed_page(key)[key], rows[key]
+        table.save()
+        assert dict(table.items()) == rows
+        assert dict(PagedTable("rows", pages, known=lambda: known).items()) == rows
+        assert known.get("bytes", 0) == sum(map(len, pages.values()))
+
+
+def test_a_batch_writes_about_what_it_changes_whatever_the_table_holds() -> None:
+    pages, known = Pages(), dict[str, Any]()
+
+    def written(keys: Iterable[int]) -> int:
+        table, before = PagedTable("rows", pages, known=lambda: known), dict(pages)
+        for key in (b"k%d" % number for number in keys):
+            table.changed_page(key)[key] = os.urandom(200)
+        table.save()
+        return sum(len(data) for page, data in pages.items() if before.get(page) != data)
+
+    assert written(range(20_000)) > 20_000 * 200
+    assert max(map(len, pages.values())) < 8 * PAGE_BYTES
+    assert written(range(0, 20_000, 100)) < 5 * 200 * 210

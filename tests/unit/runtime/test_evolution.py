@@ -235,6 +235,14 @@ def test_what_is_noted_is_read_again(tmp_path: Path) -> None:
     assert Fingerprint.load(tmp_path) == noted
 
 
+def test_rows_that_an_earlier_version_kept_in_another_way_are_refused(tmp_path: Path) -> None:
+    Fingerprint(prints(total, cache=False)).save(tmp_path)
+    file = tmp_path / FILE
+    file.write_text(file.read_text().replace('"version": 2', '"version": 1'))
+    with pytest.raises(StreamsError, match="written by an earlier version of streamskit"):
+        Fingerprint.load(tmp_path)
+
+
 def test_a_folder_without_a_note_is_older_and_goes_on(tmp_path: Path) -> None:
     assert Fingerprint.load(tmp_path) == Fingerprint()
 

@@ -1,6 +1,6 @@
 """A failing query tells a learner which step failed, on which line of the program, and why."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from traceback import format_exc
 from typing import Any
 
@@ -242,6 +242,9 @@ class Pages(PageStore):
 
     def load(self, page: str) -> bytes | None:
         return None
+
+    def load_all(self) -> Iterable[tuple[str, bytes]]:
+        return ()
 
     def save(self, page: str, data: bytes | None) -> None:
         raise AssertionError(f"{page} is not to be saved after a failure")
