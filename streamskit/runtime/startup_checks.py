@@ -106,14 +106,28 @@ class StartupChecks:
             return
         message = f"'{self._application_id}' has run before, as {_shown(left) or self._folder} shows, "
         message += f"and its checkpoints are not in {self._folder}: they were deleted, or it ran with another folder."
-        for topic in self._read:
-            for partition, first in now[topic].first.items() if topic not in self._topics.internal else ():
+        way_out = (
+            "Start it with the folder it had (state_dir=...); or begin anew with the records that are left: clean_up()."
+        )
+        for topic, extent in now.items():
+            for partition, first in extent.first.items() if topic in self._read_of_others else ():
                 if first > 0:
                     raise StreamsError(
                         f"{message} What it knew cannot be made anew: {first} records of topic '{topic}', partition "
-                        f"{partition}, are gone since. Start it with the folder it had (state_dir=...); or begin anew "
-                        "with the records that are left: clean_up()."
+                        f"{partition}, are gone since. {way_out}"
                     )
+        for topic in self._topics.streams:
+            if "compact" in self._brokers.describe_topic(topic).config.get("cleanup.policy", ""):
+                raise StreamsError(
+                    f"{message} What it knew cannot be made anew: topic '{topic}' is compacted, so that records which "
+                    f"it has read as a stream may be gone since. {way_out}"
+                )
+        if self._topics.exactly_once and left and (written := self._topics.written):
+            raise StreamsError(
+                f"{message} To begin anew would write all its results to {_shown(written)} a second time, and its "
+                "guarantee is 'exactly_once'. Start it with the folder it had (state_dir=...); or call clean_up() if "
+                "they may be written again."
+            )
         logger.warning(
             "%s It begins anew: its internal topics are emptied, and all its topics are read from their first records. "
             "What it has written to other topics is written again.", message
@@ -133,6 +147,10 @@ class StartupChecks:
     @property
     def _checkpoints(self) -> dict[str, Checkpoint]:
         return {plan.name: Checkpoint(self._folder / plan.name) for plan in self._plans}
+
+    @property
+    def _read_of_others(self) -> list[str]:
+        return [topic for topic in self._read if topic not in self._topics.internal]
 
     @property
     def _read(self) -> list[str]:

@@ -15,7 +15,7 @@ from streamskit.planning.planned_operators import operator_input
 from streamskit.queries import Catalogue, QueryableStore
 from streamskit.state.stores import Store
 from streamskit.topology import Topology
-from streamskit.topology.nodes import GlobalTableSource, Node, SideEffect, Sink, of_kind
+from streamskit.topology.nodes import GlobalTableSource, Node, SideEffect, Sink, TableSource, of_kind
 
 CHANGELOG = {"cleanup.policy": "compact", "segment.bytes": str(16 * 1024 * 1024)}
 # "delete" lets the application delete the windows that have expired; by its age nothing is.
@@ -125,6 +125,26 @@ class ApplicationTopics:
     def between(self) -> list[str]:
         """The topics between its queries."""
         return [*self._sinks(), *(topic for plan in self.plans for topic in plan.handovers.values())]
+
+    @property
+    def written(self) -> list[str]:
+        """The topics of others that it writes, as far as their names are known before a record is."""
+        sinks = [(plan, sink) for plan in self.plans for sink in plan.sinks if not sink.internal]
+        return list(dict.fromkeys(plan.topic(sink) for plan, sink in sinks if isinstance(sink.topic, str)))
+
+    @property
+    def streams(self) -> list[str]:
+        """The topics of others that it reads record by record, and not as the rows of a table."""
+        tables = (TableSource, GlobalTableSource)
+        read = [
+            each
+            for plan in self.plans
+            for each in plan.inputs
+            for node in plan.topology.nodes.values()
+            if each.node.name in node.parents and not isinstance(node, tables)
+        ]
+        own = set(self.internal)
+        return list(dict.fromkeys(topic for each in read for topic in each.topics if topic not in own))
 
     @property
     def windowed(self) -> dict[str, int]:

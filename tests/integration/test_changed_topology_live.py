@@ -2,6 +2,7 @@
 
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 from kafka import TopicPartition
@@ -23,10 +24,10 @@ def run(run_on: Run, broker: Broker) -> Run:
     """Runs the application until all is processed, after the one before it is closed."""
     before: list[KafkaStreams] = []
 
-    def start(topology: Topology) -> KafkaStreams:
+    def start(topology: Topology, **options: Any) -> KafkaStreams:
         for streams in before:
             streams.close()
-        before.append(run_on(broker, topology))
+        before.append(run_on(broker, topology, **options))
         before[-1].await_processed()
         return before[-1]
 
@@ -148,6 +149,21 @@ def test_without_its_folder_an_application_begins_anew_and_is_exact(
     # What the repartition topic held from before is not counted again.
     assert dict(streams.store("counts").all()) == dict.fromkeys(range(10), 12)
     assert "It begins anew: its internal topics are emptied" in caplog.text
+
+
+def test_without_its_folder_an_application_that_cannot_be_exact_is_refused(
+    broker: Broker, name: str, run: Run, state_dir: Path
+) -> None:
+    broker.create_topics(f"{name}-in", f"{name}-out", config={"cleanup.policy": "compact"})
+    write(broker, name, range(10))
+    run(in_two_steps(name), processing_guarantee="exactly_once").close()
+    shutil.rmtree(state_dir / name)
+    with pytest.raises(StreamsError, match=f"topic '{name}-in' is compacted, so that records which it has read as a"):
+        run(in_two_steps(name))
+    broker.delete_topics(f"{name}-in")
+    broker.create_topics(f"{name}-in")
+    with pytest.raises(StreamsError, match=f"would write all its results to '{name}-out' a second time"):
+        run(in_two_steps(name), processing_guarantee="exactly_once")
 
 
 @pytest.mark.soak

@@ -231,7 +231,7 @@ def test_a_processor_s_fields_and_punctuations_are_those_of_the_batch_when_it_ra
 
 
 @pytest.mark.soak
-def test_after_clean_up_and_after_the_checkpoint_was_deleted_all_is_written_again(
+def test_after_clean_up_all_is_written_again_and_after_the_checkpoint_was_deleted_it_is_refused(
     broker: Broker, name: str, run: Run, state_dir: Path
 ) -> None:
     ids = range(20)
@@ -246,9 +246,9 @@ def test_after_clean_up_and_after_the_checkpoint_was_deleted_all_is_written_agai
     streams.await_processed()
     streams.close()
     shutil.rmtree(state_dir / name)
-    streams = run(counting(name))
-    streams.await_processed()
-    assert written(broker, name) == once(ids) + once(ids) + once(ids)
+    with pytest.raises(StreamsError, match=f"would write all its results to '{name}-out'.* a second time"):
+        run(counting(name))
+    assert written(broker, name) == once(ids) + once(ids)
 
 
 @pytest.mark.soak
