@@ -50,6 +50,9 @@ from streamskit.topology.nodes import Node
 Serdes = dict[str, tuple[Serde, Serde]]
 """The serdes of keys and values that each node passes on, by its name."""
 
+FURTHEST_AHEAD = 3_600_000
+"""How far ahead of its clock a broker takes timestamps, in milliseconds, where nobody has set it otherwise."""
+
 ROW_TYPE = f"topic string, key binary, value binary, timestamp bigint, headers {HEADER_TYPE}"
 
 
@@ -176,8 +179,9 @@ def failed(
         fits = bytes_of(origin.key, origin.value, headers) <= handlers.largest_record
         left_out = {LEFT_OUT: F.concat(F.coalesce(F.octet_length(origin.value), F.lit(0)), F.lit(" bytes"))}
         headers = F.when(fits, headers).otherwise(F.concat(headers, _headers(left_out)))
-        # A record that cannot be read may have no time either, and would then stop the application after all.
-        time = F.when(origin.timestamp >= 0, origin.timestamp).otherwise(F.unix_millis(F.current_timestamp()))
+        # A record that fails may have no time, or one that a broker refuses: it would stop the application after all.
+        present = F.unix_millis(F.current_timestamp())
+        time = F.when(origin.timestamp.between(0, present + FURTHEST_AHEAD), origin.timestamp).otherwise(present)
         letter = F.lit(handler.dead_letter_topic), origin.key, F.when(fits, origin.value), headers
         writes.append(write(*letter, time))
     return writes
@@ -282,7 +286,8 @@ def _letters(handlers: Handlers, serdes: Serdes, sub_topology: int, note: Any) -
 def _row(letter: DeadLetter, timestamp: int) -> tuple[Any, ...]:
     headers = [{"key": name, "value": value} for name, value in letter.headers]
     time = timestamp if letter.timestamp is None else letter.timestamp
-    time = time if time >= 0 else round(now() * 1000)
+    present = round(now() * 1000)
+    time = time if 0 <= time <= present + FURTHEST_AHEAD else present
     return letter.topic, letter.key, letter.value, time, headers
 
 

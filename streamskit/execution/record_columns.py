@@ -12,6 +12,9 @@ from streamskit.serdes import LONG, Serde, SessionWindowedSerde, StringSerde
 from streamskit.state.stores import Store
 from streamskit.topology.nodes import Node
 
+LARGEST_TIME = (2**63 - 1) // 1000
+"""The largest timestamp that Spark's Kafka source can read: it counts in microseconds."""
+
 TIMESTAMP_HEADER = "streamskit-timestamp"
 """The header in which a record's timestamp travels to the producer, as Spark's Kafka sink has no column for it."""
 
@@ -112,7 +115,7 @@ def to_sink(frame: DataFrame) -> DataFrame:
         "A record for topic %s has the timestamp %s, which is no time: give it milliseconds since 1970.",
         frame["topic"], F.coalesce(time.cast("string"), F.lit("null")),
     )  # fmt: skip
-    time = F.when(time >= 0, time).otherwise(F.raise_error(message).cast("bigint"))
+    time = F.when((time >= 0) & (time <= LARGEST_TIME), time).otherwise(F.raise_error(message).cast("bigint"))
     stamp = F.struct(F.lit(TIMESTAMP_HEADER).alias("key"), time.cast("string").cast("binary").alias("value"))
     headers = F.concat(F.coalesce(frame["headers"], F.array().cast(HEADER_TYPE)), F.array(stamp))
     partition = ["partition"] if "partition" in frame.columns else []

@@ -1,13 +1,17 @@
 """Whether a record can be written: whether its serdes have bytes for it, it is small enough, and its topic is there."""
 
+from functools import reduce
+from operator import or_
+
 from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
+from streamskit.api.error_handlers import OVERHEAD
 from streamskit.execution.outcomes import Write
-from streamskit.execution.record_columns import Datum, RecordColumns
+from streamskit.execution.record_columns import LARGEST_TIME, Datum, RecordColumns
 from streamskit.execution.row_format import HEADER_TYPE
-from streamskit.planning.options import QueryOptions
+from streamskit.planning.options import ANY_TIME, QueryOptions
 from streamskit.serdes import Serde
 from streamskit.topology.nodes import Sink
 
@@ -42,12 +46,58 @@ def writable(
     )  # fmt: skip
     refusals = [error for error in (key_error, value_error) if error is not None]
     unwritable = F.coalesce(*refusals, F.lit(None).cast("string"))
-    errors = [unwritable]
+    errors = [unwritable, *refused(record.timestamp, key, size, topic, options)]
     if not isinstance(topic, str):
         errors.append(F.when(topic.isNull(), F.lit(f"InvalidTopicException: {NO_TOPIC}")))
         if options.bootstrap_servers:
             errors.append(F.call_function(MISSING_TOPIC, F.lit(options.bootstrap_servers), topic))
     return Write(record, topic, key, value), unwritable, F.coalesce(*errors, too_large)
+
+
+def refused(time: Column, key: Column, size: Column, topic: str | Column, options: QueryOptions) -> list[Column]:
+    """Return why a broker would refuse a record, for each of the topic's rules a Column that is null if it would not.
+
+    A producer learns it too late: when the record is on its way, with all others of its micro-batch.
+
+    Args:
+        time: the record's timestamp.
+        key: its key in bytes.
+        size: how many bytes it has.
+        topic: where it goes. Of a topic that records choose only what holds for all is known.
+        options: those of the query, with the rules of topics.
+    """
+    errors = [
+        F.when(
+            (time < 0) | (time > LARGEST_TIME),
+            F.format_string(
+                "InvalidTimestampException: the timestamp %d is no time in milliseconds since 1970; is it one in "
+                "microseconds or nanoseconds?", time,
+            ),
+        )
+    ]  # fmt: skip
+    rules = options.rules.get(topic) if isinstance(topic, str) else None
+    if rules is None:
+        return errors
+    now = F.unix_millis(F.current_timestamp())
+    too_far = [F.lit(False)]
+    too_far += [] if rules.after == ANY_TIME else [time > now + rules.after]
+    too_far += [] if rules.before == ANY_TIME else [time < now - rules.before]
+    errors.append(
+        F.when(
+            reduce(or_, too_far),
+            F.format_string(
+                f"InvalidTimestampException: the timestamp %d is too far from the broker's clock for topic {topic} "
+                "(message.timestamp.after.max.ms and message.timestamp.before.max.ms).", time,
+            ),
+        )
+    )  # fmt: skip
+    if rules.is_compacted:
+        message = f"InvalidRecordException: topic {topic} is compacted, and takes no record without a key."
+        errors.append(F.when(key.isNull(), F.lit(message)))
+    if rules.max_bytes < options.handlers.max_request_size:
+        message = f"RecordTooLargeException: a record of %d bytes is larger than topic {topic} takes, {rules.max_bytes}"
+        errors.append(F.when(size > rules.max_bytes - OVERHEAD, F.format_string(f"{message} bytes.", size)))
+    return errors
 
 
 def bytes_of(key: Column, value: Column, headers: Column) -> Column:

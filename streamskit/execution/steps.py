@@ -12,7 +12,7 @@ from streamskit.execution.error_guard import ErrorGuard
 from streamskit.execution.native_aggregation import HEADERS, aggregate
 from streamskit.execution.outcomes import Drop, Flatten, Outcome, Send, Write
 from streamskit.execution.record_columns import Datum, RecordColumns, change_to_bytes, changelog_key
-from streamskit.execution.sinks import NO_TOPIC, writable
+from streamskit.execution.sinks import NO_TOPIC, bytes_of, refused, writable
 from streamskit.execution.sources import DecodedInput
 from streamskit.execution.stateless import elements_of, one_of_many, regrouped, transform
 from streamskit.operators import OUT_OF_ORDER, STORE_ONLY
@@ -199,7 +199,10 @@ class Steps:
             if fails(handlers.production):
                 topic = F.coalesce(topic, F.raise_error(F.lit(f"{node.name}: {NO_TOPIC}")).cast("string"))
         if fails(handlers.production) or node.internal:
-            return [self._partitioned(node, _written(record, topic, node)), *failures]
+            written = _written(record, topic, node)
+            if isinstance(topic, str) and not node.internal and topic in self.plan.options.rules:
+                written = replace(written, topic=self._unless_refused(node, written, topic))
+            return [self._partitioned(node, written), *failures]
         written, unwritable, error = writable(record, node, topic, self.plan.options)
         given = None
         if asks(handlers.production):
@@ -216,6 +219,22 @@ class Steps:
         if self.guard.handlers.ask_for_sources:
             record = replace(record, headers=self.guard.origin.prepended_to(record.headers))
         return replace(write, record=record, sink=sink.name)
+
+    def _unless_refused(self, node: Sink, written: Write, topic: str) -> Column:
+        """Return the topic of a record that its broker takes; another record fails, and says where it came from."""
+        record, origin = written.record, self.guard.origin
+        size = bytes_of(written.key, written.value, record.headers)
+        why = F.coalesce(*refused(record.timestamp, written.key, size, topic, self.plan.options))
+        place = F.when(origin.topic.isNull(), F.lit("")).otherwise(
+            F.format_string(
+                " made of offset %d of topic '%s', partition %d,", origin.offset, origin.topic, origin.partition
+            )
+        )
+        message = F.format_string(
+            f"{node.name}: a record%s cannot be written to topic '{topic}': %s To go on without such records: "
+            "production_handler=LogAndContinue('a-dead-letter-topic').", place, why,
+        )  # fmt: skip
+        return F.when(why.isNull(), F.lit(topic)).otherwise(F.raise_error(message).cast("string"))
 
     # ---- steps that are applied to the whole frame -------------------------------------------------------------------
 

@@ -103,6 +103,14 @@ def describe_topic(bootstrap_servers: str, name: str) -> Topic:
     return Topic(name, existing[name], own)
 
 
+def configs(bootstrap_servers: str, names: Iterable[str]) -> dict[str, dict[str, str]]:
+    """Return all settings of topics, as Kafka's text, those of the broker included; topics not there are left out."""
+    with admin_client(bootstrap_servers) as admin:
+        there = _partition_counts(admin, internal=True)
+        found = {name: _config(admin, name) for name in names if name in there}
+    return {name: {key: str(entry["value"]) for key, entry in config.items()} for name, config in found.items()}
+
+
 def offsets(bootstrap_servers: str, topic: str, isolation: str) -> tuple[dict[int, int], dict[int, int]]:
     """The first offset and the end offset (one after the last record) of each partition.
 

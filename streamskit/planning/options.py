@@ -1,9 +1,26 @@
 """How an application wants its queries to run."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from streamskit.api.error_handlers import Handlers
 from streamskit.operators.stream_task import CACHE_BYTES
+
+ANY_TIME = 2**63 - 1
+"""As a distance of timestamps from the clock: none is too far."""
+
+
+@dataclass(frozen=True)
+class TopicRules:
+    """What a topic demands of its records, as the broker has it: others it refuses.
+
+    Times are in milliseconds: how far a timestamp may be before the clock of the broker, and after it.
+    """
+
+    is_compacted: bool = False
+    before: int = ANY_TIME
+    after: int = ANY_TIME
+    max_bytes: int = 2**31 - 1
 
 
 @dataclass(frozen=True)
@@ -13,7 +30,7 @@ class QueryOptions:
     With `cache` the updates of a key are folded within a micro-batch, up to `cache_bytes` of them. `emit_interval`
     (milliseconds) is how often unmatched and final results are looked for. `test` says that records come from a test
     driver, one a batch. The `handlers` decide about records that fail. Whether a topic is there is asked of the
-    `bootstrap_servers`, if there are any.
+    `bootstrap_servers`, if there are any. The `rules` are those of the topics that are written, as far as known.
     """
 
     cache: bool = False
@@ -22,3 +39,4 @@ class QueryOptions:
     test: bool = False
     handlers: Handlers = field(default_factory=Handlers)
     bootstrap_servers: str = ""
+    rules: Mapping[str, TopicRules] = field(default_factory=dict)

@@ -31,6 +31,11 @@ LIBRARIES = (sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "pure
 OTHERS = (*(f"{folder}{os.sep}" for folder in (Path(__file__).parents[1], *LIBRARIES)), "<frozen")
 """Where the code lives that no user wrote: streamskit, Python and its packages."""
 
+BEYOND_SPARK = re.compile(
+    r"Record at topic (\S+) partition (\d+) offset (\d+) has timestamp value (-?\d+) that overflows"
+)
+"""What Spark's source says of a timestamp that it cannot count in microseconds."""
+
 UNHANDLED = (
     " The processing handler cannot take single records out of a Column that calls Python for batches of them "
     "(F.pandas_udf): use F.udf, or do that work in a Processor, with process()."
@@ -169,6 +174,16 @@ def _unreadable(plan: Plan, text: str) -> StreamsError | None:
                     "producer, read with the serde it was written with, or go on without such records: "
                     "deserialization_handler=LogAndContinue('a-dead-letter-topic')."
                 )
+    if (found := BEYOND_SPARK.search(text)) is not None:
+        topic, partition, offset, time = found.groups()
+        entry = next((each for each in plan.inputs if topic in each.topics), plan.inputs[0])
+        return StreamsError(
+            f"{_place(entry.node)}: the record at offset {offset} of topic '{topic}', partition {partition}, has the "
+            f"timestamp {time}, which Spark cannot read: it is beyond the year 294,000. Were nanoseconds or "
+            "microseconds written where milliseconds belong? Mend the producer, and take the record away: copy the "
+            "others into a new topic; or delete it and all before it (kafka-delete-records), and start with "
+            "on_data_loss='continue'."
+        )
     return None
 
 

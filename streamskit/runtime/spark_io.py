@@ -3,16 +3,18 @@
 import threading
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
 from streamskit.api.streams_config import StreamsConfig
-from streamskit.common.errors import StreamsError
+from streamskit.common.errors import BrokerError, StreamsError
 from streamskit.environment.session import CHECKPOINTS, settings
 from streamskit.execution.compiler import compile_plan
+from streamskit.kafka.topics import configs
+from streamskit.planning.options import ANY_TIME, TopicRules
 from streamskit.planning.plan import Plan
 from streamskit.runtime.recovery.checkpoint import Checkpoint
 from streamskit.runtime.recovery.exactly_once import SINK, Transactions
@@ -98,6 +100,7 @@ class KafkaTopics:
             plan: the sub-topology to run.
             checkpoint: the folder where Spark notes what is done.
         """
+        plan = replace(plan, options=replace(plan.options, rules=self._rules(plan)))
         sink, options = self._sink(plan, checkpoint)
         runs = Checkpoint(checkpoint).begin_run()
         tasks = plan.tasks(self.partitions)
@@ -119,6 +122,15 @@ class KafkaTopics:
                 .trigger(**trigger)
                 .start()
             )
+
+    def _rules(self, plan: Plan) -> dict[str, TopicRules]:
+        """Return what the topics demand that the plan's sinks write; it is asked anew at each start of a query."""
+        topics = {sink.topic for sink in plan.sinks if isinstance(sink.topic, str) and not sink.internal}
+        try:
+            found = configs(self.config.bootstrap_servers, topics) if topics else {}
+        except BrokerError:  # it has just gone: then it refuses for itself when it is back
+            return {}
+        return {topic: _rules_of(config) for topic, config in found.items()}
 
     def _in_real_time(self, plan: Plan) -> bool:
         """Return whether a plan runs in Spark's real-time mode."""
@@ -147,6 +159,16 @@ class KafkaTopics:
         # Spark keeps producers, and they what they know of a topic, which may be another now: a new id.
         fresh = {"kafka.client.id": f"{plan.application_id}-{plan.name}-{uuid.uuid4()}"}
         return "kafka", producer | fresh | {"includeHeaders": "true"}
+
+
+def _rules_of(config: Mapping[str, str]) -> TopicRules:
+    has_own_times = config.get("message.timestamp.type") == "CreateTime"
+    return TopicRules(
+        "compact" in config.get("cleanup.policy", ""),
+        int(config["message.timestamp.before.max.ms"]) if has_own_times else ANY_TIME,
+        int(config["message.timestamp.after.max.ms"]) if has_own_times else ANY_TIME,
+        int(config["max.message.bytes"]),
+    )
 
 
 def check_slots(spark: SparkSession, plans: Sequence[Plan], partitions: Mapping[str, int]) -> None:
