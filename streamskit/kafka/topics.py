@@ -1,6 +1,7 @@
 """Topics of a Kafka broker: create, delete, list, describe, and where each partition begins and ends."""
 
 import time
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -170,6 +171,25 @@ def _extents(admin: KafkaAdminClient, names: Collection[str]) -> dict[str, Topic
         found[where.topic].first[where.partition] = first[where].offset
         found[where.topic].end[where.partition] = end[where].offset
     return found
+
+
+def record_sizes(bootstrap_servers: str, names: Collection[str]) -> dict[str, float]:
+    """How many bytes a record of each topic has on average, as it is stored; topics without records are left out."""
+    with admin_client(bootstrap_servers) as admin:
+        counts = {
+            name: sum(extent.end[number] - first for number, first in extent.first.items())
+            for name, extent in _extents(admin, names).items()
+        }
+        said = admin.describe_log_dirs(list(counts)) if counts else []
+    largest: dict[tuple[str, int], int] = {}  # each broker tells of its own replicas
+    for topic in (topic for broker in said for folder in broker["log_dirs"] for topic in folder["topics"]):
+        for each in topic["partitions"]:
+            where = topic["name"], each["partition_index"]
+            largest[where] = max(largest.get(where, 0), each["partition_size"])
+    sizes = Counter[str]()
+    for (name, _), size in largest.items():
+        sizes[name] += size
+    return {name: sizes[name] / count for name, count in counts.items() if count}
 
 
 def _committed(admin: KafkaAdminClient, topic: str, end: dict[int, int]) -> dict[int, int]:

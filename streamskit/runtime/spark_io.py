@@ -16,6 +16,7 @@ from streamskit.execution.compiler import compile_plan
 from streamskit.kafka.topics import configs
 from streamskit.planning.options import ANY_TIME, TopicRules
 from streamskit.planning.plan import Plan
+from streamskit.runtime.batch_limits import BatchLimits
 from streamskit.runtime.recovery.checkpoint import Checkpoint
 from streamskit.runtime.recovery.exactly_once import SINK, Transactions
 
@@ -49,9 +50,6 @@ PRODUCER = {
 """Settings of the sink. It bridges an outage of two minutes, Kafka's own `delivery.timeout.ms`."""
 
 _starting = threading.Lock()  # a query takes its settings from the session that all share
-
-MOST_FOR_TASKS = 500_000
-"""How many records a micro-batch with task operators takes at most when nothing else is said."""
 
 
 @dataclass(frozen=True)
@@ -102,14 +100,18 @@ class KafkaTopics:
         """
         plan = replace(plan, options=replace(plan.options, rules=self._rules(plan)))
         sink, options = self._sink(plan, checkpoint)
-        runs = Checkpoint(checkpoint).begin_run()
-        tasks = plan.tasks(self.partitions)
-        # A task operator sorts the records of several topics in memory.
-        most = self.config.max_records_per_batch or (MOST_FOR_TASKS if plan.operators else None)
+        runs, limits = Checkpoint(checkpoint).begin_run(), BatchLimits.looked_up(self.config, plan)
+        if limits.records is not None:
+            Checkpoint(checkpoint).shorten(limits.records)
+        tasks, most = plan.tasks(self.partitions), limits.records
         mode, trigger = plan.output_mode, {"processingTime": f"{self.config.commit_interval} milliseconds"}
         if self._in_real_time(plan):
             most, mode, trigger = None, "update", {"realTime": f"{self.config.real_time} milliseconds"}
-        with _starting, settings(self.spark, SETTINGS | {"spark.sql.shuffle.partitions": str(tasks)}):
+        sizes = {
+            "spark.sql.shuffle.partitions": str(tasks),
+            "spark.sql.execution.arrow.maxRecordsPerBatch": str(limits.rows),
+        }
+        with _starting, settings(self.spark, SETTINGS | sizes):
             return (
                 compile_plan(
                     plan, lambda topics: self.read(plan, topics, most), tasks, str(checkpoint), runs, self.partitions

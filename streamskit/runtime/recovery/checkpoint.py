@@ -135,6 +135,30 @@ class Checkpoint:
         if (planned := self._planned_file()) is not None:
             self._rewrite(planned, lambda topic, number, offset: _within(offset, topic, number, starts, ends))
 
+    def shorten(self, most: int) -> None:
+        """Let the micro-batch that was planned and is not done take so many records at most, about.
+
+        Raises:
+            StreamsError: what was planned cannot be read.
+        """
+        planned = self._planned_file()
+        if planned is None:
+            return
+        starts, ends = self.position(), _positions(self._lines(planned))
+
+        def start(topic: str, number: int) -> int:
+            return starts.get(topic, {}).get(number, 0)
+
+        total = sum(end - start(topic, number) for topic, each in ends.items() for number, end in each.items())
+        if total <= most:
+            return
+
+        def earlier(topic: str, number: int, end: int) -> int:
+            begins = start(topic, number)
+            return begins - (begins - end) * most // total  # rounded up: every partition goes on
+
+        self._rewrite(planned, earlier)
+
     def _start_files(self) -> list[Path]:
         """Return the files that say where the next micro-batch begins."""
         done = [number for number in _numbers(self.folder / "offsets") if self._is_done(number)]

@@ -82,6 +82,27 @@ def test_a_damaged_note_of_the_runs_is_told(stopped: Stopped) -> None:
         checkpoint.begin_run()
 
 
+def test_a_batch_that_was_planned_too_large_is_made_smaller(stopped: Stopped) -> None:
+    checkpoint = stopped((100, 0), (1100, 3000), done=1)
+    checkpoint.shorten(4000)
+    assert planned(checkpoint) == {"0": 1100, "1": 3000}
+    checkpoint.shorten(400)
+    assert planned(checkpoint) == {"0": 200, "1": 300}
+    assert checkpoint.position() == {"in": {0: 100, 1: 0}}
+
+
+def test_every_partition_with_records_goes_on_in_a_batch_that_was_made_smaller(stopped: Stopped) -> None:
+    checkpoint = stopped((5, 1_000_000), done=0)
+    checkpoint.shorten(10)
+    assert planned(checkpoint) == {"0": 1, "1": 10}
+
+
+def planned(checkpoint: Checkpoint) -> Any:
+    """Return where the last batch ends that was planned."""
+    lines = (checkpoint.folder / "offsets" / str(checkpoint.last_begun)).read_text().split("\n")
+    return json.loads(lines[2])["in"]
+
+
 def test_a_query_stands_where_its_last_finished_batch_ended(stopped: Stopped) -> None:
     assert stopped((5, 7), (9, 9), done=2).position() == {"in": {0: 9, 1: 9}}
     assert stopped((5, 7), (9, 9), done=2).has_begun

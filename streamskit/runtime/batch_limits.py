@@ -1,0 +1,75 @@
+"""How much a micro-batch takes, and how many rows go to Python at a time: by records, and by their size.
+
+A limit by number alone is none for large records: 500,000 of 100 kB are 50 GB, and a thousand rows in one Arrow batch
+may be more than Java can hold in one piece. So the average size of the records in the topics decides, too. It is looked
+at when a query starts, which is also when what an earlier run has planned too large can still be made smaller.
+"""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from kafka.errors import KafkaError
+
+from streamskit.api.streams_config import StreamsConfig
+from streamskit.common.errors import BrokerError
+from streamskit.kafka.topics import record_sizes
+from streamskit.planning.plan import Plan
+
+MOST_FOR_TASKS = 500_000
+"""How many records a micro-batch with operators in Python takes at most when nothing else is said."""
+
+MOST_FOR_TRANSACTION = 2_000_000
+"""How many one without takes that is one transaction: the broker aborts those that stay open for minutes."""
+
+BATCH_BYTES = 128 * 1024 * 1024
+"""How many bytes a micro-batch takes: operators in Python sort its records in memory."""
+
+ARROW_BYTES = 16 * 1024 * 1024
+"""How many bytes go to Python in one Arrow batch."""
+
+MOST_ROWS = 10_000
+"""How many rows go to Python in one Arrow batch, which is Spark's own number."""
+
+
+@dataclass(frozen=True)
+class BatchLimits:
+    """What a micro-batch takes: `records` at most, or all there are; and `rows` in one Arrow batch."""
+
+    records: int | None
+    rows: int
+
+    @classmethod
+    def of(cls, config: StreamsConfig, plan: Plan, size: float = 0.0) -> "BatchLimits":
+        """Return the limits of a query.
+
+        Args:
+            config: what the user has said.
+            plan: what the query runs.
+            size: the average size of its largest records, in bytes; 0 if that is not known.
+        """
+        default = MOST_FOR_TASKS if plan.operators else MOST_FOR_TRANSACTION if config.exactly_once else None
+        records = config.max_records_per_batch or default
+        rows = MOST_ROWS
+        if size > 0:
+            rows = max(1, min(rows, int(ARROW_BYTES / size)))
+            fitting = max(1, int(BATCH_BYTES / size))
+            records = None if records is None else min(records, fitting)
+        return cls(records, rows)
+
+    @staticmethod
+    def looked_up(config: StreamsConfig, plan: Plan) -> "BatchLimits":
+        """Return the limits of a query by the records that are in its topics now."""
+        return BatchLimits.of(config, plan, largest(record_sizes_or_none(config.bootstrap_servers, plan.topics)))
+
+
+def largest(sizes: Mapping[str, float]) -> float:
+    """Return the largest of some sizes; 0 if there are none."""
+    return max(sizes.values(), default=0.0)
+
+
+def record_sizes_or_none(bootstrap_servers: str, topics: Collection[str]) -> Mapping[str, float]:
+    """Return how large records are on average, by topic; nothing where the broker does not say."""
+    try:
+        return record_sizes(bootstrap_servers, topics)
+    except (KafkaError, BrokerError):  # some brokers refuse this to those who may only read
+        return {}
