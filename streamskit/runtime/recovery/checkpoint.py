@@ -10,7 +10,7 @@ Each file `7` has a checksum beside it, `.7.crc`.
 """
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -159,6 +159,23 @@ class Checkpoint:
 
         self._rewrite(planned, earlier)
 
+    def forget(self, topics: Collection[str]) -> None:
+        """Have the next micro-batch know nothing of topics that were deleted.
+
+        Raises:
+            StreamsError: a file to be changed cannot be read.
+        """
+        planned = self._planned_file()
+        for file in [*self._start_files(), *([] if planned is None else [planned])]:
+            lines = [(line, _topics(line)) for line in self._lines(file)]
+            kept = [
+                line
+                if said is None or said.keys().isdisjoint(topics)
+                else _spelled({topic: each for topic, each in said.items() if topic not in topics})
+                for line, said in lines
+            ]
+            _write(file, kept)
+
     def _start_files(self) -> list[Path]:
         """Return the files that say where the next micro-batch begins."""
         done = [number for number in _numbers(self.folder / "offsets") if self._is_done(number)]
@@ -199,7 +216,7 @@ class Checkpoint:
                 topic: {number: change(topic, int(number), offset) for number, offset in partitions.items()}
                 for topic, partitions in topics.items()
             }
-            return json.dumps(moved, separators=(",", ":"))
+            return _spelled(moved)
 
         _write(file, [changed(line) for line in self._lines(file)])
 
@@ -230,6 +247,11 @@ def _topics(line: str) -> dict[str, dict[str, int]] | None:
 
 def _are_offsets(said: Any) -> bool:
     return isinstance(said, dict) and all(number.isdecimal() and type(offset) is int for number, offset in said.items())
+
+
+def _spelled(offsets: Mapping[str, Mapping[Any, int]]) -> str:
+    """Return offsets by topic and partition as a line of a log of offsets."""
+    return json.dumps(offsets, separators=(",", ":"))
 
 
 def _positions(lines: list[str]) -> Positions:

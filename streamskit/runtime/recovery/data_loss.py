@@ -20,6 +20,10 @@ LOST = re.compile("KAFKA_DATA_LOSS|Some data may have been lost|STREAMSKIT_TOPIC
 source says (in `streamskit/jvm`) when a topic is another one than before."""
 
 
+UNKNOWN_TOPIC = "UnknownTopicOrPartition"
+"""What Kafka says of a topic that was deleted."""
+
+
 @dataclass(frozen=True)
 class Gap:
     """A partition that does not hold what a query is to read next.
@@ -107,9 +111,13 @@ class DataLoss:
         checkpoint = Checkpoint(self._folder / plan.name)
         if not checkpoint.has_begun:
             return False
-        gaps = list(self._gaps(plan, checkpoint.position(), extents, remade))
+        position = checkpoint.position()
+        gone = sorted(topic for topic in position if topic not in extents and _is_of_pattern(topic, plan))
+        if gone:
+            self._go_on_without(gone, plan, checkpoint)
+        gaps = list(self._gaps(plan, position, extents, remade))
         if not gaps:
-            return False
+            return bool(gone)
         if self._policy == "stop":
             raise StreamsError(self._refusal(plan, gaps))
         starts: Positions = {}
@@ -122,6 +130,27 @@ class DataLoss:
             self.lost[plan.name] += gap.lost
             self._tell(plan, gap)
         return True
+
+    def _go_on_without(self, gone: list[str], plan: Plan, checkpoint: Checkpoint) -> None:
+        """Forget topics of a pattern that were deleted, if that is the policy.
+
+        Raises:
+            StreamsError: it is not, or the query runs and has them in its plan.
+        """
+        names, are = ", ".join(f"'{topic}'" for topic in gone), "is" if len(gone) == 1 else "are"
+        said = (
+            f"What sub-topology {plan.name} of '{self._application_id}' has read, {names}, {are} not there any more: "
+            "deleted, perhaps with records that it has not read."
+        )
+        if self._policy == "stop":
+            raise StreamsError(
+                f"{said} To begin anew with what is left: clean_up(). To go on with the other topics of the pattern: "
+                "KafkaStreams(..., on_data_loss='continue')."
+            )
+        if {*gone} & {*plan.topics}:
+            raise StreamsError(f"{said} Start the application again: it goes on with the other topics of the pattern.")
+        checkpoint.forget(gone)
+        logger.warning("%s It goes on with the other topics of the pattern.", said)
 
     def check_partitions(self, plan: Plan, now: Mapping[str, int]) -> None:
         """Check that the topics of a query with state have as many partitions as when it began.
@@ -143,7 +172,7 @@ class DataLoss:
         Raises:
             StreamsError: that is so, and the policy is to stop; or partitions were added.
         """
-        is_loss = LOST.search(str(failure)) is not None
+        is_loss, may_be_gone = LOST.search(str(failure)) is not None, UNKNOWN_TOPIC in str(failure)
         if not is_loss and plan.name not in self._ids:
             return False
         try:
@@ -154,7 +183,7 @@ class DataLoss:
             return False
         self.check_partitions(plan, {topic: len(extent.end) for topic, extent in now.items()})
         remade = self.remade(plan, {topic: extent.id for topic, extent in now.items()})
-        if not is_loss and not remade:
+        if not (is_loss or remade or may_be_gone):
             return False
         is_behind = self.heed(plan, now, remade)
         if remade:
@@ -220,3 +249,7 @@ class DataLoss:
                 "'%s': sub-topology %s goes on without records of topic '%s' that were deleted before it has read "
                 "them: %s.", self._application_id, plan.name, gap.topic, gap,
             )  # fmt: skip
+
+
+def _is_of_pattern(topic: str, plan: Plan) -> bool:
+    return any(source.pattern and source.reads_topic(topic) for source in plan.sources)

@@ -51,9 +51,17 @@ def other_partitions(application_id: str, name: str, topics: list[str], before: 
 
     Mirrors the refusal of Kafka Streams, whose changelogs and repartition topics have the old number.
     """
-    return StreamsError(
+    said = (
         f"The topics of sub-topology {name} of '{application_id}' ({_quoted(topics)}) have {_count(now, 'partition')} "
-        f"now, and it keeps state of {before}: partitions were added. Keys go to other partitions since then, and "
+        f"now, and it keeps state of {before}: "
+    )
+    if now < before:
+        return StreamsError(
+            f"{said}the topic that had so many is gone. To begin anew, call clean_up(); the next start reads the "
+            "topics from their first records."
+        )
+    return StreamsError(
+        f"{said}partitions were added. Keys go to other partitions since then, and "
         "would not meet what is known of them. Kafka takes no partitions away again. To begin anew, call clean_up(); "
         "the next start reads the topics from their first records. Records of one key from before and after lie in "
         "different partitions, though: put repartition() in front of the first step with state, so that they meet, or "

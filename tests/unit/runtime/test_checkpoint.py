@@ -2,6 +2,7 @@
 
 import json
 import logging
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -220,6 +221,36 @@ def test_to_go_on_with_another_topic_begins_with_its_first_record(stopped: Stopp
 def test_a_topic_with_fewer_partitions_is_refused_under_any_policy(stopped: Stopped) -> None:
     with pytest.raises(StreamsError, match=r"'in' has 1 partitions, and 'app' has read partition 1"):
         heed(stopped((5, 7), done=1), "continue", first=(0,), end=(9,))
+
+
+def test_a_topic_of_a_pattern_that_is_gone_stops_the_application_or_is_forgotten(
+    stopped: Stopped, caplog: pytest.LogCaptureFixture
+) -> None:
+    builder = StreamsBuilder()
+    builder.stream(re.compile("in.*")).to("out")
+    (waiting,) = plan(builder.build(), "app")
+    running, left = waiting.with_topics(["in", "in-2"]), {"in": TopicExtent("id", {0: 0, 1: 0}, {0: 9, 1: 9})}
+    checkpoint = stopped((5, 7), (9, 9), done=1)
+    for batch, ends in enumerate([(5, 7), (9, 9)]):
+        both = json.loads(offsets(*ends)) | json.loads(offsets(3, topic="in-2"))
+        write(checkpoint.folder / f"offsets/{batch}", "v1", SETTINGS, json.dumps(both), "17")
+
+    def heed_gone(policy: str, plan: Plan) -> bool:
+        return DataLoss("app", checkpoint.folder.parent, policy).heed(plan, left)
+
+    now = waiting.with_topics(["in"])
+    with pytest.raises(StreamsError, match=r"has read, 'in-2', is not there any more: .*on_data_loss='continue'"):
+        heed_gone("stop", now)
+    with pytest.raises(StreamsError, match="Start the application again: it goes on with the other topics of the patt"):
+        heed_gone("continue", running)
+    with caplog.at_level(logging.WARNING, "streamskit"):
+        assert heed_gone("continue", now)
+    assert "'in-2', is not there any more: deleted, perhaps with records that it has not read" in caplog.text
+    assert checkpoint.position() == {"in": {0: 5, 1: 7}}
+    (checkpoint.folder / "commits/1").touch()
+    assert checkpoint.position() == {"in": {0: 9, 1: 9}}
+    checkpoint.verify()
+    assert not heed_gone("continue", now)
 
 
 def test_another_failure_is_none_of_its_business() -> None:

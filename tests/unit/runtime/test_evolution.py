@@ -174,6 +174,8 @@ def test_another_number_of_partitions_is_refused_where_keys_have_state() -> None
     assert said.startswith(
         "The topics of sub-topology 0 of 'app' ('in') have 4 partitions now, and it keeps state of 2"
     )
+    fewer = refusal(total, total, tasks=1)
+    assert "have 1 partition now, and it keeps state of 2: the topic that had so many is gone." in fewer
 
 
 def test_a_store_that_would_begin_in_the_middle_is_refused() -> None:

@@ -1,0 +1,56 @@
+"""A source that reads all topics that match a pattern, wired by hand, on a broker where such topics come and go."""
+
+import re
+
+import pytest
+
+from streamskit import KafkaStreams, Processor, Record, Serdes, Stores, StreamsError, Topology
+from streamskit.broker.base import Broker
+from streamskit.state.stores import Store
+from tests.integration.conftest import Run
+
+pytestmark = [pytest.mark.broker, pytest.mark.spark]
+
+
+class Numbered(Processor):
+    """Counts the records of each key, and says from where each came."""
+
+    @staticmethod
+    def stores() -> list[Store]:
+        return [Stores.persistent_key_value_store("counts", Serdes.string(), Serdes.long())]
+
+    def process(self, record: Record) -> None:
+        counts = self.context.state_store("counts")
+        counts.put(record.key, (counts.get(record.key) or 0) + 1)
+        where = self.context.record_metadata()
+        self.context.forward(record.with_value(f"{counts.get(record.key)} {where.topic}/{where.partition}"))
+
+
+def test_topics_of_a_pattern_are_read_as_they_are_at_each_start(broker: Broker, run: Run, name: str) -> None:
+    wired = Topology().add_source("orders", re.compile(f"{name}-orders-.*"))
+    wired.add_processor("number", Numbered, "orders").add_sink("sink", f"{name}-out", "number")
+    broker.create_topics(f"{name}-out")
+
+    def send(region: str, partitions: int) -> None:
+        topic = f"{name}-orders-{region}"
+        broker.create_topics(topic, partitions=partitions)
+        broker.produce(topic, [{"key": "k", "value": "", "timestamp": 0, "partition": partitions - 1}])
+
+    def run_once(**options: str) -> list[str]:
+        streams: KafkaStreams = run(wired, **options)
+        streams.await_processed("120 seconds")
+        streams.close()
+        return [record.value.replace(f"{name}-orders-", "") for record in broker.records(f"{name}-out")]
+
+    with pytest.raises(StreamsError, match=rf"orders .*: no topic matches the pattern '{name}-orders-\.\*'\. Create"):
+        run(wired)
+    send("eu", 1)
+    send("us", 2)
+    assert sorted(run_once()) == ["1 eu/0", "1 us/1"]
+    send("asia", 2)
+    assert sorted(run_once()) == ["1 eu/0", "1 us/1", "2 asia/1"]
+    broker.delete_topics(f"{name}-orders-us")
+    with pytest.raises(StreamsError, match=rf"has read, '{name}-orders-us', is not there any more"):
+        run(wired)
+    broker.produce(f"{name}-orders-eu", [("k", "", 0)])
+    assert sorted(run_once(on_data_loss="continue")) == ["1 eu/0", "1 us/1", "2 asia/1", "2 eu/0"]
