@@ -284,6 +284,11 @@ class ApplicationTopics:
                 if len(set(topics)) > 1:
                     yield list(dict.fromkeys(topics)), slot.node
 
+    def _beside(self, node: Node) -> list[Node]:
+        """Return the processors that run in one operator with a processor, which is among them."""
+        groups = [plan.groups[node.name] for plan in self.plans if node.name in plan.groups]
+        return [member for group in groups for member in group.members]
+
     def _feeding(self, plan: Plan, node: Node) -> list[str]:
         """Return the topics whose records reach a node within its query."""
         entries = {entry.node.name: entry for entry in plan.inputs}
@@ -296,6 +301,9 @@ class ApplicationTopics:
 
     def _check_partners(self, partitions: Mapping[str, int]) -> None:
         for topics, node in self._joined():
+            # A processor has the tasks that its topics have partitions, as in Kafka Streams, and the stores of those.
+            if node.has_own_keys and not any(store for each in self._beside(node) for store in each.reads):
+                continue
             if len({partitions[topic] for topic in topics}) > 1:
                 spelled = " and ".join(f"'{topic}' ({partitions[topic]} partitions)" for topic in topics)
                 raise StreamsError(
