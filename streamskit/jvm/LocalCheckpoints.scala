@@ -1,8 +1,10 @@
 package streamskit
 
 import java.io.{BufferedOutputStream, ByteArrayOutputStream, DataOutputStream, FileOutputStream, OutputStream}
+import java.nio.channels.FileChannel
 import java.nio.file.{Files, Path => LocalPath, Paths}
 import java.nio.file.StandardCopyOption.{ATOMIC_MOVE, REPLACE_EXISTING}
+import java.nio.file.StandardOpenOption.{CREATE, READ, TRUNCATE_EXISTING, WRITE}
 import java.util.UUID
 import java.util.zip.CRC32
 
@@ -14,7 +16,9 @@ import org.apache.spark.sql.execution.streaming.checkpointing.FileContextBasedCh
 /** Writes the files of a checkpoint on a local disk as Java does it: a file beside its place, then one move.
   *
   * Hadoop does the same, but where its native library is missing it starts a process for each permission it sets and
-  * each link it looks up: some thirty in every micro-batch with one store. Checkpoints elsewhere are left to it.
+  * each link it looks up: some thirty in every micro-batch with one store. Checkpoints elsewhere are left to it. And
+  * what Hadoop leaves to the system's good time is on the disk here before it counts: a power failure must not leave an
+  * empty file behind that says what a micro-batch reads.
   */
 class LocalCheckpoints(path: Path, configuration: Configuration)
     extends FileContextBasedCheckpointFileManager(path, configuration) {
@@ -52,10 +56,11 @@ class MovedWhenClosed(beside: LocalPath, place: LocalPath, overwrite: Boolean, s
       try {
         stream.close()
         if (!overwrite && Files.exists(place)) throw new FileAlreadyExistsException(s"$place is there already.")
-        Files.write(sumsBeside, stream.sums)
+        Disk.write(sumsBeside, stream.sums)
         Files.deleteIfExists(sums) // no sums rather than those of another file, should this program die here
         Files.move(beside, place, ATOMIC_MOVE, REPLACE_EXISTING)
         Files.move(sumsBeside, sums, ATOMIC_MOVE, REPLACE_EXISTING)
+        Disk.sync(place.getParent)
       } finally { Files.deleteIfExists(beside); Files.deleteIfExists(sumsBeside) }
     }
   }
@@ -70,7 +75,7 @@ class MovedWhenClosed(beside: LocalPath, place: LocalPath, overwrite: Boolean, s
 }
 
 /** Writes a file and sums it up, as Hadoop does: the CRC-32 of each 512 bytes. */
-class Summed(file: OutputStream) extends OutputStream {
+class Summed(file: FileOutputStream) extends OutputStream {
   private val Chunk = 512
   private val buffered = new BufferedOutputStream(file)
   private val found = new ByteArrayOutputStream
@@ -98,7 +103,30 @@ class Summed(file: OutputStream) extends OutputStream {
 
   override def flush(): Unit = buffered.flush()
 
-  override def close(): Unit = { if (inChunk > 0) endChunk(); buffered.close() }
+  override def close(): Unit = {
+    if (inChunk > 0) endChunk()
+    buffered.flush()
+    file.getFD.sync()
+    buffered.close()
+  }
 
   private def endChunk(): Unit = { told.writeInt(sum.getValue.toInt); sum.reset(); inChunk = 0 }
+}
+
+/** What has to be on the disk, and not only in the system's memory. */
+object Disk {
+  private val knowsFolders = !System.getProperty("os.name").startsWith("Windows")
+
+  def write(file: LocalPath, bytes: Array[Byte]): Unit = {
+    val channel = FileChannel.open(file, CREATE, WRITE, TRUNCATE_EXISTING)
+    try { channel.write(java.nio.ByteBuffer.wrap(bytes)); channel.force(true) }
+    finally channel.close()
+  }
+
+  /** Put the names in a folder on the disk. */
+  def sync(folder: LocalPath): Unit = if (knowsFolders) {
+    val channel = FileChannel.open(folder, READ)
+    try channel.force(true)
+    finally channel.close()
+  }
 }
