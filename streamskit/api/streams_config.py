@@ -249,9 +249,9 @@ class StreamsConfig:
         metadata=_key(
             "streamskit.real.time.ms",
             DURATION,
-            "Runs each sub-topology without state in Spark's real-time mode (`trigger(realTime=)`), which passes "
-            "every record on as it comes. The duration, of 5 seconds or more, is that of one batch, after which it "
-            "notes how far it has come, and for which `await_processed` may wait. Not for `F.udf`.",
+            "Runs each sub-topology without state or partitioner in Spark's real-time mode (`trigger(realTime=)`), "
+            "which passes every record on as it comes. The duration, of 5 seconds or more, is that of one batch, after "
+            "which it notes how far it has come, and for which `await_processed` may wait. Not for `F.udf`.",
         ),
     )
     max_records_per_batch: int | None = field(

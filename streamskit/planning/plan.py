@@ -277,6 +277,11 @@ class Plan:
         return bool(self.operators) or self.native is not None
 
     @property
+    def fits_real_time(self) -> bool:
+        """Whether Spark's real-time mode can run it: that keeps no state, and calls no Python."""
+        return not self.is_stateful and not self.partitioned_sinks
+
+    @property
     def output_mode(self) -> str:
         """Spark's output mode: a table's updates as they happen, a stream's records once."""
         return "update" if self.is_stateful else "append"

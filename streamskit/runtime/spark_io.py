@@ -136,7 +136,7 @@ class KafkaTopics:
 
     def _in_real_time(self, plan: Plan) -> bool:
         """Return whether a plan runs in Spark's real-time mode."""
-        return self.config.real_time is not None and not plan.is_stateful
+        return self.config.real_time is not None and plan.fits_real_time
 
     def _sink(self, plan: Plan, checkpoint: Path) -> tuple[str, dict[str, str]]:
         """Return the sink of a plan's query and its options."""
@@ -185,8 +185,8 @@ def check_slots(spark: SparkSession, plans: Sequence[Plan], partitions: Mapping[
         StreamsError: Spark has too few slots: some partitions would never be read.
     """
     slots = spark.sparkContext.defaultParallelism
-    busy = sum(plan.tasks(partitions) for plan in plans if not plan.is_stateful)
-    needed = busy + any(plan.is_stateful for plan in plans)
+    busy = sum(plan.tasks(partitions) for plan in plans if plan.fits_real_time)
+    needed = busy + any(not plan.fits_real_time for plan in plans)
     if needed > slots:
         raise StreamsError(
             f"Real-time mode keeps a slot of Spark's busy for each partition that it reads: this application needs "

@@ -38,19 +38,23 @@ def test_a_record_comes_out_long_before_its_batch_ends(
         assert streams.metrics()["batches"].sum() == 0
 
 
-def test_what_is_stateful_runs_in_micro_batches_beside_it(
+def test_what_is_stateful_or_has_a_partitioner_runs_in_micro_batches_beside_it(
     broker: Broker, spark: SparkSession, name: str, state_dir: Path
 ) -> None:
-    broker.create_topics(f"{name}-words", partitions=1)
+    broker.create_topics(f"{name}-words", f"{name}-letters", partitions=1)
+    broker.create_topics(f"{name}-out", partitions=2)
     builder = StreamsBuilder()
     builder.stream(f"{name}-words").group_by_key().count("counts")
+    builder.stream(f"{name}-letters").to(f"{name}-out", partitioner=lambda topic, key, value, num_partitions: [0, 1])
     streams = KafkaStreams(
         builder.build(), name, broker.bootstrap_servers, spark=spark, state_dir=state_dir, real_time="5 seconds"
     )
     with streams:
         broker.produce(f"{name}-words", [("a", "x"), ("a", "y")])
+        broker.produce(f"{name}-letters", [("a", "x")])
         streams.await_processed("120 seconds")
         assert streams.store("counts").get("a") == 2
+        assert sorted(record.partition for record in broker.records(f"{name}-out")) == [0, 1]
 
 
 def test_more_partitions_than_spark_can_read_at_a_time_are_refused(
