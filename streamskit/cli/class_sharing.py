@@ -25,6 +25,7 @@ from streamskit.environment.archives import (
     has_own_archive,
 )
 from streamskit.environment.java import Java, find_java
+from streamskit.environment.processes import alive, eventually
 
 END_SECONDS = 300.0
 """How long a Java program may take to write its classes, on a busy machine."""
@@ -110,7 +111,7 @@ def _work() -> None:
             gateway.proc.stdin.close()  # Spark's Java ends with its input
         if (process := broker.process) is not None:
             process.terminate()
-        psutil.wait_procs(java, timeout=END_SECONDS)
+        eventually(lambda: not any(map(alive, java)), END_SECONDS)
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -86,7 +86,12 @@ class StartupChecks:
         return partitions
 
     def note(self) -> None:
-        """Note what runs now, for the next start."""
+        """Note what runs now, for the next start.
+
+        Every query has a folder from then on: one that is missing was deleted.
+        """
+        for checkpoint in self._checkpoints.values():
+            checkpoint.folder.mkdir(parents=True, exist_ok=True)
         Fingerprint({**self._last_start.queries, **self._prints}, self._ids).save(self._folder)
 
     def _note_remade(self, ids: Mapping[str, str]) -> None:

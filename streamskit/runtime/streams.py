@@ -509,13 +509,14 @@ class KafkaStreams:
         self._supervisor.broker.start()
         self._side_effects.start()
         self._copies.start()
+        # Before the first query begins: whatever begins has a note of what it is.
+        self._checks.note()
         for plan_ in self._plans:
             try:
                 folder = self.folder / plan_.name
                 self._supervisor.watch(RunningQuery(plan_, self._starter(topics, plan_), folder))
             except (PySparkException, Py4JError, ConnectionError) as failure:
                 raise explain(failure, plan_, folder) from failure
-        self._checks.note()
         self._watchdog.start()
         self._purging.start()
         self._topic_watch.start(dict.fromkeys(topic for plan_ in self._plans for topic in plan_.topics))

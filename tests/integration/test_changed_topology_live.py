@@ -7,11 +7,15 @@ from typing import Any
 import pytest
 from kafka import TopicPartition
 from pyspark.sql import functions as F
+from pyspark.sql.streaming import StreamingQuery
 
 from streamskit import KafkaStreams, Serdes, StreamsBuilder, Topology
 from streamskit.broker.base import Broker
 from streamskit.common.errors import StreamsError
 from streamskit.kafka.connection import admin_client
+from streamskit.planning.plan import Plan
+from streamskit.runtime.recovery.fingerprint import Fingerprint
+from streamskit.runtime.spark_io import KafkaTopics
 from tests.integration.conftest import Run
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark]
@@ -124,6 +128,28 @@ def test_a_topic_more_is_read_from_its_beginning_and_sub_topologies_are_added(
     wanted = [f"{when} {topic}".upper() for topic in topics[:2] for when in ("before", "after")]
     assert sorted(broker.consume(f"{name}-out")["value"]) == sorted(wanted)
     assert broker.consume(f"{name}-else")["value"].tolist() == [f"before {name}-other", f"after {name}-other"]
+
+
+def test_a_start_that_breaks_off_between_two_queries_leaves_a_note_of_what_has_begun(
+    broker: Broker, name: str, run: Run, state_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broker.create_topics(f"{name}-in", f"{name}-out")
+    write(broker, name, range(10))
+    begin = KafkaTopics.start
+
+    def begin_the_first(topics: KafkaTopics, plan: Plan, checkpoint: Path) -> StreamingQuery:
+        if plan.number == 1:
+            raise StreamsError("the machine went down")
+        query = begin(topics, plan, checkpoint)
+        query.processAllAvailable()
+        return query
+
+    with monkeypatch.context() as patched:
+        patched.setattr(KafkaTopics, "start", begin_the_first)
+        with pytest.raises(StreamsError, match="the machine went down"):
+            run(in_two_steps(name))
+    assert set(Fingerprint.load(state_dir / name).queries) == {"0", "1"}
+    assert dict(run(in_two_steps(name)).store("counts").all()) == dict.fromkeys(range(10), 1)
 
 
 # Without the folder.

@@ -130,10 +130,11 @@ class Checkpoint:
         Raises:
             StreamsError: a file to be changed cannot be read.
         """
-        for file in self._start_files():
-            self._rewrite(file, lambda topic, number, offset: starts.get(topic, {}).get(number, offset))
+        # The end goes first: should this program die in between, the gap is still there to be found again.
         if (planned := self._planned_file()) is not None:
             self._rewrite(planned, lambda topic, number, offset: _within(offset, topic, number, starts, ends))
+        for file in self._start_files():
+            self._rewrite(file, lambda topic, number, offset: starts.get(topic, {}).get(number, offset))
 
     def shorten(self, most: int) -> None:
         """Let the micro-batch that was planned and is not done take so many records at most, about.

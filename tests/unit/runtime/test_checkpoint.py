@@ -13,6 +13,7 @@ from streamskit import StreamsBuilder, StreamsError
 from streamskit.kafka.topics import TopicExtent
 from streamskit.planning.plan import Plan
 from streamskit.planning.planner import plan
+from streamskit.runtime.recovery import checkpoint as checkpoint_module
 from streamskit.runtime.recovery.checkpoint import Checkpoint
 from streamskit.runtime.recovery.checkpoint_errors import checksums
 from streamskit.runtime.recovery.data_loss import DataLoss
@@ -255,3 +256,20 @@ def test_a_topic_of_a_pattern_that_is_gone_stops_the_application_or_is_forgotten
 
 def test_another_failure_is_none_of_its_business() -> None:
     assert not DataLoss("app", Path("folder"), "stop").is_behind(RuntimeError("something else"), a_plan())
+
+
+def test_a_crash_while_it_goes_on_behind_a_gap_leaves_the_gap_to_be_found_again(
+    stopped: Stopped, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checkpoint, written = stopped((5, 7), (30, 30), done=1), checkpoint_module._write
+
+    def write_once_and_die(file: Path, lines: list[str]) -> None:
+        written(file, lines)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(checkpoint_module, "_write", write_once_and_die)
+        with pytest.raises(KeyboardInterrupt):
+            heed(checkpoint, "continue", first=(40, 0), end=(50, 50))
+    assert heed(checkpoint, "continue", first=(40, 0), end=(50, 50)).lost == {"0": 35}
+    assert checkpoint.position()["in"][0] == 40 <= planned(checkpoint)["0"]
