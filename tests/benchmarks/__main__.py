@@ -8,10 +8,10 @@ from pathlib import Path
 from streamskit.broker import EmbeddedBroker
 from streamskit.broker.base import Broker
 from streamskit.environment.session import spark_session
-from tests.benchmarks import guarantees, instances, latency, rest_lookups, startup, table, throughput
+from tests.benchmarks import guarantees, instances, latency, rest_lookups, startup, state_writes, table, throughput
 from tests.benchmarks.cases import CASES
 
-PARTS = ("throughput", "latency", "guarantees", "startup", "queries")
+PARTS = ("throughput", "latency", "guarantees", "startup", "queries", "state")
 
 
 def main() -> None:
@@ -45,6 +45,8 @@ def _rows(chosen: argparse.Namespace, broker: Broker, folder: Path) -> Iterator[
         yield from latency.rows(spark_session(), broker, chosen.probes)
     if "guarantees" in chosen.parts:
         yield from guarantees.rows(spark_session(), broker, chosen.records, chosen.rounds, chosen.probes)
+    if "state" in chosen.parts:
+        yield from state_writes.rows(spark_session(), broker)
     if "throughput" in chosen.parts:
         cases = [case for case in CASES if not chosen.only or any(part in case.name for part in chosen.only)]
         yield from throughput.rows(cases, spark_session(), broker, chosen.records, chosen.rounds)

@@ -61,8 +61,8 @@ def difference(vector: Vector, found: Outcome, asked: Iterable[str]) -> str:
         vector: what was recorded.
         found: what came of the run.
         asked: the points: "outputs", "outputs by key" (in order for each key), "tables" (the last value of each key in
-            each topic), "stores", "rows" (stores without timestamps), "dropped", "side effects" or "side effects by
-            kind", "failure".
+            each topic), "stores", "rows" (stores without timestamps), "dropped", "side effects by kind" (in order
+            for each function), "failure".
     """
     wanted, said = expected(vector), []
     if len(found.side_effects) == len(wanted.side_effects):
@@ -80,7 +80,6 @@ def difference(vector: Vector, found: Outcome, asked: Iterable[str]) -> str:
             for name, rows in listed(vector, outcome.stores).items()
         },
         "dropped": lambda outcome: outcome.dropped,
-        "side effects": lambda outcome: outcome.side_effects,
         "side effects by kind": lambda outcome: sorted(outcome.side_effects, key=itemgetter("kind")),
         "failure": lambda outcome: outcome.failure is not None,
     }

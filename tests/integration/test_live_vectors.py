@@ -107,7 +107,7 @@ def points(live: Run) -> list[str]:
             "outputs by key" if live.name in IN_ANY_ORDER else "outputs",
             "stores",
             "dropped",
-            "side effects",
+            "side effects by kind",  # the calls of each function are in order, those of two of them are not
             "failure",
         ]
     if live.vector.get("errors"):  # a micro-batch that fails writes nothing
