@@ -119,7 +119,7 @@ def test_a_store_that_cannot_be_read_is_a_sentence_and_the_view_tries_again(
     view = shown(StoreView(store, refresh="50 ms"))
     eventually(lambda: ">1</td>" in view._parts["table"].value)
     with monkeypatch.context() as broken:
-        broken.setattr(store, "_store", None)
+        broken.setattr(store, "_partitions", None)
         store.updates += 1
         eventually(lambda: "▲ failed" in view._header.value)
         assert "The store could not be read: " in view._header.value
@@ -128,7 +128,7 @@ def test_a_store_that_cannot_be_read_is_a_sentence_and_the_view_tries_again(
 
 def test_a_view_that_never_could_read_shows_the_sentence_in_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
     store = counts(a=1)
-    monkeypatch.setattr(store, "_store", None)
+    monkeypatch.setattr(store, "_partitions", None)
     view = StoreView(store)
     view.refresh()
     assert "The store could not be read" in view._header.value
