@@ -71,6 +71,22 @@ def changelog_record(message: Message) -> ChangelogRecord | None:
     return None if key is None else (key, message.value(), message.timestamp()[1])
 
 
+def changelog_records(
+    keeps: Callable[[str, bytes | None, bytes | None], bool],
+) -> Callable[[Message], ChangelogRecord | None]:
+    """Return a function that reads a message of a changelog; None for one that `keeps` leaves out.
+
+    Args:
+        keeps: takes the topic, the key and the value.
+    """
+
+    def read(message: Message) -> ChangelogRecord | None:
+        kept = keeps(message.topic() or "", message.key(), message.value())
+        return changelog_record(message) if kept else None
+
+    return read
+
+
 class Batch(Generic[R]):
     """What one poll has brought: by partition the records, their offsets, and the offset to go on from."""
 

@@ -21,7 +21,7 @@ from streamskit.common.errors import (
     UnknownStateStoreError,
 )
 from streamskit.kafka.topic_partition import ChangelogRecord, TopicPartition, partition_for
-from streamskit.kafka.topic_reader import Offsets, TopicReader, changelog_record, client_log
+from streamskit.kafka.topic_reader import Offsets, TopicReader, changelog_records, client_log
 from streamskit.queries.group.assignment import Assignment, SubscriptionInfo
 from streamskit.queries.group.assignor import ClientState
 from streamskit.queries.group.catalogue import Catalogue, QueryableStore
@@ -97,9 +97,7 @@ class Instance:
             bootstrap_servers,
             self._take,
             "The stores",
-            lambda message: (
-                changelog_record(message) if keeps(message.topic() or "", message.key(), message.value()) else None
-            ),
+            changelog_records(keeps),
             restart=self._restart,
             # Not in `_take`: the end of a partition may come in one portion with its last records, and then no more.
             moved=self._announce,

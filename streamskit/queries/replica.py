@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from streamskit.kafka.topic_partition import ChangelogRecord, TopicPartition
-from streamskit.kafka.topic_reader import Offsets, TopicReader, changelog_record
+from streamskit.kafka.topic_reader import Offsets, TopicReader, changelog_records
 
 
 class Copy(Protocol):
@@ -41,9 +41,7 @@ class Replica:
             bootstrap_servers,
             self._take,
             "The stores",
-            lambda message: (
-                changelog_record(message) if keeps(message.topic() or "", message.key(), message.value()) else None
-            ),
+            changelog_records(keeps),
             restart=self._restart,
             failed=lambda failure: self.say_stopped(f"No more updates come: {failure}"),
         )

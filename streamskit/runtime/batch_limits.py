@@ -5,7 +5,6 @@ may be more than Java can hold in one piece. So the average size of the records 
 at when a query starts, which is also when what an earlier run has planned too large can still be made smaller.
 """
 
-from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from kafka.errors import KafkaError
@@ -36,7 +35,7 @@ class BatchLimits:
     """What a micro-batch takes: `records` at most, or all there are; and `rows` in one Arrow batch."""
 
     records: int | None
-    rows: int
+    rows: int = MOST_ROWS
 
     @classmethod
     def of(cls, config: StreamsConfig, plan: Plan, size: float = 0.0) -> "BatchLimits":
@@ -56,20 +55,11 @@ class BatchLimits:
             records = None if records is None else min(records, fitting)
         return cls(records, rows)
 
-    @staticmethod
-    def looked_up(config: StreamsConfig, plan: Plan) -> "BatchLimits":
+    @classmethod
+    def looked_up(cls, config: StreamsConfig, plan: Plan) -> "BatchLimits":
         """Return the limits of a query by the records that are in its topics now."""
-        return BatchLimits.of(config, plan, largest(record_sizes_or_none(config.bootstrap_servers, plan.topics)))
-
-
-def largest(sizes: Mapping[str, float]) -> float:
-    """Return the largest of some sizes; 0 if there are none."""
-    return max(sizes.values(), default=0.0)
-
-
-def record_sizes_or_none(bootstrap_servers: str, topics: Collection[str]) -> Mapping[str, float]:
-    """Return how large records are on average, by topic; nothing where the broker does not say."""
-    try:
-        return record_sizes(bootstrap_servers, topics)
-    except (KafkaError, BrokerError):  # some brokers refuse this to those who may only read
-        return {}
+        try:
+            sizes = record_sizes(config.bootstrap_servers, plan.topics)
+        except (KafkaError, BrokerError):  # some brokers refuse this to those who may only read
+            sizes = {}
+        return cls.of(config, plan, max(sizes.values(), default=0.0))

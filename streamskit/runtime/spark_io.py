@@ -100,13 +100,15 @@ class KafkaTopics:
         """
         plan = replace(plan, options=replace(plan.options, rules=self._rules(plan)))
         sink, options = self._sink(plan, checkpoint)
-        runs, limits = Checkpoint(checkpoint).begin_run(), BatchLimits.looked_up(self.config, plan)
+        runs, tasks = Checkpoint(checkpoint).begin_run(), plan.tasks(self.partitions)
+        if self._in_real_time(plan):
+            limits = BatchLimits(None)
+            mode, trigger = "update", {"realTime": f"{self.config.real_time} milliseconds"}
+        else:
+            limits = BatchLimits.looked_up(self.config, plan)
+            mode, trigger = plan.output_mode, {"processingTime": f"{self.config.commit_interval} milliseconds"}
         if limits.records is not None:
             Checkpoint(checkpoint).shorten(limits.records)
-        tasks, most = plan.tasks(self.partitions), limits.records
-        mode, trigger = plan.output_mode, {"processingTime": f"{self.config.commit_interval} milliseconds"}
-        if self._in_real_time(plan):
-            most, mode, trigger = None, "update", {"realTime": f"{self.config.real_time} milliseconds"}
         sizes = {
             "spark.sql.shuffle.partitions": str(tasks),
             "spark.sql.execution.arrow.maxRecordsPerBatch": str(limits.rows),
@@ -114,7 +116,12 @@ class KafkaTopics:
         with _starting, settings(self.spark, SETTINGS | sizes):
             return (
                 compile_plan(
-                    plan, lambda topics: self.read(plan, topics, most), tasks, str(checkpoint), runs, self.partitions
+                    plan,
+                    lambda topics: self.read(plan, topics, limits.records),
+                    tasks,
+                    str(checkpoint),
+                    runs,
+                    self.partitions,
                 )
                 .writeStream.format(sink)
                 .queryName(f"{plan.application_id}: sub-topology {plan.name}")

@@ -114,8 +114,8 @@ class StartupChecks:
         way_out = (
             "Start it with the folder it had (state_dir=...); or begin anew with the records that are left: clean_up()."
         )
-        for topic, extent in now.items():
-            for partition, first in extent.first.items() if topic in self._read_of_others else ():
+        for topic in self._read:
+            for partition, first in now[topic].first.items() if topic not in self._topics.internal else ():
                 if first > 0:
                     raise StreamsError(
                         f"{message} What it knew cannot be made anew: {first} records of topic '{topic}', partition "
@@ -152,10 +152,6 @@ class StartupChecks:
     @property
     def _checkpoints(self) -> dict[str, Checkpoint]:
         return {plan.name: Checkpoint(self._folder / plan.name) for plan in self._plans}
-
-    @property
-    def _read_of_others(self) -> list[str]:
-        return [topic for topic in self._read if topic not in self._topics.internal]
 
     @property
     def _read(self) -> list[str]:

@@ -201,11 +201,12 @@ class ApplicationTopics:
         self, partitions: Mapping[str, int], between: Iterable[str]
     ) -> Iterator[tuple[str, int, dict[str, str]]]:
         """Yield the internal topics, each with its number of partitions and its settings."""
+        windowed = self.windowed
         for plan in self.plans:
             tasks = plan.tasks(partitions)
             yield from ((topic, tasks, REPARTITION) for topic in plan.handovers.values())
             for topic in map(plan.changelog, plan.stores):
-                yield topic, tasks, WINDOWED_CHANGELOG if topic in self.windowed else CHANGELOG
+                yield topic, tasks, WINDOWED_CHANGELOG if topic in windowed else CHANGELOG
             if self.exactly_once:
                 yield plan.transactions_topic, 1, TRANSACTIONS
         yield from ((topic, partitions[topic], REPARTITION) for topic in between)

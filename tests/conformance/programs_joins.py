@@ -16,6 +16,11 @@ def text(value: Column) -> Column:
     return F.coalesce(value.cast("string"), F.lit("null"))
 
 
+def total_and_name(order: Column, name: Column) -> Column:
+    """Join an order with its customer's name."""
+    return F.concat(order.total.cast("string"), F.lit("/"), name)
+
+
 def plus(left: Column, right: Column) -> Column:
     """Join two texts as Java does, where a missing one reads null."""
     return F.concat_ws("+", text(left), text(right))
@@ -204,7 +209,7 @@ def joins_table_table_foreign_key(builder: StreamsBuilder) -> None:
     (
         orders.join(
             customers,
-            lambda order, name: F.concat(order.total.cast("string"), F.lit("/"), name),
+            total_and_name,
             foreign_key=lambda order: order.customer,
             materialized="joined",
         )
@@ -236,7 +241,7 @@ def joins_table_table_foreign_key_versioned(builder: StreamsBuilder) -> None:
     (
         orders.left_join(
             customers,
-            lambda order, name: F.concat(order.total.cast("string"), F.lit("/"), text(name)),
+            lambda order, name: total_and_name(order, text(name)),
             foreign_key=lambda order: order.customer,
             materialized="joined",
         )
