@@ -22,7 +22,7 @@ SOURCE = "source"
 """The column of a result that holds which record it was made of, if a handler may ask."""
 
 CompileResults = Callable[[DataFrame, list[int]], tuple[DataFrame, dict[int, Rows]]]
-"""What becomes of the results of the operators with some numbers: a frame with what it takes, and the rows of each."""
+"""What happens to the results of the operators with some numbers: a frame with what it takes, and the rows of each."""
 
 
 def with_order(plan: Plan, frame: DataFrame, rows: Rows, tasks: int) -> DataFrame:

@@ -1,4 +1,4 @@
-"""What becomes of an application when one of its queries fails: the uncaught exception handler's answer."""
+"""What happens to an application when one of its queries fails: the uncaught exception handler's answer."""
 
 import threading
 import time

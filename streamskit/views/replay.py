@@ -1,4 +1,4 @@
-"""What becomes of records, one after the other: the operators that run in a task, run again on what a view shows."""
+"""What happens to records, one after the other: the operators that run in a task, run again on what a view shows."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

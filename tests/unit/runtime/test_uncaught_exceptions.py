@@ -1,4 +1,4 @@
-"""What becomes of a query that fails: the handler's answer, and the query that runs again."""
+"""What happens to a query that fails: the handler's answer, and the query that runs again."""
 
 import logging
 import sys
