@@ -6,6 +6,7 @@ import socket
 from collections.abc import Iterator
 
 from kafka import KafkaAdminClient
+from kafka.cluster import ClusterMetadata
 from kafka.errors import KafkaError
 
 from streamskit.common.errors import BrokerError
@@ -44,6 +45,17 @@ def reachable(bootstrap_servers: str) -> Iterator[None]:
         yield
     except KafkaError as error:
         raise no_answer(bootstrap_servers) from error
+
+
+def without_new_topics(cluster: ClusterMetadata) -> None:
+    """Keep a client from creating the topics that it asks for, as a broker does with its default settings.
+
+    kafka-python has a setting for that, `allow_auto_create_topics`, which does not reach what asks.
+
+    Args:
+        cluster: what the client knows of its cluster, before it asks for any topic.
+    """
+    cluster.config["allow_auto_create_topics"] = False
 
 
 def no_answer(bootstrap_servers: str) -> BrokerError:

@@ -8,6 +8,8 @@ from typing import Any, Self
 from kafka import KafkaConsumer
 from kafka.coordinator.assignors.abstract import AbstractPartitionAssignor
 
+from streamskit.kafka.connection import without_new_topics
+
 POLL_MILLISECONDS = 200
 CLOSE_MILLISECONDS = 3000
 
@@ -45,9 +47,9 @@ class GroupMember:
             max_poll_interval_ms=session_timeout,
             enable_auto_commit=False,
             auto_offset_reset="latest",
-            allow_auto_create_topics=False,
             reconnect_backoff_max_ms=1000,
         )
+        without_new_topics(self._consumer._cluster)
         self._again = threading.Event()
         self._consumer.subscribe(list(topics))
 

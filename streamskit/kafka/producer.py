@@ -11,7 +11,7 @@ from kafka.errors import KafkaError
 from kafka.serializer import Serializer
 
 from streamskit.common.errors import BrokerError
-from streamskit.kafka.connection import CONNECT_SECONDS, reachable, reason
+from streamskit.kafka.connection import CONNECT_SECONDS, reachable, reason, without_new_topics
 from streamskit.kafka.encoding import SerdeLike, encoder
 from streamskit.kafka.records import ProducerRecord, Records, read_records
 from streamskit.kafka.topic_partition import partition_for
@@ -145,7 +145,6 @@ def _producer(bootstrap_servers: str) -> Iterator[KafkaProducer]:
             bootstrap_timeout_ms=int(CONNECT_SECONDS * 1000),
             acks="all",
             enable_idempotence=True,
-            allow_auto_create_topics=False,
             linger_ms=20,
             batch_size=128 * 1024,
             max_request_size=LARGEST_REQUEST,
@@ -156,6 +155,7 @@ def _producer(bootstrap_servers: str) -> Iterator[KafkaProducer]:
             retry_backoff_ms=20,  # also the wait before the first look-up of a topic
             metrics_enabled=False,
         )
+    without_new_topics(producer._metadata)
     try:
         yield producer
     except BaseException:

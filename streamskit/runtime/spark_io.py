@@ -37,6 +37,8 @@ CONSUMER = {
     # makes each call once, and fails where it waited in vain.
     "kafka.request.timeout.ms": "10000",
     "kafka.default.api.timeout.ms": "45000",
+    # A topic that was deleted is not to come back, empty, because somebody asks for it.
+    "kafka.allow.auto.create.topics": "false",
     "fetchOffset.numRetries": "2",
     "fetchOffset.retryIntervalMs": "1000",
 }

@@ -10,11 +10,19 @@ import pytest
 from streamskit import KafkaStreams, Topology
 from streamskit.broker import EmbeddedBroker
 from streamskit.broker.base import Broker
+from tests.integration.kafka_defaults import KAFKA_DEFAULTS
 
 
 @pytest.fixture(scope="session")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
     with EmbeddedBroker(data_dir=tmp_path_factory.mktemp("broker")) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def default_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
+    """A broker with Kafka 4's own settings, where that for teaching has others."""
+    with EmbeddedBroker(data_dir=tmp_path_factory.mktemp("default"), settings=KAFKA_DEFAULTS) as running:
         yield running
 
 

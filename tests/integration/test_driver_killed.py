@@ -34,8 +34,9 @@ A_LIFE = 5_000
 
 @pytest.mark.parametrize("kills", [2, pytest.param(10, marks=[pytest.mark.soak, pytest.mark.timeout(1_800)])])
 def test_no_record_is_lost_and_each_counts_once_however_often_the_driver_is_killed(
-    kills: int, broker: Broker, name: str, state_dir: Path
+    kills: int, default_broker: Broker, name: str, state_dir: Path
 ) -> None:
+    broker = default_broker
     count = A_LIFE * (kills + 1)
     broker.create_topics(f"{name}-in", f"{name}-out", partitions=2)
     broker.produce(f"{name}-in", records(count))

@@ -41,6 +41,7 @@ from streamskit.runtime.recovery.checkpoint import Checkpoint
 from streamskit.runtime.recovery.exactly_once import Transactions
 from tests.integration.conftest import Run
 from tests.integration.counting_program import counted, counting, expected_counts, produce, written
+from tests.integration.kafka_defaults import KAFKA_DEFAULTS
 
 pytestmark = [pytest.mark.spark, pytest.mark.broker]
 
@@ -421,8 +422,9 @@ def uncommitted(broker: Broker, topic: str) -> Iterator[Callable[[], int]]:
 
 @pytest.mark.slow
 def test_a_driver_killed_in_the_middle_of_a_transaction_leaves_nothing_behind(
-    broker: Broker, name: str, run: Run, state_dir: Path
+    default_broker: Broker, name: str, run_on: Run, state_dir: Path
 ) -> None:
+    broker = default_broker
     ids = range(100_000)
     create_topics(broker, name)
     produce(broker, name, ids)
@@ -434,7 +436,7 @@ def test_a_driver_killed_in_the_middle_of_a_transaction_leaves_nothing_behind(
     left = len(broker.consume(f"{name}-out"))
     assert 0 < left < len(ids), "the driver was not killed in the middle of its transaction"
     assert written(broker, name) == Counter()
-    streams = run(counting(name))
+    streams = run_on(broker, counting(name), processing_guarantee="exactly_once")
     streams.await_processed("120 seconds")
     check_exactly_once(broker, name, streams, ids)
     assert len(broker.consume(f"{name}-out")) == left + len(ids)  # the first try is there, and no reader sees it
@@ -445,7 +447,7 @@ def test_a_broker_killed_in_the_middle_of_a_transaction_costs_only_time(
     tmp_path: Path, name: str, state_dir: Path
 ) -> None:
     ids = range(100_000)
-    with EmbeddedBroker(data_dir=tmp_path / "broker") as frail:
+    with EmbeddedBroker(data_dir=tmp_path / "broker", settings=KAFKA_DEFAULTS) as frail:
         create_topics(frail, name)
         options: dict[str, Any] = {"state_dir": state_dir, "processing_guarantee": "exactly_once"}
         with KafkaStreams(counting(name), name, frail.bootstrap_servers, **options) as streams:
@@ -466,8 +468,9 @@ def test_a_broker_killed_in_the_middle_of_a_transaction_costs_only_time(
 @pytest.mark.soak
 @pytest.mark.timeout(1200)
 def test_a_driver_killed_ten_times_at_random_loses_and_doubles_nothing(
-    broker: Broker, name: str, run: Run, state_dir: Path
+    default_broker: Broker, name: str, run_on: Run, state_dir: Path
 ) -> None:
+    broker = default_broker
     ids, chance = range(200_000), random.Random(7)
     create_topics(broker, name)
     produce(broker, name, ids)
@@ -481,6 +484,6 @@ def test_a_driver_killed_ten_times_at_random_loses_and_doubles_nothing(
                 assert time.monotonic() < deadline, "the driver did not come to work"
                 time.sleep(0.02)
             time.sleep(chance.random())
-    streams = run(counting(name))
+    streams = run_on(broker, counting(name), processing_guarantee="exactly_once")
     streams.await_processed("300 seconds")
     check_exactly_once(broker, name, streams, ids)

@@ -20,6 +20,7 @@ from streamskit.common.errors import BrokerError, StreamsError
 from streamskit.environment.processes import wait_until
 from streamskit.runtime import MaxFailures, UncaughtExceptionResponse
 from tests.integration.conftest import Run
+from tests.integration.kafka_defaults import KAFKA_DEFAULTS
 
 pytestmark = [pytest.mark.spark, pytest.mark.broker]
 
@@ -30,7 +31,7 @@ LONG = Serdes.long()
 @pytest.fixture
 def frail(tmp_path: Path) -> Iterator[EmbeddedBroker]:
     """A broker of the test's own, to be killed."""
-    with EmbeddedBroker(data_dir=tmp_path / "broker") as broker:
+    with EmbeddedBroker(data_dir=tmp_path / "broker", settings=KAFKA_DEFAULTS) as broker:
         yield broker
         if broker.is_running:
             broker.resume()
@@ -121,7 +122,10 @@ def test_nothing_is_lost_when_a_broker_is_away_for_20_seconds_under_load(
     tmp_path: Path, run_on: Run, caplog: pytest.LogCaptureFixture
 ) -> None:
     # One is killed and one stands still, both at once: it is the time that makes the test long.
-    with EmbeddedBroker(data_dir=tmp_path / "killed") as one, EmbeddedBroker(data_dir=tmp_path / "paused") as other:
+    with (
+        EmbeddedBroker(data_dir=tmp_path / "killed", settings=KAFKA_DEFAULTS) as one,
+        EmbeddedBroker(data_dir=tmp_path / "paused", settings=KAFKA_DEFAULTS) as other,
+    ):
         outages = [Outage.of(one, run_on, "killed"), Outage.of(other, run_on, "paused")]
         time.sleep(1)
         for outage in outages:

@@ -36,6 +36,15 @@ class Roll(AbstractPartitionAssignor):
         self.heard.append(assignment.user_data)
 
 
+def test_a_member_of_a_group_about_a_topic_that_is_not_there_does_not_create_it(
+    default_broker: Broker, name: str
+) -> None:
+    with GroupMember(default_broker.bootstrap_servers, name, Roll(), [name], 6000) as member:
+        for _ in range(5):
+            member.poll()
+    assert name not in default_broker.topics()
+
+
 def test_a_member_stays_in_its_group_however_its_polls_cut_into_joining(
     broker: Broker, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
