@@ -159,6 +159,9 @@ class TimeFiles(folder: String) {
     (mine.filter(_.batch < file.batch).dropRight(Kept - 1) ++ wrong).foreach(remove)
   }
 
+  /** Write what was known before, as of the micro-batch 0. */
+  def writeFirst(file: TimeFile): Unit = write(file.copy(batch = 0))
+
   private def remove(file: TimeFile): Unit =
     if (isOnDisk) Files.deleteIfExists(local.resolve(file.name)) else system.delete(new Path(path, file.name), false)
 

@@ -20,7 +20,8 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 /** A sink for Spark's streams: Kafka, with one transaction for each micro-batch. It takes the rows of Spark's own sink.
   *
-  * Its options are those of the producer, "marks" (the topic of the marks) and "run" (a name for this run of the query).
+  * Its options are those of the producer, "marks" (the topic of the marks) and "run" (a name for this run of the query);
+  * and for the copy of the checkpoint "checkpoint", "copy" (its topic), "about" and "from": see `CheckpointCopy`.
   */
 class TransactionalKafka extends TableProvider {
   override def inferSchema(options: CaseInsensitiveStringMap): StructType = new StructType
@@ -70,7 +71,8 @@ case class TransactionFactory(query: String, schema: StructType, options: Map[St
     val (forKafka, own) = options.partition { case (name, _) => name.startsWith("kafka.") }
     val mark = Mark(query, own("run"), batch)
     val transactions = Transactions.before(mark, forKafka.asJava, own("marks"))
-    try new TransactionWriter(transactions, mark, schema)
+    def copy = new CheckpointCopy(forKafka("kafka.bootstrap.servers"), own("checkpoint"), own("copy"), own("about"))
+    try new TransactionWriter(transactions, mark, schema, transactions.copied(copy), own("from").toLong)
     catch { case failure: Throwable => transactions.close(); throw failure }
   }
 }
@@ -78,7 +80,9 @@ case class TransactionFactory(query: String, schema: StructType, options: Map[St
 case class Done(replayed: Boolean) extends WriterCommitMessage
 
 /** Writes the rows of a micro-batch, unless an earlier try has committed them: then Spark alone did not know of it. */
-class TransactionWriter(transactions: Transactions, mark: Mark, schema: StructType) extends DataWriter[InternalRow] {
+class TransactionWriter(
+    transactions: Transactions, mark: Mark, schema: StructType, copy: CheckpointCopy, from: Long)
+    extends DataWriter[InternalRow] {
   private val partition = schema.getFieldIndex("partition")
   private val replayed = transactions.last.batch == mark.batch
   private var isDone = false
@@ -87,7 +91,10 @@ class TransactionWriter(transactions: Transactions, mark: Mark, schema: StructTy
   override def write(row: InternalRow): Unit = if (!replayed) transactions.send(record(row))
 
   override def commit(): WriterCommitMessage = {
-    if (!replayed) transactions.commit(mark)
+    if (!replayed) {
+      copy.add(transactions, mark.batch, from) // the state of the micro-batch is saved by now
+      transactions.commit(mark)
+    }
     isDone = true
     Done(replayed)
   }

@@ -29,6 +29,7 @@ class Transactions(options: JavaMap[String, String], val marks: String) extends 
   private val producer = new KafkaProducer(settings, new ByteArraySerializer, new ByteArraySerializer)
   @volatile private var refused: NotWritten = _
   private var known: Option[Mark] = None
+  private var copy: Option[CheckpointCopy] = None
 
   try producer.initTransactions()
   catch { case failure: Throwable => close(); throw failure }
@@ -37,6 +38,9 @@ class Transactions(options: JavaMap[String, String], val marks: String) extends 
   def last: Mark = { if (known.isEmpty) known = Transactions.lastMark(settings.get("bootstrap.servers"), marks); known.orNull }
 
   def begin(): Unit = producer.beginTransaction()
+
+  /** The copy of the checkpoint that goes along with these transactions: the first that was given. */
+  def copied(first: => CheckpointCopy): CheckpointCopy = { copy = copy.orElse(Some(first)); copy.get }
 
   def send(record: ProducerRecord[Array[Byte], Array[Byte]]): Unit = {
     stopIfRefused()
@@ -48,10 +52,15 @@ class Transactions(options: JavaMap[String, String], val marks: String) extends 
     val record = new ProducerRecord(marks, mark.query.getBytes, mark.batch.toString.getBytes)
     record.headers.add("run", mark.run.getBytes)
     send(record)
+    commit()
+    known = Some(mark)
+  }
+
+  /** Make all that was sent visible at once, without a mark. */
+  def commit(): Unit = {
     producer.flush()
     stopIfRefused()
     producer.commitTransaction()
-    known = Some(mark)
   }
 
   /** A transaction that is open is aborted. */
@@ -74,6 +83,8 @@ class NotWritten(topic: String, why: Exception)
     extends KafkaException(s"a record could not be written to topic '$topic': $why", why)
 
 object Transactions {
+  type Read = ConsumerRecord[Array[Byte], Array[Byte]]
+
   private val Patience = Duration.ofMinutes(1)
   private val kept = new ConcurrentHashMap[String, (Transactions, Mark)]
   private val idle = Executors.newSingleThreadScheduledExecutor { task =>
@@ -107,35 +118,60 @@ object Transactions {
       (() => if (kept.remove(transactions.marks, both)) transactions.close()): Runnable, 1, TimeUnit.MINUTES)
   }
 
-  private def lastMark(servers: Object, marks: String): Option[Mark] = {
+  private def lastMark(servers: Object, marks: String): Option[Mark] =
+    lastRecord(servers, marks, _ => true).map { record =>
+      val run = new String(record.headers.lastHeader("run").value)
+      Mark(new String(record.key), run, new String(record.value).toLong)
+    }
+
+  /** The last committed record of a topic with one partition that is of some kind. */
+  def lastRecord(servers: Object, topic: String, isWanted: Read => Boolean): Option[Read] =
+    reading(servers, topic) { (consumer, place) =>
+      val first = consumer.beginningOffsets(JavaList.of(place)).get(place).longValue
+      val end = consumer.endOffsets(JavaList.of(place)).get(place).longValue
+      // Each transaction has two offsets, and one that was aborted nothing to read: look further and further back.
+      val starts = Iterator.iterate(4L)(_ * 8).map(back => math.max(first, end - back))
+      starts.map { start =>
+        var last: Option[Read] = None
+        foreachBetween(consumer, place, start, end)(record => if (isWanted(record)) last = Some(record))
+        (start, last)
+      }.collectFirst { case (start, found) if found.isDefined || start == first => found }.get
+    }
+
+  /** All committed records of a topic with one partition, from an offset on. */
+  def foreachRecord(servers: Object, topic: String, from: Long)(take: Read => Unit): Unit =
+    reading(servers, topic) { (consumer, place) =>
+      foreachBetween(consumer, place, from, consumer.endOffsets(JavaList.of(place)).get(place).longValue)(take)
+    }
+
+  /** Where a topic with one partition ends. */
+  def end(servers: Object, topic: String): Long =
+    reading(servers, topic)((consumer, place) => consumer.endOffsets(JavaList.of(place)).get(place).longValue)
+
+  private def reading[Result](servers: Object, topic: String)(
+      read: (KafkaConsumer[Array[Byte], Array[Byte]], TopicPartition) => Result): Result = {
     val consumer = new KafkaConsumer(
       JavaMap.of[String, Object]("bootstrap.servers", servers,
         "isolation.level", "read_committed", "enable.auto.commit", "false"),
       new ByteArrayDeserializer, new ByteArrayDeserializer)
     try {
-      val place = new TopicPartition(marks, 0)
+      val place = new TopicPartition(topic, 0)
       consumer.assign(JavaList.of(place))
-      val first = consumer.beginningOffsets(JavaList.of(place)).get(place).longValue
-      val end = consumer.endOffsets(JavaList.of(place)).get(place).longValue
-      // Each transaction has two offsets, and one that was aborted nothing to read: look further and further back.
-      val starts = Iterator.iterate(4L)(_ * 8).map(back => math.max(first, end - back))
-      starts.map(start => (start, lastBetween(consumer, place, start, end)))
-        .collectFirst { case (start, found) if found.isDefined || start == first => found }.get
+      read(consumer, place)
     } finally consumer.close()
   }
 
-  private def lastBetween(
-      consumer: KafkaConsumer[Array[Byte], Array[Byte]], place: TopicPartition, start: Long, end: Long) = {
-    val deadline = System.nanoTime + Patience.toNanos
-    var last: Option[ConsumerRecord[Array[Byte], Array[Byte]]] = None
+  private def foreachBetween(
+      consumer: KafkaConsumer[Array[Byte], Array[Byte]], place: TopicPartition, start: Long, end: Long)(
+      take: Read => Unit): Unit = {
+    var deadline = System.nanoTime + Patience.toNanos
     consumer.seek(place, start)
     while (consumer.position(place) < end) {
-      if (System.nanoTime > deadline) throw new TimeoutException(s"The marks in topic '${place.topic}' cannot be read.")
-      consumer.poll(Duration.ofMillis(100)).forEach(record => last = Some(record))
-    }
-    last.map { record =>
-      val run = new String(record.headers.lastHeader("run").value)
-      Mark(new String(record.key), run, new String(record.value).toLong)
+      if (System.nanoTime > deadline) throw new TimeoutException(s"The topic '${place.topic}' cannot be read.")
+      consumer.poll(Duration.ofMillis(100)).forEach { record =>
+        take(record)
+        deadline = System.nanoTime + Patience.toNanos
+      }
     }
   }
 }

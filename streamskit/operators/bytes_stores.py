@@ -4,12 +4,12 @@ Keys are bytes, values are bytes or what an operator puts. What processors get a
 which hold plain Python values and stand on these.
 """
 
-import pickle
 from bisect import bisect_left, bisect_right
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
+from streamskit.operators import plain_data
 from streamskit.operators.paged_state import PagedTable
 from streamskit.operators.stream_task import OperatorContext
 
@@ -81,7 +81,7 @@ class BytesLruStore(BytesKeyValueStore):
         self._pages, self._name, self._max_entries, self._evicted = context.task.pages, name, max_entries, evicted
         self._saved = self._pages.load(name)
         # Its order is what matters, so that all of it is one page.
-        self._rows: OrderedDict[bytes, Any] = OrderedDict() if self._saved is None else pickle.loads(self._saved)
+        self._rows: OrderedDict[bytes, Any] = OrderedDict() if self._saved is None else plain_data.loads(self._saved)
         context.task.saved.append(self)
 
     def get(self, key: bytes) -> Any:
@@ -109,7 +109,7 @@ class BytesLruStore(BytesKeyValueStore):
 
     def save(self) -> None:
         """Save the rows with their order, if it has changed."""
-        data = pickle.dumps(self._rows, protocol=5)
+        data = plain_data.dumps(self._rows)
         if data != self._saved:
             self._pages.save(self._name, data)
 

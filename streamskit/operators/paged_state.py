@@ -5,11 +5,12 @@ One call to Spark's state store costs as much for a few rows as for a single one
 is loaded when it is first needed and saved when a micro-batch has changed it.
 """
 
-import pickle
 from collections.abc import Callable, Iterable, Iterator
 from heapq import heapify, heappop, heappush
 from typing import Any, Protocol
 from zlib import crc32
+
+from streamskit.operators import plain_data
 
 PAGE_BYTES = 400
 """How large the pages of a table are on average. A row that changes writes its page: small pages write little, and
@@ -156,7 +157,7 @@ class PagedTable:
         grown = 0
         for number in sorted(self._changed):
             page = self._pages[number]
-            data = pickle.dumps(page, protocol=5) if page else None
+            data = plain_data.dumps(page) if page else None
             size = len(data or b"")
             if size or self._sizes.get(number):
                 self._store.save(self._page_name(number), data)
@@ -225,7 +226,7 @@ class PagedTable:
             self._take(number, stored.get(self._page_name(number)))
 
     def _take(self, number: int, data: bytes | None) -> None:
-        self._pages[number] = {} if data is None else pickle.loads(data)
+        self._pages[number] = {} if data is None else plain_data.loads(data)
         self._sizes[number] = len(data or b"")
 
     def _page_name(self, number: int) -> str:
@@ -241,7 +242,7 @@ class Memory:
         self._store = store
         data = store.load(self.PAGE)
         self._saved = data
-        self._values: dict[str, dict[str, Any]] = {} if data is None else pickle.loads(data)
+        self._values: dict[str, dict[str, Any]] = {} if data is None else plain_data.loads(data)
 
     def of(self, name: str) -> dict[str, Any]:
         """Return the values of one operator or store; changes to them are saved."""
@@ -249,7 +250,7 @@ class Memory:
 
     def save(self) -> None:
         """Save the values, if any has changed."""
-        data = pickle.dumps(self._values, protocol=5)
+        data = plain_data.dumps(self._values)
         if data != self._saved:
             self._store.save(self.PAGE, data)
             self._saved = data
@@ -268,7 +269,7 @@ class TimeOrderedMap:
         self._name, self._store, self._width = name, store, max(width, 1)
         data = store.load(f"{name}/times")
         # The earliest time in each page that is not loaded.
-        self._far: dict[int, int] = {} if data is None else pickle.loads(data)
+        self._far: dict[int, int] = {} if data is None else plain_data.loads(data)
         self._next_far = min(self._far.values(), default=None)
         self._stored = set(self._far)
         self._pages: dict[int, dict[Entry, Any]] = {}
@@ -343,19 +344,19 @@ class TimeOrderedMap:
             page = self._pages[number]
             # Entries that came and went within a batch leave no page behind: there is nothing to delete.
             if page or number in self._stored:
-                self._store.save(f"{self._name}/{number}", pickle.dumps(page, protocol=5) if page else None)
+                self._store.save(f"{self._name}/{number}", plain_data.dumps(page) if page else None)
         self._changed.clear()
         near = {number: min(page)[0] for number, page in self._pages.items() if page}
         times = self._far | near
         self._stored = set(times)
-        self._store.save(f"{self._name}/times", pickle.dumps(times, protocol=5) if times else None)
+        self._store.save(f"{self._name}/times", plain_data.dumps(times) if times else None)
 
     def _page(self, number: int) -> dict[Entry, Any]:
         page = self._pages.get(number)
         if page is None:
             page = self._pages[number] = {}
             if self._far.pop(number, None) is not None:
-                page.update(pickle.loads(self._store.load(f"{self._name}/{number}") or b""))
+                page.update(plain_data.loads(self._store.load(f"{self._name}/{number}") or b""))
                 self._next_far = min(self._far.values(), default=None)
                 self._heap.extend(page)
                 heapify(self._heap)

@@ -192,6 +192,11 @@ class Plan:
         """The topic that says which micro-batches were written, where output is exactly once."""
         return f"{self.application_id}-{self.name}-transactions"
 
+    @property
+    def checkpoint_topic(self) -> str:
+        """The topic with a copy of the query's checkpoint, of which that can be made anew."""
+        return f"{self.application_id}-{self.name}-checkpoint"
+
     def topic(self, sink: Sink) -> str:
         """Return the real name of a sink's topic: an internal one begins with the application's id."""
         return f"{self.application_id}-{sink.topic}" if sink.internal else str(sink.topic)

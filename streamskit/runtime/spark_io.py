@@ -63,6 +63,8 @@ class KafkaTopics:
     partitions: dict[str, int]
     ids: Callable[[Plan], Mapping[str, str]]
     """Returns the ids of the topics that a plan reads, as they were when it began."""
+    about: Callable[[Plan], str]
+    """Returns what stands beside each position in the copy of a plan's checkpoint."""
 
     def read(self, plan: Plan, topics: list[str], most: int | None) -> DataFrame:
         """Return the raw records of topics, from the first that is still there; at most so many in a micro-batch.
@@ -134,6 +136,11 @@ class KafkaTopics:
                 .start()
             )
 
+    def transactions(self, plans: Sequence[Plan]) -> list[tuple[Plan, dict[str, str]]]:
+        """Return the settings of a producer for transactions beside each plan's query."""
+        servers = {"kafka.bootstrap.servers": self.config.bootstrap_servers}
+        return [(plan, Transactions(plan, PRODUCER | servers).settings) for plan in plans]
+
     def _rules(self, plan: Plan) -> dict[str, TopicRules]:
         """Return what the topics demand that the plan's sinks write; it is asked anew at each start of a query."""
         topics = {sink.topic for sink in plan.sinks if isinstance(sink.topic, str) and not sink.internal}
@@ -163,8 +170,7 @@ class KafkaTopics:
         }
         transactions = Transactions(plan, producer)
         if self.config.exactly_once:
-            transactions.begin(self.spark, Checkpoint(checkpoint))
-            return SINK, transactions.options
+            return SINK, transactions.begin(self.spark, Checkpoint(checkpoint), self.about(plan))
         if plan.transactions_topic in self.partitions:  # it ran with exactly_once before, and may have been killed
             transactions.abort(self.spark)
         # Spark keeps producers, and they what they know of a topic, which may be another now: a new id.
@@ -180,6 +186,15 @@ def _rules_of(config: Mapping[str, str]) -> TopicRules:
         int(config["message.timestamp.after.max.ms"]) if has_own_times else ANY_TIME,
         int(config["max.message.bytes"]),
     )
+
+
+def fence_off(spark: SparkSession, config: StreamsConfig, plan: Plan) -> None:
+    """End what an earlier run of a query has left open, so that all it has committed can be read.
+
+    Raises:
+        StreamsError: the broker takes no transactions.
+    """
+    Transactions(plan, PRODUCER | {"kafka.bootstrap.servers": config.bootstrap_servers}).abort(spark)
 
 
 def check_slots(spark: SparkSession, plans: Sequence[Plan], partitions: Mapping[str, int]) -> None:

@@ -7,13 +7,18 @@ from pathlib import Path
 from streamskit.broker import ExternalBroker
 from streamskit.common.errors import StreamsError
 from streamskit.kafka.topics import TopicExtent, extents
+from streamskit.planning.plan import Plan
 from streamskit.runtime.recovery.checkpoint import Checkpoint
 from streamskit.runtime.recovery.data_loss import DataLoss
 from streamskit.runtime.recovery.evolution import check
 from streamskit.runtime.recovery.fingerprint import Fingerprint, QueryPrint
+from streamskit.runtime.recovery.rebuilding import about, finish
 from streamskit.runtime.topics import ApplicationTopics
 
 logger = logging.getLogger("streamskit")
+
+Rebuild = Callable[[Mapping[str, TopicExtent]], str]
+"""Makes an application's folder anew from the topics that there are; returns why it cannot, or ""."""
 
 
 class StartupChecks:
@@ -31,6 +36,7 @@ class StartupChecks:
         self._application_id, self._plans = topics.application_id, topics.plans
         self._last_start, self._ids = Fingerprint(), dict[str, str]()
         self._prints: dict[str, QueryPrint] = {}
+        self._partitions: Mapping[str, int] = {}
 
     def compare(self, partitions: Mapping[str, int]) -> None:
         """Compare the topology with the one that has run here before; nothing is changed by that.
@@ -41,6 +47,8 @@ class StartupChecks:
         Raises:
             StreamsError: what was kept does not fit, or a part of it is gone.
         """
+        self._partitions = partitions
+        finish(self._folder)
         self._last_start = Fingerprint.load(self._folder)
         self._prints = {plan.name: QueryPrint.of(plan, plan.tasks(partitions)) for plan in self._plans}
         begun = [name for name, checkpoint in self._checkpoints.items() if checkpoint.has_begun]
@@ -58,12 +66,15 @@ class StartupChecks:
                 )
             checkpoint.verify()
 
-    def prepare(self, make_topics: Callable[[], dict[str, int]], forget: Callable[[], None]) -> dict[str, int]:
+    def prepare(
+        self, make_topics: Callable[[], dict[str, int]], forget: Callable[[], None], rebuild: Rebuild
+    ) -> dict[str, int]:
         """Make the topics ready, with nothing in them that the queries would not expect.
 
         Args:
             make_topics: makes the internal topics, and returns how many partitions each topic has.
             forget: deletes the application's folder and its internal topics.
+            rebuild: makes the application's folder anew from the topics that there are; returns why it cannot.
 
         Returns:
             How many partitions each topic has.
@@ -71,10 +82,9 @@ class StartupChecks:
         Raises:
             StreamsError: the topics are not those that the queries have read, and the application cannot go on.
         """
-        has_begun = any(checkpoint.has_begun for checkpoint in self._checkpoints.values())
-        if not has_begun:
-            self._begin_anew(forget)
-        partitions = make_topics()
+        if not self._has_begun:
+            self._begin_anew(forget, rebuild)
+        partitions, has_begun = make_topics(), self._has_begun
         now = self._extents()
         self._ids = {topic: extent.id for topic, extent in now.items()}
         if has_begun:
@@ -99,18 +109,30 @@ class StartupChecks:
         self._ids |= ids
         self.note()
 
-    def _begin_anew(self, forget: Callable[[], None]) -> None:
-        """Clear away what an earlier run has left behind, if its folder is gone and all can be made anew.
+    def about(self, plan: Plan) -> str:
+        """Return what stands beside each position in the copy of a query's checkpoint."""
+        return about(self._prints[plan.name], plan.checkpoint_topic, self._ids)
 
-        Otherwise its records would be counted a second time, in its repartition topics and in its stores.
+    def _begin_anew(self, forget: Callable[[], None], rebuild: Rebuild) -> None:
+        """Rebuild the folder of an earlier run if it is gone; or else clear away what that has left behind.
+
+        The latter needs all that it has read, and its records would be counted a second time, in its repartition topics
+        and in its stores, if they stayed.
         """
         now = self._extents()
         left = [topic for topic in self._topics.internal if topic in now and topic not in self._topics.side_effects]
         left = [topic for topic in left if any(now[topic].end.values())]
-        if not left and not any(checkpoint.is_partly_gone for checkpoint in self._checkpoints.values()):
+        is_partly_gone = any(checkpoint.is_partly_gone for checkpoint in self._checkpoints.values())
+        if not left and not is_partly_gone:
             return
         message = f"'{self._application_id}' has run before, as {_shown(left) or self._folder} shows, "
         message += f"and its checkpoints are not in {self._folder}: they were deleted, or it ran with another folder."
+        if not is_partly_gone and any(plan.checkpoint_topic in left for plan in self._plans):
+            logger.warning("%s Its folder is rebuilt from the topics with copies of its checkpoints.", message)
+            if not (trouble := rebuild(now)):
+                self.compare(self._partitions)
+                return
+            message += f" {trouble}"
         way_out = (
             "Start it with the folder it had (state_dir=...); or begin anew with the records that are left: clean_up()."
         )
@@ -148,6 +170,10 @@ class StartupChecks:
                         f"'{self._application_id}' ran last: the store would have only what changes from now on. Call "
                         "clean_up() to begin anew; the next start reads the topics from their first records."
                     )
+
+    @property
+    def _has_begun(self) -> bool:
+        return any(checkpoint.has_begun for checkpoint in self._checkpoints.values())
 
     @property
     def _checkpoints(self) -> dict[str, Checkpoint]:

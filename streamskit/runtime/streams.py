@@ -2,7 +2,7 @@
 
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -21,6 +21,7 @@ from streamskit.common.durations import Duration, to_milliseconds
 from streamskit.common.errors import StreamsError, StreamsNotStartedError, UnknownStateStoreError
 from streamskit.environment.session import spark_session
 from streamskit.kafka.topic_reader import Isolation
+from streamskit.kafka.topics import TopicExtent
 from streamskit.planning.plan import Plan, is_readable
 from streamskit.planning.planner import plan
 from streamskit.queries import LocalStore, Replica, local_store
@@ -29,6 +30,7 @@ from streamskit.queries.metadata import KeyQueryMetadata, StreamsMetadata
 from streamskit.queries.query_server import QueryServer
 from streamskit.queries.queryable_instance import InstanceHealth
 from streamskit.runtime.catch_up import CatchUp
+from streamskit.runtime.checkpoint_copies import CheckpointCopies
 from streamskit.runtime.failures import explain
 from streamskit.runtime.global_stores import FilledStore, filled_by_processors
 from streamskit.runtime.global_tables import GlobalTableRecords
@@ -37,9 +39,10 @@ from streamskit.runtime.query import RunningQuery, query_options
 from streamskit.runtime.recovery.application_folder import ApplicationFolder
 from streamskit.runtime.recovery.checkpoint_errors import telling_of_a_full_disk
 from streamskit.runtime.recovery.data_loss import DataLoss
+from streamskit.runtime.recovery.rebuilding import Rebuilding
 from streamskit.runtime.side_effects import SideEffects
 from streamskit.runtime.sole_runner import ApplicationLock, SoleRunner
-from streamskit.runtime.spark_io import KafkaTopics, check_slots
+from streamskit.runtime.spark_io import KafkaTopics, check_slots, fence_off
 from streamskit.runtime.spark_reports import in_words, spark_plan
 from streamskit.runtime.startup_checks import StartupChecks
 from streamskit.runtime.states import ENDING, Listener, State, StateMachine
@@ -155,6 +158,7 @@ class KafkaStreams:
         self._lock = ApplicationLock(application_id, folder)
         self._runner = SoleRunner(application_id, servers, folder, self._supervisor.fail)
         self._checks = StartupChecks(folder, self._topics, self._brokers, self._losses)
+        self._checkpoint_copies = CheckpointCopies(application_id, folder, lambda plan_: self._checks.about(plan_))
         self._topic_watch = TopicWatch(servers, self._supervisor.look_at_topics)
         self._watchdog = Watchdog(self._parts, self._part_died)
         if isinstance(self._copies, QueryServer):
@@ -275,6 +279,7 @@ class KafkaStreams:
         self._watchdog.stop()
         self._topic_watch.stop()
         in_time = self._supervisor.stop(most)
+        self._checkpoint_copies.stop()
         if in_time and self.failure is None:
             deadline = began + most
             ends = partial(self._catch_up(deadline).ends, self._topics.side_effects)
@@ -500,12 +505,14 @@ class KafkaStreams:
         spark = self._spark or spark_session()
         self._runner.confirm()
         self.running[self.application_id] = self
-        partitions = self._checks.prepare(lambda: self._topics.prepare(self._brokers), self._forget)
+        partitions = self._checks.prepare(
+            lambda: self._topics.prepare(self._brokers), self._forget, partial(self._rebuild, spark)
+        )
         self._home.claim()
         self._catalogue.save(self.folder)
         if self.config.real_time is not None:
             check_slots(spark, self._plans, partitions)
-        topics = KafkaTopics(spark, self.config, partitions, self._losses.ids_of)
+        topics = KafkaTopics(spark, self.config, partitions, self._losses.ids_of, self._checks.about)
         self._supervisor.broker.start()
         self._side_effects.start()
         self._copies.start()
@@ -517,6 +524,8 @@ class KafkaStreams:
                 self._supervisor.watch(RunningQuery(plan_, self._starter(topics, plan_), folder))
             except (PySparkException, Py4JError, ConnectionError) as failure:
                 raise explain(failure, plan_, folder) from failure
+        if not self.config.exactly_once:
+            self._checkpoint_copies.start(spark, topics.transactions(self._plans))
         self._watchdog.start()
         self._purging.start()
         self._topic_watch.start(dict.fromkeys(topic for plan_ in self._plans for topic in plan_.topics))
@@ -539,7 +548,9 @@ class KafkaStreams:
         """Return how far it has read the topics that it writes for itself."""
         between, found = self._topics.between, self._side_effects.done
         for query in self._supervisor.queries:
-            offsets = query.progress.offsets
+            # A rebuilt checkpoint may go on with records that were processed and are not in its copy yet.
+            copied = None if self.config.exactly_once else self._checkpoint_copies.copied(query.plan)
+            offsets = query.progress.offsets if copied is None else copied
             found |= {topic: offsets[topic] for topic in between if topic in offsets}
         return found
 
@@ -547,6 +558,12 @@ class KafkaStreams:
         self._home.delete()
         if self._topics.internal:
             self._brokers.delete_topics(*self._topics.internal, missing_ok=True)
+
+    def _rebuild(self, spark: SparkSession, extents: Mapping[str, TopicExtent]) -> str:
+        self._home.claim()
+        fence = partial(fence_off, spark, self.config)
+        place = self.application_id, self.folder, self._plans
+        return Rebuilding(*place, spark, self.bootstrap_servers, fence).run(extents)
 
     def _release_lock(self) -> None:
         self._runner.release()

@@ -24,6 +24,7 @@ WINDOWED_CHANGELOG = CHANGELOG | {
 }  # fmt: skip
 REPARTITION = {"cleanup.policy": "delete", "retention.ms": "-1"}
 TRANSACTIONS = {"cleanup.policy": "compact", "segment.bytes": str(1024 * 1024)}
+CHECKPOINTS = {"cleanup.policy": "compact", "segment.bytes": str(16 * 1024 * 1024)}
 SIDE_EFFECTS = {"cleanup.policy": "delete", "retention.ms": "-1"}
 
 
@@ -118,8 +119,8 @@ class ApplicationTopics:
     @property
     def internal(self) -> list[str]:
         """Every topic that the application makes: between its queries, and for its stores and side effects."""
-        transactions = [plan.transactions_topic for plan in self.plans]
-        return list(dict.fromkeys([*self.between, *changelogs(self.plans), *self.side_effects, *transactions]))
+        of_queries = [topic for plan in self.plans for topic in (plan.transactions_topic, plan.checkpoint_topic)]
+        return list(dict.fromkeys([*self.between, *changelogs(self.plans), *self.side_effects, *of_queries]))
 
     @property
     def between(self) -> list[str]:
@@ -209,6 +210,7 @@ class ApplicationTopics:
                 yield topic, tasks, WINDOWED_CHANGELOG if topic in windowed else CHANGELOG
             if self.exactly_once:
                 yield plan.transactions_topic, 1, TRANSACTIONS
+            yield plan.checkpoint_topic, 1, CHECKPOINTS
         yield from ((topic, partitions[topic], REPARTITION) for topic in between)
         yield from ((topic, 1, SIDE_EFFECTS) for topic in self.side_effects)
 

@@ -1,5 +1,6 @@
 """A stopped application is started with another topology, or without the folder it had."""
 
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -163,13 +164,19 @@ def in_two_steps(name: str) -> Topology:
     return builder.build()
 
 
-def test_without_its_folder_an_application_begins_anew_and_is_exact(
+def lose_all(broker: Broker, name: str, state_dir: Path) -> None:
+    """Delete an application's folder, and the copies that it would be rebuilt of."""
+    shutil.rmtree(state_dir / name)
+    broker.delete_topics(*(topic for topic in broker.topics() if re.fullmatch(rf"{name}-[\d.]+-checkpoint", topic)))
+
+
+def test_without_its_folder_and_copies_of_it_an_application_begins_anew_and_is_exact(
     broker: Broker, name: str, run: Run, state_dir: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     broker.create_topics(f"{name}-in", f"{name}-out", partitions=2)
     write(broker, name, range(100))
     run(in_two_steps(name)).close()
-    shutil.rmtree(state_dir / name)
+    lose_all(broker, name, state_dir)
     write(broker, name, range(100, 120))
     streams = run(in_two_steps(name))
     # What the repartition topic held from before is not counted again.
@@ -177,13 +184,13 @@ def test_without_its_folder_an_application_begins_anew_and_is_exact(
     assert "It begins anew: its internal topics are emptied" in caplog.text
 
 
-def test_without_its_folder_an_application_that_cannot_be_exact_is_refused(
+def test_without_its_folder_and_copies_of_it_an_application_that_cannot_be_exact_is_refused(
     broker: Broker, name: str, run: Run, state_dir: Path
 ) -> None:
     broker.create_topics(f"{name}-in", f"{name}-out", config={"cleanup.policy": "compact"})
     write(broker, name, range(10))
     run(in_two_steps(name), processing_guarantee="exactly_once").close()
-    shutil.rmtree(state_dir / name)
+    lose_all(broker, name, state_dir)
     with pytest.raises(StreamsError, match=f"topic '{name}-in' is compacted, so that records which it has read as a"):
         run(in_two_steps(name))
     broker.delete_topics(f"{name}-in")
@@ -199,7 +206,7 @@ def test_without_its_folder_and_without_all_its_records_an_application_is_refuse
     broker.create_topics(f"{name}-in", f"{name}-out")
     write(broker, name, range(100))
     run(in_two_steps(name)).close()
-    shutil.rmtree(state_dir / name)
+    lose_all(broker, name, state_dir)
     with admin_client(broker.bootstrap_servers) as admin:
         admin.delete_records({TopicPartition(f"{name}-in", 0): 40})
     with pytest.raises(StreamsError, match=rf"cannot be made anew: 40 records of topic '{name}-in', partition 0, are"):

@@ -255,6 +255,11 @@ def _spelled(offsets: Mapping[str, Mapping[Any, int]]) -> str:
     return json.dumps(offsets, separators=(",", ":"))
 
 
+def positions_of(offsets: str) -> Positions:
+    """Return the offsets in a file of a log of offsets."""
+    return _positions(offsets.split("\n"))
+
+
 def _positions(lines: list[str]) -> Positions:
     return {
         topic: {int(number): offset for number, offset in partitions.items()}

@@ -101,13 +101,16 @@ class Transactions:
     producer: dict[str, str]
     run: str = field(default_factory=lambda: str(uuid.uuid4()))
 
-    @property
-    def options(self) -> dict[str, str]:
-        """The options of the sink."""
-        return self._settings | {"marks": self.plan.transactions_topic, "run": self.run}
-
-    def begin(self, spark: SparkSession, checkpoint: Checkpoint) -> None:
+    def begin(self, spark: SparkSession, checkpoint: Checkpoint, about: str) -> dict[str, str]:
         """Fence all earlier runs of the query, and mark what is written: from there this run goes on.
+
+        Args:
+            spark: the session.
+            checkpoint: what Spark has noted.
+            about: what stands beside each position of the checkpoint's copy.
+
+        Returns:
+            The options of the sink.
 
         Raises:
             StreamsError: that cannot be known, or the broker takes no transactions.
@@ -122,8 +125,13 @@ class Transactions:
                     "'%s': sub-topology %s wrote micro-batch %d before it was stopped, and does not run it again.",
                     self.plan.application_id, self.plan.name, written,
                 )  # fmt: skip
+            place = str(checkpoint.folder), self.plan.checkpoint_topic, about
+            copy = _package(spark).CheckpointCopy(self.producer["kafka.bootstrap.servers"], *place)
             transactions.begin()
+            begins = copy.bring(transactions, written)
             transactions.commit(_package(spark).Mark(checkpoint.query_id, self.run, written))
+        options = {"marks": self.plan.transactions_topic, "run": self.run, "from": str(begins)}
+        return self.settings | options | dict(zip(("checkpoint", "copy", "about"), place, strict=True))
 
     def abort(self, spark: SparkSession) -> None:
         """Fence all earlier runs of the query, and abort what they left open: readers would wait for its end.
@@ -135,7 +143,8 @@ class Transactions:
             pass
 
     @property
-    def _settings(self) -> dict[str, str]:
+    def settings(self) -> dict[str, str]:
+        """The settings of the producer, each with "kafka." before its name."""
         return self.producer | {
             "kafka.transactional.id": f"{self.plan.application_id}-{self.plan.name}",
             "kafka.transaction.timeout.ms": str(TRANSACTION_TIMEOUT),
@@ -144,7 +153,7 @@ class Transactions:
     @contextmanager
     def _opened(self, spark: SparkSession) -> Iterator[Any]:
         try:
-            transactions = _package(spark).Transactions(self._settings, self.plan.transactions_topic)
+            transactions = _package(spark).Transactions(self.settings, self.plan.transactions_topic)
             try:
                 yield transactions
             finally:

@@ -1,0 +1,67 @@
+package org.apache.spark.sql.streamskit
+
+import java.util.UUID
+
+import scala.collection.mutable
+import scala.jdk.CollectionConverters._
+
+import com.fasterxml.jackson.databind.JsonNode
+import org.apache.kafka.clients.consumer.ConsumerRecord
+
+/** Makes a query's checkpoint anew from the copy that `CheckpointCopy` has kept of it on a topic.
+  *
+  * The new one begins with a micro-batch 0 that has read all that the old one had read, and is done.
+  *
+  * @param folder where to make the checkpoint; it must not be there yet
+  * @param place where it is moved then
+  */
+class CheckpointRebuild(servers: String, topic: String, folder: String, place: String) {
+  private val files = new CheckpointFiles(folder)
+  private val parts = mutable.Map.empty[Seq[Byte], Array[Byte]]
+
+  /** Make the checkpoint, and return how many rows its state has. */
+  def run(): Long = {
+    val position = CheckpointCopy.position(servers, topic).get
+    val offsets = position.get("offsets").asText
+    val (said, inPython) = (CheckpointFiles.said(offsets), texts(position, "in python").toSet)
+    val stores = mutable.LinkedHashMap.empty[String, OpenedStore]
+    try {
+      texts(position, "stores").filter(_.matches("""\d+/\d+""")).foreach { name =>
+        stores(name) = files.opened(name, inPython(name.takeWhile(_ != '/')), said)
+        stores(name).load(0, None, false, false)
+        stores(name).families
+      }
+      Transactions.foreachRecord(servers, topic, position.get("from").asLong)(take(_, stores))
+      val rows = stores.values.map { store => store.commit(false); store.metricsOpt.get.numCommittedKeys }.sum
+      texts(position, "stream times").flatMap(TimeFile.of).foreach(new TimeFiles(s"$folder/stream-time").writeFirst)
+      files.write("metadata", s"""{"id":"${UUID.randomUUID}"}""".getBytes)
+      files.write("offsets/0", offsets.getBytes)
+      files.write("commits/0", s"""v1\n{"nextBatchWatermarkMs":${said.get("batchWatermarkMs").asLong}}""".getBytes)
+      rows
+    } finally stores.values.foreach(_.close())
+  }
+
+  private def take(
+      record: ConsumerRecord[Array[Byte], Array[Byte]], stores: collection.Map[String, OpenedStore]): Unit =
+    CheckpointCopy.partOf(record.key) match {
+      case Some(_) => parts(record.key.toSeq) = record.value
+      case None if CheckpointCopy.noteOf(record.key).isDefined =>
+        val name = CheckpointCopy.noteOf(record.key).get
+        files.write(name, if (name.contains("_metadata")) files.moved(record.value, place) else record.value)
+      case None =>
+        val value = Option(record.headers.lastHeader("parts")) match {
+          case Some(count) => whole(record, new String(count.value).toInt)
+          case None => record.value
+        }
+        for (row <- CheckpointCopy.row(record.key, value) if !CheckpointCopy.isOfRun(row.key))
+          stores.get(row.store).foreach(_.change(row))
+    }
+
+  private def whole(record: ConsumerRecord[Array[Byte], Array[Byte]], count: Int): Array[Byte] =
+    (1 until count).foldLeft(record.value) { (value, number) =>
+      value ++ parts.remove(CheckpointCopy.partName(number, record.key).toSeq).get
+    }
+
+  private def texts(position: JsonNode, name: String): Seq[String] =
+    Option(position.get(name)).toSeq.flatMap(_.elements.asScala.map(_.asText))
+}

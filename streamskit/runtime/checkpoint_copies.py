@@ -1,0 +1,95 @@
+"""Keeps the copies of the checkpoints of an application that runs at least once, beside its queries.
+
+Under exactly once a micro-batch's copy is part of its transaction. At least once nobody waits for it: what is copied is
+a few seconds old at most, and a folder that is rebuilt of it processes the records since then once more.
+"""
+
+import logging
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from py4j.protocol import Py4JJavaError
+from pyspark.sql import SparkSession
+
+from streamskit.environment.spark_java import LOST
+from streamskit.planning.plan import Plan
+from streamskit.runtime.recovery.checkpoint import Positions, positions_of
+
+logger = logging.getLogger("streamskit")
+
+EVERY_SECONDS = 2.0
+"""How often is looked whether a query has done more."""
+
+STOP_SECONDS = 5.0
+"""How long the end of an application waits for the last copy."""
+
+
+class CheckpointCopies:
+    """Copies checkpoints to their topics, in a thread of its own.
+
+    Args:
+        application_id: the application.
+        folder: its folder.
+        about: returns what stands beside each position of a query.
+    """
+
+    def __init__(self, application_id: str, folder: Path, about: Callable[[Plan], str]) -> None:
+        self._application_id, self._folder, self._about = application_id, folder, about
+        self._copiers: list[tuple[Plan, Any]] = []
+        self._copied: dict[str, Positions] = {}
+        self._is_impossible = False
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="streamskit: checkpoint copies", daemon=True)
+
+    def start(self, spark: SparkSession, plans: Sequence[tuple[Plan, Mapping[str, str]]]) -> None:
+        """Begin, in a thread of its own.
+
+        Args:
+            spark: the session.
+            plans: the queries, each with the settings of a producer for its transactions.
+        """
+        jvm: Any = spark._jvm
+        package = jvm.org.apache.spark.sql.streamskit
+        self._copiers = [
+            (plan, package.CheckpointCopier(dict(settings), str(self._folder / plan.name), plan.checkpoint_topic))
+            for plan, settings in plans
+        ]
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Copy what the queries have done until now, and nothing more from then on."""
+        if not self._stopping.is_set() and self._thread.is_alive():
+            self._stopping.set()
+            self._thread.join(STOP_SECONDS)
+
+    def copied(self, plan: Plan) -> Positions | None:
+        """Return up to where a query had read what its copy holds; None if no copy can be kept."""
+        return None if self._is_impossible else self._copied.get(plan.name, {})
+
+    def _run(self) -> None:
+        stopping = False
+        while not stopping:
+            stopping = self._stopping.wait(EVERY_SECONDS)
+            for plan, copier in self._copiers:
+                try:
+                    self._copied[plan.name] = positions_of(copier.catchUp(self._about(plan)))
+                    self._is_impossible = False
+                except Py4JJavaError as failure:  # the broker may be away: there is a next time
+                    self._warn(failure)
+                except LOST:
+                    return
+        for _, copier in self._copiers:
+            try:
+                copier.close()
+            except (Py4JJavaError, *LOST):
+                logger.debug("A copier did not close.", exc_info=True)
+
+    def _warn(self, failure: Py4JJavaError) -> None:
+        if not self._is_impossible:
+            logger.warning(
+                "'%s' could not copy its checkpoints to its topics, and tries again. Should its folder be lost "
+                "meanwhile, it cannot be rebuilt. %s", self._application_id, failure.java_exception.toString(),
+            )  # fmt: skip
+        self._is_impossible = True
