@@ -152,7 +152,7 @@ object Transactions {
       read: (KafkaConsumer[Array[Byte], Array[Byte]], TopicPartition) => Result): Result = {
     val consumer = new KafkaConsumer(
       JavaMap.of[String, Object]("bootstrap.servers", servers,
-        "isolation.level", "read_committed", "enable.auto.commit", "false"),
+        "isolation.level", "read_committed", "enable.auto.commit", "false", "allow.auto.create.topics", "false"),
       new ByteArrayDeserializer, new ByteArrayDeserializer)
     try {
       val place = new TopicPartition(topic, 0)
