@@ -27,6 +27,7 @@ from streamskit.broker import Broker
 from streamskit.common.errors import StreamsError
 from streamskit.runtime.checkpoint_copies import CheckpointCopies
 from streamskit.runtime.recovery.rebuilding import Rebuilding
+from streamskit.testing import wait_until
 from tests.integration.conftest import Run
 from tests.integration.counting_program import counting, expected_counts, produce, written
 
@@ -159,6 +160,12 @@ def test_what_was_lost_with_its_folder_is_rebuilt_and_goes_on_exactly_once_for_e
     assert f"goes on at {name}-in-0@25" in caplog.text
 
 
+def copied(streams: KafkaStreams) -> list[int]:
+    """Return how many records each query had read when its checkpoint was copied last."""
+    positions = [streams._checkpoint_copies.copied(each) or {} for each in streams.plans]
+    return [sum(sum(offsets.values()) for offsets in each.values()) for each in positions]
+
+
 def test_at_least_once_a_lost_folder_is_rebuilt_also_of_a_copy_that_was_begun_later(
     broker: Broker, name: str, run: Run, state_dir: Path, monkeypatch: Any
 ) -> None:
@@ -177,6 +184,7 @@ def test_at_least_once_a_lost_folder_is_rebuilt_also_of_a_copy_that_was_begun_la
     assert rows(streams, "counts") == expected_counts(range(50))
     assert written(broker, name) == Counter(range(50))
     # What was done since the last copy is done once more.
+    wait_until(lambda: copied(streams) == [50, 50], "a copy of its checkpoints", 30)
     monkeypatch.setattr(CheckpointCopies, "stop", lambda self: None)
     streams._checkpoint_copies._copiers.clear()
     produce(broker, name, range(50, 60))
