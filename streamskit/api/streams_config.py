@@ -231,7 +231,8 @@ class StreamsConfig:
             config_keys.whole_number(-1),
             "Records of several topics are taken in the order of their timestamps, a global table's before all others. "
             "With 0 that holds for all that is on the broker, whatever the limit of a micro-batch; a longer time also "
-            "waits for a topic in which there is nothing to read. With -1 each micro-batch takes some of every topic.",
+            "waits for a topic in which there is nothing to read. With -1 each micro-batch takes some of every topic, "
+            "and records of several partitions come behind a repartition in any order.",
             "milliseconds",
         ),
     )

@@ -31,6 +31,7 @@ from streamskit.execution.sinks import learn_to_ask_for_topics
 from streamskit.execution.sources import DecodedInput, decode, with_clock
 from streamskit.execution.stages import run_stages, task_numbers, with_order
 from streamskit.execution.steps import Steps
+from streamskit.execution.write_order import with_write_order
 from streamskit.planning.plan import CLOCK_TOPIC, Plan
 from streamskit.topology.nodes import Source
 
@@ -45,6 +46,7 @@ def compile_plan(
     checkpoint: str,
     runs: Sequence[int] = (0,),
     partitions: Mapping[str, int] | None = None,
+    by_time: bool = False,
 ) -> DataFrame:
     """Return the streaming DataFrame of a plan: one row for each record to write.
 
@@ -56,9 +58,11 @@ def compile_plan(
         checkpoint: the folder where Spark notes what the query has done.
         runs: the numbers of the micro-batches with which the query's runs began, this one included.
         partitions: how many partitions each topic has, which partitioners ask for.
+        by_time: whether tasks meet in repartition topics in the order of their time; then the sink has to see to it.
 
     Returns:
-        A frame with the columns topic, key, value and headers, and partition where not every key decides by itself.
+        A frame with the columns topic, key, value and headers, and partition where not every key decides by itself;
+        and with `record_columns.WRITE_ORDER`, where records are to be written in an order.
 
     Raises:
         TopologyError: Spark cannot run this shape of program.
@@ -74,7 +78,8 @@ def compile_plan(
         if plan.operators
         else _in_one_pass(plan, frame, inputs, checkpoint)
     )
-    return to_sink(counted(plan, with_partitions(plan, finished, partitions)))
+    finished = counted(plan, with_partitions(plan, finished, partitions))
+    return to_sink(with_write_order(plan, finished, partitions) if by_time and partitions else finished)
 
 
 def _in_one_pass(plan: Plan, frame: DataFrame, inputs: list[DecodedInput], checkpoint: str) -> DataFrame:

@@ -18,6 +18,9 @@ LARGEST_TIME = (2**63 - 1) // 1000
 TIMESTAMP_HEADER = "streamskit-timestamp"
 """The header in which a record's timestamp travels to the producer, as Spark's Kafka sink has no column for it."""
 
+WRITE_ORDER = ("writer", "time", "place")
+"""The columns that say which task of Spark writes a row, and in which order (`streamskit/jvm/WriteOrder.scala`)."""
+
 
 @dataclass(frozen=True)
 class Datum:
@@ -106,8 +109,8 @@ def to_sink(frame: DataFrame) -> DataFrame:
     Where a row has a partition it goes there, otherwise the producer chooses by the key.
 
     Args:
-        frame: with the columns topic, key, value, timestamp and headers, and perhaps partition. The result has them
-            without timestamp.
+        frame: with the columns topic, key, value, timestamp and headers, and perhaps partition and `WRITE_ORDER`. The
+            result has them without timestamp.
     """
     time = frame["timestamp"]
     # Kafka's producer passes over what an interceptor throws: a time that is none would be written as the wall clock's.
@@ -118,8 +121,8 @@ def to_sink(frame: DataFrame) -> DataFrame:
     time = F.when((time >= 0) & (time <= LARGEST_TIME), time).otherwise(F.raise_error(message).cast("bigint"))
     stamp = F.struct(F.lit(TIMESTAMP_HEADER).alias("key"), time.cast("string").cast("binary").alias("value"))
     headers = F.concat(F.coalesce(frame["headers"], F.array().cast(HEADER_TYPE)), F.array(stamp))
-    partition = ["partition"] if "partition" in frame.columns else []
-    return frame.select("topic", "key", "value", headers.alias("headers"), *partition)
+    more = [name for name in ("partition", *WRITE_ORDER) if name in frame.columns]
+    return frame.select("topic", "key", "value", headers.alias("headers"), *more)
 
 
 def changelog_key(record: RecordColumns, store: Store, key: Serde) -> Column:

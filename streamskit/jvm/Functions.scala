@@ -4,8 +4,9 @@ import org.apache.spark.sql.Column
 import org.apache.spark.sql.catalyst.FunctionIdentifier
 import org.apache.spark.sql.catalyst.analysis.FunctionRegistry
 import org.apache.spark.sql.catalyst.expressions.{Expression, ExpressionInfo, Literal}
+import org.apache.spark.sql.catalyst.expressions.objects.StaticInvoke
 import org.apache.spark.sql.functions.lit
-import org.apache.spark.sql.types.DataType
+import org.apache.spark.sql.types.{DataType, IntegerType}
 
 /** Columns made by streamskit's own expressions.
   *
@@ -26,6 +27,11 @@ object Functions {
   def streamTime(partition: Column, timestamp: Column, folder: String, size: Long, grace: Long): Column =
     call("streamskit_stream_time", partition, timestamp, lit(folder), lit(size), lit(grace))
 
+  def rowPlace(timestamp: Column): Column = call("streamskit_row_place", timestamp)
+
+  def partitionOf(key: Column, suffix: Int, partitions: Int): Column =
+    call("streamskit_partition_of", key, lit(suffix), lit(partitions))
+
   private def call(name: String, arguments: Column*): Column = Column.internalFn(name, arguments: _*)
 
   register("streamskit_attempt") { case Seq(child) => Attempt(child) }
@@ -38,6 +44,11 @@ object Functions {
   }
   register("streamskit_stream_time") { case Seq(partition, timestamp, folder, size, grace) =>
     StreamTime(partition, timestamp, text(folder), text(size).toLong, text(grace).toLong)
+  }
+
+  register("streamskit_row_place") { case Seq(timestamp) => RowPlace(timestamp) }
+  register("streamskit_partition_of") { case arguments =>
+    StaticInvoke(WriteOrder.getClass, IntegerType, "partition", arguments)
   }
 
   private def register(name: String)(make: PartialFunction[Seq[Expression], Expression]): Unit =

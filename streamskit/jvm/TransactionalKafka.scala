@@ -54,7 +54,7 @@ class OneTransaction(info: LogicalWriteInfo, say: Boolean => Unit)
   override def requiredNumPartitions: Int = 1
   override def requiredDistribution: Distribution =
     Distributions.clustered(Array[Expression](Expressions.column("topic")))
-  override def requiredOrdering: Array[SortOrder] = Array.empty
+  override def requiredOrdering: Array[SortOrder] = WriteOrder.of(info.schema)
 
   override def createStreamingWriterFactory(physical: PhysicalWriteInfo): StreamingDataWriterFactory =
     TransactionFactory(info.queryId, info.schema, info.options.asCaseSensitiveMap.asScala.toMap)

@@ -75,6 +75,29 @@ def stream_time(partition: Column, timestamp: Column, folder: str, size: int, gr
     return ClassicColumn(_functions().streamTime(partition._jc, timestamp._jc, folder, size, grace))
 
 
+def row_place(timestamp: Column) -> Column:
+    """Return a Column of structs: `time`, the latest timestamp among the rows of Spark's task up to each, and `place`.
+
+    Args:
+        timestamp: of a row, in milliseconds; a null does not count.
+
+    Returns:
+        `place` is a number that grows from row to row, and from task to task.
+    """
+    return ClassicColumn(_functions().rowPlace(timestamp._jc))
+
+
+def partition_of(key: Column, suffix: int, partitions: int) -> Column:
+    """Return a Column of the partition in which Kafka's producer puts a record; null where that is by chance.
+
+    Args:
+        key: the record's key in bytes; null if it has none.
+        suffix: how many bytes at the end of a key do not count: those of its window.
+        partitions: how many partitions the topic has.
+    """
+    return ClassicColumn(_functions().partitionOf(key._jc, suffix, partitions))
+
+
 def _functions() -> Any:
     context: Any = SparkContext._active_spark_context
     return context._jvm.org.apache.spark.sql.streamskit.Functions

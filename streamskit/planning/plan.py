@@ -188,6 +188,29 @@ class Plan:
         return (CLOCK_TOPIC, *(topic for each in self.inputs if each.is_broadcast for topic in each.topics))
 
     @property
+    def topics_by_time(self) -> frozenset[str]:
+        """The repartition topics that it writes for steps that go by time: its tasks meet there, and each has its own.
+
+        There is none where a test driver runs it, whose records come one by one.
+        """
+        sinks = [sink for sink in self.sinks if sink.internal and not sink.changes and not self.options.test]
+        return frozenset(self.topic(sink) for sink in sinks if self._goes_by_time(str(sink.topic)))
+
+    def _goes_by_time(self, topic: str) -> bool:
+        """Return whether a step of the sub-topology that reads an internal topic goes by time."""
+        sources = of_kind(Source, self.topology.nodes.values())
+        to_visit: list[Node] = [each for each in sources if each.internal and topic in each.topics]
+        visited: set[str] = set()
+        while to_visit:
+            node = to_visit.pop()
+            if node.goes_by_time:
+                return True
+            if node.name not in visited:
+                visited.add(node.name)
+                to_visit += self.topology.children(node)
+        return False
+
+    @property
     def transactions_topic(self) -> str:
         """The topic that says which micro-batches were written, where output is exactly once."""
         return f"{self.application_id}-{self.name}-transactions"

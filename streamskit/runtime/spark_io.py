@@ -13,6 +13,7 @@ from streamskit.api.streams_config import StreamsConfig
 from streamskit.common.errors import BrokerError, StreamsError
 from streamskit.environment.session import CHECKPOINTS, settings
 from streamskit.execution.compiler import compile_plan
+from streamskit.execution.write_order import writers
 from streamskit.kafka.topics import configs
 from streamskit.planning.options import ANY_TIME, TopicRules
 from streamskit.planning.plan import Plan
@@ -25,6 +26,9 @@ STAMP = "streamskit.RecordStamp"
 
 IN_ORDER = "org.apache.spark.sql.kafka010.KafkaInOrder"
 """The source (in `streamskit/jvm`) that takes the records of several topics in the order of their timestamps."""
+
+BY_TIME = "org.apache.spark.sql.kafka010.KafkaByTime"
+"""The sink (in `streamskit/jvm`) that writes the records of a micro-batch in the order of their time."""
 
 SETTINGS = {
     # A batch without records would only move the watermark.
@@ -78,11 +82,11 @@ class KafkaTopics:
             # One topic alone needs no order; that it is still the same topic is looked at for it, too.
             ids = self.ids(plan)
             options |= {"idle": "-1", "ids": ",".join(f"{topic}={ids[topic]}" for topic in topics if topic in ids)}
-        if len(topics) > 1 and source == IN_ORDER:
+        if source == IN_ORDER and (len(topics) > 1 or self._writes_by_time(plan)):
             options |= {} if most is None else {"most": str(most)}
             options |= {"idle": str(self.config.max_task_idle_ms), "first": ",".join(plan.broadcast_topics)}
             # Task operators bring their records in order themselves.
-            options |= {"merged": str(not plan.operators).lower()}
+            options |= {"merged": str(len(topics) > 1 and not plan.operators).lower()}
         reader = (
             self.spark.readStream.format(source)
             .option("kafka.bootstrap.servers", self.config.bootstrap_servers)
@@ -126,6 +130,7 @@ class KafkaTopics:
                     str(checkpoint),
                     runs,
                     self.partitions,
+                    by_time=self._writes_by_time(plan),
                 )
                 .writeStream.format(sink)
                 .queryName(f"{plan.application_id}: sub-topology {plan.name}")
@@ -154,6 +159,12 @@ class KafkaTopics:
         """Return whether a plan runs in Spark's real-time mode."""
         return self.config.real_time is not None and plan.fits_real_time
 
+    def _writes_by_time(self, plan: Plan) -> bool:
+        """Return whether the tasks of a plan meet in a repartition topic, and have to be put in order for that."""
+        if self._in_real_time(plan) or self.config.max_task_idle_ms < 0 or not plan.topics_by_time:
+            return False
+        return plan.tasks(self.partitions) > 1
+
     def _sink(self, plan: Plan, checkpoint: Path) -> tuple[str, dict[str, str]]:
         """Return the sink of a plan's query and its options."""
         partitioned = {plan.topic(sink) for sink in plan.partitioned_sinks if isinstance(sink.topic, str)}
@@ -175,7 +186,10 @@ class KafkaTopics:
             transactions.abort(self.spark)
         # Spark keeps producers, and they what they know of a topic, which may be another now: a new id.
         fresh = {"kafka.client.id": f"{plan.application_id}-{plan.name}-{uuid.uuid4()}"}
-        return "kafka", producer | fresh | {"includeHeaders": "true"}
+        options = producer | fresh | {"includeHeaders": "true"}
+        if self._writes_by_time(plan):
+            return BY_TIME, options | {"writers": str(writers(plan, self.partitions))}
+        return "kafka", options
 
 
 def _rules_of(config: Mapping[str, str]) -> TopicRules:

@@ -53,6 +53,10 @@ class StreamJoinSide(JoinSide):
     store: Store | None = None
 
     @property
+    def goes_by_time(self) -> bool:
+        return True
+
+    @property
     def buffered_until(self) -> str:
         return "waiting for a match"
 
@@ -77,6 +81,10 @@ class StreamTableJoin(Node):
     key_selector: Function | None = None
     grace: int | None = None
     store: Store | None = None
+
+    @property
+    def goes_by_time(self) -> bool:
+        return True
 
     @property
     def label(self) -> str:

@@ -123,6 +123,11 @@ class Node:
         return None
 
     @property
+    def goes_by_time(self) -> bool:
+        """Whether what it makes of a record depends on how late other records before it were."""
+        return False
+
+    @property
     def sends_old_values(self) -> bool:
         """Whether it tells the old values of rows even if no later step asks for them."""
         return False

@@ -158,6 +158,10 @@ class Process(Node):
     looked_up: tuple[str, ...] = ()
 
     @property
+    def goes_by_time(self) -> bool:
+        return True
+
+    @property
     def own_stores(self) -> tuple[Store, ...]:
         return self.kept
 

@@ -190,6 +190,10 @@ class Aggregation(Node):
     on_close: bool = False
 
     @property
+    def goes_by_time(self) -> bool:
+        return self.windows is not None
+
+    @property
     def python_functions(self) -> AggregationFunctions | None:
         """What it does in Python; None if it is made of Columns."""
         return None
@@ -336,6 +340,10 @@ class Suppress(Node):
     emit_early: bool = False
     windows: AnyWindows | None = None
     store: Store | None = None
+
+    @property
+    def goes_by_time(self) -> bool:
+        return True
 
     @property
     def asks_for_old_values(self) -> bool:
