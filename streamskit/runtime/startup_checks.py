@@ -62,9 +62,9 @@ class StartupChecks:
                     f"The checkpoint of sub-topology {name} of '{self._application_id}' is gone, or a part of it "
                     f"({checkpoint.folder}), and those of the others are still there: it would read its topics once "
                     "more, and the others would count its records twice. Put the folder back; or delete "
-                    f"{self._folder}, and the next start rebuilds it from the copies of its checkpoints in Kafka; or begin "
-                    "anew: clean_up() forgets the others too, and the next start reads the topics from their first "
-                    "records."
+                    f"{self._folder}, and the next start rebuilds it from the copies of its checkpoints in Kafka; or "
+                    "begin anew: clean_up() forgets the others too, and the next start reads the topics from their "
+                    "first records."
                 )
             checkpoint.verify()
 
