@@ -35,13 +35,16 @@ class CheckpointCopy(servers: String, folder: String, topic: String, about: Stri
     val known = last.orElse(inTopic).filter(_._1 <= batch)
     val missing = known.toSeq.flatMap { case (copied, _) => (copied + 1) to batch }
     val from = known.map(_._2).filter(_ => missing.forall(files.hasChanges(stores, _))) match {
-      case Some(begins) => missing.foreach(sendChanges(transactions, _)); begins
+      case Some(begins) => missing.foreach(each => sendChanges(transactions, each, files.offsets(each))); begins
       case None =>
         val begins = Transactions.end(servers, topic)
-        if (batch >= 0) stores.foreach(files.foreachRow(_, batch, said(batch))(send(transactions, _)))
+        if (batch >= 0) {
+          val said = CheckpointFiles.said(files.offsets(batch))
+          stores.foreach(files.foreachRow(_, batch, said)(send(transactions, _)))
+        }
         begins
     }
-    sendPosition(transactions, batch, from)
+    sendPosition(transactions, batch, from, if (batch >= 0) files.offsets(batch) else "")
     last = Some((batch, from))
     from
   }
@@ -52,16 +55,15 @@ class CheckpointCopy(servers: String, folder: String, topic: String, about: Stri
 
   /** Add what a micro-batch has done to the copy that begins at `from`. */
   def add(transactions: Transactions, batch: Long, from: Long): Unit = {
-    sendChanges(transactions, batch)
-    sendPosition(transactions, batch, from)
+    val offsets = files.offsets(batch)
+    sendChanges(transactions, batch, offsets)
+    sendPosition(transactions, batch, from, offsets)
   }
 
-  private def said(batch: Long) = CheckpointFiles.said(files.offsets(batch))
-
-  private def sendChanges(transactions: Transactions, batch: Long): Unit =
+  private def sendChanges(transactions: Transactions, batch: Long, offsets: String): Unit =
     if (stores.nonEmpty) {
-      val settings = said(batch)
-      stores.foreach(files.foreachChange(_, batch, settings)(send(transactions, _)))
+      val said = CheckpointFiles.said(offsets)
+      stores.foreach(files.foreachChange(_, batch, said)(send(transactions, _)))
     }
 
   private def send(transactions: Transactions, row: StateRow): Unit =
@@ -77,7 +79,7 @@ class CheckpointCopy(servers: String, folder: String, topic: String, about: Stri
       transactions.send(whole)
     }
 
-  private def sendPosition(transactions: Transactions, batch: Long, from: Long): Unit = {
+  private def sendPosition(transactions: Transactions, batch: Long, from: Long, offsets: String): Unit = {
     if (batch >= 0 && !hasNotes) {
       files.notes.foreach { case (file, note) =>
         transactions.send(new ProducerRecord(topic, CheckpointCopy.noteName(file), note))
@@ -87,7 +89,7 @@ class CheckpointCopy(servers: String, folder: String, topic: String, about: Stri
     val position = CheckpointFiles.json.createObjectNode
     position.put("query", if (batch >= 0) query else files.query).put("batch", batch).put("from", from)
     position.set[JsonNode]("about", CheckpointFiles.json.readTree(about))
-    if (batch >= 0) position.put("offsets", files.offsets(batch))
+    if (batch >= 0) position.put("offsets", offsets)
     files.streamTimes(batch).foreach(position.withArray("stream times").add(_))
     (if (batch >= 0) stores else Nil).foreach(position.withArray("stores").add(_))
     (if (batch >= 0) inPython else Nil).foreach(position.withArray("in python").add(_))
