@@ -160,6 +160,26 @@ def test_what_was_lost_with_its_folder_is_rebuilt_and_goes_on_exactly_once_for_e
     assert f"goes on at {name}-in-0@25" in caplog.text
 
 
+def test_a_row_of_state_that_is_too_large_for_one_record_is_rebuilt(
+    broker: Broker, name: str, run: Run, state_dir: Path
+) -> None:
+    broker.create_topics(f"{name}-in", f"{name}-table", f"{name}-out")
+    builder = StreamsBuilder()
+    table = builder.table(f"{name}-table", value=Serdes.string())
+    numbers = builder.stream(f"{name}-in", value=Serdes.string())
+    numbers.join(table, lambda number, text: F.concat(number, F.length(text).cast("string"))).to(f"{name}-out")
+    topology, options = builder.build(), {"processing_guarantee": "exactly_once"}
+    streams = run(topology, **options)
+    for length in (900_000, 700_000):  # in two parts each
+        broker.produce(f"{name}-table", [("k", "x" * length)])
+        streams.await_processed("120 seconds")
+    streams.close()
+    shutil.rmtree(state_dir / name)
+    broker.produce(f"{name}-in", [("k", "length ")])
+    run(topology, **options).await_processed("120 seconds")
+    assert read(broker, f"{name}-out") == Counter(["length 700000"])
+
+
 def copied(streams: KafkaStreams) -> list[int]:
     """Return how many records each query had read when its checkpoint was copied last."""
     positions = [streams._checkpoint_copies.copied(each) or {} for each in streams.plans]
