@@ -21,6 +21,7 @@ TEACHING_SETTINGS: dict[str, str] = {
     # small and quick
     "offsets.topic.num.partitions": "4",
     "transaction.state.log.num.partitions": "4",
+    "transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000",
     "share.coordinator.state.topic.num.partitions": "4",
     "group.initial.rebalance.delay.ms": "0",
     "group.min.session.timeout.ms": "1000",

@@ -27,8 +27,12 @@ class BatchPlanner(topics: Seq[String], first: Set[String], most: Long, idle: Lo
   private val emptySince = mutable.Map[TopicPartition, Long]()
   private var opened: Option[Lookahead] = None
 
-  /** The end of a micro-batch, given where it starts, what there is, and the time in milliseconds. */
-  def end(start: Offsets, latest: Offsets, now: Long): Offsets = {
+  /** The end of a micro-batch, given where it starts, what there is, and the time in milliseconds.
+    *
+    * @param fitting how many records fit into it, where that is known
+    */
+  def end(start: Offsets, latest: Offsets, now: Long, fitting: Long = Long.MaxValue): Offsets = {
+    val most = this.most.min(fitting)
     // Of partitions that are new, or shorter than they were, Spark has to say itself what it thinks.
     val known = start.keySet.filter(where => latest.get(where).exists(_ >= start(where)))
     val (tables, streams) = known.partition(where => first(where.topic))

@@ -5,18 +5,19 @@ import java.util.{Map => JavaMap, Optional}
 import scala.jdk.CollectionConverters._
 
 import org.apache.kafka.clients.consumer.{ConsumerConfig, KafkaConsumer, OffsetOutOfRangeException}
+import org.apache.kafka.common.TopicPartition
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.connector.read.{InputPartition, PartitionReader, PartitionReaderFactory}
 import org.apache.spark.sql.connector.read.{Scan, ScanBuilder}
 import org.apache.spark.sql.connector.read.streaming._
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
-import streamskit.{BatchPlanner, Lookahead, TopicIds}
+import streamskit.{BatchPlanner, Lookahead, RecordSizes, TopicIds}
 
 /** A source for Spark's streams: its own Kafka source, which takes the records of several topics in the order of their
   * timestamps, as a task of Kafka Streams does, and not so many of each.
   *
   * It has the options of Spark's source and these: "first", topics that are read to their end before all others;
-  * "most", how many records a micro-batch takes; "idle", for how many milliseconds a partition without records is waited
+  * "most", how many records a micro-batch takes, and "bytes", how many bytes, about; "idle", for how many milliseconds a partition without records is waited
   * for (below 0, micro-batches end where those of Spark's source would); "merged", whether the partitions of equal
   * number are read by one task of Spark, record by record in order; and "ids", the ids of the topics: a micro-batch fails
   * where one of them is another topic by now.
@@ -52,15 +53,27 @@ class StreamInOrder(whole: KafkaMicroBatchStream, options: CaseInsensitiveString
 
   override def getDefaultReadLimit: ReadLimit = if (idle < 0) whole.getDefaultReadLimit else ReadLimit.allAvailable()
 
+  private val sizes = Option(options.get("bytes")).map { bytes =>
+    val settings = consumerSettings
+    settings.put(ConsumerConfig.MAX_POLL_RECORDS_CONFIG, Integer.valueOf(10))
+    new RecordSizes(bytes.toLong, () => new KafkaConsumer(settings))
+  }
+
   override def latestOffset(start: Offset, limit: ReadLimit): Offset = {
+    val found = chosen(start, limit, Long.MaxValue)
+    val fitting = if (found == null) None else sizes.flatMap(_.fitting(offsets(start), offsets(found)))
+    fitting.fold(found)(most => chosen(start, if (idle < 0) ReadLimit.maxRows(most) else limit, most))
+  }
+
+  private def chosen(start: Offset, limit: ReadLimit, fitting: Long): Offset = {
     val found = whole.latestOffset(start, limit)
     if (idle < 0 || found == null) found
-    else {
-      val Seq(from, latest) = Seq(start, found).map(KafkaSourceOffset(_).partitionToOffsets)
-      try KafkaSourceOffset(planner.end(from, latest, System.currentTimeMillis))
+    else
+      try KafkaSourceOffset(planner.end(offsets(start), offsets(found), System.currentTimeMillis, fitting))
       catch { case _: OffsetOutOfRangeException => found } // Spark says itself what is lost
-    }
   }
+
+  private def offsets(each: Offset): Map[TopicPartition, Long] = KafkaSourceOffset(each).partitionToOffsets
 
   override def latestOffset(): Offset =
     throw new UnsupportedOperationException("latestOffset(Offset, ReadLimit) should be called instead")
@@ -86,7 +99,7 @@ class StreamInOrder(whole: KafkaMicroBatchStream, options: CaseInsensitiveString
   override def metrics(latest: Optional[Offset]): JavaMap[String, String] = whole.metrics(latest)
   override def toString: String = whole.toString
 
-  override def stop(): Unit = try { planner.close(); ids.close() } finally whole.stop()
+  override def stop(): Unit = try { planner.close(); sizes.foreach(_.close()); ids.close() } finally whole.stop()
 
   private def consumerSettings: JavaMap[String, Object] = {
     val own = options.asCaseSensitiveMap.asScala.collect {

@@ -19,17 +19,18 @@ class MissingTopic extends UDF2[String, String, String] {
 
 object MissingTopic {
   private val Patience = 1000L
-  private val there = ConcurrentHashMap.newKeySet[(String, String)]()
+  private val Trust = 5000L // a topic that was there may be deleted
+  private val thereSince = new ConcurrentHashMap[(String, String), java.lang.Long]()
   private val missingSince = new ConcurrentHashMap[(String, String), java.lang.Long]()
   private val admins = new ConcurrentHashMap[String, Admin]()
 
   def isThere(servers: String, topic: String): Boolean = {
     val place = (servers, topic)
-    val asked = missingSince.get(place)
-    if (there.contains(place)) true
+    val (asked, seen) = (missingSince.get(place), thereSince.get(place))
+    if (seen != null && System.currentTimeMillis - seen < Trust) true
     else if (asked != null && System.currentTimeMillis - asked < Patience) false
-    else if (answers(servers, topic)) { missingSince.remove(place); there.add(place); true }
-    else { missingSince.put(place, System.currentTimeMillis); false }
+    else if (answers(servers, topic)) { missingSince.remove(place); thereSince.put(place, System.currentTimeMillis); true }
+    else { thereSince.remove(place); missingSince.put(place, System.currentTimeMillis); false }
   }
 
   private def answers(servers: String, topic: String): Boolean = {

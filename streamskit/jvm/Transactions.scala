@@ -30,6 +30,7 @@ class Transactions(options: JavaMap[String, String], val marks: String) extends 
   @volatile private var refused: NotWritten = _
   private var known: Option[Mark] = None
   private var copy: Option[CheckpointCopy] = None
+  private var began = 0L
 
   try producer.initTransactions()
   catch { case failure: Throwable => close(); throw failure }
@@ -37,14 +38,14 @@ class Transactions(options: JavaMap[String, String], val marks: String) extends 
   /** The mark of the last transaction that was committed; null if there is none. */
   def last: Mark = { if (known.isEmpty) known = Transactions.lastMark(settings.get("bootstrap.servers"), marks); known.orNull }
 
-  def begin(): Unit = producer.beginTransaction()
+  def begin(): Unit = { producer.beginTransaction(); began = System.nanoTime }
 
   /** The copy of the checkpoint that goes along with these transactions: the first that was given. */
   def copied(first: => CheckpointCopy): CheckpointCopy = { copy = copy.orElse(Some(first)); copy.get }
 
   def send(record: ProducerRecord[Array[Byte], Array[Byte]]): Unit = {
     stopIfRefused()
-    producer.send(record, noteRefusal)
+    tellingOfTime(producer.send(record, noteRefusal))
   }
 
   /** Make all that was sent visible at once, and the mark with it. */
@@ -60,8 +61,17 @@ class Transactions(options: JavaMap[String, String], val marks: String) extends 
   def commit(): Unit = {
     producer.flush()
     stopIfRefused()
-    producer.commitTransaction()
+    tellingOfTime(producer.commitTransaction())
   }
+
+  /** What the broker calls fencing is its own doing where the transaction was open for longer than it allows. */
+  private def tellingOfTime(call: => Unit): Unit =
+    try call
+    catch { case failure: KafkaException if isTooLong => throw new TransactionTimedOut(open, failure) }
+
+  private def open: Long = (System.nanoTime - began) / 1000000
+  private def isTooLong: Boolean = began != 0 && open > allowed
+  private val allowed = Option(settings.get("transaction.timeout.ms")).fold(60000L)(_.toString.toLong)
 
   /** A transaction that is open is aborted. */
   override def close(): Unit = {
@@ -76,11 +86,15 @@ class Transactions(options: JavaMap[String, String], val marks: String) extends 
       if (failure != null && refused == null) refused = new NotWritten(where.topic, failure)
   }
 
-  private def stopIfRefused(): Unit = if (refused != null) throw refused
+  private def stopIfRefused(): Unit =
+    if (refused != null) throw (if (isTooLong) new TransactionTimedOut(open, refused) else refused)
 }
 
 class NotWritten(topic: String, why: Exception)
     extends KafkaException(s"a record could not be written to topic '$topic': $why", why)
+
+class TransactionTimedOut(milliseconds: Long, why: Exception)
+    extends KafkaException(s"the transaction was open for $milliseconds ms, and the broker has aborted it: $why", why)
 
 object Transactions {
   type Read = ConsumerRecord[Array[Byte], Array[Byte]]

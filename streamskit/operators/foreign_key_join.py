@@ -169,7 +169,8 @@ class SubscriptionJoinOperator(Operator):
                 elif digest:
                     drop()
                 return
-            subscriptions: Subscriptions = dict(subscribers.get(foreign_key) or ())
+            # Not a copy: a key may have very many subscribers, of which each record changes one.
+            subscriptions: Subscriptions = subscribers.get(foreign_key) or {}
             if instruction.subscribes:
                 subscriptions[primary_key] = digest
             else:

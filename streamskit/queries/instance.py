@@ -217,8 +217,14 @@ class Instance:
             for where, role in self._hosted.get(self._entry(store).changelog, ())
         ]
 
-    def local(self, store: str, partitions: Collection[int]) -> LocalStore:
+    def local(self, store: str, partitions: Collection[int], *, for_all: bool = True) -> LocalStore:
         """Return some partitions of a store, as they are here.
+
+        Args:
+            store: its name.
+            partitions: their numbers.
+            for_all: whether to speak for all instances: then this one has to be in touch with them, as another one may
+                have taken a partition over.
 
         Raises:
             InvalidStateStoreError: one of them is not here, or not ready; the kind of error says which.
@@ -227,9 +233,9 @@ class Instance:
         # Taken before it is checked: a partition that is given up in between is still whole in it.
         view = self._local[store].only(partitions)
         for partition in partitions:
-            self._check(entry, partition)
+            self._check(entry, partition, for_all)
         # One that came in between is in the next view.
-        return view if view.partitions == set(partitions) else self.local(store, partitions)
+        return view if view.partitions == set(partitions) else self.local(store, partitions, for_all=for_all)
 
     def subscribe(self, store: str, listener: Callable[[StoreUpdate], None]) -> Callable[[], None]:
         """Call `listener`, in a thread of the instance, with each update of the partitions active here.
@@ -244,7 +250,7 @@ class Instance:
 
         return end
 
-    def _check(self, entry: QueryableStore, partition: int) -> None:
+    def _check(self, entry: QueryableStore, partition: int, for_all: bool) -> None:
         where = TopicPartition(entry.changelog, partition)
         name = f"partition {partition} of store '{entry.name}'"
         if self._ended:
@@ -254,7 +260,7 @@ class Instance:
             )
         if self.stopped:
             raise StreamsRebalancingError(f"The instance at {self.here} does not answer any more: {self.stopped}")
-        if not self._membership.in_touch:
+        if for_all and not self._membership.in_touch:
             raise StreamsRebalancingError(
                 f"The instance at {self.here} has lost touch with its group, and another one may answer for {name} "
                 "by now. Ask again in a moment."

@@ -126,4 +126,5 @@ class HostedView:
         return [state.partition for state in states if state.role in ("active", "global")]
 
     def _here(self) -> Any:
-        return self._instance.local(self._name, self._partitions())
+        # In this process the last known value is an answer, also while the broker is away, as in Kafka Streams.
+        return self._instance.local(self._name, self._partitions(), for_all=False)

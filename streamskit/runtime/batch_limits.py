@@ -2,7 +2,8 @@
 
 A limit by number alone is none for large records: 500,000 of 100 kB are 50 GB, and a thousand rows in one Arrow batch
 may be more than Java can hold in one piece. So the average size of the records in the topics decides, too. It is looked
-at when a query starts, which is also when what an earlier run has planned too large can still be made smaller.
+at when a query starts, which is also when what an earlier run has planned too large can still be made smaller. While it
+runs, `streamskit/jvm/RecordSizes.scala` looks at the records that each micro-batch is about to take.
 """
 
 from dataclasses import dataclass

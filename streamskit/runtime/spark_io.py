@@ -17,7 +17,7 @@ from streamskit.execution.write_order import writers
 from streamskit.kafka.topics import configs
 from streamskit.planning.options import ANY_TIME, TopicRules
 from streamskit.planning.plan import Plan
-from streamskit.runtime.batch_limits import BatchLimits
+from streamskit.runtime.batch_limits import BATCH_BYTES, BatchLimits
 from streamskit.runtime.recovery.checkpoint import Checkpoint
 from streamskit.runtime.recovery.exactly_once import SINK, Transactions
 
@@ -79,6 +79,7 @@ class KafkaTopics:
         options = {} if most is None else {"maxOffsetsPerTrigger": str(most)}
         source = "kafka" if self._in_real_time(plan) else IN_ORDER
         if source == IN_ORDER:
+            options |= {} if most is None else {"bytes": str(BATCH_BYTES)}
             # One topic alone needs no order; that it is still the same topic is looked at for it, too.
             ids = self.ids(plan)
             options |= {"idle": "-1", "ids": ",".join(f"{topic}={ids[topic]}" for topic in topics if topic in ids)}

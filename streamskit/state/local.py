@@ -4,7 +4,7 @@ import copy
 import logging
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
-from functools import cache
+from functools import lru_cache
 from heapq import merge
 from itertools import islice
 from operator import itemgetter
@@ -21,6 +21,9 @@ from streamskit.state.storage import ChangelogMark, MemoryStorage, RowChange, St
 from streamskit.state.stores import KeyValue, Store, ValueAndTimestamp
 
 logger = logging.getLogger("streamskit")
+
+KEYS_REMEMBERED = 10_000
+"""Of how many keys a look at a few rows remembers whether they are wanted: the rows of a key lie together."""
 
 FoundRow = tuple[bytes, bytes, int]
 """A row, what it holds, and the number of its partition."""
@@ -155,7 +158,7 @@ class LocalStore(ReadOnlyStore[Span]):
         [KeyValue(key='KO', value=42), KeyValue(key='KR', value=7)]
         """
 
-        @cache
+        @lru_cache(KEYS_REMEMBERED)
         def is_wanted(key: bytes) -> bool:
             with suppress(Exception):  # a serde may be a user's own
                 return wanted is None or wanted(self._store.key.deserialize(key))

@@ -374,6 +374,22 @@ def test_a_run_that_is_over_cannot_begin_again_nor_stop_the_one_that_came_after_
     assert broker.consume(name, isolation="read_committed")["value"].tolist() == ["5", "6"]
 
 
+def test_a_transaction_that_was_open_for_too_long_is_told_from_one_that_another_run_has_ended(
+    broker: Broker, name: str, spark: SparkSession
+) -> None:
+    broker.create_topics(name)
+    package: Any = spark._jvm.org.apache.spark.sql.streamskit  # type: ignore[union-attr]
+    timeout = {"kafka.transaction.timeout.ms": "500"}
+    settings = {"kafka.bootstrap.servers": broker.bootstrap_servers, "kafka.transactional.id": name} | timeout
+    with closing(package.Transactions(settings, name)) as transactions:
+        transactions.begin()
+        record = spark._jvm.org.apache.kafka.clients.producer.ProducerRecord  # type: ignore[union-attr]
+        transactions.send(record(name, b"never", b"g0-0"))
+        time.sleep(4)  # the broker looks for such transactions once a second
+        with pytest.raises(Py4JJavaError, match=r"the transaction was open for \d+ ms, and the broker has aborted it"):
+            transactions.commit(package.Mark("query", "now", 5))
+
+
 # What dies.
 
 DRIVER = """

@@ -16,6 +16,7 @@ from streamskit.kafka.topic_partition import partition_for
 from streamskit.queries import Catalogue, Instance, QueryableStore
 from streamskit.queries.group.discovery import ask_group, metadata_for_key, metadata_of
 from streamskit.queries.metadata import HostInfo
+from streamskit.queries.query_server import HostedView
 from streamskit.state.stores import Store
 
 pytestmark = [pytest.mark.broker]
@@ -312,3 +313,15 @@ def test_a_store_that_is_not_there_and_an_application_that_never_ran_are_told(
     stranger = Catalogue("never-ran", (QueryableStore(COUNTS, "never-ran-counts-changelog", 0),))
     with pytest.raises(StreamsError, match="was 'never-ran' started"):
         Instance(stranger, broker.bootstrap_servers, HostInfo("127.0.0.1", 9)).start()
+
+
+def test_in_its_own_process_an_instance_answers_though_it_has_lost_touch_with_its_group(
+    broker: Broker, catalogue: Catalogue, start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(broker, catalogue)
+    alone = start(7001)
+    until(lambda: share_everything(alone))
+    monkeypatch.setattr(type(alone._membership), "in_touch", False)
+    assert HostedView(alone, "counts").get(KEYS[0]) == 1
+    with pytest.raises(StreamsRebalancingError, match="lost touch with its group"):
+        alone.local("counts", [0])  # what it would tell others

@@ -2,15 +2,18 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from confluent_kafka import Producer
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from streamskit import KafkaStreams, LogAndContinue, Serdes, StreamsBuilder, Topology
 from streamskit.broker import EmbeddedBroker
 from streamskit.broker.base import Broker
 from streamskit.common.errors import StreamsError
+from streamskit.environment.processes import wait_until
 from tests.integration.conftest import Run
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark]
@@ -87,3 +90,11 @@ def test_a_timestamp_that_spark_cannot_read_is_told_with_its_offset(
         StreamsError, match=rf"the record at offset 0 of topic '{name}-in', partition 0, has the timest"
     ):
         streams.await_processed()
+
+
+def test_a_topic_that_is_deleted_is_missed_within_seconds(strict: Broker, name: str, spark: SparkSession) -> None:
+    strict.create_topics(name)
+    missing: Any = spark._jvm.streamskit.MissingTopic  # type: ignore[union-attr]
+    assert missing.isThere(strict.bootstrap_servers, name)
+    strict.delete_topics(name)
+    wait_until(lambda: not missing.isThere(strict.bootstrap_servers, name), "the end of the trust in a topic", 15)

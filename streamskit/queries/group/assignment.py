@@ -35,7 +35,8 @@ class SubscriptionInfo:
             return None
         member = said["member"]
         tasks = {name: frozenset(member[name]) for name in ("ready", "active")}
-        return SubscriptionInfo(ClientState(**{**member, **tasks}), said["since"])
+        known = {name: value for name, value in (member | tasks).items() if name in ClientState.__dataclass_fields__}
+        return SubscriptionInfo(ClientState(**known), said["since"])
 
 
 @dataclass(frozen=True)

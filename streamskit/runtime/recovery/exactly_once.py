@@ -30,6 +30,7 @@ from typing import Any
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
+from streamskit.common.durations import spell
 from streamskit.common.errors import StreamsError
 from streamskit.planning.plan import Plan
 from streamskit.runtime.recovery.checkpoint import Checkpoint
@@ -43,6 +44,9 @@ TRANSACTION_TIMEOUT = 5 * 60 * 1000
 
 REFUSED = re.compile(r"a record could not be written to topic '([^']+)': (?:[\w.]+\.)?(\w+: [^\n]*)")
 """What `NotWritten` says (in `streamskit/jvm/Transactions.scala`)."""
+
+TOO_LONG = re.compile(r"the transaction was open for (\d+) ms, and the broker has aborted it")
+"""What `TransactionTimedOut` says, there too."""
 
 FENCED = re.compile(r"\b(ProducerFenced|InvalidProducerEpoch)Exception\b")
 
@@ -173,11 +177,18 @@ def transaction_failure(text: str, plan: Plan) -> StreamsError | None:
         text: Spark's message.
         plan: what the query runs.
     """
+    if (open_for := TOO_LONG.search(text)) is not None:
+        return StreamsError(
+            f"A micro-batch of sub-topology {plan.name} of '{plan.application_id}' took {spell(int(open_for[1]))}: the "
+            f"broker aborts a transaction that is open for more than {spell(TRANSACTION_TIMEOUT)}. Nothing of the "
+            "batch can be seen, and nothing is lost. Start again with a smaller max_records_per_batch: what was "
+            "planned is made smaller, too. Or was the broker away, or this machine asleep? Then start again as it is."
+        )
     if FENCED.search(text) is not None:
         return StreamsError(
             f"Sub-topology {plan.name} of '{plan.application_id}' was fenced: another run of the application has "
             "begun, and only one may write, so that this one has ended before it wrote anything twice. Close one of "
-            "them, or give this one an application_id of its own. (One that stays open for too long ends so, too.)"
+            "them, or give this one an application_id of its own."
         )
     if (refused := REFUSED.search(text)) is not None:
         topic, why = refused.groups()

@@ -93,5 +93,18 @@ def test_a_fenced_run_says_that_another_one_has_begun(kind: str) -> None:
     assert "another run of the application has begun" in str(said)
 
 
+def test_a_transaction_that_was_open_for_too_long_says_for_how_long_and_what_to_do() -> None:
+    said = (
+        "TransactionTimedOut: the transaction was open for 301000 ms, and the broker has aborted it: "
+        "org.apache.kafka.common.errors.ProducerFencedException: There is a newer producer."
+    )
+    assert str(transaction_failure(said, PLAN)) == (
+        "A micro-batch of sub-topology 0 of 'app' took 301 s: the broker aborts a transaction that is open for "
+        "more than 5 min. Nothing of the batch can be seen, and nothing is lost. Start again with a smaller "
+        "max_records_per_batch: what was planned is made smaller, too. Or was the broker away, or this machine asleep? "
+        "Then start again as it is."
+    )
+
+
 def test_other_failures_are_none_of_a_transaction() -> None:
     assert transaction_failure("[DIVIDE_BY_ZERO] Division by zero.", PLAN) is None

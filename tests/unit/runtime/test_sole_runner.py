@@ -1,5 +1,6 @@
 """Who of several that want to run an application does."""
 
+import json
 import os
 import subprocess
 import sys
@@ -39,6 +40,11 @@ def test_two_that_asked_at_the_same_moment_are_told_apart() -> None:
 def test_a_claim_travels_as_text_and_what_is_none_is_nobody_s() -> None:
     assert Claim.from_bytes(RUNNING.to_bytes()) == RUNNING
     assert [Claim.from_bytes(data) for data in (None, b"", b"\xff", b"[]", b'{"pid": 1}')] == [None] * 5
+
+
+def test_a_claim_of_a_later_version_counts_though_it_says_more() -> None:
+    said = json.loads(RUNNING.to_bytes()) | {"rack": "b"}
+    assert Claim.from_bytes(json.dumps(said).encode()) == RUNNING
 
 
 def test_this_process_is_alive_and_one_that_has_ended_is_dead(tmp_path: Path) -> None:
