@@ -1,7 +1,7 @@
 """Notebooks of a test process share one Java: each begins a Spark of its own there, and nothing of it is left.
 
-Starting Java and compiling Spark's first plans costs eight seconds of a core in each. Those that are not in
-`SHARED_JAVA` start Java themselves, as a learner's do. When a process comes to its other tests, their Spark runs in the
+Starting Java and compiling Spark's first plans costs twelve seconds of a core in each. Those of `OWN_JAVA` start Java
+themselves, as a learner's do. When a process comes to its other tests, their Spark runs in the
 Java of its notebooks.
 """
 
@@ -18,29 +18,19 @@ from streamskit.environment.session import spark_session
 
 ROOT = Path(__file__).parents[1]
 
-SHARED_JAVA = ("02-basic-operations", "05-serialization")
-"""Notebooks that may share it: those tried so. Never one whose Spark is not local, or that ends Spark's Java."""
-
-JOIN = """
-import os
-from pyspark import SparkContext
-os.environ |= {{"PYSPARK_GATEWAY_PORT": "{port}", "PYSPARK_GATEWAY_SECRET": "{secret}"}}
-SparkContext._ensure_initialized()
-# Applications that the notebook starts in processes of their own have their own Java.
-del os.environ["PYSPARK_GATEWAY_PORT"], os.environ["PYSPARK_GATEWAY_SECRET"]
-"""
-
-JOIN_SECONDS = 120
-
-_is_ready = pytest.StashKey[bool]()
-
-
-def prepare(notebook: IPyNbFile) -> None:
-    """Let the kernel of a notebook use the Java of this process, if it is to share it; called for each cell."""
+OWN_JAVA = (
+    "00-start-here",  # a learner's first minutes, as they are
+    "12-error-handling",
+    "13-topology-and-tasks",
+    "14-elasticity",
+    "15-fault-tolerance",
+    "16-interactive-queries",
+)
+"""Notebooks that start Java themselves: their Spark is not local, they kill it, or several processes run theirs."""Let the kernel of a notebook use the Java of this process, if it is to share it; called for each cell."""
     if _is_ready in notebook.stash:
         return
     notebook.stash[_is_ready] = True
-    if notebook.path.stem not in SHARED_JAVA or SparkContext._active_spark_context is not None:
+    if notebook.path.stem in OWN_JAVA or SparkContext._active_spark_context is not None:
         return
     parameters = shared_java().java_parameters
     _run_silently(notebook, JOIN.format(port=parameters.port, secret=parameters.auth_token))

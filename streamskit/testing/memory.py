@@ -28,6 +28,9 @@ SETTINGS = {
     "spark.sql.streaming.pollingDelay": "1ms",
     "spark.sql.streaming.checkpoint.fileChecksum.enabled": "false",
     "spark.sql.streaming.checkpointFileManagerClass": CHECKPOINTS,
+    # A record has passed the plan's expressions as they are before Java could be written and compiled for them.
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
 }
 
 
