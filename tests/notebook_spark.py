@@ -19,14 +19,31 @@ from streamskit.environment.session import spark_session
 ROOT = Path(__file__).parents[1]
 
 OWN_JAVA = (
-    "00-start-here",  # a learner's first minutes, as they are
+    "00-start-here",
     "12-error-handling",
     "13-topology-and-tasks",
     "14-elasticity",
     "15-fault-tolerance",
     "16-interactive-queries",
 )
-"""Notebooks that start Java themselves: their Spark is not local, they kill it, or several processes run theirs."""Let the kernel of a notebook use the Java of this process, if it is to share it; called for each cell."""
+"""Notebooks that start Java themselves: a learner's first one, and those that kill it or whose Spark is not local."""
+
+JOIN = """
+import os
+from pyspark import SparkContext
+os.environ |= {{"PYSPARK_GATEWAY_PORT": "{port}", "PYSPARK_GATEWAY_SECRET": "{secret}"}}
+SparkContext._ensure_initialized()
+# Applications that the notebook starts in processes of their own have their own Java.
+del os.environ["PYSPARK_GATEWAY_PORT"], os.environ["PYSPARK_GATEWAY_SECRET"]
+"""
+
+JOIN_SECONDS = 120
+
+_is_ready = pytest.StashKey[bool]()
+
+
+def prepare(notebook: IPyNbFile) -> None:
+    """Let the kernel of a notebook use the Java of this process, if it is to share it; called for each cell."""
     if _is_ready in notebook.stash:
         return
     notebook.stash[_is_ready] = True

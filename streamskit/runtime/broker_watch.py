@@ -7,6 +7,7 @@ from collections.abc import Callable
 from streamskit.common.durations import spell
 from streamskit.common.errors import StreamsError
 from streamskit.kafka.connection import answers
+from streamskit.runtime.periodic import Periodic
 
 EVERY_SECONDS = 1.0
 ANSWER_SECONDS = 5.0
@@ -16,7 +17,7 @@ AFTERMATH_SECONDS = 150.0
 """How long after an outage a request made in it may still fail: a producer's `delivery.timeout.ms`, and some more."""
 
 
-class BrokerWatch:
+class BrokerWatch(Periodic):
     """Asks the broker every second whether it is there, in a thread of its own.
 
     Args:
@@ -35,27 +36,22 @@ class BrokerWatch:
         returned: Callable[[float], None],
         gave_up: Callable[[StreamsError], bool],
     ) -> None:
+        super().__init__("broker watch", EVERY_SECONDS)
         self._bootstrap_servers, self._task_timeout = bootstrap_servers, task_timeout
         self._went, self._returned, self._gave_up = went, returned, gave_up
-        self._here, self._stopping = threading.Event(), threading.Event()
+        self._here = threading.Event()
         self._here.set()
         self._answered_at = self._away_at = self._waiting_since = float("-inf")
-        self._thread = threading.Thread(target=self._run, name="streamskit: broker watch", daemon=True)
 
     def start(self) -> None:
         """Begin to ask; the broker has answered just now."""
         self._answered_at = time.monotonic()
-        self._thread.start()
+        super().start()
 
     def stop(self) -> None:
         """Stop asking, and let go those who wait for the broker."""
-        self._stopping.set()
+        super().stop()
         self._here.set()
-
-    @property
-    def lives(self) -> bool:
-        """Whether its thread does what it is for; also before it is started, and after it was told to stop."""
-        return self._thread.ident is None or self._thread.is_alive() or self._stopping.is_set()
 
     @property
     def is_away(self) -> bool:
@@ -79,13 +75,13 @@ class BrokerWatch:
             if self._asked():  # it may have gone a moment ago
                 return
 
-    def _run(self) -> None:
-        while not self._stopping.wait(EVERY_SECONDS):
-            asked_at = time.monotonic()
-            if self._asked():
-                self._note_answer(asked_at)
-            elif not self._stopping.is_set():
-                self._note_silence(asked_at)
+    def turn(self) -> None:
+        """Ask once."""
+        asked_at = time.monotonic()
+        if self._asked():
+            self._note_answer(asked_at)
+        elif not self._stopping.is_set():
+            self._note_silence(asked_at)
 
     def _asked(self) -> bool:
         return answers(self._bootstrap_servers, ANSWER_SECONDS)

@@ -5,7 +5,6 @@ a few seconds old at most, and a folder that is rebuilt of it processes the reco
 """
 
 import logging
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from pyspark.sql import SparkSession
 
 from streamskit.environment.spark_java import LOST
 from streamskit.planning.plan import Plan
+from streamskit.runtime.periodic import Periodic
 from streamskit.runtime.recovery.checkpoint import Positions, positions_of
 
 logger = logging.getLogger("streamskit")
@@ -22,11 +22,11 @@ logger = logging.getLogger("streamskit")
 EVERY_SECONDS = 2.0
 """How often is looked whether a query has done more."""
 
-STOP_SECONDS = 5.0
+LAST_COPY_SECONDS = 5.0
 """How long the end of an application waits for the last copy."""
 
 
-class CheckpointCopies:
+class CheckpointCopies(Periodic):
     """Copies checkpoints to their topics, in a thread of its own.
 
     Args:
@@ -36,14 +36,13 @@ class CheckpointCopies:
     """
 
     def __init__(self, application_id: str, folder: Path, about: Callable[[Plan], str]) -> None:
+        super().__init__("checkpoint copies", EVERY_SECONDS)
         self._application_id, self._folder, self._about = application_id, folder, about
         self._copiers: list[tuple[Plan, Any]] = []
         self._copied: dict[str, Positions] = {}
         self._is_impossible = False
-        self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="streamskit: checkpoint copies", daemon=True)
 
-    def start(self, spark: SparkSession, plans: Sequence[tuple[Plan, Mapping[str, str]]]) -> None:
+    def copy(self, spark: SparkSession, plans: Sequence[tuple[Plan, Mapping[str, str]]]) -> None:
         """Begin, in a thread of its own.
 
         Args:
@@ -56,30 +55,26 @@ class CheckpointCopies:
             (plan, package.CheckpointCopier(dict(settings), str(self._folder / plan.name), plan.checkpoint_topic))
             for plan, settings in plans
         ]
-        self._thread.start()
-
-    def stop(self) -> None:
-        """Copy what the queries have done until now, and nothing more from then on."""
-        if not self._stopping.is_set() and self._thread.is_alive():
-            self._stopping.set()
-            self._thread.join(STOP_SECONDS)
+        self.start()
 
     def copied(self, plan: Plan) -> Positions | None:
         """Return up to where a query had read what its copy holds; None if no copy can be kept."""
         return None if self._is_impossible else self._copied.get(plan.name, {})
 
+    def turn(self) -> None:
+        """Copy what the queries have done until now."""
+        for plan, copier in self._copiers:
+            try:
+                self._copied[plan.name] = positions_of(copier.catchUp(self._about(plan)))
+                self._is_impossible = False
+            except Py4JJavaError as failure:  # the broker may be away: there is a next time
+                self._warn(failure)
+            except LOST:
+                self.stop()
+                return
+
     def _run(self) -> None:
-        stopping = False
-        while not stopping:
-            stopping = self._stopping.wait(EVERY_SECONDS)
-            for plan, copier in self._copiers:
-                try:
-                    self._copied[plan.name] = positions_of(copier.catchUp(self._about(plan)))
-                    self._is_impossible = False
-                except Py4JJavaError as failure:  # the broker may be away: there is a next time
-                    self._warn(failure)
-                except LOST:
-                    return
+        super()._run()
         for _, copier in self._copiers:
             try:
                 copier.close()

@@ -7,7 +7,6 @@ segments, as records of a past year would be gone at once.
 """
 
 import logging
-import threading
 from collections.abc import Callable, Iterable, Mapping
 
 from kafka import KafkaAdminClient, TopicPartition
@@ -16,6 +15,7 @@ from kafka.errors import KafkaError
 
 from streamskit.common.errors import BrokerError
 from streamskit.kafka.connection import admin_client
+from streamskit.runtime.periodic import Periodic
 
 logger = logging.getLogger("streamskit")
 
@@ -24,13 +24,16 @@ EVERY_SECONDS = 10.0
 
 CONNECT_SECONDS = 3.0
 
+LAST_PURGE_SECONDS = 2 * CONNECT_SECONDS
+"""How long the end of an application waits until what nobody reads again is deleted."""
+
 MOST_LEFT = 1_000
 """How many records of a partition that nobody needs may stay: few are no trouble, and somebody may look at them."""
 
 Offsets = Mapping[str, Mapping[int, int]]
 
 
-class Purging:
+class Purging(Periodic):
     """Keeps an application's internal topics small, in a thread of its own.
 
     Args:
@@ -42,29 +45,16 @@ class Purging:
     """
 
     def __init__(self, bootstrap_servers: str, done: Callable[[], Offsets], windowed: Mapping[str, int]) -> None:
+        super().__init__("purging", EVERY_SECONDS)
         self._bootstrap_servers, self._done, self._windowed = bootstrap_servers, done, windowed
         self._deleted: dict[TopicPartition, int] = {}
-        self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="streamskit: purging", daemon=True)
 
-    def start(self) -> None:
-        """Begin, in a thread of its own."""
-        self._thread.start()
-
-    def stop(self) -> None:
-        """Delete what can be deleted now, and nothing more from then on."""
-        if not self._stopping.is_set() and self._thread.is_alive():
-            self._stopping.set()
-            self._thread.join(2 * CONNECT_SECONDS)
-
-    def _run(self) -> None:
-        stopping = False
-        while not stopping:
-            stopping = self._stopping.wait(EVERY_SECONDS)
-            try:
-                self._purge()
-            except (KafkaError, BrokerError) as failure:  # the broker is away: there is a next time
-                logger.debug("Internal topics could not be purged: %s", failure)
+    def turn(self) -> None:
+        """Delete what can be deleted now."""
+        try:
+            self._purge()
+        except (KafkaError, BrokerError) as failure:  # the broker is away: there is a next time
+            logger.debug("Internal topics could not be purged: %s", failure)
 
     def _purge(self) -> None:
         read = list(self._read())

@@ -1,14 +1,15 @@
 """Looks at the topics of running queries: are they still the same, with as many partitions?"""
 
 import logging
-import threading
 from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property
 
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
 from streamskit.kafka.topic_reader import client_log
 from streamskit.kafka.topics import TopicIdentity, identities
+from streamskit.runtime.periodic import Periodic
 
 logger = logging.getLogger("streamskit")
 
@@ -16,7 +17,7 @@ EVERY_SECONDS = 2.0
 ANSWER_SECONDS = 5.0
 
 
-class TopicWatch:
+class TopicWatch(Periodic):
     """Asks the broker for the ids and partitions of topics every few seconds, in a thread of its own.
 
     A query that reads them finds out by itself before it plans a micro-batch; this is for one that has nothing to read,
@@ -28,32 +29,25 @@ class TopicWatch:
     """
 
     def __init__(self, bootstrap_servers: str, look: Callable[[Mapping[str, TopicIdentity]], None]) -> None:
+        super().__init__("topic watch", EVERY_SECONDS)
         self._bootstrap_servers, self._look = bootstrap_servers, look
         self._topics: list[str] = []
-        self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="streamskit: topic watch", daemon=True)
 
-    def start(self, topics: Iterable[str]) -> None:
+    def watch(self, topics: Iterable[str]) -> None:
         """Begin to look at some topics."""
         self._topics = list(topics)
         if self._topics:
-            self._thread.start()
+            self.start()
 
-    def stop(self) -> None:
-        """Look no more."""
-        self._stopping.set()
-
-    @property
-    def lives(self) -> bool:
-        """Whether its thread does what it is for; also before it is started, and after it was told to stop."""
-        return self._thread.ident is None or self._thread.is_alive() or self._stopping.is_set()
-
-    def _run(self) -> None:
-        admin = AdminClient({"bootstrap.servers": self._bootstrap_servers}, logger=client_log)
-        while not self._stopping.wait(EVERY_SECONDS):
-            try:
-                found = identities(admin, self._topics, ANSWER_SECONDS)
-            except KafkaException as failure:  # the broker watch tells of a broker that is away
-                logger.debug("The topics could not be looked at: %s", failure)
-                continue
+    def turn(self) -> None:
+        """Look once."""
+        try:
+            found = identities(self._admin, self._topics, ANSWER_SECONDS)
+        except KafkaException as failure:  # the broker watch tells of a broker that is away
+            logger.debug("The topics could not be looked at: %s", failure)
+        else:
             self._look(found)
+
+    @cached_property
+    def _admin(self) -> AdminClient:
+        return AdminClient({"bootstrap.servers": self._bootstrap_servers}, logger=client_log)

@@ -86,7 +86,7 @@ def _freshness(broker: Broker, probes: int, folder: Path) -> Row:
         broker.produce("visits", [{"key": "probe", "value": "x"}])
         streams.await_processed("120 seconds")
         landed, written = threading.Event(), threading.Event()
-        instance = streams._copies.instance  # type: ignore[union-attr]
+        instance = streams._application.copies.instance  # type: ignore[union-attr]
         instance.subscribe("visits", lambda update: landed.set())
         watching = _watch(broker, "fresh-visits-changelog", written)
         for number in range(probes):

@@ -281,7 +281,7 @@ class Application:
     def _settle(self, streams: KafkaStreams) -> None:
         """Wait until all queries have processed what is in their topics."""
         deadline = time.monotonic() + SECONDS
-        queries = streams._supervisor.queries
+        queries = streams._application.supervisor.queries
         moved = True
         while moved:  # what one has written is for another
             moved = False
@@ -289,7 +289,7 @@ class Application:
                 ends = {topic: self.bench.ends(topic) for topic in query.plan.topics}
                 while not query.progress.has_reached(ends):
                     moved = True
-                    streams._supervisor.raise_failure()
+                    streams._application.supervisor.raise_failure()
                     if streams.state not in (State.RUNNING, State.REBALANCING):
                         raise StreamsError(f"it is {streams.state.name}")
                     if time.monotonic() > deadline:

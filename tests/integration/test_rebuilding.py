@@ -182,7 +182,7 @@ def test_a_row_of_state_that_is_too_large_for_one_record_is_rebuilt(
 
 def copied(streams: KafkaStreams) -> list[int]:
     """Return how many records each query had read when its checkpoint was copied last."""
-    positions = [streams._checkpoint_copies.copied(each) or {} for each in streams.plans]
+    positions = [streams._application.checkpoint_copies.copied(each) or {} for each in streams.plans]
     return [sum(sum(offsets.values()) for offsets in each.values()) for each in positions]
 
 
@@ -206,7 +206,7 @@ def test_at_least_once_a_lost_folder_is_rebuilt_also_of_a_copy_that_was_begun_la
     # What was done since the last copy is done once more.
     wait_until(lambda: copied(streams) == [50, 50], "a copy of its checkpoints", 30)
     monkeypatch.setattr(CheckpointCopies, "stop", lambda self: None)
-    streams._checkpoint_copies._copiers.clear()
+    streams._application.checkpoint_copies._copiers.clear()
     produce(broker, name, range(50, 60))
     streams.await_processed("120 seconds")
     streams.close()

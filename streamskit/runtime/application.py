@@ -1,0 +1,302 @@
+"""The parts of an application: what it is made of, the order in which they start and stop, and which of them live."""
+
+import logging
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming import StreamingQuery
+
+from streamskit.api.streams_config import StreamsConfig
+from streamskit.broker import ExternalBroker
+from streamskit.common.errors import StreamsError
+from streamskit.environment.session import spark_session
+from streamskit.kafka.topic_reader import Isolation
+from streamskit.kafka.topics import TopicExtent
+from streamskit.planning.plan import Plan, is_readable
+from streamskit.planning.planner import plan
+from streamskit.queries import LocalStore, Replica, local_store
+from streamskit.queries.query_server import QueryServer
+from streamskit.queries.queryable_instance import InstanceHealth
+from streamskit.runtime.catch_up import CatchUp
+from streamskit.runtime.checkpoint_copies import LAST_COPY_SECONDS, CheckpointCopies
+from streamskit.runtime.failures import explain
+from streamskit.runtime.global_stores import FilledStore, filled_by_processors
+from streamskit.runtime.global_tables import GlobalTableRecords
+from streamskit.runtime.purging import LAST_PURGE_SECONDS, Purging
+from streamskit.runtime.query import RunningQuery, query_options
+from streamskit.runtime.recovery.application_folder import ApplicationFolder
+from streamskit.runtime.recovery.data_loss import DataLoss
+from streamskit.runtime.recovery.rebuilding import Rebuilding
+from streamskit.runtime.side_effects import SideEffects
+from streamskit.runtime.sole_runner import ApplicationLock, SoleRunner
+from streamskit.runtime.spark_io import KafkaTopics, check_slots, fence_off
+from streamskit.runtime.startup_checks import StartupChecks
+from streamskit.runtime.states import State, StateMachine
+from streamskit.runtime.supervisor import Supervisor
+from streamskit.runtime.topic_watch import TopicWatch
+from streamskit.runtime.topics import ApplicationTopics, catalogue, filled_stores, side_effects
+from streamskit.runtime.watchdog import Watchdog
+from streamskit.topology import Topology
+from streamskit.topology.explicit_names import check_names_are_explicit
+from streamskit.topology.wiring import check_read_once
+
+logger = logging.getLogger("streamskit")
+
+STORES_READER = "the thread that reads the changelogs"
+
+FILL_SECONDS = 600.0
+"""How long a start waits for the stores to be filled from their changelogs."""
+
+KAFKAS_OWN_TOPICS = ("__consumer_offsets", "__transaction_state", "__share_group_state")
+
+
+class Application:
+    """What `KafkaStreams` is made of: plans, stores, the queries' supervisor, and what runs beside the queries.
+
+    Args:
+        topology: what to run.
+        config: how to run it.
+        spark: the session to run on; streamskit's own when not given.
+    """
+
+    def __init__(self, topology: Topology, config: StreamsConfig, spark: SparkSession | None) -> None:
+        self.topology, self.config, self._spark = topology, config, spark
+        self.brokers = ExternalBroker(config.bootstrap_servers)
+        if config.ensure_explicit_internal_resource_naming:
+            check_names_are_explicit(topology)
+        self.plans = plan(topology, config.application_id, query_options(config))
+        self.topics = ApplicationTopics(config.application_id, self.plans, config.exactly_once)
+        self.topics.check_names()
+        self.states = StateMachine()
+        self.catalogue = catalogue(config.application_id, topology, self.plans)
+        self._build_stores()
+        self._build_supervision()
+
+    def _build_stores(self) -> None:
+        """Make the stores to be queried, and what fills them: a replica of all, or an instance with a share of them."""
+        self.stores = {store.name: local_store(store) for store in self.topology.stores.values() if is_readable(store)}
+        self.changelogs: dict[str, list[LocalStore | FilledStore]] = {
+            topic: [self.stores[store] for store in stores]
+            for topic, stores in filled_stores(self.topology, self.plans).items()
+        }
+        self.global_records = GlobalTableRecords(self.topology, self.plans, self.config.handlers)
+        if self.config.application_server is None:  # an instance has no copies of what processors make global
+            for topic, filling in filled_by_processors(self.topology).items():
+                self.changelogs.setdefault(topic, []).extend(
+                    FilledStore(node, self.config.application_id, topic, self.stores[store.name])
+                    for node in filling for store in node.stores
+                )  # fmt: skip
+        self.copies: Replica | QueryServer = (
+            Replica(self.config.bootstrap_servers, self.changelogs, self.global_records.keep)
+            if self.config.application_server is None
+            else QueryServer(self.catalogue, self.config, keeps=self.global_records.keep)
+        )
+
+    def _build_supervision(self) -> None:
+        """Make what watches over the queries, and what they need before they start."""
+        config, application_id = self.config, self.config.application_id
+        servers, folder = config.bootstrap_servers, config.folder
+        self.losses = DataLoss(application_id, folder, config.on_data_loss)
+        self.supervisor = Supervisor(
+            application_id,
+            self.states,
+            servers,
+            config.milliseconds("task_timeout"),
+            self.copies.say_stopped,
+            self.losses,
+        )
+        self.side_effects = SideEffects(
+            servers, side_effects(self.plans), folder, self.supervisor.call_failed, self.supervisor.fail
+        )
+        self.home = ApplicationFolder(application_id, folder)
+        self._purging = Purging(servers, self._read_by_itself, self.topics.windowed)
+        self.lock = ApplicationLock(application_id, folder)
+        self._runner = SoleRunner(application_id, servers, folder, self.supervisor.fail)
+        self._checks = StartupChecks(folder, self.topics, self.brokers, self.losses)
+        self.checkpoint_copies = CheckpointCopies(application_id, folder, lambda plan_: self._checks.about(plan_))
+        self._topic_watch = TopicWatch(servers, self.supervisor.look_at_topics)
+        self._watchdog = Watchdog(self._parts, self._part_died)
+        if isinstance(self.copies, QueryServer):
+            self.copies.instance.application = self._health
+
+    def claim(self) -> None:
+        """Become the one that runs the application, and leave all as it is where that cannot be.
+
+        Raises:
+            StreamsError: it runs elsewhere, its folder or its topics are not what they have to be, or Spark does not
+                start.
+        """
+        self.home.check()
+        self.match_topics()
+        self._checks.compare(self.topics.partitions(self.brokers))
+        self._runner.claim(self._a_topic)
+        self._spark = self._spark or spark_session()
+        self._runner.confirm()
+
+    def run(self) -> None:
+        """Make the internal topics, start the queries and fill the stores; the application has been claimed.
+
+        Raises:
+            StreamsError: a topic is missing, or a query does not start.
+        """
+        assert self._spark is not None, "claim() comes before run()"
+        partitions = self._checks.prepare(lambda: self.topics.prepare(self.brokers), self._forget, self._rebuild)
+        self.home.claim()
+        self.catalogue.save(self.config.folder)
+        if self.config.real_time is not None:
+            check_slots(self._spark, self.plans, partitions)
+        topics = KafkaTopics(self._spark, self.config, partitions, self.losses.ids_of, self._checks.about)
+        self.supervisor.broker.start()
+        self.side_effects.start()
+        self.copies.start()
+        # Before the first query begins: whatever begins has a note of what it is.
+        self._checks.note()
+        for plan_ in self.plans:
+            self._start_query(topics, plan_)
+        if not self.config.exactly_once:
+            self.checkpoint_copies.copy(self._spark, topics.transactions(self.plans))
+        self._watchdog.start()
+        self._purging.start()
+        self._topic_watch.watch(dict.fromkeys(topic for plan_ in self.plans for topic in plan_.topics))
+        filled = self._catch_up(time.monotonic() + FILL_SECONDS)
+        self.copies.wait_for(filled.ends(self.changelogs), filled.deadline, self.supervisor.raise_failure)
+
+    def _start_query(self, topics: KafkaTopics, plan_: Plan) -> None:
+        folder = self.config.folder / plan_.name
+
+        def start() -> StreamingQuery:
+            return topics.start(plan_, folder)
+
+        try:
+            self.supervisor.watch(RunningQuery(plan_, start, folder))
+        except (PySparkException, Py4JError, ConnectionError) as failure:
+            raise explain(failure, plan_, folder) from failure
+
+    def stop(self, deadline: float) -> bool:
+        """Stop all parts and let another process run it; return whether all was done that was to be done.
+
+        Args:
+            deadline: how long that may take, in seconds of the monotonic clock.
+        """
+        self._watchdog.stop()
+        self._topic_watch.stop()
+        in_time = self.supervisor.stop(max(0.0, deadline - time.monotonic()))
+        self.checkpoint_copies.finish(LAST_COPY_SECONDS)
+        if in_time and self.supervisor.failure is None:
+            ends = partial(self._catch_up(deadline).ends, self.topics.side_effects)
+            in_time = self.side_effects.drain(ends, deadline)
+            self._purging.finish(LAST_PURGE_SECONDS)
+        self._purging.stop()
+        self.copies.stop()
+        self.side_effects.stop()
+        self.release()
+        return in_time
+
+    def clean_up(self) -> None:
+        """Delete its folder and its internal topics; it runs nowhere."""
+        self.match_topics()
+        self._runner.claim(self._a_topic)
+        self._runner.confirm()
+        self._forget()
+
+    def release(self) -> None:
+        """Let another process run it."""
+        self._runner.release()
+        self.lock.release()
+
+    def store(self, name: str) -> Any:
+        """Return a store to be queried: an instance asks the others for what it has not."""
+        return self.copies.store(name) if isinstance(self.copies, QueryServer) else self.stores[name]
+
+    def await_processed(self, deadline: float) -> None:
+        """Wait until all that is in the source topics now is processed, and stores and functions have heard of it."""
+        catch_up = self._catch_up(deadline)
+        with self.supervisor.calls_of_spark():
+            catch_up.of_queries()
+        catch_up.of_readers(self.copies, self.changelogs, self.side_effects, self.topics.side_effects)
+        self.supervisor.raise_failure()
+
+    def _catch_up(self, deadline: float) -> CatchUp:
+        isolation: Isolation = "read_committed" if self.config.exactly_once else "read_uncommitted"
+        return CatchUp(self.supervisor, self.states, self.brokers, deadline, isolation)
+
+    def match_topics(self) -> None:
+        """Find the topics that match the program's patterns.
+
+        Raises:
+            StreamsError: none does.
+            TopologyError: one matches several.
+        """
+        if not any(plan_.waits_for_topics for plan_ in self.plans):
+            return
+        own = (*self.topics.internal, *KAFKAS_OWN_TOPICS)
+        there = [topic for topic in self.brokers.topics() if topic not in own]
+        for topic in there:
+            check_read_once(topic, [source for source in self.topology.sources if source.reads_topic(topic)])
+        self.plans = [plan_.with_topics(there) for plan_ in self.plans]
+        for plan_ in self.plans:
+            for each in plan_.inputs:
+                if not each.topics:
+                    raise StreamsError(
+                        f"{each.node.name} ({each.node.call_site}): no topic matches the pattern "
+                        f"'{each.node.topic_names[0]}'. Create one before start()."
+                    )
+        self.topics = replace(self.topics, plans=self.plans)
+        self._checks = StartupChecks(self.config.folder, self.topics, self.brokers, self.losses)
+
+    @property
+    def _a_topic(self) -> str:
+        """A topic that it reads: of a query, or of a global table, where it has nothing else."""
+        return self.plans[0].topics[0] if self.plans else self.topology.sources[0].topics[0]
+
+    def _read_by_itself(self) -> dict[str, dict[int, int]]:
+        """Return how far it has read the topics that it writes for itself."""
+        between, found = self.topics.between, self.side_effects.done
+        for query in self.supervisor.queries:
+            # A rebuilt checkpoint may go on with records that were processed and are not in its copy yet.
+            copied = None if self.config.exactly_once else self.checkpoint_copies.copied(query.plan)
+            offsets = query.progress.offsets if copied is None else copied
+            found |= {topic: offsets[topic] for topic in between if topic in offsets}
+        return found
+
+    def _forget(self) -> None:
+        self.home.delete()
+        if self.topics.internal:
+            self.brokers.delete_topics(*self.topics.internal, missing_ok=True)
+
+    def _rebuild(self, extents: Mapping[str, TopicExtent]) -> str:
+        assert self._spark is not None, "Spark runs before a start looks at what there is"
+        self.home.claim()
+        fence = partial(fence_off, self._spark, self.config)
+        place = self.config.application_id, self.config.folder, self.plans
+        return Rebuilding(*place, self._spark, self.config.bootstrap_servers, fence).run(extents)
+
+    def _parts(self) -> dict[str, bool]:
+        """Return of each part of the application whether it lives."""
+        return {
+            **self.supervisor.parts(),
+            STORES_READER: self.copies.lives,
+            "the thread that calls functions": self.side_effects.lives,
+            "the thread that speaks for it in its group": self._runner.lives,
+            "the thread that looks at its topics": self._topic_watch.lives,
+        }
+
+    def _part_died(self, name: str) -> None:
+        if name != STORES_READER:
+            self.supervisor.part_died(name)
+            return
+        # Processing needs no copies: it goes on, and who asks for the stores is told.
+        application_id = self.config.application_id
+        logger.error("'%s': its stores are not brought up to date any more, and it processes on.", application_id)
+        self.copies.say_stopped("Their changelogs are not read any more.")
+
+    def _health(self) -> InstanceHealth:
+        state = self.states.state
+        waits_for = "" if state is State.RUNNING else f"'{self.config.application_id}' is {state.name}."
+        return InstanceHealth(state.name, str(self.supervisor.failure or ""), waits_for, self._parts())

@@ -1,0 +1,52 @@
+"""Work that is done every few seconds beside the queries, in a thread of its own."""
+
+import threading
+from abc import ABC, abstractmethod
+
+
+class Periodic(ABC):
+    """Does its work every few seconds until it is stopped; a subclass says what the work is.
+
+    Args:
+        name: what its thread is called.
+        seconds: how long it waits before each turn.
+    """
+
+    def __init__(self, name: str, seconds: float) -> None:
+        self._seconds = seconds
+        self._stopping, self._has_last_turn = threading.Event(), False
+        self._thread = threading.Thread(target=self._run, name=f"streamskit: {name}", daemon=True)
+
+    def start(self) -> None:
+        """Begin, in a thread of its own; the first turn comes after the time between two."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Begin no other turn."""
+        self._stopping.set()
+
+    def finish(self, seconds: float) -> None:
+        """Work once more, then stop, and wait for that; nothing where it does not run.
+
+        Args:
+            seconds: how long to wait at most.
+        """
+        if self._thread.is_alive() and not self._stopping.is_set():
+            self._has_last_turn = True
+            self.stop()
+            self._thread.join(seconds)
+
+    @property
+    def lives(self) -> bool:
+        """Whether its thread does what it is for; also before it is started, and after it was told to stop."""
+        return self._thread.ident is None or self._thread.is_alive() or self._stopping.is_set()
+
+    @abstractmethod
+    def turn(self) -> None:
+        """Do the work once; what it raises ends the thread."""
+
+    def _run(self) -> None:
+        while not self._stopping.wait(self._seconds):
+            self.turn()
+        if self._has_last_turn:
+            self.turn()
