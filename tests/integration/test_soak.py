@@ -1,101 +1,48 @@
-"""`make soak`: records at a steady rate, while drivers, brokers and instances die at random; nothing may be lost.
+"""`make soak`: a program of everything that keeps state, while faults are picked at random; nothing may be lost.
 
-STREAMSKIT_SOAK_MINUTES says for how long in all, 30 if not given, half of it for each processing guarantee.
+STREAMSKIT_SOAK_MINUTES says for how long in all, 60 if not given, half of it for each processing guarantee.
+STREAMSKIT_SOAK_SEED repeats a run, as far as time allows: its number is printed.
 """
 
 import os
 import random
 import threading
 import time
-from collections import defaultdict
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
-import psutil
 import pytest
-from confluent_kafka import Producer
-from pyspark.sql import functions as F
 
-from streamskit import QueryClient, Serdes, StreamsBuilder, StreamsRebalancingError, Topology
+from streamskit import QueryClient, StreamsRebalancingError
 from streamskit.broker import EmbeddedBroker
-from streamskit.broker.base import Broker
-from streamskit.faults import Driver
-from streamskit.queries.instances import Instances
+from tests.integration.kafka_defaults import KAFKA_DEFAULTS
+from tests.integration.soak.chaos import Chaos
+from tests.integration.soak.judge import Judge
+from tests.integration.soak.load import Load
+from tests.integration.soak.watch import WORKER_LIMIT, Watch
 
-SECONDS = 60 * float(os.environ.get("STREAMSKIT_SOAK_MINUTES", "30")) / 2
-PER_SECOND, SPAN, OPEN, PARTITIONS = 500, 100, 40, 4
-LONG, BYTES = Serdes.long(), Serdes.byte_array()
+SECONDS = 60 * float(os.environ.get("STREAMSKIT_SOAK_MINUTES", "60")) / 2
+SEED = int(os.environ.get("STREAMSKIT_SOAK_SEED", "0")) or random.randrange(1, 10**6)
+
+DRIVER_ENDS_BEFORE = 0.6
+"""For which part of the time faults may end the driver's process; then growth is measured in one that lives on."""
 
 pytestmark = [pytest.mark.soak, pytest.mark.timeout(0)]
-
-
-def tallies() -> Topology:
-    """Least, most and count of each key by Spark, their sum in Python, and a copy of each record."""
-    builder = StreamsBuilder()
-    numbers = builder.stream("numbers", value=LONG)
-    grouped = numbers.group_by_key()
-    grouped.aggregate(
-        lambda v: F.struct(F.min(v).alias("least"), F.max(v).alias("most"), F.count("*").alias("n")),
-        materialized="tallies",
-    )
-    grouped.reduce(lambda total, number: total + number, "totals")
-    numbers.to("copies", value=LONG)
-    return builder.build()
-
-
-class Load:
-    """Writes at a steady rate. A key's name says its least and its greatest number; each between comes once."""
-
-    def __init__(self, broker: Broker) -> None:
-        settings = {"bootstrap.servers": broker.bootstrap_servers, "linger.ms": 20, "enable.idempotence": True}
-        self._producer = Producer(settings | {"delivery.timeout.ms": 600_000})
-        self._numbers = self._made()
-        self.sent: dict[str, list[int]] = defaultdict(list)
-        self.stopping = threading.Event()
-
-    def run(self) -> None:
-        began, count = time.monotonic(), 0
-        while not self.stopping.is_set():
-            while count < (time.monotonic() - began) * PER_SECOND:
-                key, number = next(self._numbers)
-                self.sent[key].append(number)
-                self._producer.produce("numbers", key=key, value=number.to_bytes(8, "big"))
-                count += 1
-            self._producer.poll(0)
-            self.stopping.wait(0.05)
-        assert self._producer.flush(600) == 0, "the broker did not take all records"
-
-    @staticmethod
-    def _made() -> Iterator[tuple[str, int]]:
-        chance, first = random.Random(7), 0
-        unfinished: dict[str, list[int]] = {}
-        while True:
-            while len(unfinished) < OPEN:
-                numbers = list(range(first, first + SPAN))
-                chance.shuffle(numbers)
-                unfinished[f"{first}-{first + SPAN - 1}"] = numbers
-                first += SPAN
-            key = chance.choice(list(unfinished))
-            yield key, unfinished[key].pop()
-            if not unfinished[key]:
-                del unfinished[key]
 
 
 class Asking:
     """Asks instances for keys; an answer may be behind, but never wrong."""
 
-    def __init__(self, instances: Instances, load: Load) -> None:
-        self._instances, self._load = instances, load
+    def __init__(self, chaos: Chaos, load: Load) -> None:
+        self._instances, self._load = chaos.instances, load
         self.answers, self.refusals, self.wrong = 0, 0, list[str]()
         self._known: set[str] = set()
 
     def run(self) -> None:
-        while not self._load.stopping.wait(0.05):
-            servers, keys = list(self._instances), list(self._load.sent)
-            if not servers or not keys:
+        while not self._load.stopping.wait(0.2):
+            servers, numbers = list(self._instances), self._load.numbers
+            if not servers or not numbers:
                 continue
-            server, key = random.choice(servers), random.choice(keys)
+            server, (key, *_) = random.choice(servers), random.choice(numbers)
             try:
                 row = QueryClient(server.url, timeout="3 seconds", retry="0 seconds").store("tallies").get(key)
             except StreamsRebalancingError:
@@ -111,152 +58,77 @@ class Asking:
                 continue
             self.answers += 1
             self._known.add(str(server))
-            least, most = map(int, key.split("-"))
-            if row is not None and not (least <= row["least"] <= row["most"] <= most and 1 <= row["n"] <= SPAN):
+            if row is not None and not (0 <= row["least"] <= row["most"] < len(self._load.numbers) and row["n"] >= 1):
                 self.wrong.append(f"{key} at {server}: {row}")
 
 
-class Memory:
-    """Notes how much memory processes hold, every five seconds."""
-
-    def __init__(self) -> None:
-        self.megabytes: dict[tuple[str, int], list[float]] = defaultdict(list)
-
-    def note(self, broker: EmbeddedBroker, driver: Driver) -> None:
-        mine = {"driver": [psutil.Process(driver.pid)] if driver.is_running else []}
-        mine["broker"] = [process] if (process := broker.process) else []
-        mine["instance"] = [each for each in psutil.Process().children() if "streamskit serve" in _command(each)]
-        mine["Spark"] = [each for one in mine["driver"] for each in _children(one) if "java" in _command(each)]
-        for what, processes in mine.items():
-            for process in processes:
-                try:
-                    self.megabytes[what, process.pid].append(process.memory_info().rss / 1024**2)
-                except psutil.Error:
-                    continue
-
-    def growth(self) -> dict[str, tuple[float, float]]:
-        """Return, of each process that lived for two fifths of the time, its most in the second and last quarter."""
-        lived = {who: noted for who, noted in self.megabytes.items() if len(noted) * 5 >= SECONDS * 0.4}
-        return {
-            f"{what} {pid}": (max(noted[len(noted) // 4 : len(noted) // 2]), max(noted[-len(noted) // 4 :]))
-            for (what, pid), noted in lived.items()
-        }
-
-
-def _command(process: psutil.Process) -> str:
-    try:
-        return " ".join(process.cmdline())
-    except psutil.Error:
-        return ""
-
-
-def _children(process: psutil.Process) -> list[psutil.Process]:
-    try:
-        return process.children(recursive=True)
-    except psutil.Error:
-        return []
-
-
 @pytest.mark.parametrize("guarantee", ["at_least_once", "exactly_once"])
-def test_nothing_is_lost_and_memory_stays_flat_while_everything_dies_at_random(guarantee: str, tmp_path: Path) -> None:
-    with (
-        EmbeddedBroker(data_dir=tmp_path / "broker") as broker,
-        Driver(
-            tallies, "soak", _with_topics(broker), state_dir=tmp_path / "state", processing_guarantee=guarantee
-        ) as driver,
-        Instances("soak", broker.bootstrap_servers, standby_replicas=1, applications=tmp_path / "state") as instances,
-    ):
-        lasting = instances.start()
-        instances.start()
-        load, memory = Load(broker), Memory()
-        asking = Asking(instances, load)
-        threads = [threading.Thread(target=work) for work in (load.run, asking.run)]
-        for thread in threads:
-            thread.start()
-        done = _break_things(broker, driver, instances, lasting, memory)
-        load.stopping.set()
-        for thread in threads:
-            thread.join()
-        driver.await_processed("15 minutes")
-        _check_tables(driver, load)
-        repeated = _check_copies(broker, load)
-        _check_instances(instances, load)
-    print(f"\n{guarantee}: {sum(map(len, load.sent.values())):,} records, {done}, {repeated} written twice, "
-          f"{asking.answers} answers, {asking.refusals} refusals; megabytes early and late: "
-          + ", ".join(f"{who} {early:.0f} {late:.0f}" for who, (early, late) in memory.growth().items()))  # fmt: skip
+def test_nothing_is_lost_and_nothing_grows_while_everything_fails_at_random(guarantee: str, tmp_path: Path) -> None:
+    print(f"\n{guarantee}: STREAMSKIT_SOAK_SEED={SEED}, {SECONDS:.0f} s")
+    chance = random.Random(SEED)
+    with EmbeddedBroker(data_dir=tmp_path / "broker", settings=KAFKA_DEFAULTS) as broker:
+        Load.create_topics(broker)
+        load = Load(broker, random.Random(SEED))
+        load.write_table()
+        chaos = Chaos(broker, load, tmp_path, guarantee, chance)
+        watch = Watch(broker, lambda: chaos.driver, lambda: chaos.state_dir)
+        asking = Asking(chaos, load)
+        threads = [threading.Thread(target=work, daemon=True) for work in (load.run, asking.run, watch.run)]
+        try:
+            chaos.start()
+            for thread in threads:
+                thread.start()
+            began = time.monotonic()
+            settled = _break_things(chaos, chance)
+            load.stopping.set()
+            for thread in threads[:2]:
+                thread.join()
+            _say(began, "all is written")
+            chaos.driver.await_processed("15 minutes")
+            _say(began, "all is processed")
+            watch.stopping.set()
+            judge = Judge(broker, chaos.driver, load, guarantee == "exactly_once")
+            judge.judge([int(line) for line in chaos.calls.read_text().split()])
+            _say(began, "results were compared")
+            judge.instances(chaos.instances)
+        finally:
+            load.stopping.set()
+            watch.stopping.set()
+            chaos.stop()
+            (tmp_path / "driver.log").write_text("\n".join(chaos.logs))
+    sizes = (f"{what} {first:.0f} {second:.0f}" for what, (first, second, _) in watch.growth(settled).items())
+    print(
+        f"{len(load.numbers):,} numbers, {load.orders:,} orders, {len(load.blobs):,} large records",
+        f"done: {dict(chaos.done)} {chaos.notes}",
+        f"written twice: {dict(judge.doubled)}; {asking.answers} answers, {asking.refusals} refusals",
+        f"the largest Python process had {watch.largest_worker:.0f} MB; sizes in both halves of the last "
+        f"{time.monotonic() - settled:.0f} s: {', '.join(sizes)}",
+        sep="\n",
+    )
+    assert load.failure is None
+    assert judge.wrong == []
     assert asking.wrong == []
-    assert asking.answers > SECONDS
-    assert all(done.values())
-    assert guarantee == "at_least_once" or repeated == 0
-    grown = {who: sizes for who, sizes in memory.growth().items() if sizes[1] > sizes[0] * 1.25 + 50}
-    assert grown == {}
+    assert asking.answers > SECONDS / 2
+    assert watch.largest_worker < WORKER_LIMIT
+    assert watch.too_much(settled) == {}
 
 
-def _with_topics(broker: Broker) -> str:
-    broker.create_topics("numbers", "copies", partitions=PARTITIONS)
-    return broker.bootstrap_servers
-
-
-def _break_things(
-    broker: EmbeddedBroker, driver: Driver, instances: Instances, lasting: Any, memory: Memory
-) -> dict[str, int]:
-    """Break something every half minute; return how often what was broken. Drivers may live at the end."""
-    chance, done = random.Random(11), dict.fromkeys(("driver", "broker", "pause", "instance"), 0)
-    began = time.monotonic()
-    bag: list[str] = []
+def _break_things(chaos: Chaos, chance: random.Random) -> float:
+    """Break one thing after the other; return since when the driver's process has been one and the same."""
+    began, settled = time.monotonic(), 0.0
     while (passed := time.monotonic() - began) < SECONDS:
-        bag = bag or chance.sample(list(done), len(done))
-        what = bag.pop()
-        if what == "driver" and passed < SECONDS * 0.55:
-            driver.kill()
-            driver.start()
-        elif what == "broker":
-            broker.kill()
-            _wait(8, broker, driver, memory)
-            broker.restart()
-        elif what == "pause":
-            broker.pause()
-            _wait(8, broker, driver, memory)
-            broker.resume()
-        elif what == "instance":
-            instances.kill(next(each for each in instances if each != lasting))
-            instances.start()
-        else:
-            continue
-        done[what] += 1
-        _wait(chance.uniform(10, 25), broker, driver, memory)
-    return done
-
-
-def _wait(seconds: float, broker: EmbeddedBroker, driver: Driver, memory: Memory) -> None:
-    until = time.monotonic() + seconds
-    while (left := until - time.monotonic()) > 0:
-        memory.note(broker, driver)
-        time.sleep(min(5.0, left))
-
-
-def _expected(load: Load) -> dict[str, dict[str, int]]:
-    return {key: {"least": min(n), "most": max(n), "n": len(n)} for key, n in load.sent.items()}
-
-
-def _check_tables(driver: Driver, load: Load) -> None:
-    assert dict(driver.rows("tallies")) == _expected(load)
-    assert dict(driver.rows("totals")) == {key: sum(numbers) for key, numbers in load.sent.items()}
-
-
-def _check_copies(broker: Broker, load: Load) -> int:
-    """Check that no record is missing and that those written twice are the same; return how many are."""
-    written = broker.consume("copies", key=BYTES, value=BYTES)
-    copies = {(row.key, row.value, row.timestamp, row.partition, str(row.headers)) for row in written.itertuples()}
-    given = {(key.encode(), number.to_bytes(8, "big")) for key, numbers in load.sent.items() for number in numbers}
-    assert {copy[:2] for copy in copies} == given
-    assert len(copies) == len(given)
-    return len(written) - len(given)
-
-
-def _check_instances(instances: Instances, load: Load) -> None:
-    for server in instances:
-        store, until = QueryClient(server.url, retry="60 seconds").store("tallies"), time.monotonic() + 60
-        while dict(store.all()) != _expected(load):
-            assert time.monotonic() < until, f"{server} does not have all rows"
+        may_end = passed < SECONDS * DRIVER_ENDS_BEFORE
+        if not may_end and not settled:
+            settled = time.monotonic()
+        at = time.monotonic()
+        what = chaos.break_something(may_end)
+        _say(began, f"{what}, {time.monotonic() - at:.0f} s")
+        until = time.monotonic() + chance.uniform(3, 15)
+        while time.monotonic() < until:
+            chaos.check_lives()
             time.sleep(0.5)
+    return settled or time.monotonic()
+
+
+def _say(began: float, what: str) -> None:
+    print(f"  {time.monotonic() - began:5.0f} s {what}", flush=True)
