@@ -19,6 +19,9 @@ large ones take few calls for a micro-batch that changes most rows."""
 MANY = 64
 """From how many pages on it takes less to read all pages of a task at once than to ask for each."""
 
+MOST_AT_ONCE = 64 * 1024 * 1024
+"""How many bytes of a table are read at once at most: they lie in memory until the end of the micro-batch."""
+
 VISITS = 64
 """After how many micro-batches each page of a table was looked at for rows that have expired."""
 
@@ -83,6 +86,7 @@ class PagedTable:
 
     A table begins with one page and gets more as it grows, so that a page stays small and a micro-batch writes about
     what it changes: linear hashing. Page n is split when the table has grown by a page's worth, each page in its turn.
+    There are no more pages than rows, however large these are.
 
     Args:
         name: the table's name, of which its pages' names are made.
@@ -90,7 +94,7 @@ class PagedTable:
         expire: deletes what is too old from the value of a row, which is a list or dict; a row that is then empty goes,
             too. Called for the rows of a page before it is saved.
         known: gives what the table remembers of itself from one micro-batch to the next: the number of its pages, the
-            bytes in them, and the page to be looked at next for what has expired. Asked when that is first needed.
+            bytes and rows in them, and the page to be looked at next for what has expired. Asked when that is first needed.
     """
 
     def __init__(
@@ -106,6 +110,7 @@ class PagedTable:
         self._count = 0
         self._pages: dict[int, Rows] = {}
         self._sizes: dict[int, int] = {}
+        self._rows: dict[int, int] = {}
         self._changed: set[int] = set()
 
     def page(self, key: bytes) -> Rows:
@@ -132,13 +137,17 @@ class PagedTable:
             return
         if self.expire is not None:
             self._expire()
-        total = self._known.get("bytes", 0) + self._save_changed()
-        while (wanted := total // PAGE_BYTES + 1) > self._count:
+        total, rows = self._known.get("bytes", 0), self._known.get("rows", 0)
+        while True:
+            grown, added = self._save_changed()
+            total, rows = total + grown, rows + added
+            wanted = min(total // PAGE_BYTES, rows) + 1
+            if wanted <= self._count:
+                break
             self._grow(wanted)
-            total += self._save_changed()
         if not total:
-            self._count, self._pages, self._sizes = 1, {0: {}}, {}  # it is empty: no page is stored
-        self._known.update(pages=self._count, bytes=total)
+            self._count, self._pages, self._sizes, self._rows = 1, {0: {}}, {}, {}  # it is empty: no page is stored
+        self._known.update(pages=self._count, bytes=total, rows=rows)
 
     def _number(self, key: bytes) -> int:
         """Return the page of a key: those that were not split yet have one bit of its hash less."""
@@ -152,9 +161,9 @@ class PagedTable:
         self._count = self._known.get("pages", 1)
         return self._count
 
-    def _save_changed(self) -> int:
-        """Save the pages that were changed, and return by how many bytes they have grown."""
-        grown = 0
+    def _save_changed(self) -> tuple[int, int]:
+        """Save the pages that were changed, and return by how many bytes and rows they have grown."""
+        grown = added = 0
         for number in sorted(self._changed):
             page = self._pages[number]
             data = plain_data.dumps(page) if page else None
@@ -162,9 +171,10 @@ class PagedTable:
             if size or self._sizes.get(number):
                 self._store.save(self._page_name(number), data)
             grown += size - self._sizes.get(number, 0)
-            self._sizes[number] = size
+            added += len(page) - self._rows.get(number, 0)
+            self._sizes[number], self._rows[number] = size, len(page)
         self._changed.clear()
-        return grown
+        return grown, added
 
     def _grow(self, wanted: int) -> None:
         """Have so many pages, and move the rows of those that are split."""
@@ -208,7 +218,8 @@ class PagedTable:
 
     def _load(self, number: int) -> Rows:
         if number not in self._pages:
-            if len(self._pages) >= MANY and len(self._pages) > self._count // 4:
+            is_small = self._known.get("bytes", 0) <= MOST_AT_ONCE
+            if is_small and len(self._pages) >= MANY and len(self._pages) > self._count // 4:
                 self._load_all()  # one by one, each page is a call of its own
                 return self._pages[number]
             self._take(number, self._store.load(self._page_name(number)))
@@ -227,7 +238,7 @@ class PagedTable:
 
     def _take(self, number: int, data: bytes | None) -> None:
         self._pages[number] = {} if data is None else plain_data.loads(data)
-        self._sizes[number] = len(data or b"")
+        self._sizes[number], self._rows[number] = len(data or b""), len(self._pages[number])
 
     def _page_name(self, number: int) -> str:
         return f"{self.name}/{number:x}"

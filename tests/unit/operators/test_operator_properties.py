@@ -318,3 +318,17 @@ def test_a_batch_writes_about_what_it_changes_whatever_the_table_holds() -> None
     assert written(range(20_000)) > 20_000 * 200
     assert max(map(len, pages.values())) < 8 * PAGE_BYTES
     assert written(range(0, 20_000, 100)) < 5 * 200 * 210
+
+
+def test_a_table_of_large_rows_has_no_more_pages_than_rows() -> None:
+    known: dict[str, Any] = {}
+    pages = Pages()
+    for batch in range(5):
+        table = PagedTable("rows", pages, known=lambda: known)
+        for number in range(10):
+            key = b"%d-%d" % (batch, number)
+            table.changed_page(key)[key] = b"x" * 100_000
+        table.save()
+    assert known["pages"] <= 51
+    assert pages.loads + pages.saves < 400
+    assert len(dict(PagedTable("rows", pages, known=lambda: known).items())) == 50
