@@ -94,7 +94,8 @@ class PagedTable:
         expire: deletes what is too old from the value of a row, which is a list or dict; a row that is then empty goes,
             too. Called for the rows of a page before it is saved.
         known: gives what the table remembers of itself from one micro-batch to the next: the number of its pages, the
-            bytes and rows in them, and the page to be looked at next for what has expired. Asked when that is first needed.
+            bytes and rows in them, and the page to be looked at next for what has expired. Asked when that is first
+            needed.
     """
 
     def __init__(
