@@ -7,6 +7,7 @@ Java of its notebooks.
 
 import contextlib
 import os
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,7 @@ del os.environ["PYSPARK_GATEWAY_PORT"], os.environ["PYSPARK_GATEWAY_SECRET"]
 """
 
 JOIN_SECONDS = 120
+STOP_SECONDS = 60
 
 _is_ready = pytest.StashKey[bool]()
 
@@ -77,10 +79,24 @@ def _run_silently(notebook: IPyNbFile, code: str) -> None:
 
 
 def _leave(notebook: IPyNbFile) -> None:
-    """End the kernel, the queries it has left running, and its Spark, with all the state that it holds."""
+    """End the kernel, the queries it has left running, and its Spark, with all the state that it holds.
+
+    A query may wait for an answer of the Python that is gone, and never end: then Java goes, and the next one starts.
+    """
     notebook.teardown()
-    if SparkContext._gateway is not None and SparkContext._gateway.proc.poll() is None:
+    if SparkContext._gateway is None or SparkContext._gateway.proc.poll() is not None:
+        return
+    stopped = threading.Event()
+
+    def stop() -> None:
         stop_spark(SparkContext._jvm)
+        stopped.set()
+
+    threading.Thread(target=stop, daemon=True).start()
+    if not stopped.wait(STOP_SECONDS):
+        print(f"The Spark of {notebook.path.name} did not stop within {STOP_SECONDS} s: its Java is ended.")
+        SparkContext._gateway.proc.kill()
+        SparkContext._gateway.proc.wait(STOP_SECONDS)
 
 
 def stop_spark(jvm: Any) -> None:
