@@ -8,10 +8,23 @@ import io
 import pickle
 from typing import Any, cast
 
+import numpy as np
+
+PLAIN_TYPES = {
+    ("collections", "OrderedDict"),
+    *(("builtins", name) for name in ("list", "int", "float", "bool", "str", "bytes")),
+}
+"""What is made by name; calling any of them runs no code of others."""
+
 
 def dumps(value: Any) -> bytes:
-    """Return plain values as bytes: numbers, text, bytes, and lists, tuples, dicts and sets of them."""
-    return pickle.dumps(value, protocol=5)
+    """Return plain values as bytes: numbers, text, bytes, and lists, tuples, dicts and sets of them.
+
+    What NumPy has of them, such as the headers of a record from Arrow, becomes plain Python.
+    """
+    data = io.BytesIO()
+    _Writer(data, protocol=5).dump(value)
+    return data.getvalue()
 
 
 def loads(data: bytes) -> Any:
@@ -26,9 +39,17 @@ def loads(data: bytes) -> Any:
     return _Reader(io.BytesIO(data)).load()
 
 
+class _Writer(pickle.Pickler):
+    def reducer_override(self, value: Any) -> Any:
+        if isinstance(value, np.ndarray | np.generic):
+            plain = value.tolist()
+            return type(plain), (plain,)
+        return NotImplemented
+
+
 class _Reader(pickle.Unpickler):
     def find_class(self, module: str, name: str) -> Any:
-        if (module, name) == ("collections", "OrderedDict"):
+        if (module, name) in PLAIN_TYPES:
             return super().find_class(module, name)
         if module.startswith("streamskit.operators.") and "." not in name:
             found = super().find_class(module, name)

@@ -145,7 +145,7 @@ class _Instance:
     def states(self, store: str) -> list[PartitionState]:
         return [self._state(number) for number, owner in self.owners.items() if owner == self.here]
 
-    def local(self, store: str, partitions: Collection[int]) -> LocalStore:
+    def local(self, store: str, partitions: Collection[int], *, for_all: bool = True) -> LocalStore:
         for number in partitions:
             if self.owners[number] != self.here:
                 raise InvalidStateStorePartitionError(f"Partition {number} of store '{store}' is not at {self.here}.")

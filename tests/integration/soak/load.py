@@ -167,9 +167,11 @@ class Load:
                     self._produce(record)
 
     def _produce(self, record: dict[str, Any]) -> None:
-        while True:
+        deadline = time.monotonic() + 900
+        while time.monotonic() < deadline:
             try:
                 self._producer.produce(**record)
                 return
             except BufferError:  # the broker is away
                 self._producer.poll(0.5)
+        raise AssertionError("the broker has taken no records for 15 minutes")

@@ -99,7 +99,8 @@ def test_jars_are_fetched_and_compiled_once(repository: Repository, empty_cache:
     ensure_jars(said.append)
     assert jars_are_here()
     assert "(2 jars," in said[0]
-    assert re.fullmatch(r"\.\.\. done in \d+ s\.", said[1])
+    # A slow machine is told in between how far it is.
+    assert any(re.fullmatch(r"\.\.\. done in \d+ s\.", line) for line in said[1:])
     asked = repository.requests.total()
     said.clear()
     assert [jar.name for jar in broker_jars(said.append)] == ["kafka-2.0.jar"]
