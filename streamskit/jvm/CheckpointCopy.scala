@@ -159,6 +159,7 @@ class CheckpointCopier(options: JavaMap[String, String], folder: String, topic: 
   private var transactions: Transactions = _
   private var copy: CheckpointCopy = _
   private var copied = (Long.MinValue, "")
+  private var readTo = ""
 
   /** Copy what the query has done so far; return up to where it had read then, as it stands in Spark's log. */
   def catchUp(about: String): String = {
@@ -172,9 +173,10 @@ class CheckpointCopier(options: JavaMap[String, String], folder: String, topic: 
         copy.bring(transactions, done)
         transactions.commit()
         copied = (done, about)
+        readTo = if (done >= 0) files.offsets(done) else ""
       } catch { case failure: Throwable => close(); throw failure }
     }
-    if (done >= 0) files.offsets(done) else ""
+    readTo
   }
 
   override def close(): Unit = {

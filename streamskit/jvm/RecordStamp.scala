@@ -4,7 +4,7 @@ import java.util.{Map => JavaMap}
 
 import org.apache.kafka.clients.producer.{ProducerInterceptor, ProducerRecord, RecordMetadata}
 import org.apache.kafka.common.header.internals.RecordHeaders
-import org.apache.kafka.common.utils.Utils
+import org.apache.spark.sql.streamskit.WriteOrder
 
 /** Gives each record that Spark's Kafka sink sends the timestamp of its stream, which the sink itself cannot set.
   *
@@ -38,7 +38,7 @@ class RecordStamp extends ProducerInterceptor[Array[Byte], Array[Byte]] {
   private def partition(record: ProducerRecord[Array[Byte], Array[Byte]]): Integer =
     windowed.get(record.topic) match {
       case Some((suffix, partitions)) if record.partition == null && record.key != null =>
-        Utils.toPositive(Utils.murmur2(record.key.dropRight(suffix))) % partitions
+        WriteOrder.partition(record.key, suffix, partitions)
       case _ => record.partition
     }
 

@@ -144,8 +144,7 @@ class KafkaTopics:
 
     def transactions(self, plans: Sequence[Plan]) -> list[tuple[Plan, dict[str, str]]]:
         """Return the settings of a producer for transactions beside each plan's query."""
-        servers = {"kafka.bootstrap.servers": self.config.bootstrap_servers}
-        return [(plan, Transactions(plan, PRODUCER | servers).settings) for plan in plans]
+        return [(plan, _transactions(self.config, plan).settings) for plan in plans]
 
     def _rules(self, plan: Plan) -> dict[str, TopicRules]:
         """Return what the topics demand that the plan's sinks write; it is asked anew at each start of a query."""
@@ -209,7 +208,12 @@ def fence_off(spark: SparkSession, config: StreamsConfig, plan: Plan) -> None:
     Raises:
         StreamsError: the broker takes no transactions.
     """
-    Transactions(plan, PRODUCER | {"kafka.bootstrap.servers": config.bootstrap_servers}).abort(spark)
+    _transactions(config, plan).abort(spark)
+
+
+def _transactions(config: StreamsConfig, plan: Plan) -> Transactions:
+    """Return a query's transactions for what is written beside its records."""
+    return Transactions(plan, PRODUCER | {"kafka.bootstrap.servers": config.bootstrap_servers})
 
 
 def check_slots(spark: SparkSession, plans: Sequence[Plan], partitions: Mapping[str, int]) -> None:

@@ -1,5 +1,6 @@
 """Who hosts what, read from the consumer group of an application by anybody who can reach the broker."""
 
+import time
 from collections.abc import Iterable
 from typing import Any
 
@@ -16,16 +17,26 @@ from streamskit.queries.metadata import (
     StreamsMetadata,
 )
 
+REBALANCING = ("PreparingRebalance", "CompletingRebalance")
+"""The states of a group in which Kafka tells nobody what was agreed before."""
+
+REBALANCE_SECONDS = 10.0
+
 
 def ask_group(bootstrap_servers: str, catalogue: Catalogue) -> Placement:
     """Return who hosts what, as the group says it; nobody hosts anything while it has no members.
 
+    While the group rebalances, this waits for what it agrees on, for at most `REBALANCE_SECONDS`.
+
     Raises:
         BrokerError: no broker answers.
     """
-    name = catalogue.application_id
+    name, deadline = catalogue.application_id, time.monotonic() + REBALANCE_SECONDS
     with admin_client(bootstrap_servers) as client:
-        group = client.describe_groups([name])[name]
+        while (group := client.describe_groups([name])[name])["group_state"] in REBALANCING:
+            if time.monotonic() > deadline:
+                break
+            time.sleep(0.1)
     return placement_of(next(filter(None, map(_agreed, group["members"])), Assignment()), catalogue)
 
 
