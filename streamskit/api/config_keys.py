@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import javaproperties
 
+from streamskit.api.client_settings import ClientSettings, check_name, is_client_setting
 from streamskit.api.error_handlers import LogAndContinue, LogAndFail
 from streamskit.common.durations import to_milliseconds
 from streamskit.common.errors import StreamsError
@@ -37,6 +38,7 @@ class Kind:
         parse: returns the value that a text in a properties file stands for, or raises ValueError.
         text: returns a value as it stands in a properties file, or raises ValueError.
         advice_in_files: what to write in a properties file, where that differs.
+        is_secret: whether an error must not show a value that is refused.
     """
 
     advice: str
@@ -44,6 +46,7 @@ class Kind:
     parse: Callable[[str], Any] = str
     text: Callable[[Any], str] = str
     advice_in_files: str = ""
+    is_secret: bool = False
 
 
 @dataclass(frozen=True)
@@ -82,7 +85,8 @@ class ConfigKey:
         try:
             return self.kind.convert(value)
         except (ValueError, TypeError):
-            raise StreamsError(f"{self.name} is {value!r}; give {self.kind.advice}.") from None
+            shown = f"a {type(value).__name__}" if self.kind.is_secret else repr(value)
+            raise StreamsError(f"{self.name} is {shown}; give {self.kind.advice}.") from None
 
     def parse(self, text: str) -> Any:
         """Return the value that a text in a properties file stands for.
@@ -192,6 +196,22 @@ HANDLER = Kind(
 )
 
 
+def _client_settings(value: Any) -> Mapping[str, Any] | Path | ClientSettings:
+    if isinstance(value, str):
+        return Path(_text(value))
+    if not isinstance(value, (Mapping, Path, ClientSettings)):
+        raise ValueError
+    return value
+
+
+CLIENT_SETTINGS = Kind(
+    "the settings of Kafka's clients as a dict, {'security.protocol': 'SSL', ...}, or a properties file",
+    _client_settings,
+    advice_in_files="the path of a properties file",
+    is_secret=True,
+)
+
+
 class Foreign(NamedTuple):
     """Keys of Kafka's that streamskit does not have: a pattern of their names, and why.
 
@@ -218,10 +238,6 @@ FOREIGN = (
         agreed=r"(.*\.)?FailOnInvalidTimestamp",
     ),
     Foreign(r"topology\.optimization", "repartition topics are not merged here", agreed="none"),
-    Foreign(
-        r"security\.protocol", "streamskit connects to brokers without encryption or passwords", agreed="PLAINTEXT"
-    ),
-    Foreign(r"(sasl|ssl|security)\..*", "streamskit connects to brokers without encryption or passwords"),
     Foreign(
         r"auto\.offset\.reset",
         "topics are read from their first record; on_data_loss says what happens to records that were deleted unread",
@@ -266,7 +282,7 @@ FOREIGN = (
         is_harmless=True,
     ),
     Foreign(
-        r"client\.id|retries|(retry|reconnect|request|connections|metadata|receive|send|default\.client|default\.api"
+        r"retries|(retry|reconnect|request|connections|metadata|receive|send|default\.client|default\.api"
         r"|socket|bootstrap\.controllers|client\.dns|heartbeat|linger|batch|delivery|compression|acks|buffer"
         r"|enable)\b.*|(admin|restore\.consumer|global\.consumer|producer|consumer|main\.consumer)\..*",
         "Spark and streamskit choose the settings of their Kafka clients",
@@ -316,11 +332,14 @@ def read(properties: Iterable[Property], keys: Sequence[ConfigKey]) -> dict[str,
     known = {key.kafka_name: key for key in keys}
     settings: dict[str, Any] = {}
     dead_letters: Property | None = None
+    client_settings: list[Property] = []
     for found in properties:
         kafka_name = _kafka_name(found.name, known)
         key = known.get(kafka_name)
         if kafka_name == DEAD_LETTERS:
             dead_letters = found
+        elif key is None and is_client_setting(found.name):
+            client_settings.append(found)
         elif key is None:
             _answer_foreign(found, CLIENT_PREFIX.sub("", found.name), known)
         elif key.name in settings:
@@ -330,6 +349,8 @@ def read(properties: Iterable[Property], keys: Sequence[ConfigKey]) -> dict[str,
                 settings[key.name] = key.parse(found.value)
             except StreamsError as failure:
                 raise StreamsError(f"{found.place}{failure}") from None
+    if client_settings:
+        _add_client_settings(settings, client_settings)
     return settings if dead_letters is None else _with_dead_letters(settings, dead_letters)
 
 
@@ -347,7 +368,10 @@ def write(values: Mapping[str, Any], keys: Iterable[ConfigKey]) -> dict[str, str
             "same: give all that go on the same one, or give the handlers to KafkaStreams."
         )
     for key in keys:
-        if (value := values[key.name]) is not None:
+        value = values[key.name]
+        if isinstance(value, ClientSettings):
+            properties |= value.properties
+        elif value is not None:
             try:
                 properties[key.kafka_name] = key.kind.text(value)
             except ValueError:
@@ -392,6 +416,28 @@ def _answer_foreign(found: Property, bare: str, known: Iterable[str]) -> None:
     if not foreign.is_harmless:
         raise StreamsError(f"{said} Take it out of the properties.")
     logger.warning("%s It is not used.", said)
+
+
+def _add_client_settings(settings: dict[str, Any], found: Sequence[Property]) -> None:
+    """Add what a file says of its clients to its settings.
+
+    Raises:
+        StreamsError: a setting of a client is unknown, missing, or has a value that it does not take.
+    """
+    given = {each.name: each.value for each in found if each.value}
+    if given == {"security.protocol": "PLAINTEXT"}:
+        return
+    if "client_settings" in settings:
+        raise StreamsError(f"{found[0].place}{found[0].name} stands beside a file with client settings: leave one.")
+    for each in found:
+        try:
+            check_name(each.name)
+        except StreamsError as failure:
+            raise StreamsError(f"{each.place}{failure}") from None
+    try:
+        settings["client_settings"] = ClientSettings.of("", given)
+    except StreamsError as failure:
+        raise StreamsError(f"{found[0].place}{failure}") from None
 
 
 def _with_dead_letters(settings: dict[str, Any], topic: Property) -> dict[str, Any]:

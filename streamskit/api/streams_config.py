@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, TypedDict, TypeVar, Unpack
 
 from streamskit.api import config_keys
+from streamskit.api.client_settings import ClientSettings
 from streamskit.api.config_keys import DURATION, HANDLER, PATH, ConfigKey, Kind, Property
 from streamskit.api.error_handlers import Handler, Handlers
 from streamskit.common.durations import Duration, spell
@@ -42,6 +43,7 @@ class StreamsSettings(TypedDict, total=False):
     max_records_per_batch: int | None
     on_data_loss: str
     token: str | None
+    client_settings: Mapping[str, Any] | str | Path | ClientSettings | None
 
 
 def _key(kafka_name: str, kind: Kind, doc: str, unit: str = "") -> dict[str, ConfigKey]:
@@ -285,10 +287,23 @@ class StreamsConfig:
             "What those who query over REST have to show; needed for any address but loopback.",
         ),
     )
+    client_settings: Mapping[str, Any] | str | Path | ClientSettings | None = field(
+        default=None,
+        metadata=_key(
+            "streamskit.client.settings",
+            config_keys.CLIENT_SETTINGS,
+            "What all clients show to be let into a secured cluster, by Kafka's own names: `security.protocol`, "
+            "`sasl.*`, `ssl.*` and `client.id`, with `consumer.`, `producer.` or `admin.` in front for those alone; or "
+            "a properties file with it. In a properties file they stand by themselves, as for Kafka Streams.",
+        ),
+    )
 
     def __post_init__(self) -> None:
         for key in self.settings():
             object.__setattr__(self, key.name, key.convert(getattr(self, key.name)))
+        if self.client_settings is not None:
+            known = ClientSettings.of(self.bootstrap_servers, self.client_settings)
+            object.__setattr__(self, "client_settings", known)
         Handlers.of(self.deserialization_handler, self.processing_handler, self.production_handler)
         if self.real_time is None:
             return
@@ -309,7 +324,7 @@ class StreamsConfig:
         """Return the keys with what each means, in the order of the constructor.
 
         >>> [key.name for key in StreamsConfig.settings() if not key.is_kafkas]
-        ['emit_interval', 'real_time', 'max_records_per_batch', 'on_data_loss', 'token']
+        ['emit_interval', 'real_time', 'max_records_per_batch', 'on_data_loss', 'token', 'client_settings']
         """
         return tuple(replace(each.metadata["key"], name=each.name, default=each.default) for each in fields(cls))
 
@@ -371,12 +386,23 @@ class StreamsConfig:
         return config_keys.write({key.name: getattr(self, key.name) for key in self.settings()}, self.settings())
 
     def to_properties(self, path: str | Path) -> None:
-        """Write a Java properties file that `from_properties` reads, with what each key means; a token stands in it.
+        """Write a Java properties file that `from_properties` reads, with what each key means; its secrets stand in it.
+
+        Nobody else can read the file.
 
         Raises:
             StreamsError: a handler is a function, which no properties file can name.
         """
-        Path(path).write_text(config_keys.dump(self.as_properties(), self.settings()), encoding="latin-1")
+        path, text = Path(path), config_keys.dump(self.as_properties(), self.settings())
+        path.touch(mode=0o600)
+        path.chmod(0o600)  # it may have been there
+        path.write_text(text, encoding="latin-1")
+
+    @property
+    def connection(self) -> ClientSettings:
+        """Where the brokers are, and what clients show them to be let in."""
+        assert self.client_settings is None or isinstance(self.client_settings, ClientSettings)
+        return self.client_settings or ClientSettings.of(self.bootstrap_servers)
 
     @property
     def folder(self) -> Path:

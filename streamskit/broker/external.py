@@ -1,7 +1,10 @@
 """A broker that someone else runs."""
 
-from typing import NoReturn
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NoReturn
 
+from streamskit.api.client_settings import ClientSettings
 from streamskit.broker.base import Broker
 from streamskit.common.errors import BrokerError
 from streamskit.kafka.connection import CONNECT_SECONDS, answers, no_answer
@@ -10,23 +13,38 @@ from streamskit.kafka.connection import CONNECT_SECONDS, answers, no_answer
 class ExternalBroker(Broker):
     """A Kafka broker that runs elsewhere: it serves topics, and cannot be stopped from here.
 
-    `bootstrap_servers` is its address, "host:port" or several with commas.
+    Args:
+        bootstrap_servers: its address, "host:port" or several with commas.
+        client_settings: what clients show to be let in, by the names of Kafka's clients, or a properties file with it.
+
+    Raises:
+        StreamsError: a setting is unknown, missing, or has a value that the clients do not take.
 
     >>> ExternalBroker("kafka.example.org:9092").topics()  # doctest: +SKIP
+    >>> ExternalBroker("kafka.example.org:9093", "client.properties").topics()  # doctest: +SKIP
     """
 
-    def __init__(self, bootstrap_servers: str) -> None:
-        self._bootstrap_servers = bootstrap_servers
+    def __init__(
+        self,
+        bootstrap_servers: str | ClientSettings,
+        client_settings: Mapping[str, Any] | str | Path | None = None,
+    ) -> None:
+        self._connection = ClientSettings.of(bootstrap_servers, client_settings)
 
     @property
     def bootstrap_servers(self) -> str:
         """Where clients connect to."""
-        return self._bootstrap_servers
+        return self._connection.bootstrap_servers
+
+    @property
+    def connection(self) -> ClientSettings:
+        """Where clients connect to, and what they show to be let in."""
+        return self._connection
 
     @property
     def is_running(self) -> bool:
         """Whether the broker answers."""
-        return answers(self._bootstrap_servers, CONNECT_SECONDS)
+        return answers(self._connection, CONNECT_SECONDS)
 
     def start(self) -> None:
         """Refused: raises BrokerError."""
@@ -54,14 +72,14 @@ class ExternalBroker(Broker):
 
     def __enter__(self) -> "ExternalBroker":
         if not self.is_running:
-            raise no_answer(self._bootstrap_servers)
+            raise no_answer(self._connection)
         return self
 
     def __repr__(self) -> str:
-        return f"ExternalBroker({self._bootstrap_servers!r})"
+        return f"ExternalBroker({self.bootstrap_servers!r})"
 
     def _refuse(self, what: str) -> NoReturn:
         raise BrokerError(
-            f"The broker at {self._bootstrap_servers} runs outside this project, so it cannot be {what} from "
+            f"The broker at {self.bootstrap_servers} runs outside this project, so it cannot be {what} from "
             "here. For a broker of your own use EmbeddedBroker(), or unset STREAMSKIT_BOOTSTRAP_SERVERS."
         )

@@ -22,7 +22,7 @@ class Command(NamedTuple):
 
 COMMANDS = {
     "lab": Command("streamskit.course.jupyter", "a broker, Spark and JupyterLab at the first notebook"),
-    "doctor": Command("streamskit.environment.doctor", "look at this machine: what is wrong, and what to do"),
+    "doctor": Command("streamskit.cli.doctor", "look at this machine: what is wrong, and what to do"),
     "broker": Command("streamskit.cli.broker", "start, stop or clean the project's broker, or ask for its status"),
     "serve": Command("streamskit.cli.serve", "answer queries to an application's stores, in a process of its own"),
     "class-sharing": Command("streamskit.cli.class_sharing", "keep Java's classes ready for faster starts"),

@@ -33,6 +33,12 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m streamskit serve", description=__doc__)
     parser.add_argument("application_id", help="whose stores to answer for; it was started on this machine before")
     parser.add_argument("--bootstrap-servers", required=True, metavar="HOST:PORT", help="the Kafka brokers")
+    parser.add_argument(
+        "--command-config",
+        type=Path,
+        metavar="FILE",
+        help="a properties file with what clients show to a secured cluster, as Kafka's own tools take it",
+    )
     parser.add_argument("--host", default="127.0.0.1", help=f"where to answer; any but loopback needs {TOKEN}")
     parser.add_argument("--port", type=int, default=0, help="0, if not given, takes a free one")
     parser.add_argument("--standby-replicas", type=int, default=0, metavar="N", help="further copies of each partition")
@@ -59,6 +65,7 @@ def _serve(chosen: argparse.Namespace) -> None:
         num_standby_replicas=chosen.standby_replicas,
         session_timeout=chosen.session_timeout,
         token=os.environ.get(TOKEN) or None,
+        client_settings=chosen.command_config,
     )
     in_memory, state_dir = chosen.in_memory, chosen.state_dir
     server = QueryServer(

@@ -1,6 +1,5 @@
 """The doctor: looks at everything streamskit needs on this machine and says what is wrong and what to do."""
 
-import argparse
 import importlib.metadata
 import json
 import os
@@ -8,7 +7,7 @@ import shutil
 import socket
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 import psutil
@@ -234,11 +233,3 @@ CHECKS: dict[str, Callable[[], tuple[Status, str, str]]] = {
     "Memory": _memory,
     "Disk": _disk,
 }
-
-
-def main(arguments: Sequence[str] = ()) -> int:
-    """Print the diagnosis; the exit code is 1 if there is a problem."""
-    argparse.ArgumentParser(prog="python -m streamskit doctor", description=main.__doc__).parse_args(arguments)
-    diagnosis = doctor()
-    print(diagnosis)
-    return 0 if diagnosis.healthy else 1

@@ -11,12 +11,13 @@ from streamskit.api.error_handlers import OVERHEAD
 from streamskit.execution.outcomes import Write
 from streamskit.execution.record_columns import LARGEST_TIME, Datum, RecordColumns
 from streamskit.execution.row_format import HEADER_TYPE
+from streamskit.kafka.client_libraries import java_text
 from streamskit.planning.options import ANY_TIME, QueryOptions
 from streamskit.serdes import Serde
 from streamskit.topology.nodes import Sink
 
 MISSING_TOPIC = "streamskit_missing_topic"
-"""A function of Spark's SQL, of servers and topic (in `streamskit/jvm`)."""
+"""A function of Spark's SQL, of a client's settings as text and a topic (in `streamskit/jvm`)."""
 
 NO_TOPIC = "the function that chooses a record's topic chose none, but null."
 
@@ -50,7 +51,8 @@ def writable(
     if not isinstance(topic, str):
         errors.append(F.when(topic.isNull(), F.lit(f"InvalidTopicException: {NO_TOPIC}")))
         if options.bootstrap_servers:
-            errors.append(F.call_function(MISSING_TOPIC, F.lit(options.bootstrap_servers), topic))
+            asked = F.lit(java_text(options.bootstrap_servers, "admin"))
+            errors.append(F.call_function(MISSING_TOPIC, asked, topic))
     return Write(record, topic, key, value), unwritable, F.coalesce(*errors, too_large)
 
 

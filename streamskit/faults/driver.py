@@ -44,7 +44,7 @@ class Driver:
         application_id: the application's name.
         bootstrap_servers: the Kafka brokers, as "host:port".
         master: where Spark runs, such as `cluster.master_url`; as the environment says when not given.
-        options: those of `KafkaStreams`, by name.
+        options: those of `KafkaStreams`, by name, such as `client_settings`.
 
     Raises:
         StreamsError: no application can have that id.

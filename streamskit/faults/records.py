@@ -2,6 +2,7 @@
 
 from kafka import TopicPartition
 
+from streamskit.api.client_settings import BootstrapServers
 from streamskit.broker.base import Broker
 from streamskit.faults.brokers import own
 from streamskit.faults.fault import Fault
@@ -43,7 +44,7 @@ def poison(
     before = chosen.end_offsets(topic)
     chosen.produce(topic, [{"key": key, "value": value} | ({} if partition is None else {"partition": partition})])
     where, offset = _find(chosen, topic, before, value)
-    first = topics.offsets(chosen.bootstrap_servers, topic, "read_uncommitted")[0][where]
+    first = topics.offsets(chosen.connection, topic, "read_uncommitted")[0][where]
     others = offset - first
     return Fault(
         f"A record that no serde reads was written to '{topic}', partition {where}, offset {offset}.",
@@ -51,7 +52,7 @@ def poison(
         "LogAndContinue('dead-letters'), it goes on and counts it in streams.metrics()",
         "undo() deletes the record"
         + (f", and with it the {others:,} that stand before it in partition {where}" if others else ""),
-        lambda: _delete_up_to(chosen.bootstrap_servers, topic, where, offset),
+        lambda: _delete_up_to(chosen.connection, topic, where, offset),
     )
 
 
@@ -61,6 +62,6 @@ def _find(broker: Broker, topic: str, before: dict[int, int], value: bytes) -> t
     return written[-1].partition, written[-1].offset
 
 
-def _delete_up_to(bootstrap_servers: str, topic: str, partition: int, offset: int) -> None:
+def _delete_up_to(bootstrap_servers: BootstrapServers, topic: str, partition: int, offset: int) -> None:
     with admin_client(bootstrap_servers) as admin:
         admin.delete_records({TopicPartition(topic, partition): offset + 1})

@@ -13,6 +13,7 @@ import org.apache.kafka.clients.producer.ProducerRecord
   * has read, and the stream times. They are one transaction; whoever reads what is committed finds the state that belongs
   * to the last position. Records before the offset `from` of that position are of an earlier copy.
   *
+  * @param servers the settings of a consumer as text, or the address of the brokers alone
   * @param folder the checkpoint
   * @param topic the topic, of one partition
   * @param about what the application wants to find beside each position, as JSON
@@ -167,7 +168,7 @@ class CheckpointCopier(options: JavaMap[String, String], folder: String, topic: 
     if (copied != (done, about)) {
       if (transactions == null) transactions = new Transactions(options, topic)
       if (copy == null || copied._2 != about)
-        copy = new CheckpointCopy(options.get("kafka.bootstrap.servers"), folder, topic, about)
+        copy = new CheckpointCopy(Transactions.reader(options), folder, topic, about)
       try {
         transactions.begin()
         copy.bring(transactions, done)

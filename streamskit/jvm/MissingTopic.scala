@@ -1,9 +1,9 @@
 package streamskit
 
-import java.util.{Map => JavaMap, Set => JavaSet}
+import java.util.{Set => JavaSet}
 import java.util.concurrent.{ConcurrentHashMap, ExecutionException, TimeUnit}
 
-import org.apache.kafka.clients.admin.{Admin, AdminClientConfig}
+import org.apache.kafka.clients.admin.Admin
 import org.apache.kafka.common.errors.{InvalidTopicException, UnknownTopicOrPartitionException}
 import org.apache.spark.sql.api.java.UDF2
 
@@ -34,9 +34,7 @@ object MissingTopic {
   }
 
   private def answers(servers: String, topic: String): Boolean = {
-    val admin = admins.computeIfAbsent(
-      servers,
-      _ => Admin.create(JavaMap.of[String, AnyRef](AdminClientConfig.BOOTSTRAP_SERVERS_CONFIG, servers)))
+    val admin = admins.computeIfAbsent(servers, _ => Admin.create(ClientSettings.of(servers)))
     try { admin.describeTopics(JavaSet.of(topic)).allTopicNames.get(1, TimeUnit.MINUTES); true }
     catch {
       case failure: ExecutionException

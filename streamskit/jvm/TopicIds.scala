@@ -1,17 +1,17 @@
 package streamskit
 
-import java.util.{HashMap => JavaMap, Map, UUID}
+import java.util.{Map, UUID}
 import java.util.concurrent.ExecutionException
 
 import scala.jdk.CollectionConverters._
 
-import org.apache.kafka.clients.admin.{Admin, AdminClientConfig}
+import org.apache.kafka.clients.admin.Admin
 import org.apache.kafka.common.TopicCollection
 
 /** Compares topics with those that a query began to read: one that was deleted and made anew has another id.
   *
   * @param known topics and their ids, as "trades=18f894fd-2241-43cc-8dcc-5b85a053794f,orders=..."
-  * @param settings of a client; the address and the times to wait are taken from them
+  * @param settings of another client of the same cluster
   */
 class TopicIds(known: String, settings: Map[String, Object]) extends AutoCloseable {
   private val ids = known.split(",").filter(_.nonEmpty).map(_.split("=", 2)).map(pair => pair(0) -> pair(1)).toMap
@@ -31,10 +31,7 @@ class TopicIds(known: String, settings: Map[String, Object]) extends AutoCloseab
   override def close(): Unit = admin.foreach(_.close(java.time.Duration.ZERO))
 
   private def connected: Admin = admin.getOrElse {
-    val own = new JavaMap[String, Object]
-    for (name <- Seq(AdminClientConfig.BOOTSTRAP_SERVERS_CONFIG, AdminClientConfig.REQUEST_TIMEOUT_MS_CONFIG,
-        AdminClientConfig.DEFAULT_API_TIMEOUT_MS_CONFIG) if settings.containsKey(name)) own.put(name, settings.get(name))
-    admin = Some(Admin.create(own))
+    admin = Some(Admin.create(ClientSettings.ofAdmin(settings)))
     admin.get
   }
 }

@@ -20,7 +20,8 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 /** A sink for Spark's streams: Kafka, with one transaction for each micro-batch. It takes the rows of Spark's own sink.
   *
-  * Its options are those of the producer, "marks" (the topic of the marks) and "run" (a name for this run of the query);
+  * Its options are those of the producer, "reader" (the settings of a consumer, as text), "marks" (the topic of the
+  * marks) and "run" (a name for this run of the query);
   * and for the copy of the checkpoint "checkpoint", "copy" (its topic), "about" and "from": see `CheckpointCopy`.
   */
 class TransactionalKafka extends TableProvider {
@@ -68,11 +69,10 @@ class OneTransaction(info: LogicalWriteInfo, say: Boolean => Unit)
 case class TransactionFactory(query: String, schema: StructType, options: Map[String, String])
     extends StreamingDataWriterFactory {
   override def createWriter(partition: Int, task: Long, batch: Long): DataWriter[InternalRow] = {
-    val (forKafka, own) = options.partition { case (name, _) => name.startsWith("kafka.") }
-    val mark = Mark(query, own("run"), batch)
-    val transactions = Transactions.before(mark, forKafka.asJava, own("marks"))
-    def copy = new CheckpointCopy(forKafka("kafka.bootstrap.servers"), own("checkpoint"), own("copy"), own("about"))
-    try new TransactionWriter(transactions, mark, schema, transactions.copied(copy), own("from").toLong)
+    val mark = Mark(query, options("run"), batch)
+    val transactions = Transactions.before(mark, options.asJava, options("marks"))
+    def copy = new CheckpointCopy(Transactions.reader(options.asJava), options("checkpoint"), options("copy"), options("about"))
+    try new TransactionWriter(transactions, mark, schema, transactions.copied(copy), options("from").toLong)
     catch { case failure: Throwable => transactions.close(); throw failure }
   }
 }

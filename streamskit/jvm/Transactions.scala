@@ -11,6 +11,7 @@ import org.apache.kafka.clients.producer.{Callback, KafkaProducer, ProducerRecor
 import org.apache.kafka.common.{KafkaException, TopicPartition}
 import org.apache.kafka.common.errors.{ProducerFencedException, TimeoutException}
 import org.apache.kafka.common.serialization.{ByteArrayDeserializer, ByteArraySerializer}
+import streamskit.ClientSettings
 
 /** What a transaction says of itself: which micro-batch it wrote, of which Spark query, in which run of it. */
 case class Mark(query: String, run: String, batch: Long)
@@ -19,12 +20,12 @@ case class Mark(query: String, run: String, batch: Long)
   *
   * Whoever opens them fences all who did before: what those left open is aborted, and they can commit nothing more.
   *
-  * @param options the producer's settings, each with "kafka." before its name
+  * @param options the producer's settings, each with "kafka." before its name; "reader" has those of a consumer as text
   * @param marks the topic with the marks, of one partition
   */
 class Transactions(options: JavaMap[String, String], val marks: String) extends AutoCloseable {
   private val settings = new JavaHashMap[String, Object]
-  options.asScala.foreach { case (name, value) => settings.put(name.stripPrefix("kafka."), value) }
+  options.asScala.foreach { case (name, value) => if (name.startsWith("kafka.")) settings.put(name.drop(6), value) }
 
   private val producer = new KafkaProducer(settings, new ByteArraySerializer, new ByteArraySerializer)
   @volatile private var refused: NotWritten = _
@@ -36,7 +37,7 @@ class Transactions(options: JavaMap[String, String], val marks: String) extends 
   catch { case failure: Throwable => close(); throw failure }
 
   /** The mark of the last transaction that was committed; null if there is none. */
-  def last: Mark = { if (known.isEmpty) known = Transactions.lastMark(settings.get("bootstrap.servers"), marks); known.orNull }
+  def last: Mark = { if (known.isEmpty) known = Transactions.lastMark(Transactions.reader(options), marks); known.orNull }
 
   def begin(): Unit = { producer.beginTransaction(); began = System.nanoTime }
 
@@ -113,7 +114,7 @@ object Transactions {
       case Some((transactions, last)) if last == mark.copy(batch = mark.batch - 1) => transactions
       case other =>
         other.foreach(_._1.close())
-        stopIfOther(lastMark(options.get("kafka.bootstrap.servers"), marks), mark) // before it fences one who may write
+        stopIfOther(lastMark(reader(options), marks), mark) // before it fences one who may write
         val transactions = new Transactions(options, marks)
         try stopIfOther(Option(transactions.last), mark) // from here on nobody else can commit
         catch { case failure: Throwable => transactions.close(); throw failure }
@@ -132,14 +133,18 @@ object Transactions {
       (() => if (kept.remove(transactions.marks, both)) transactions.close()): Runnable, 1, TimeUnit.MINUTES)
   }
 
-  private def lastMark(servers: Object, marks: String): Option[Mark] =
+  /** The settings of a consumer beside those of a producer, as text; of a cluster that lets all in, its address. */
+  def reader(options: JavaMap[String, String]): String =
+    options.getOrDefault("reader", options.get("kafka.bootstrap.servers"))
+
+  private def lastMark(servers: String, marks: String): Option[Mark] =
     lastRecord(servers, marks, _ => true).map { record =>
       val run = new String(record.headers.lastHeader("run").value)
       Mark(new String(record.key), run, new String(record.value).toLong)
     }
 
   /** The last committed record of a topic with one partition that is of some kind. */
-  def lastRecord(servers: Object, topic: String, isWanted: Read => Boolean): Option[Read] =
+  def lastRecord(servers: String, topic: String, isWanted: Read => Boolean): Option[Read] =
     reading(servers, topic) { (consumer, place) =>
       val first = consumer.beginningOffsets(JavaList.of(place)).get(place).longValue
       val end = consumer.endOffsets(JavaList.of(place)).get(place).longValue
@@ -153,21 +158,21 @@ object Transactions {
     }
 
   /** All committed records of a topic with one partition, from an offset on. */
-  def foreachRecord(servers: Object, topic: String, from: Long)(take: Read => Unit): Unit =
+  def foreachRecord(servers: String, topic: String, from: Long)(take: Read => Unit): Unit =
     reading(servers, topic) { (consumer, place) =>
       foreachBetween(consumer, place, from, consumer.endOffsets(JavaList.of(place)).get(place).longValue)(take)
     }
 
   /** Where a topic with one partition ends. */
-  def end(servers: Object, topic: String): Long =
+  def end(servers: String, topic: String): Long =
     reading(servers, topic)((consumer, place) => consumer.endOffsets(JavaList.of(place)).get(place).longValue)
 
-  private def reading[Result](servers: Object, topic: String)(
+  private def reading[Result](servers: String, topic: String)(
       read: (KafkaConsumer[Array[Byte], Array[Byte]], TopicPartition) => Result): Result = {
-    val consumer = new KafkaConsumer(
-      JavaMap.of[String, Object]("bootstrap.servers", servers,
-        "isolation.level", "read_committed", "enable.auto.commit", "false", "allow.auto.create.topics", "false"),
-      new ByteArrayDeserializer, new ByteArrayDeserializer)
+    val settings = ClientSettings.of(servers)
+    settings.putAll(JavaMap.of[String, Object](
+      "isolation.level", "read_committed", "enable.auto.commit", "false", "allow.auto.create.topics", "false"))
+    val consumer = new KafkaConsumer(settings, new ByteArrayDeserializer, new ByteArrayDeserializer)
     try {
       val place = new TopicPartition(topic, 0)
       consumer.assign(JavaList.of(place))

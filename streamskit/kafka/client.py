@@ -6,6 +6,7 @@ from typing import Any
 
 import pandas as pd
 
+from streamskit.api.client_settings import ClientSettings
 from streamskit.kafka import consumer, producer, topics
 from streamskit.kafka.consumer import ConsumedRecord, FromOffsets
 from streamskit.kafka.encoding import SerdeLike
@@ -22,6 +23,11 @@ class KafkaClient(ABC):
     def bootstrap_servers(self) -> str:
         """Where clients connect to: "host:port"."""
 
+    @property
+    def connection(self) -> ClientSettings:
+        """Where clients connect to, and what they show to be let in."""
+        return ClientSettings.of(self.bootstrap_servers)
+
     def create_topics(
         self, *names: str, partitions: int | None = None, config: Mapping[str, Any] | None = None
     ) -> None:
@@ -36,7 +42,7 @@ class KafkaClient(ABC):
 
         Mirrors Kafka's `Admin.createTopics`.
         """
-        topics.create_topics(self.bootstrap_servers, names, partitions, config)
+        topics.create_topics(self.connection, names, partitions, config)
 
     def delete_topics(self, *names: str, missing_ok: bool = False) -> None:
         """Delete topics with all their records and wait until they are gone.
@@ -47,7 +53,7 @@ class KafkaClient(ABC):
 
         Mirrors Kafka's `Admin.deleteTopics`.
         """
-        topics.delete_topics(self.bootstrap_servers, names, missing_ok)
+        topics.delete_topics(self.connection, names, missing_ok)
 
     def topics(self, internal: bool = False) -> dict[str, int]:
         """The number of partitions of each topic, by name; Kafka's own topics only with `internal`.
@@ -57,7 +63,7 @@ class KafkaClient(ABC):
 
         Mirrors Kafka's `Admin.listTopics`.
         """
-        return topics.list_topics(self.bootstrap_servers, internal)
+        return topics.list_topics(self.connection, internal)
 
     def describe_topic(self, name: str) -> Topic:
         """One topic's number of partitions and the settings it was given.
@@ -69,7 +75,7 @@ class KafkaClient(ABC):
 
         Mirrors Kafka's `Admin.describeTopics` and `Admin.describeConfigs`.
         """
-        return topics.describe_topic(self.bootstrap_servers, name)
+        return topics.describe_topic(self.connection, name)
 
     def end_offsets(self, topic: str, isolation: Isolation = "read_uncommitted") -> dict[int, int]:
         """The offset after the last record of each partition; `consume(…, from_offsets=…)` reads on there.
@@ -79,7 +85,7 @@ class KafkaClient(ABC):
 
         Mirrors Kafka's `Consumer.endOffsets`.
         """
-        return topics.offsets(self.bootstrap_servers, topic, isolation)[1]
+        return topics.offsets(self.connection, topic, isolation)[1]
 
     def produce(
         self, topic: str, records: Records, key: SerdeLike | None = None, value: SerdeLike | None = None
@@ -102,7 +108,7 @@ class KafkaClient(ABC):
 
         Mirrors Kafka's `Producer.send` with acks=all and idempotence.
         """
-        return producer.produce(self.bootstrap_servers, topic, records, key, value)
+        return producer.produce(self.connection, topic, records, key, value)
 
     def consume(
         self,
@@ -126,7 +132,7 @@ class KafkaClient(ABC):
 
         Mirrors a Kafka `Consumer` with assigned partitions and no group.
         """
-        return consumer.to_frame(consumer.read(self.bootstrap_servers, topic, from_offsets, isolation), key, value)
+        return consumer.to_frame(consumer.read(self.connection, topic, from_offsets, isolation), key, value)
 
     def records(
         self,
@@ -142,4 +148,4 @@ class KafkaClient(ABC):
 
         >>> sum(record.value["price"] for record in broker.records("trades", value=prices))  # doctest: +SKIP
         """
-        return consumer.decoded(consumer.read(self.bootstrap_servers, topic, from_offsets, isolation), key, value)
+        return consumer.decoded(consumer.read(self.connection, topic, from_offsets, isolation), key, value)

@@ -9,7 +9,10 @@ from kafka import KafkaAdminClient
 from kafka.cluster import ClusterMetadata
 from kafka.errors import KafkaError
 
+from streamskit.api.client_settings import BootstrapServers, ClientSettings
 from streamskit.common.errors import BrokerError
+from streamskit.kafka.access import not_let_in
+from streamskit.kafka.client_libraries import for_kafka_python
 
 # kafka-python logs every failed attempt, with stack traces. Errors are raised as sentences here, so its log
 # is shown only where the program sets up logging.
@@ -20,11 +23,23 @@ REQUEST_SECONDS = 30.0
 
 
 @contextlib.contextmanager
-def admin_client(bootstrap_servers: str, timeout: float = CONNECT_SECONDS) -> Iterator[KafkaAdminClient]:
-    """An admin client for a `with` block. Raises BrokerError if no broker answers in `timeout` seconds."""
-    with reachable(bootstrap_servers):
+def admin_client(
+    bootstrap_servers: BootstrapServers, timeout: float = CONNECT_SECONDS, tell_why: bool = True
+) -> Iterator[KafkaAdminClient]:
+    """An admin client for a `with` block.
+
+    Args:
+        bootstrap_servers: the broker's address.
+        timeout: how long it may take to answer, in seconds.
+        tell_why: whether to look for the reason when none answers; that takes a moment.
+
+    Raises:
+        NotLetInError: a broker answers, and does not let the client in.
+        BrokerError: no broker answers in `timeout` seconds, or one refuses a request.
+    """
+    with reachable(bootstrap_servers, tell_why):
         client = KafkaAdminClient(
-            bootstrap_servers=bootstrap_servers.split(","),
+            **for_kafka_python(bootstrap_servers, "admin"),
             bootstrap_timeout_ms=int(timeout * 1000),
             request_timeout_ms=int(REQUEST_SECONDS * 1000),
         )
@@ -37,14 +52,33 @@ def admin_client(bootstrap_servers: str, timeout: float = CONNECT_SECONDS) -> It
 
 
 @contextlib.contextmanager
-def reachable(bootstrap_servers: str) -> Iterator[None]:
-    """Turn "no connection" inside the block into a sentence."""
-    if not any(_port_open(server) for server in bootstrap_servers.split(",")):
+def reachable(bootstrap_servers: BootstrapServers, tell_why: bool = True) -> Iterator[None]:
+    """Turn "no connection" inside the block into a sentence.
+
+    Raises:
+        NotLetInError: a broker answers, and does not let the client in.
+        BrokerError: no broker answers.
+    """
+    if not any(_port_open(server) for server in str(bootstrap_servers).split(",")):
         raise no_answer(bootstrap_servers)
+    settings = ClientSettings.of(bootstrap_servers)
+    if tell_why and settings.is_secured and settings not in _let_in:
+        _try_the_door(settings)  # kafka-python would try for all of its time, and not say why
     try:
         yield
     except KafkaError as error:
-        raise no_answer(bootstrap_servers) from error
+        refusal = not_let_in(settings) if tell_why else None
+        raise (refusal or no_answer(bootstrap_servers)) from error
+
+
+_let_in: set[ClientSettings] = set()
+"""With which settings a broker has let clients of this process in."""
+
+
+def _try_the_door(settings: ClientSettings) -> None:
+    if (refusal := not_let_in(settings)) is not None:
+        raise refusal
+    _let_in.add(settings)
 
 
 def without_new_topics(cluster: ClusterMetadata) -> None:
@@ -58,7 +92,7 @@ def without_new_topics(cluster: ClusterMetadata) -> None:
     cluster.config["allow_auto_create_topics"] = False
 
 
-def no_answer(bootstrap_servers: str) -> BrokerError:
+def no_answer(bootstrap_servers: BootstrapServers) -> BrokerError:
     """The error for a broker that does not answer."""
     return BrokerError(
         f"No Kafka broker answers at {bootstrap_servers}. Is it running, and not paused? broker.restart() "
@@ -66,17 +100,17 @@ def no_answer(bootstrap_servers: str) -> BrokerError:
     )
 
 
-def cluster_id(bootstrap_servers: str, timeout: float) -> str | None:
+def cluster_id(bootstrap_servers: BootstrapServers, timeout: float) -> str | None:
     """The id of the cluster, by a real metadata request; None if no broker is ready in `timeout` seconds."""
     try:
-        with admin_client(bootstrap_servers, timeout) as client:
+        with admin_client(bootstrap_servers, timeout, tell_why=False) as client:
             cluster = client.describe_cluster()
     except BrokerError:
         return None
     return str(cluster["cluster_id"]) if cluster["brokers"] else None
 
 
-def answers(bootstrap_servers: str, timeout: float) -> bool:
+def answers(bootstrap_servers: BootstrapServers, timeout: float) -> bool:
     """Whether a broker is ready within `timeout` seconds."""
     return cluster_id(bootstrap_servers, timeout) is not None
 

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from confluent_kafka import KafkaException
 
+from streamskit.api.client_settings import BootstrapServers
 from streamskit.common.errors import BrokerError
 from streamskit.kafka.encoding import SerdeLike, decoder
 from streamskit.kafka.topic_partition import TopicPartition
@@ -63,7 +64,9 @@ def decoded(batches: Iterable[Raw], key: SerdeLike | None, value: SerdeLike | No
             yield ConsumedRecord(raw.partition, raw.offset, raw.timestamp, key_of_record, value_of_record, raw.headers)
 
 
-def read(bootstrap_servers: str, topic: str, from_offsets: FromOffsets, isolation: Isolation) -> Iterator[Raw]:
+def read(
+    bootstrap_servers: BootstrapServers, topic: str, from_offsets: FromOffsets, isolation: Isolation
+) -> Iterator[Raw]:
     """Batches of raw records, each of one partition, up to the end offsets known now; see `KafkaClient`."""
     if isolation not in ("read_uncommitted", "read_committed"):
         raise BrokerError(f'isolation is "read_uncommitted" or "read_committed", not {isolation!r}.')

@@ -8,6 +8,8 @@ from typing import Any, Self
 from kafka import KafkaConsumer
 from kafka.coordinator.assignors.abstract import AbstractPartitionAssignor
 
+from streamskit.api.client_settings import BootstrapServers
+from streamskit.kafka.client_libraries import for_kafka_python
 from streamskit.kafka.connection import without_new_topics
 
 POLL_MILLISECONDS = 200
@@ -30,14 +32,14 @@ class GroupMember:
 
     def __init__(
         self,
-        bootstrap_servers: str,
+        bootstrap_servers: BootstrapServers,
         group: str,
         assignor: AbstractPartitionAssignor,
         topics: Sequence[str],
         session_timeout: int,
     ) -> None:
         self._consumer = KafkaConsumer(
-            bootstrap_servers=bootstrap_servers.split(","),
+            **for_kafka_python(bootstrap_servers, "consumer"),
             group_id=group,
             partition_assignment_strategy=[assignor],
             session_timeout_ms=session_timeout,

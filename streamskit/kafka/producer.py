@@ -7,10 +7,13 @@ from functools import lru_cache
 from typing import Any
 
 from kafka import KafkaProducer
-from kafka.errors import KafkaError
+from kafka.errors import AuthorizationError, KafkaError
 from kafka.serializer import Serializer
 
+from streamskit.api.client_settings import BootstrapServers
 from streamskit.common.errors import BrokerError
+from streamskit.kafka.access import Right, needing
+from streamskit.kafka.client_libraries import for_kafka_python
 from streamskit.kafka.connection import CONNECT_SECONDS, reachable, reason, without_new_topics
 from streamskit.kafka.encoding import SerdeLike, encoder
 from streamskit.kafka.records import ProducerRecord, Records, read_records
@@ -35,16 +38,16 @@ class NullSerializer(Serializer):
 
 
 def produce(
-    bootstrap_servers: str, topic: str, records: Records, key: SerdeLike | None, value: SerdeLike | None
+    bootstrap_servers: BootstrapServers, topic: str, records: Records, key: SerdeLike | None, value: SerdeLike | None
 ) -> int:
     """Send all records and return their number once all are acknowledged; see `KafkaClient`."""
     partitions = describe_topic(bootstrap_servers, topic).partitions
-    with _producer(bootstrap_servers) as producer:
+    with needing(bootstrap_servers, Right("Write", "topic", topic)), _producer(bootstrap_servers) as producer:
         delivery = Delivery(producer, topic, partitions, encoder(key), encoder(value))
         try:
             for record in read_records(records):
                 delivery.send(record)
-        except NotDeliveredError:
+        except (NotDeliveredError, AuthorizationError):
             raise
         except Exception as error:
             delivery.wait()  # the records before the wrong one are delivered
@@ -100,6 +103,8 @@ class Delivery:
                 partition,
                 record.timestamp,
             )
+        except AuthorizationError:
+            raise
         except (KafkaError, AssertionError, TypeError, ValueError) as error:
             raise self._error(f"{reason(error)}.") from error
         self._under_way.append(future)
@@ -115,6 +120,8 @@ class Delivery:
         for index, future in enumerate(self._under_way, first):
             try:
                 future.get(timeout=max(0.0, deadline - time.monotonic()))
+            except AuthorizationError:
+                raise
             except KafkaError as error:
                 raise NotDeliveredError(
                     f"Record {index} of topic {self._topic!r} was not delivered: {reason(error)}. Records "
@@ -137,10 +144,10 @@ class Delivery:
 
 
 @contextlib.contextmanager
-def _producer(bootstrap_servers: str) -> Iterator[KafkaProducer]:
+def _producer(bootstrap_servers: BootstrapServers) -> Iterator[KafkaProducer]:
     with reachable(bootstrap_servers):
         producer = KafkaProducer(
-            bootstrap_servers=bootstrap_servers.split(","),
+            **for_kafka_python(bootstrap_servers, "producer"),
             value_serializer=NullSerializer(),
             bootstrap_timeout_ms=int(CONNECT_SECONDS * 1000),
             acks="all",

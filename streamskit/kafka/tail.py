@@ -9,10 +9,12 @@ import confluent_kafka
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
 
+from streamskit.api.client_settings import BootstrapServers
 from streamskit.common.errors import BrokerError
+from streamskit.kafka.client_libraries import client_log, for_librdkafka
 from streamskit.kafka.connection import reachable
 from streamskit.kafka.topic_partition import TopicPartition
-from streamskit.kafka.topic_reader import Offsets, PartitionReader, TopicRecord, client_log, topic_record
+from streamskit.kafka.topic_reader import Offsets, PartitionReader, TopicRecord, topic_record
 
 FIRST, END = OffsetSpec.earliest(), OffsetSpec.latest()  # type: ignore[no-untyped-call]
 ANSWER_SECONDS, LOOK_SECONDS = 5.0, 2.0
@@ -30,7 +32,7 @@ class Ends:
     {'trades': {0: 25, 1: 31}}
     """
 
-    def __init__(self, bootstrap_servers: str) -> None:
+    def __init__(self, bootstrap_servers: BootstrapServers) -> None:
         self._bootstrap_servers = bootstrap_servers
         self._admin: AdminClient | None = None
 
@@ -68,7 +70,7 @@ class Ends:
     def _connected(self) -> AdminClient:
         if self._admin is None:
             with reachable(self._bootstrap_servers):
-                self._admin = AdminClient({"bootstrap.servers": self._bootstrap_servers}, logger=client_log)
+                self._admin = AdminClient(for_librdkafka(self._bootstrap_servers, "admin"), logger=client_log)
         return self._admin
 
     def _lost(self, failure: KafkaException) -> BrokerError:
@@ -89,7 +91,7 @@ class Tail(Ends):
     >>> [record.value for record in tail.records()]  # doctest: +SKIP
     """
 
-    def __init__(self, bootstrap_servers: str, topics: Iterable[str], keep: int) -> None:
+    def __init__(self, bootstrap_servers: BootstrapServers, topics: Iterable[str], keep: int) -> None:
         super().__init__(bootstrap_servers)
         self._topics, self._keep = list(topics), keep
         self._reader: PartitionReader[TopicRecord] | None = None

@@ -19,14 +19,13 @@ from typing import Any, Generic, Literal, NamedTuple, TypeAlias, TypeVar
 import confluent_kafka
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message
 
+from streamskit.api.client_settings import BootstrapServers
 from streamskit.common.errors import StreamsError
+from streamskit.kafka.access import Right, no_right
+from streamskit.kafka.client_libraries import client_log, for_librdkafka
 from streamskit.kafka.topic_partition import ChangelogRecord, TopicPartition
 
 logger = logging.getLogger("streamskit")
-# librdkafka says of every lost connection so; what matters is raised or shown as a state.
-client_log = logging.getLogger("streamskit.librdkafka")
-client_log.addHandler(logging.NullHandler())
-client_log.propagate = False
 
 AT_ONCE = 2_000
 """How many records are taken at a time."""
@@ -36,8 +35,7 @@ REQUEST_SECONDS = 30.0
 
 Isolation: TypeAlias = Literal["read_uncommitted", "read_committed"]
 Offsets = dict[TopicPartition, int]
-FATAL = (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC, KafkaError._UNKNOWN_PARTITION,
-         KafkaError.TOPIC_AUTHORIZATION_FAILED)  # fmt: skip
+FATAL = (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC, KafkaError._UNKNOWN_PARTITION)
 LEADERLESS = (KafkaError.NOT_LEADER_FOR_PARTITION, KafkaError.LEADER_NOT_AVAILABLE)
 """What a broker says of a partition that it is about to lead: of a topic that was just made, or after its start."""
 OUT_OF_RANGE = (KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE)
@@ -108,16 +106,16 @@ class PartitionReader(Generic[R]):
 
     def __init__(
         self,
-        bootstrap_servers: str,
+        bootstrap_servers: BootstrapServers,
         convert: Callable[[Message], R | None],
         isolation: Isolation = "read_committed",
         out_of_range: Callable[[TopicPartition], None] = lambda where: None,
     ) -> None:
-        self._convert, self._out_of_range = convert, out_of_range
+        self._servers, self._convert, self._out_of_range = bootstrap_servers, convert, out_of_range
         self._assigned: set[TopicPartition] = set()
         self._consumer = Consumer(
-            {
-                "bootstrap.servers": bootstrap_servers,
+            for_librdkafka(bootstrap_servers, "consumer")
+            | {
                 "group.id": "unused: partitions are assigned by hand",
                 "isolation.level": isolation,
                 "enable.auto.commit": False,
@@ -141,9 +139,12 @@ class PartitionReader(Generic[R]):
 
         Raises:
             KafkaException: there is no such topic, or no broker answers.
+            NoRightError: the broker does not allow it to be read.
         """
         described = self._consumer.list_topics(topic, REQUEST_SECONDS).topics[topic]
         if described.error is not None:
+            if described.error.code() == KafkaError.TOPIC_AUTHORIZATION_FAILED:
+                raise no_right(self._servers, Right("Read", "topic", topic))
             raise KafkaException(described.error)
         return [TopicPartition(topic, number) for number in sorted(described.partitions)]
 
@@ -182,6 +183,7 @@ class PartitionReader(Generic[R]):
 
         Raises:
             KafkaException: a partition cannot be read, and trying again would not help.
+            NoRightError: the broker does not allow it.
         """
         batch, convert = Batch[R](), self._convert
         first = self._consumer.poll(seconds)
@@ -213,6 +215,8 @@ class PartitionReader(Generic[R]):
             self.unassign([where])
             self.assign({where: first})
             batch.positions[where] = first
+        elif code == KafkaError.TOPIC_AUTHORIZATION_FAILED:
+            raise no_right(self._servers, Right("Read", "topic", where.topic))
         elif code in FATAL:
             raise KafkaException(error)
 
@@ -236,7 +240,7 @@ class TopicReader(Generic[R]):
 
     def __init__(
         self,
-        bootstrap_servers: str,
+        bootstrap_servers: BootstrapServers,
         take: Callable[[TopicPartition, list[R], list[int], int], None],
         who: str,
         convert: Callable[[Message], R | None],

@@ -11,11 +11,18 @@ from confluent_kafka import KafkaError, KafkaException, TopicCollection
 from confluent_kafka.admin import AdminClient
 from kafka import KafkaAdminClient, TopicPartition
 from kafka.admin import ConfigResource, ConfigResourceType, OffsetSpec
-from kafka.errors import KafkaTimeoutError, TopicAlreadyExistsError, UnknownTopicOrPartitionError
+from kafka.errors import (
+    KafkaTimeoutError,
+    TopicAlreadyExistsError,
+    TopicAuthorizationFailedError,
+    UnknownTopicOrPartitionError,
+)
 from kafka.protocol.consumer import IsolationLevel
 
+from streamskit.api.client_settings import BootstrapServers, ClientSettings
 from streamskit.common.errors import BrokerError
 from streamskit.environment.processes import eventually
+from streamskit.kafka.access import Right, needing, principal
 from streamskit.kafka.connection import admin_client
 
 SETTLE_SECONDS = 20.0
@@ -52,7 +59,10 @@ class TopicExtent:
 
 
 def create_topics(
-    bootstrap_servers: str, names: tuple[str, ...], partitions: int | None, config: Mapping[str, Any] | None
+    bootstrap_servers: BootstrapServers,
+    names: tuple[str, ...],
+    partitions: int | None,
+    config: Mapping[str, Any] | None,
 ) -> None:
     """Create those of the topics that do not exist yet and wait until they can be used; see `KafkaClient`."""
     _check_names(names)
@@ -66,10 +76,11 @@ def create_topics(
                 _check_same(admin, name, existing[name], partitions, settings)
         missing = [name for name in dict.fromkeys(names) if name not in existing]
         if missing:
-            _create(admin, missing, partitions, settings)
+            with needing(bootstrap_servers, *(Right("Create", "topic", name) for name in missing)):
+                _create(admin, missing, partitions, settings)
 
 
-def delete_topics(bootstrap_servers: str, names: tuple[str, ...], missing_ok: bool) -> None:
+def delete_topics(bootstrap_servers: BootstrapServers, names: tuple[str, ...], missing_ok: bool) -> None:
     """Delete the topics and wait until they are gone; see `KafkaClient`."""
     _check_names(names)
     with admin_client(bootstrap_servers) as admin:
@@ -81,19 +92,20 @@ def delete_topics(bootstrap_servers: str, names: tuple[str, ...], missing_ok: bo
         doomed = [name for name in dict.fromkeys(names) if name in existing]
         if not doomed:
             return
-        answer = admin.delete_topics(doomed, raise_errors=False)
-        _raise_refusal("delete", answer["topics"], fine=UnknownTopicOrPartitionError.errno)
+        with needing(bootstrap_servers, *(Right("Delete", "topic", name) for name in doomed)):
+            answer = admin.delete_topics(doomed, raise_errors=False)
+            _raise_refusal("delete", answer["topics"], fine=UnknownTopicOrPartitionError.errno)
         if not eventually(lambda: not set(doomed) & set(_partition_counts(admin)), SETTLE_SECONDS):
             raise BrokerError(f"Topics {doomed} are still listed {SETTLE_SECONDS:.0f} s after the broker deleted them.")
 
 
-def list_topics(bootstrap_servers: str, internal: bool) -> dict[str, int]:
+def list_topics(bootstrap_servers: BootstrapServers, internal: bool) -> dict[str, int]:
     """The number of partitions of each topic, by name."""
     with admin_client(bootstrap_servers) as admin:
         return dict(sorted(_partition_counts(admin, internal=internal).items()))
 
 
-def describe_topic(bootstrap_servers: str, name: str) -> Topic:
+def describe_topic(bootstrap_servers: BootstrapServers, name: str) -> Topic:
     """One topic's partitions and its own settings."""
     with admin_client(bootstrap_servers) as admin:
         existing = _partition_counts(admin, internal=True)
@@ -104,7 +116,7 @@ def describe_topic(bootstrap_servers: str, name: str) -> Topic:
     return Topic(name, existing[name], own)
 
 
-def configs(bootstrap_servers: str, names: Iterable[str]) -> dict[str, dict[str, str]]:
+def configs(bootstrap_servers: BootstrapServers, names: Iterable[str]) -> dict[str, dict[str, str]]:
     """Return all settings of topics, as Kafka's text, those of the broker included; topics not there are left out."""
     with admin_client(bootstrap_servers) as admin:
         there = _partition_counts(admin, internal=True)
@@ -112,7 +124,7 @@ def configs(bootstrap_servers: str, names: Iterable[str]) -> dict[str, dict[str,
     return {name: {key: str(entry["value"]) for key, entry in config.items()} for name, config in found.items()}
 
 
-def offsets(bootstrap_servers: str, topic: str, isolation: str) -> tuple[dict[int, int], dict[int, int]]:
+def offsets(bootstrap_servers: BootstrapServers, topic: str, isolation: str) -> tuple[dict[int, int], dict[int, int]]:
     """The first offset and the end offset (one after the last record) of each partition.
 
     With "read_committed" the end is before the first record of a transaction that is open.
@@ -126,7 +138,7 @@ def offsets(bootstrap_servers: str, topic: str, isolation: str) -> tuple[dict[in
     return extent.first, extent.end
 
 
-def extents(bootstrap_servers: str, names: Iterable[str]) -> dict[str, TopicExtent]:
+def extents(bootstrap_servers: BootstrapServers, names: Iterable[str]) -> dict[str, TopicExtent]:
     """What each of these topics holds, by name; those that do not exist are left out."""
     with admin_client(bootstrap_servers) as admin:
         return _extents(admin, set(names))
@@ -173,7 +185,7 @@ def _extents(admin: KafkaAdminClient, names: Collection[str]) -> dict[str, Topic
     return found
 
 
-def record_sizes(bootstrap_servers: str, names: Collection[str]) -> dict[str, float]:
+def record_sizes(bootstrap_servers: BootstrapServers, names: Collection[str]) -> dict[str, float]:
     """How many bytes a record of each topic has on average, as it is stored; topics without records are left out."""
     with admin_client(bootstrap_servers) as admin:
         counts = {
@@ -207,14 +219,23 @@ def _committed(admin: KafkaAdminClient, topic: str, end: dict[int, int]) -> dict
         time.sleep(0.02)
 
 
-def unknown_topic(name: str, existing: Iterable[str], bootstrap_servers: str) -> BrokerError:
+def unknown_topic(name: str, existing: Iterable[str], bootstrap_servers: BootstrapServers) -> BrokerError:
     """The error for a topic that the broker does not have."""
     visible = sorted(topic for topic in existing if not topic.startswith("__"))
     known = f"It has {', '.join(visible[:20])}{', …' if len(visible) > 20 else ''}" if visible else "It has no topics"
     return BrokerError(
         f"The broker at {bootstrap_servers} has no topic {name!r}. {known}. Create it first: "
-        f"broker.create_topics({name!r})."
+        f"broker.create_topics({name!r}).{unseen(bootstrap_servers)}"
     )
+
+
+def unseen(bootstrap_servers: BootstrapServers) -> str:
+    """Return, of a cluster with access control, that it may hide topics; "" of others."""
+    settings = ClientSettings.of(bootstrap_servers)
+    if not settings.is_secured:
+        return ""
+    who = principal(settings) or "this client"
+    return f" Or it is there, and {who} has no right to see it: Describe, or Read or Write, on that topic."
 
 
 def _check_names(names: tuple[str, ...]) -> None:
@@ -249,6 +270,8 @@ def _create(admin: KafkaAdminClient, names: list[str], partitions: int | None, c
 
 def _raise_refusal(verb: str, answers: list[dict[str, Any]], fine: int) -> None:
     for answer in answers:
+        if answer["error_code"] == TopicAuthorizationFailedError.errno:
+            raise TopicAuthorizationFailedError(answer["name"])
         if answer["error_code"] not in (0, fine):
             words = answer.get("error_message") or f"error {answer['error_code']}"
             raise BrokerError(f"Kafka did not {verb} topic {answer['name']!r}: {words}")

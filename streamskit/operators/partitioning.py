@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from streamskit.api.client_settings import BootstrapServers
 from streamskit.api.error_handlers import LONGEST_MESSAGE, Handlers, fails
 from streamskit.api.stream_partitioner import Partition, beyond, chosen
 from streamskit.common.errors import StreamsError
@@ -50,7 +51,7 @@ class StreamPartitioners:
 
     sinks: Mapping[str, SinkPartitioner]
     counts: Mapping[str, int] | None
-    bootstrap_servers: str
+    bootstrap_servers: BootstrapServers
     handlers: Handlers
 
     def choose(self, sink: str, topic: str, key: bytes | None, value: bytes | None) -> Choice:

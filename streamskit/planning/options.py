@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from streamskit.api.client_settings import BootstrapServers
 from streamskit.api.error_handlers import Handlers
 from streamskit.operators.stream_task import CACHE_BYTES
 
@@ -38,5 +39,5 @@ class QueryOptions:
     emit_interval: int = 0
     test: bool = False
     handlers: Handlers = field(default_factory=Handlers)
-    bootstrap_servers: str = ""
+    bootstrap_servers: BootstrapServers = ""
     rules: Mapping[str, TopicRules] = field(default_factory=dict)

@@ -9,19 +9,23 @@ from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 
-from confluent_kafka import KafkaException, TopicCollection
+from confluent_kafka import KafkaError, KafkaException, TopicCollection
 from confluent_kafka.admin import AdminClient
 
+from streamskit.api.client_settings import BootstrapServers
 from streamskit.common.durations import Duration, to_milliseconds
 from streamskit.common.errors import (
+    BrokerError,
     StateStoreMigratedError,
     StateStoreNotAvailableError,
     StreamsError,
     StreamsRebalancingError,
     UnknownStateStoreError,
 )
+from streamskit.kafka.access import Right, no_right
+from streamskit.kafka.client_libraries import client_log, for_librdkafka
 from streamskit.kafka.topic_partition import ChangelogRecord, TopicPartition, partition_for
-from streamskit.kafka.topic_reader import Offsets, TopicReader, changelog_records, client_log
+from streamskit.kafka.topic_reader import Offsets, TopicReader, changelog_records
 from streamskit.queries.group.assignment import Assignment, SubscriptionInfo
 from streamskit.queries.group.assignor import ClientState
 from streamskit.queries.group.catalogue import Catalogue, QueryableStore
@@ -62,7 +66,7 @@ class Instance:
     def __init__(
         self,
         catalogue: Catalogue,
-        bootstrap_servers: str,
+        bootstrap_servers: BootstrapServers,
         here: HostInfo,
         *,
         state_dir: Path | None = None,
@@ -93,6 +97,7 @@ class Instance:
         self.application: Callable[[], InstanceHealth] = InstanceHealth
         """Returns how the application is that this instance is a part of; one in a process of its own has none."""
         self._ended = ""
+        self._refusal: BrokerError | None = None
         self._reader = TopicReader(
             bootstrap_servers,
             self._take,
@@ -109,6 +114,7 @@ class Instance:
             self._report,
             self._learn,
             to_milliseconds(session_timeout, "session_timeout"),
+            self._refuse,
         )
 
     def __repr__(self) -> str:
@@ -152,6 +158,8 @@ class Instance:
         """
         while not self._has_share():
             check()
+            if self._refusal is not None:
+                raise self._refusal
             if time.monotonic() > deadline:
                 raise StreamsError(f"The instance at {self.here} has got no share of the stores: wait longer.")
             time.sleep(0.02)
@@ -183,6 +191,8 @@ class Instance:
 
     def _waits(self) -> str:
         """Say why this instance cannot answer yet for all that it hosts; nothing where it can."""
+        if self._refusal is not None:
+            return str(self._refusal)
         if not self._membership.in_touch:
             return f"The instance at {self.here} is not in touch with its group."
         if not self._has_share():
@@ -297,7 +307,7 @@ class Instance:
 
     def _learn(self, assignment: Assignment) -> None:
         """Take up the share that was agreed; called in the membership's thread."""
-        self._placement = placement_of(assignment, self._catalogue)
+        self._placement, self._refusal = placement_of(assignment, self._catalogue), None
         self._agreed += 1
         number = self._agreed
         roles = assignment.shares.roles(self._id)
@@ -401,6 +411,11 @@ class Instance:
         if self._folder is not None:
             self._folder.note()
 
+    def _refuse(self, why: BrokerError) -> None:
+        """Tell that it gets no share, as it may not join the others."""
+        logger.error("The instance of '%s' at %s gets no share of the stores: %s", self.application_id, self.here, why)
+        self._refusal = why
+
     def _fail(self, failure: StreamsError) -> None:
         self.stopped = str(failure)
         for store in self._local.values():
@@ -414,7 +429,7 @@ class Instance:
 
     def _describe(self) -> dict[str, str]:
         """Learn how many partitions each changelog has, and return its id."""
-        admin = AdminClient({"bootstrap.servers": self._bootstrap_servers}, logger=client_log)
+        admin = AdminClient(for_librdkafka(self._bootstrap_servers, "admin"), logger=client_log)
         topics = list(self._filled)
         counts, ids = dict[str, int](), dict[str, str]()
         futures = admin.describe_topics(TopicCollection(topics), request_timeout=10) if topics else {}
@@ -422,6 +437,8 @@ class Instance:
             try:
                 described = future.result()
             except KafkaException as failure:
+                if failure.args[0].code() == KafkaError.TOPIC_AUTHORIZATION_FAILED:
+                    raise no_right(self._bootstrap_servers, Right("Read", "topic", topic)) from failure
                 raise StreamsError(
                     f"The instance at {self.here} could not look at the changelog '{topic}': {failure.args[0].str()}. "
                     f"Is the broker at {self._bootstrap_servers} running, and was '{self.application_id}' started?"

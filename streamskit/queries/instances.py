@@ -11,6 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from streamskit.api.client_settings import BootstrapServers, ClientSettings
 from streamskit.broker.settings import free_port
 from streamskit.common.errors import StreamsError
 from streamskit.common.names import check_application_id
@@ -34,9 +35,10 @@ class Instances:
         applications: the `state_dir` of the application, if it is not the project's own.
         topology: "module:name" of its topology, or of a function that makes it. Needed where a serde of its stores is a
             class of your own, which only its module can tell; otherwise the instances read what `start()` noted.
+        client_settings: what clients show to a secured cluster: see `StreamsConfig`.
 
     Raises:
-        StreamsError: no application can have that id.
+        StreamsError: no application can have that id, or the client settings are not as they have to be.
 
     >>> with Instances("trades-app", broker.bootstrap_servers) as instances:  # doctest: +SKIP
     ...     server = instances.start()
@@ -46,19 +48,23 @@ class Instances:
     def __init__(
         self,
         application_id: str,
-        bootstrap_servers: str,
+        bootstrap_servers: BootstrapServers,
         *,
         standby_replicas: int = 0,
         session_timeout: str = "6 seconds",
         in_memory: bool = False,
         applications: Path | None = None,
         topology: str | None = None,
+        client_settings: Mapping[str, Any] | str | Path | None = None,
     ) -> None:
-        self._application_id, self._bootstrap_servers = check_application_id(application_id), bootstrap_servers
+        self._application_id = check_application_id(application_id)
+        self._connection = ClientSettings.of(bootstrap_servers, client_settings)
         self._options = [f"--standby-replicas={standby_replicas}", f"--session-timeout={session_timeout}"]
         self._options += ["--in-memory"] * in_memory
         self._options += [f"--applications={applications}"] if applications else []
         self._options += [f"--topology={topology}"] if topology else []
+        # By the path of a file: everybody on the machine can read a command line.
+        self._options += [f"--command-config={self._connection.path}"] if self._connection.properties else []
         self._folder = tempfile.TemporaryDirectory(prefix="streamskit-instances-")
         self._processes: dict[HostInfo, subprocess.Popen[bytes]] = {}
 
@@ -94,7 +100,7 @@ class Instances:
             self._processes[server] = subprocess.Popen(
                 [
                     sys.executable, "-m", "streamskit", "serve", self._application_id,
-                    f"--bootstrap-servers={self._bootstrap_servers}", f"--port={server.port}",
+                    f"--bootstrap-servers={self._connection}", f"--port={server.port}",
                     f"--state-dir={state}", "--ends-with-parent", *self._options,
                 ],
                 stdout=log, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, start_new_session=True,

@@ -37,7 +37,7 @@ class QueryServer:
         self.here = HostInfo(server.host, socket.getsockname()[1])
         self.instance = Instance(
             catalogue,
-            config.bootstrap_servers,
+            config.connection,
             self.here,
             state_dir=config.folder / "stores" if state_dir is None else state_dir(self.here),
             num_standby_replicas=config.num_standby_replicas,

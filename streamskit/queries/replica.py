@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
+from streamskit.api.client_settings import BootstrapServers
 from streamskit.kafka.topic_partition import ChangelogRecord, TopicPartition
 from streamskit.kafka.topic_reader import Offsets, TopicReader, changelog_records
 
@@ -32,7 +33,7 @@ class Replica:
 
     def __init__(
         self,
-        bootstrap_servers: str,
+        bootstrap_servers: BootstrapServers,
         stores: Mapping[str, Sequence[Copy]],
         keeps: Callable[[str, bytes | None, bytes | None], bool] = lambda topic, key, value: True,
     ) -> None:

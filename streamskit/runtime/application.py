@@ -67,7 +67,7 @@ class Application:
 
     def __init__(self, topology: Topology, config: StreamsConfig, spark: SparkSession | None) -> None:
         self.topology, self.config, self._spark = topology, config, spark
-        self.brokers = ExternalBroker(config.bootstrap_servers)
+        self.brokers = ExternalBroker(config.connection)
         if config.ensure_explicit_internal_resource_naming:
             check_names_are_explicit(topology)
         self.plans = plan(topology, config.application_id, query_options(config))
@@ -93,7 +93,7 @@ class Application:
                     for node in filling for store in node.stores
                 )  # fmt: skip
         self.copies: Replica | QueryServer = (
-            Replica(self.config.bootstrap_servers, self.changelogs, self.global_records.keep)
+            Replica(self.config.connection, self.changelogs, self.global_records.keep)
             if self.config.application_server is None
             else QueryServer(self.catalogue, self.config, keeps=self.global_records.keep)
         )
@@ -101,7 +101,7 @@ class Application:
     def _build_supervision(self) -> None:
         """Make what watches over the queries, and what they need before they start."""
         config, application_id = self.config, self.config.application_id
-        servers, folder = config.bootstrap_servers, config.folder
+        servers, folder = config.connection, config.folder
         self.losses = DataLoss(application_id, folder, config.on_data_loss)
         self.supervisor = Supervisor(
             application_id,
@@ -135,6 +135,7 @@ class Application:
         self.home.check()
         self.match_topics()
         self._checks.compare(self.topics.partitions(self.brokers))
+        self._checks.check_rights()
         self._runner.claim(self._a_topic)
         self._spark = self._spark or spark_session()
         self._runner.confirm()
@@ -275,7 +276,7 @@ class Application:
         self.home.claim()
         fence = partial(fence_off, self._spark, self.config)
         place = self.config.application_id, self.config.folder, self.plans
-        return Rebuilding(*place, self._spark, self.config.bootstrap_servers, fence).run(extents)
+        return Rebuilding(*place, self._spark, self.config.connection, fence).run(extents)
 
     def _parts(self) -> dict[str, bool]:
         """Return of each part of the application whether it lives."""

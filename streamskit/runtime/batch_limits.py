@@ -60,7 +60,7 @@ class BatchLimits:
     def looked_up(cls, config: StreamsConfig, plan: Plan) -> "BatchLimits":
         """Return the limits of a query by the records that are in its topics now."""
         try:
-            sizes = record_sizes(config.bootstrap_servers, plan.topics)
+            sizes = record_sizes(config.connection, plan.topics)
         except (KafkaError, BrokerError):  # some brokers refuse this to those who may only read
             sizes = {}
         return cls.of(config, plan, max(sizes.values(), default=0.0))

@@ -4,6 +4,7 @@ import threading
 import time
 from collections.abc import Callable
 
+from streamskit.api.client_settings import BootstrapServers
 from streamskit.common.durations import spell
 from streamskit.common.errors import StreamsError
 from streamskit.kafka.connection import answers
@@ -30,7 +31,7 @@ class BrokerWatch(Periodic):
 
     def __init__(
         self,
-        bootstrap_servers: str,
+        bootstrap_servers: BootstrapServers,
         task_timeout: int,
         went: Callable[[], None],
         returned: Callable[[float], None],

@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 
 from streamskit.environment.spark_java import LOST
 from streamskit.planning.plan import Plan
+from streamskit.runtime.denials import denied
 from streamskit.runtime.periodic import Periodic
 from streamskit.runtime.recovery.checkpoint import Positions, positions_of
 
@@ -68,7 +69,7 @@ class CheckpointCopies(Periodic):
                 self._copied[plan.name] = positions_of(copier.catchUp(self._about(plan)))
                 self._is_impossible = False
             except Py4JJavaError as failure:  # the broker may be away: there is a next time
-                self._warn(failure)
+                self._warn(failure, plan)
             except LOST:
                 self.stop()
                 return
@@ -81,10 +82,11 @@ class CheckpointCopies(Periodic):
             except (Py4JJavaError, *LOST):
                 logger.debug("A copier did not close.", exc_info=True)
 
-    def _warn(self, failure: Py4JJavaError) -> None:
+    def _warn(self, failure: Py4JJavaError, plan: Plan) -> None:
         if not self._is_impossible:
+            said = failure.java_exception.toString()
             logger.warning(
                 "'%s' could not copy its checkpoints to its topics, and tries again. Should its folder be lost "
-                "meanwhile, it cannot be rebuilt. %s", self._application_id, failure.java_exception.toString(),
+                "meanwhile, it cannot be rebuilt. %s", self._application_id, denied(said, plan) or said,
             )  # fmt: skip
         self._is_impossible = True

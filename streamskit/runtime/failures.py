@@ -22,6 +22,7 @@ from streamskit.common.errors import StreamsError
 from streamskit.environment.spark_java import LOST, why_lost
 from streamskit.operators.error_handling import FailedOperator, read_attribution
 from streamskit.planning.plan import Plan
+from streamskit.runtime.denials import denial
 from streamskit.runtime.recovery import checkpoint_errors
 from streamskit.runtime.recovery.exactly_once import transaction_failure
 from streamskit.topology.nodes import Node, SideEffect
@@ -103,7 +104,7 @@ def explain(failure: Exception, plan: Plan, checkpoint: Path | None = None) -> S
         return refusal
     if error is not None:
         return _python_failure(error, plan)
-    if (why := transaction_failure(text, plan)) is not None:
+    if (why := denial(text, plan)) is not None or (why := transaction_failure(text, plan)) is not None:
         return why
     said = _first_line(text)
     for node in plan.nodes:

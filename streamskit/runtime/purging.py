@@ -11,9 +11,11 @@ from collections.abc import Callable, Iterable, Mapping
 
 from kafka import KafkaAdminClient, TopicPartition
 from kafka.admin import OffsetSpec
-from kafka.errors import KafkaError
+from kafka.errors import AuthorizationError, KafkaError
 
+from streamskit.api.client_settings import BootstrapServers
 from streamskit.common.errors import BrokerError
+from streamskit.kafka.access import Right, needing
 from streamskit.kafka.connection import admin_client
 from streamskit.runtime.periodic import Periodic
 
@@ -44,16 +46,22 @@ class Purging(Periodic):
     Mirrors `repartition.purge.interval.ms`, and `cleanup.policy=compact,delete` of windowed changelogs.
     """
 
-    def __init__(self, bootstrap_servers: str, done: Callable[[], Offsets], windowed: Mapping[str, int]) -> None:
+    def __init__(
+        self, bootstrap_servers: BootstrapServers, done: Callable[[], Offsets], windowed: Mapping[str, int]
+    ) -> None:
         super().__init__("purging", EVERY_SECONDS)
         self._bootstrap_servers, self._done, self._windowed = bootstrap_servers, done, windowed
         self._deleted: dict[TopicPartition, int] = {}
+        self._is_denied = False
 
     def turn(self) -> None:
         """Delete what can be deleted now."""
         try:
             self._purge()
         except (KafkaError, BrokerError) as failure:  # the broker is away: there is a next time
+            if isinstance(failure.__cause__, AuthorizationError) and not self._is_denied:
+                logger.warning("Records that nobody reads again stay in internal topics: %s", failure)
+                self._is_denied = True
             logger.debug("Internal topics could not be purged: %s", failure)
 
     def _purge(self) -> None:
@@ -63,7 +71,8 @@ class Purging(Periodic):
         with admin_client(self._bootstrap_servers, CONNECT_SECONDS) as admin:
             ends = dict(read) | dict(self._expired(admin))
             if ends:
-                admin.delete_records(ends)
+                with needing(self._bootstrap_servers, *_to_delete(ends)):
+                    admin.delete_records(ends)
                 self._deleted |= ends
 
     def _read(self) -> Iterable[tuple[TopicPartition, int]]:
@@ -93,3 +102,8 @@ class Purging(Periodic):
         for where, found in first.items():
             if found.offset - self._deleted.get(where, 0) >= MOST_LEFT:
                 yield where, found.offset
+
+
+def _to_delete(ends: Iterable[TopicPartition]) -> Iterable[Right]:
+    """Return the rights to delete records of partitions."""
+    return [Right("Delete", "topic", topic) for topic in dict.fromkeys(where.topic for where in ends)]

@@ -26,7 +26,7 @@ def query_options(config: StreamsConfig, **changes: Any) -> QueryOptions:
         cache_bytes=config.statestore_cache_max_bytes,
         emit_interval=config.milliseconds("emit_interval"),
         handlers=config.handlers,
-        bootstrap_servers=config.bootstrap_servers,
+        bootstrap_servers=config.connection,
     )
     return replace(options, **changes)
 

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from streamskit.api.client_settings import BootstrapServers
 from streamskit.common.errors import StreamsError
 from streamskit.kafka.topic_partition import TopicPartition
 from streamskit.kafka.topic_reader import Offsets, TopicReader, TopicRecord, topic_record
@@ -37,7 +38,7 @@ class SideEffects:
 
     def __init__(
         self,
-        bootstrap_servers: str,
+        bootstrap_servers: BootstrapServers,
         nodes: Mapping[str, SideEffect],
         folder: Path,
         failed: Callable[[SideEffect, Exception], bool],

@@ -19,11 +19,13 @@ from typing import Any
 from filelock import FileLock, Timeout
 from kafka.admin import MemberToRemove
 from kafka.coordinator.assignors.abstract import AbstractPartitionAssignor
-from kafka.errors import KafkaError
+from kafka.errors import AuthorizationError, KafkaError
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 
+from streamskit.api.client_settings import BootstrapServers
 from streamskit.common.errors import BrokerError, StreamsError
 from streamskit.environment.identity import machine_id, process_start
+from streamskit.kafka.access import Right, no_right
 from streamskit.kafka.connection import admin_client, reason
 from streamskit.kafka.group_member import GroupMember
 
@@ -151,7 +153,11 @@ class SoleRunner:
     """
 
     def __init__(
-        self, application_id: str, bootstrap_servers: str, folder: Path, lost: Callable[[StreamsError], None]
+        self,
+        application_id: str,
+        bootstrap_servers: BootstrapServers,
+        folder: Path,
+        lost: Callable[[StreamsError], None],
     ) -> None:
         self._application_id, self._bootstrap_servers, self._lost = application_id, bootstrap_servers, lost
         self._folder, self._group = folder, f"{application_id}-runner"
@@ -211,7 +217,9 @@ class SoleRunner:
                 self._take_part()
             except (KafkaError, BrokerError) as failure:
                 cause = failure.__cause__ or failure
-                if isinstance(cause, KafkaError) and not cause.retriable and not self._claim.running_since:
+                if isinstance(cause, AuthorizationError):
+                    self._refuse(str(no_right(self._bootstrap_servers, *self._rights)))
+                elif isinstance(cause, KafkaError) and not cause.retriable and not self._claim.running_since:
                     self._refuse(
                         f"'{self._application_id}' could not find out whether it runs elsewhere: the broker at "
                         f"{self._bootstrap_servers} does not let it into the consumer group '{self._group}' "
@@ -219,6 +227,11 @@ class SoleRunner:
                     )
                 logger.debug("The group '%s' could not be joined: %s", self._group, failure)
                 self._stopping.wait(RETRY_SECONDS)
+
+    @property
+    def _rights(self) -> tuple[Right, ...]:
+        """What it has to be allowed."""
+        return Right("Read", "group", self._group), Right("Describe", "topic", self._topic)
 
     def _bury_the_dead(self) -> None:
         """Take those out of the group that were processes of this machine and are gone, so that nobody waits for them.

@@ -9,11 +9,13 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
+from streamskit.api.client_settings import Role
 from streamskit.api.streams_config import StreamsConfig
 from streamskit.common.errors import BrokerError, StreamsError
 from streamskit.environment.session import CHECKPOINTS, settings
 from streamskit.execution.compiler import compile_plan
 from streamskit.execution.write_order import writers
+from streamskit.kafka.client_libraries import for_java, java_text
 from streamskit.kafka.topics import configs
 from streamskit.planning.options import ANY_TIME, TopicRules
 from streamskit.planning.plan import Plan
@@ -90,11 +92,10 @@ class KafkaTopics:
             options |= {"merged": str(len(topics) > 1 and not plan.operators).lower()}
         reader = (
             self.spark.readStream.format(source)
-            .option("kafka.bootstrap.servers", self.config.bootstrap_servers)
             .option("subscribe", ",".join(topics))
             .option("startingOffsets", "earliest")
             .option("includeHeaders", "true")
-            .options(**CONSUMER, **options)
+            .options(**(_told(self.config, "consumer") | CONSUMER | options))
         )
         if self.config.exactly_once:
             reader = reader.option("kafka.isolation.level", "read_committed")
@@ -150,10 +151,11 @@ class KafkaTopics:
         """Return what the topics demand that the plan's sinks write; it is asked anew at each start of a query."""
         topics = {sink.topic for sink in plan.sinks if isinstance(sink.topic, str) and not sink.internal}
         try:
-            found = configs(self.config.bootstrap_servers, topics) if topics else {}
+            found = configs(self.config.connection, topics) if topics else {}
         except BrokerError:  # it has just gone: then it refuses for itself when it is back
             return {}
-        return {topic: _rules_of(config) for topic, config in found.items()}
+        # What a topic's settings are, not everybody is told who may write to it.
+        return {topic: _rules_of(config) for topic, config in found.items() if config}
 
     def _in_real_time(self, plan: Plan) -> bool:
         """Return whether a plan runs in Spark's real-time mode."""
@@ -173,19 +175,24 @@ class KafkaTopics:
             for topic, suffix in plan.windowed_topics().items()
             if topic not in partitioned  # what a partitioner leaves to the default, the whole key decides
         )
-        producer = PRODUCER | {
-            "kafka.bootstrap.servers": self.config.bootstrap_servers,
-            "kafka.max.request.size": str(plan.options.handlers.max_request_size),
-            "kafka.interceptor.classes": STAMP,
-            "kafka.streamskit.windowed.topics": windowed,
-        }
-        transactions = Transactions(plan, producer)
+        told = _told(self.config, "producer")
+        producer = (
+            told
+            | PRODUCER
+            | {
+                "kafka.max.request.size": str(plan.options.handlers.max_request_size),
+                "kafka.interceptor.classes": STAMP,
+                "kafka.streamskit.windowed.topics": windowed,
+            }
+        )
+        transactions = Transactions(plan, producer, java_text(self.config.connection, "consumer"))
         if self.config.exactly_once:
             return SINK, transactions.begin(self.spark, Checkpoint(checkpoint), self.about(plan))
         if plan.transactions_topic in self.partitions:  # it ran with exactly_once before, and may have been killed
             transactions.abort(self.spark)
         # Spark keeps producers, and they what they know of a topic, which may be another now: a new id.
-        fresh = {"kafka.client.id": f"{plan.application_id}-{plan.name}-{uuid.uuid4()}"}
+        client = told.get("kafka.client.id", plan.application_id)
+        fresh = {"kafka.client.id": f"{client}-{plan.name}-{uuid.uuid4()}"}
         options = producer | fresh | {"includeHeaders": "true"}
         if self._writes_by_time(plan):
             return BY_TIME, options | {"writers": str(writers(plan, self.partitions))}
@@ -213,7 +220,13 @@ def fence_off(spark: SparkSession, config: StreamsConfig, plan: Plan) -> None:
 
 def _transactions(config: StreamsConfig, plan: Plan) -> Transactions:
     """Return a query's transactions for what is written beside its records."""
-    return Transactions(plan, PRODUCER | {"kafka.bootstrap.servers": config.bootstrap_servers})
+    producer, reader = _told(config, "producer"), java_text(config.connection, "consumer")
+    return Transactions(plan, producer | PRODUCER, reader)
+
+
+def _told(config: StreamsConfig, role: Role) -> dict[str, str]:
+    """Return how Spark's options tell a client where the cluster is, and how to be let in."""
+    return {f"kafka.{name}": value for name, value in for_java(config.connection, role).items()}
 
 
 def check_slots(spark: SparkSession, plans: Sequence[Plan], partitions: Mapping[str, int]) -> None:

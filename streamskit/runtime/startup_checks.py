@@ -6,6 +6,7 @@ from pathlib import Path
 
 from streamskit.broker import ExternalBroker
 from streamskit.common.errors import StreamsError
+from streamskit.kafka.access import missing_rights, no_right
 from streamskit.kafka.topics import TopicExtent, extents
 from streamskit.planning.plan import Plan
 from streamskit.runtime.recovery.checkpoint import Checkpoint
@@ -68,6 +69,16 @@ class StartupChecks:
                 )
             checkpoint.verify()
 
+    def check_rights(self) -> None:
+        """Make sure that a cluster with access control allows what the application does with the topics that are there.
+
+        Raises:
+            NoRightError: a right is missing; all that are, are named.
+        """
+        connection = self._brokers.connection
+        if connection.is_secured and (missing := missing_rights(connection, self._topics.rights)):
+            raise no_right(connection, *missing)
+
     def prepare(
         self, make_topics: Callable[[], dict[str, int]], forget: Callable[[], None], rebuild: Rebuild
     ) -> dict[str, int]:
@@ -87,6 +98,7 @@ class StartupChecks:
         if not self._has_begun:
             self._begin_anew(forget, rebuild)
         partitions, has_begun = make_topics(), self._has_begun
+        self.check_rights()
         now = self._extents()
         self._ids = {topic: extent.id for topic, extent in now.items()}
         if has_begun:
@@ -186,7 +198,7 @@ class StartupChecks:
         return list(dict.fromkeys(topic for plan in self._plans for topic in plan.topics))
 
     def _extents(self) -> dict[str, TopicExtent]:
-        return extents(self._brokers.bootstrap_servers, [*self._read, *self._topics.internal])
+        return extents(self._brokers.connection, [*self._read, *self._topics.internal])
 
 
 def _shown(topics: list[str]) -> str:

@@ -49,6 +49,7 @@ class KafkaStreams:
     >>> streams = KafkaStreams(topology, "trades-app", broker.bootstrap_servers)  # doctest: +SKIP
     >>> streams.start()  # doctest: +SKIP
     >>> KafkaStreams(topology, "trades-app", broker.bootstrap_servers, commit_interval="1 second")  # doctest: +SKIP
+    >>> KafkaStreams(topology, "trades-app", "broker:9093", client_settings="client.properties")  # doctest: +SKIP
     >>> config = StreamsConfig.from_properties("streams.properties")  # doctest: +SKIP
     >>> streams = KafkaStreams(topology, config, num_standby_replicas=1)  # doctest: +SKIP
 
@@ -265,7 +266,7 @@ class KafkaStreams:
         Mirrors `KafkaStreams#metadataForAllStreamsClients`.
         """
         catalogue = self._application.catalogue
-        return metadata_of(ask_group(self.bootstrap_servers, catalogue), catalogue)
+        return metadata_of(ask_group(self.config.connection, catalogue), catalogue)
 
     def streams_metadata_for_store(self, name: str) -> list[StreamsMetadata]:
         """Return the instances that have a part of a store. Mirrors `KafkaStreams#streamsMetadataForStore`.
@@ -297,7 +298,7 @@ class KafkaStreams:
         """
         self._known(name)
         topics, catalogue = self._application.brokers.topics(), self._application.catalogue
-        placement = ask_group(self.bootstrap_servers, catalogue)
+        placement = ask_group(self.config.connection, catalogue)
         partition = partition_of_key(self._application.plans, name, key, partitioner, topics)
         return metadata_for_key(placement, catalogue.with_partitions(topics), name, key, partition)
 

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 
+from streamskit.api.client_settings import BootstrapServers
 from streamskit.common.durations import spell
 from streamskit.common.errors import StreamsError
 from streamskit.environment.spark_java import LOST, has_ended, why_lost
@@ -64,7 +65,7 @@ class Supervisor:
         self,
         application_id: str,
         states: StateMachine,
-        bootstrap_servers: str,
+        bootstrap_servers: BootstrapServers,
         task_timeout: int,
         ended: Callable[[str], None],
         losses: DataLoss,

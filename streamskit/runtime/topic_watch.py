@@ -7,7 +7,8 @@ from functools import cached_property
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
-from streamskit.kafka.topic_reader import client_log
+from streamskit.api.client_settings import BootstrapServers
+from streamskit.kafka.client_libraries import client_log, for_librdkafka
 from streamskit.kafka.topics import TopicIdentity, identities
 from streamskit.runtime.periodic import Periodic
 
@@ -28,7 +29,9 @@ class TopicWatch(Periodic):
         look: called with what was found of the topics that are there.
     """
 
-    def __init__(self, bootstrap_servers: str, look: Callable[[Mapping[str, TopicIdentity]], None]) -> None:
+    def __init__(
+        self, bootstrap_servers: BootstrapServers, look: Callable[[Mapping[str, TopicIdentity]], None]
+    ) -> None:
         super().__init__("topic watch", EVERY_SECONDS)
         self._bootstrap_servers, self._look = bootstrap_servers, look
         self._topics: list[str] = []
@@ -50,4 +53,4 @@ class TopicWatch(Periodic):
 
     @cached_property
     def _admin(self) -> AdminClient:
-        return AdminClient({"bootstrap.servers": self._bootstrap_servers}, logger=client_log)
+        return AdminClient(for_librdkafka(self._bootstrap_servers, "admin"), logger=client_log)

@@ -9,7 +9,9 @@ from streamskit.broker import ExternalBroker
 from streamskit.columns.type_inference import check_partitioner
 from streamskit.common.errors import StreamsError
 from streamskit.common.names import LONGEST_NAME
+from streamskit.kafka.access import Right
 from streamskit.kafka.topic_partition import partition_for
+from streamskit.kafka.topics import unseen
 from streamskit.planning.plan import Plan, is_readable
 from streamskit.planning.planned_operators import operator_input
 from streamskit.queries import Catalogue, QueryableStore
@@ -158,6 +160,16 @@ class ApplicationTopics:
         """The topics on which records travel to a user's functions."""
         return list(side_effects(self.plans))
 
+    @property
+    def rights(self) -> list[Right]:
+        """What a cluster with access control has to allow it to do with the topics."""
+        own = [plan.options.handlers.dead_letter_topics for plan in self.plans]
+        written = dict.fromkeys([*self.written, *(topic for each in own for topic in each)])
+        read = dict.fromkeys(topic for plan in self.plans for topic in plan.topics)
+        inner = dict.fromkeys(self.internal)
+        rights = [Right("Read", "topic", topic) for topic in dict.fromkeys([*read, *inner])]
+        return rights + [Right("Write", "topic", topic) for topic in dict.fromkeys([*written, *inner])]
+
     def check_names(self) -> None:
         """Make sure that Kafka takes the names of the internal topics.
 
@@ -217,12 +229,12 @@ class ApplicationTopics:
     def _checked(self, brokers: ExternalBroker) -> tuple[dict[str, int], dict[str, int]]:
         """Return the partitions of the topics that are there, and of those between the queries."""
         partitions = dict(brokers.topics())
-        self._check_there(partitions)
+        self._check_there(partitions, brokers)
         between = self._between(partitions)
         self._check_partners(partitions | between)
         return partitions, between
 
-    def _check_there(self, partitions: Mapping[str, int]) -> None:
+    def _check_there(self, partitions: Mapping[str, int], brokers: ExternalBroker) -> None:
         own = set(self.internal)
         needed = [topic for plan in self.plans for topic in plan.topics if topic not in own]
         needed += [sink.topic for plan in self.plans for sink in plan.sinks
@@ -232,7 +244,7 @@ class ApplicationTopics:
             names = ", ".join(repr(topic) for topic in missing)
             raise StreamsError(
                 f"'{self.application_id}' needs topics that are not there: {names}. "
-                f"Create them before start(): broker.create_topics({names}, partitions=4)."
+                f"Create them before start(): broker.create_topics({names}, partitions=4).{unseen(brokers.connection)}"
             )
 
     def _sinks(self) -> dict[str, tuple[Plan, Sink]]:

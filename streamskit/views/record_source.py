@@ -100,7 +100,7 @@ class TopicRecords:
 
     def __init__(self, streams: KafkaStreams, topics: Iterable[str], keep: int) -> None:
         self._streams = streams
-        self._tail = Tail(streams.bootstrap_servers, topics, keep)
+        self._tail = Tail(streams.config.connection, topics, keep)
 
     @property
     def partitions(self) -> Sequence[int]:

@@ -188,7 +188,7 @@ class TopicView(LiveView):
         partitions = broker.describe_topic(topic).partitions
         self._topic, self._rows = topic, checked_count(rows, "rows", 200)
         self._key, self._value = decoder(key), decoder(value)
-        self._tail = Tail(broker.bootstrap_servers, [topic], KEPT)
+        self._tail = Tail(broker.connection, [topic], KEPT)
         self._search = search_field(self.refresh)
         numbers = [("all", None), *((str(number), number) for number in range(partitions))]
         self._partition = field(widgets.Dropdown, "Partition", 58, 150, self.refresh, options=numbers)

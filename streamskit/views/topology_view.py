@@ -224,7 +224,7 @@ class TopologyView(LiveView):
                 f"TopologyView shows a running application, and this is a {type(streams).__name__}: write "
                 "TopologyView(streams), or topology.diagram() for one that does not run."
             )
-        self._streams, self._ends = streams, Ends(streams.bootstrap_servers)
+        self._streams, self._ends = streams, Ends(streams.config.connection)
         super().__init__(streams, refresh)
 
     def take(self, previous: TopologySnapshot | None) -> TopologySnapshot:

@@ -4,7 +4,9 @@ import time
 from collections.abc import Iterable
 from typing import Any
 
+from streamskit.api.client_settings import BootstrapServers
 from streamskit.common.errors import StreamsError
+from streamskit.kafka.access import Right, needing, no_right
 from streamskit.kafka.connection import admin_client
 from streamskit.kafka.topic_partition import TopicPartition, partition_for
 from streamskit.queries.group.assignment import Assignment
@@ -23,7 +25,7 @@ REBALANCING = ("PreparingRebalance", "CompletingRebalance")
 REBALANCE_SECONDS = 10.0
 
 
-def ask_group(bootstrap_servers: str, catalogue: Catalogue) -> Placement:
+def ask_group(bootstrap_servers: BootstrapServers, catalogue: Catalogue) -> Placement:
     """Return who hosts what, as the group says it; nobody hosts anything while it has no members.
 
     While the group rebalances, this waits for what it agrees on, for at most `REBALANCE_SECONDS`.
@@ -32,11 +34,16 @@ def ask_group(bootstrap_servers: str, catalogue: Catalogue) -> Placement:
         BrokerError: no broker answers.
     """
     name, deadline = catalogue.application_id, time.monotonic() + REBALANCE_SECONDS
-    with admin_client(bootstrap_servers) as client:
+    with (
+        admin_client(bootstrap_servers) as client,
+        needing(bootstrap_servers, Right("Describe", "group", name)),
+    ):
         while (group := client.describe_groups([name])[name])["group_state"] in REBALANCING:
             if time.monotonic() > deadline:
                 break
             time.sleep(0.1)
+        if "AUTHORIZATION_FAILED" in (group.get("error") or ""):
+            raise no_right(bootstrap_servers, Right("Describe", "group", name))
     return placement_of(next(filter(None, map(_agreed, group["members"])), Assignment()), catalogue)
 
 

@@ -6,9 +6,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from kafka.coordinator.assignors.abstract import AbstractPartitionAssignor
-from kafka.errors import KafkaError
+from kafka.errors import AuthorizationError, KafkaError
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 
+from streamskit.api.client_settings import BootstrapServers
+from streamskit.common.errors import BrokerError
+from streamskit.kafka.access import Right, no_right
 from streamskit.kafka.group_member import GroupMember
 from streamskit.queries.group.assignment import Assignment, SubscriptionInfo, latest_of_each_server
 from streamskit.queries.group.assignor import assign_tasks
@@ -17,6 +20,8 @@ from streamskit.queries.group.catalogue import Catalogue
 logger = logging.getLogger("streamskit")
 
 RETRY_SECONDS = 1.0
+REFUSED_SECONDS = 30.0
+"""After how long to try again where the right to join is missing."""
 
 
 class ShareAssignor(AbstractPartitionAssignor):
@@ -80,16 +85,19 @@ class Membership:
         report: returns what the instance has to say of itself.
         learn: called, in the membership's thread, with what was agreed.
         session_timeout: after how many milliseconds without a sign of life an instance counts as dead.
+        refused: called with the reason when the broker does not allow it to join.
     """
 
     def __init__(
         self,
-        bootstrap_servers: str,
+        bootstrap_servers: BootstrapServers,
         catalogue: Catalogue,
         report: Callable[[], SubscriptionInfo],
         learn: Callable[[Assignment], None],
         session_timeout: int,
+        refused: Callable[[BrokerError], None],
     ) -> None:
+        self._refused = refused
         self._bootstrap_servers, self._catalogue, self._session_timeout = bootstrap_servers, catalogue, session_timeout
         self._learned: list[Assignment] = []
         self._report, self._learn = report, learn
@@ -125,6 +133,9 @@ class Membership:
         while not self._stopping.is_set():
             try:
                 self._take_part()
+            except AuthorizationError:  # it may be allowed later, and nobody should have to guess what is missing
+                self._refused(no_right(self._bootstrap_servers, Right("Read", "group", self._catalogue.application_id)))
+                self._stopping.wait(REFUSED_SECONDS)
             except KafkaError as failure:
                 logger.debug("The group could not be joined: %s", failure)
                 self._stopping.wait(RETRY_SECONDS)

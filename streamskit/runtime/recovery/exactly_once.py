@@ -33,6 +33,7 @@ from pyspark.sql import SparkSession
 from streamskit.common.durations import spell
 from streamskit.common.errors import StreamsError
 from streamskit.planning.plan import Plan
+from streamskit.runtime.denials import denied
 from streamskit.runtime.recovery.checkpoint import Checkpoint
 
 logger = logging.getLogger("streamskit")
@@ -99,10 +100,12 @@ class Transactions:
     Args:
         plan: what the query runs.
         producer: the settings of the producer, each with "kafka." before its name.
+        reader: those of a consumer beside it, as text; the address alone when not given.
     """
 
     plan: Plan
     producer: dict[str, str]
+    reader: str = ""
     run: str = field(default_factory=lambda: str(uuid.uuid4()))
 
     def begin(self, spark: SparkSession, checkpoint: Checkpoint, about: str) -> dict[str, str]:
@@ -130,7 +133,7 @@ class Transactions:
                     self.plan.application_id, self.plan.name, written,
                 )  # fmt: skip
             place = str(checkpoint.folder), self.plan.checkpoint_topic, about
-            copy = _package(spark).CheckpointCopy(self.producer["kafka.bootstrap.servers"], *place)
+            copy = _package(spark).CheckpointCopy(self.settings["reader"], *place)
             transactions.begin()
             begins = copy.bring(transactions, written)
             transactions.commit(_package(spark).Mark(checkpoint.query_id, self.run, written))
@@ -148,8 +151,9 @@ class Transactions:
 
     @property
     def settings(self) -> dict[str, str]:
-        """The settings of the producer, each with "kafka." before its name."""
+        """The settings of the producer, each with "kafka." before its name, and of a consumer beside it."""
         return self.producer | {
+            "reader": self.reader or self.producer["kafka.bootstrap.servers"],
             "kafka.transactional.id": f"{self.plan.application_id}-{self.plan.name}",
             "kafka.transaction.timeout.ms": str(TRANSACTION_TIMEOUT),
         }
@@ -163,10 +167,12 @@ class Transactions:
             finally:
                 transactions.close()
         except Py4JJavaError as failure:
+            whole = f"Sub-topology {self.plan.name} of '{self.plan.application_id}' could not begin its transactions"
+            if (why := denied(failure.java_exception.toString(), self.plan)) is not None:
+                raise StreamsError(f"{whole}. {why}") from failure
             raise StreamsError(
-                f"Sub-topology {self.plan.name} of '{self.plan.application_id}' could not begin its transactions: "
-                f"{failure.java_exception.toString()} They need a broker whose own topic for transactions can be made: "
-                "with one node it has to have transaction.state.log.replication.factor=1."
+                f"{whole}: {failure.java_exception.toString()} They need a broker whose own topic for transactions can "
+                "be made: with one node it has to have transaction.state.log.replication.factor=1."
             ) from failure
 
 

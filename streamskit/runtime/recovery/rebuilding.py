@@ -19,7 +19,9 @@ from typing import Any
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
+from streamskit.api.client_settings import BootstrapServers
 from streamskit.common.errors import StreamsError
+from streamskit.kafka.client_libraries import java_text
 from streamskit.kafka.topics import TopicExtent
 from streamskit.planning.plan import Plan
 from streamskit.runtime.recovery.checkpoint import Checkpoint
@@ -94,11 +96,11 @@ class Rebuilding:
         folder: Path,
         plans: Sequence[Plan],
         spark: SparkSession,
-        bootstrap_servers: str,
+        bootstrap_servers: BootstrapServers,
         fence: Callable[[Plan], None],
     ) -> None:
         self._application_id, self._folder, self._plans = application_id, folder, plans
-        self._bootstrap_servers, self._fence = bootstrap_servers, fence
+        self._reader, self._fence = java_text(bootstrap_servers, "consumer"), fence
         jvm: Any = spark._jvm
         self._package = jvm.org.apache.spark.sql.streamskit
 
@@ -130,7 +132,7 @@ class Rebuilding:
         if extent is None:
             return Copy(plan, None, None)
         self._fence(plan)
-        found = self._package.CheckpointCopy.lastPosition(self._bootstrap_servers, plan.checkpoint_topic)
+        found = self._package.CheckpointCopy.lastPosition(self._reader, plan.checkpoint_topic)
         return Copy(plan, extent, None if found is None else json.loads(found))
 
     def _make(self, copies: Sequence[Copy]) -> None:
@@ -157,7 +159,7 @@ class Rebuilding:
             "'%s': the checkpoint of sub-topology %s is rebuilt from topic '%s'.", self._application_id, name, topic
         )
         place = str(folder), str(self._folder / name)
-        rows = self._package.CheckpointRebuild(self._bootstrap_servers, topic, *place).run()
+        rows = self._package.CheckpointRebuild(self._reader, topic, *place).run()
         position = Checkpoint(folder).position()
         logger.warning(
             "'%s': sub-topology %s has %s rows of state again, and goes on at %s.",

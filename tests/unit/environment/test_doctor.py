@@ -12,6 +12,7 @@ from types import SimpleNamespace
 import psutil
 import pytest
 
+from streamskit.cli import doctor as command
 from streamskit.environment import doctor as examined
 from streamskit.environment import java
 from streamskit.environment.diagnosis import Check, Diagnosis, Status
@@ -217,5 +218,5 @@ def test_the_exit_code_tells_whether_there_is_a_problem(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], status: Status, code: int
 ) -> None:
     monkeypatch.setattr(examined, "CHECKS", {"Moon": lambda: (status, "It is full.", "Wait.")})
-    assert examined.main() == code
+    assert command.main() == code
     assert "It is full." in capsys.readouterr().out

@@ -1,0 +1,334 @@
+"""`ClientSettings`: where a Kafka cluster is, and what its clients show to be let in, by the names of Kafka's clients.
+
+Values that are secret are `Secret`s, which do not show when they are printed. Another process that needs them gets the
+path of a file that only this user can read: they stand in no command line, in no plan of Spark's and in no log.
+"""
+
+import os
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+from streamskit.api import jaas
+from streamskit.common.errors import StreamsError
+from streamskit.common.names import unknown_name
+from streamskit.common.private_files import write_private
+
+ADDRESS_VARIABLE, FILE_VARIABLE = "STREAMSKIT_BOOTSTRAP_SERVERS", "STREAMSKIT_COMMAND_CONFIG"
+"""The environment variables that name a cluster: its address, and a file with the settings of its clients."""
+
+Role: TypeAlias = Literal["consumer", "producer", "admin"]
+"""What a client is for; a setting with its name and a dot in front is for such clients alone."""
+
+PREFIX = re.compile(r"(?:(main|restore|global)\.)?(consumer|producer|admin)\.")
+"""What may stand before a setting. Kafka Streams has several consumers, which are all the same here."""
+
+PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
+STORE_TYPES = ("JKS", "PKCS12", "PEM")
+
+OPEN = (
+    "security.protocol", "client.id", "client.dns.lookup", "sasl.mechanism",
+    "ssl.truststore.type", "ssl.truststore.location", "ssl.keystore.type", "ssl.keystore.location",
+    "ssl.endpoint.identification.algorithm", "ssl.protocol", "ssl.enabled.protocols",
+)  # fmt: skip
+SECRETS = (
+    "sasl.jaas.config", "sasl.username", "sasl.password", "ssl.truststore.password", "ssl.truststore.certificates",
+    "ssl.keystore.password", "ssl.keystore.key", "ssl.keystore.certificate.chain", "ssl.key.password",
+)  # fmt: skip
+"""Settings of Kafka's type `password`, and what goes into `sasl.jaas.config`."""
+
+SECURITY = re.compile(r"(security|sasl|ssl)\..*")
+
+
+class Secret(str):
+    """Text that is not shown where a value is printed.
+
+    >>> {"ssl.key.password": Secret("hush")}
+    {'ssl.key.password': [hidden]}
+
+    Mirrors `org.apache.kafka.common.config.types.Password`.
+    """
+
+    def __repr__(self) -> str:
+        return "[hidden]"
+
+
+@dataclass(frozen=True)
+class ClientSettings:
+    """Where a Kafka cluster is, and what its clients show to be let in.
+
+    Args:
+        bootstrap_servers: the brokers, as "host:port", several with commas between them.
+        properties: settings under the names of Kafka's clients, checked by `of`.
+        file: the properties file that they were read from, whole and unchanged, if it was so.
+
+    >>> settings = ClientSettings.of("broker:9093", {"security.protocol": "SASL_SSL", "sasl.mechanism": "PLAIN",
+    ...                                              "sasl.username": "alice", "sasl.password": "hush"})
+    >>> settings
+    ClientSettings('broker:9093', SASL_SSL, PLAIN, 'User:alice')
+    """
+
+    bootstrap_servers: str
+    properties: Mapping[str, str] = field(default_factory=dict)
+    file: Path | None = field(default=None, compare=False)
+
+    @classmethod
+    def of(
+        cls,
+        bootstrap_servers: "str | ClientSettings",
+        settings: "Mapping[str, Any] | str | Path | ClientSettings | None" = None,
+    ) -> "ClientSettings":
+        """Return what an address and settings say together.
+
+        An address alone gets the settings in the file that STREAMSKIT_COMMAND_CONFIG names, if it is the one in
+        STREAMSKIT_BOOTSTRAP_SERVERS.
+
+        Args:
+            bootstrap_servers: the brokers, as "host:port"; or what is known already.
+            settings: the settings by Kafka's names, or a properties file with them.
+
+        Raises:
+            StreamsError: a setting is unknown, missing, or has a value that the clients do not take. No sentence says
+                what value a secret has.
+
+        >>> ClientSettings.of("broker:9093", {"ssl.truststor.type": "PEM"})
+        Traceback (most recent call last):
+        ...
+        streamskit.common.errors.StreamsError: There is no client setting 'ssl.truststor.type': did you mean \
+'ssl.truststore.type'?
+        """
+        if isinstance(bootstrap_servers, ClientSettings):
+            if settings is None:
+                return bootstrap_servers
+            bootstrap_servers = bootstrap_servers.bootstrap_servers
+        if settings is None and bootstrap_servers == os.environ.get(ADDRESS_VARIABLE):
+            settings = os.environ.get(FILE_VARIABLE) or None
+        if settings is None:
+            return cls(bootstrap_servers)
+        if isinstance(settings, ClientSettings):
+            return replace(settings, bootstrap_servers=bootstrap_servers)
+        given = settings if isinstance(settings, Mapping) else read_file(Path(settings))
+        taken = checked(given)
+        is_whole = not isinstance(settings, Mapping) and all(given.get(name) == taken[name] for name in taken)
+        return cls(bootstrap_servers, taken, Path(settings).absolute() if is_whole else None)  # type: ignore[arg-type]
+
+    def __str__(self) -> str:
+        return self.bootstrap_servers
+
+    def __repr__(self) -> str:
+        words = [repr(self.bootstrap_servers)]
+        if self.properties:
+            own = self.of_role("admin")
+            words += [own.get("security.protocol", "PLAINTEXT")]
+            words += [own["sasl.mechanism"]] if "sasl.mechanism" in own else []
+            words += [repr(self.principal)] if self.principal else []
+        return f"ClientSettings({', '.join(words)})"
+
+    def __hash__(self) -> int:
+        return hash((self.bootstrap_servers, *sorted(self.properties.items())))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # What travels to other processes names the file: bytes of a plan or a function hold no secret.
+        if not self.properties:
+            return ClientSettings, (self.bootstrap_servers,)
+        return _from_file, (self.bootstrap_servers, str(self.path), self.file is not None)
+
+    @property
+    def is_secured(self) -> bool:
+        """Whether clients encrypt what they send, or say who they are."""
+        return bool(self.properties) and any(
+            self.of_role(role).get("security.protocol", "PLAINTEXT") != "PLAINTEXT"
+            for role in ("admin", "consumer", "producer")
+        )  # fmt: skip
+
+    @property
+    def path(self) -> Path:
+        """A file with the properties, which only this user can read: the one that they are from, or one of ours."""
+        return self.file or _written(self)
+
+    @property
+    def principal(self) -> str:
+        """Whom a broker takes the clients for, as "User:alice"; "" where only the broker knows."""
+        own = self.of_role("admin")
+        if "sasl.jaas.config" not in own:
+            return ""
+        return f"User:{jaas.credentials(own['sasl.jaas.config']).username}"
+
+    def of_role(self, role: Role) -> dict[str, str]:
+        """Return the settings of clients of a kind: those for all, and before them those with its name in front."""
+        plain = {name: value for name, value in self.properties.items() if PREFIX.match(name) is None}
+        own = {
+            name.removeprefix(f"{role}."): value
+            for name, value in self.properties.items()
+            if name.startswith(f"{role}.")
+        }
+        return plain | own
+
+
+BootstrapServers: TypeAlias = "str | ClientSettings"
+"""Where a cluster is: its address alone, or with what its clients show to be let in."""
+
+
+def is_client_setting(name: str) -> bool:
+    """Whether a key of a properties file is one of these settings, or is misspelled and was meant to be."""
+    bare = PREFIX.sub("", name)
+    return bare in OPEN or SECURITY.fullmatch(bare) is not None
+
+
+def check_name(name: str) -> None:
+    """Make sure that there is such a setting.
+
+    Raises:
+        StreamsError: there is none.
+    """
+    prefix, bare = _split(name)
+    if bare not in (*OPEN, *SECRETS):
+        raise StreamsError(unknown_name("client setting", name, [prefix + each for each in (*OPEN, *SECRETS)]))
+
+
+def checked(settings: Mapping[str, Any]) -> dict[str, str]:
+    """Return settings as they are kept: known, complete, with Kafka's own names, and secrets that are not shown.
+
+    Raises:
+        StreamsError: one is unknown, missing, or has a value that the clients do not take.
+    """
+    kept: dict[str, str] = {}
+    for name, value in settings.items():
+        check_name(name)
+        prefix, bare = _split(name)
+        if isinstance(value, Path):
+            value = str(value)
+        if not isinstance(value, str):
+            raise StreamsError(f"The client setting {name} is no text: Kafka's clients take text.")
+        kept[prefix + bare] = Secret(value.strip()) if bare in SECRETS else value.strip()
+    for prefix in dict.fromkeys(_split(name)[0] for name in kept):
+        _write_credentials(kept, prefix)
+    made = ClientSettings("", kept)
+    for role in ("admin", "consumer", "producer"):
+        _check(made.of_role(role))
+    return kept
+
+
+def read_file(path: Path) -> dict[str, str]:
+    """Return the client settings in a properties file; its other settings are for other programs.
+
+    Raises:
+        StreamsError: there is no such file, or it cannot be read.
+    """
+    import javaproperties  # Spark's Python workers know of this module, and seldom read a file
+
+    try:
+        found = javaproperties.loads(path.read_text(encoding="latin-1"))
+    except OSError as failure:
+        raise StreamsError(f"The file with client settings, {path}, cannot be read: {failure.strerror}.") from failure
+    except javaproperties.InvalidUEscapeError as failure:
+        raise StreamsError(f"{path.name}: {failure}; write a backslash as \\\\.") from failure
+    return {name: value for name, value in found.items() if is_client_setting(name)}
+
+
+def _split(name: str) -> tuple[str, str]:
+    """Return the kind of client that a setting is for, with a dot, and its name without that."""
+    found = PREFIX.match(name)
+    return ("", name) if found is None else (f"{found[2]}.", name[found.end() :])
+
+
+def _write_credentials(kept: dict[str, str], prefix: str) -> None:
+    """Put a user's name and password where Kafka has them, in `sasl.jaas.config`."""
+    username, password = (kept.pop(f"{prefix}sasl.{part}", None) for part in ("username", "password"))
+    if username is None and password is None:
+        return
+    if username is None or password is None:
+        missing = "sasl.username" if username is None else "sasl.password"
+        raise StreamsError(f"The client settings have one of sasl.username and sasl.password: {missing} is missing.")
+    if f"{prefix}sasl.jaas.config" in kept:
+        raise StreamsError("The client settings name a user twice: in sasl.username and in sasl.jaas.config.")
+    mechanism = kept.get(f"{prefix}sasl.mechanism") or kept.get("sasl.mechanism", "")
+    kept[f"{prefix}sasl.jaas.config"] = Secret(jaas.line(mechanism, username, password))
+
+
+def _check(own: Mapping[str, str]) -> None:
+    """Make sure that all clients can be told what one kind of them has to know.
+
+    Raises:
+        StreamsError: one cannot.
+    """
+    protocol = own.get("security.protocol", "")
+    if not protocol and (needing := [name for name in own if name.startswith(("sasl.", "ssl."))]):
+        raise StreamsError(
+            f"The client settings have {needing[0]} and no security.protocol, without which Kafka's clients neither "
+            "encrypt nor say who they are: set it to SASL_SSL, SSL or SASL_PLAINTEXT."
+        )
+    if protocol:
+        _one_of("security.protocol", protocol, PROTOCOLS)
+    if protocol.startswith("SASL"):
+        _check_user(own)
+    for store in ("truststore", "keystore"):
+        _check_store(own, store)
+    if own.get("ssl.endpoint.identification.algorithm", "https") not in ("https", ""):
+        raise StreamsError("ssl.endpoint.identification.algorithm is https, or empty for brokers under other names.")
+    for name in ("ssl.protocol", "ssl.enabled.protocols"):
+        for version in own.get(name, "TLSv1.3").split(","):
+            _one_of(name, version.strip(), ("TLSv1.2", "TLSv1.3"))
+
+
+def _check_user(own: Mapping[str, str]) -> None:
+    mechanism = own.get("sasl.mechanism")
+    if mechanism is None:
+        raise StreamsError(f"sasl.mechanism is missing in the client settings: give {' or '.join(MECHANISMS)}.")
+    if mechanism not in MECHANISMS:
+        raise StreamsError(
+            f"sasl.mechanism is '{mechanism}', and not all clients that streamskit has can show that to a broker: "
+            f"give {' or '.join(MECHANISMS)}, or certificates (security.protocol=SSL)."
+        )
+    if "sasl.jaas.config" not in own:
+        raise StreamsError(
+            f"The client settings do not say who to be with {mechanism}: give sasl.username and sasl.password, or "
+            "sasl.jaas.config as Kafka's own clients have it."
+        )
+    jaas.credentials(own["sasl.jaas.config"])
+
+
+def _check_store(own: Mapping[str, str], store: str) -> None:
+    type_, location = own.get(f"ssl.{store}.type", "").upper(), own.get(f"ssl.{store}.location")
+    if type_:
+        _one_of(f"ssl.{store}.type", type_, STORE_TYPES)
+    if location is not None and not Path(location).is_file():
+        raise StreamsError(f"ssl.{store}.location names {location}, and there is no such file.")
+    inline = "ssl.truststore.certificates" if store == "truststore" else "ssl.keystore.key"
+    if inline in own and type_ != "PEM":
+        raise StreamsError(f"{inline} holds text in PEM: set ssl.{store}.type=PEM.")
+    if inline in own and location is not None:
+        raise StreamsError(f"{inline} and ssl.{store}.location say the same thing twice: leave one of them.")
+    if store == "keystore" and ("ssl.keystore.key" in own) != ("ssl.keystore.certificate.chain" in own):
+        raise StreamsError("ssl.keystore.key and ssl.keystore.certificate.chain belong together: give both.")
+    if type_ == "PEM" and f"ssl.{store}.password" in own:
+        raise StreamsError(
+            f"A store in PEM has no password: leave ssl.{store}.password out. That of its key is ssl.key.password."
+        )
+
+
+def _one_of(name: str, value: str, values: Iterable[str]) -> None:
+    if value not in values:
+        raise StreamsError(f"{name} is '{value}'; give {' or '.join(values)}.")
+
+
+_files: dict[tuple[tuple[str, str], ...], Path] = {}
+
+
+def _written(settings: ClientSettings) -> Path:
+    """Return a file of this process's own with settings."""
+    import javaproperties
+
+    key = tuple(sorted(settings.properties.items()))
+    if (path := _files.get(key)) is None or not path.is_file():
+        path = _files[key] = write_private("client.properties", javaproperties.dumps(dict(key), timestamp=False))
+    return path
+
+
+def _from_file(bootstrap_servers: str, path: str, is_users: bool) -> ClientSettings:
+    """Return settings that have come from another process."""
+    made = ClientSettings.of(bootstrap_servers, path)
+    return made if is_users else replace(made, file=None)  # the other process takes its own file along

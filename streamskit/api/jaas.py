@@ -1,0 +1,70 @@
+"""The line in which Kafka's Java clients are told who to be: `sasl.jaas.config`."""
+
+import re
+from typing import NamedTuple
+
+from streamskit.common.errors import StreamsError
+
+MODULES = {
+    "PLAIN": "org.apache.kafka.common.security.plain.PlainLoginModule",
+    "SCRAM-SHA-256": "org.apache.kafka.common.security.scram.ScramLoginModule",
+    "SCRAM-SHA-512": "org.apache.kafka.common.security.scram.ScramLoginModule",
+}
+
+OPTION = re.compile(r"""\s*(?P<name>[\w.]+)\s*=\s*(?:"(?P<quoted>(?:\\.|[^"\\])*)"|(?P<bare>[^\s;"]+))""", re.DOTALL)
+ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
+
+
+class Credentials(NamedTuple):
+    """A user's name and password."""
+
+    username: str
+    password: str
+
+    def __repr__(self) -> str:
+        return f"Credentials({self.username!r}, [hidden])"
+
+
+def line(mechanism: str, username: str, password: str) -> str:
+    """Return the line for a user.
+
+    >>> line("PLAIN", "alice", 'a"b')
+    'org.apache.kafka.common.security.plain.PlainLoginModule required username="alice" password="a\\\\"b";'
+    """
+    module = MODULES.get(mechanism, MODULES["PLAIN"])
+    return f"{module} required username={_quoted(username)} password={_quoted(password)};"
+
+
+def credentials(config: str) -> Credentials:
+    """Return the user in a line.
+
+    Raises:
+        StreamsError: it names none. The sentence does not repeat the line.
+
+    >>> credentials(line("PLAIN", "alice", 'a"b\\\\')).password
+    'a"b\\\\'
+    """
+    parts = config.strip().split(None, 2)
+    options, position = dict[str, str](), 0
+    text = parts[2].rstrip() if len(parts) == 3 else ""
+    while (found := OPTION.match(text, position)) is not None:
+        quoted = found["quoted"]
+        options[found["name"]] = found["bare"] if quoted is None else _unquoted(quoted)
+        position = found.end()
+    if len(parts) < 3 or "username" not in options or "password" not in options or text[position:].strip() != ";":
+        raise StreamsError(
+            "sasl.jaas.config does not name a user. It has to be in one line: "
+            f'{MODULES["PLAIN"]} required username="..." password="..."; with a semicolon at its end. '
+            "Or give sasl.username and sasl.password instead."
+        )
+    return Credentials(options["username"], options["password"])
+
+
+def _quoted(text: str) -> str:
+    """Return text in quotes, as Java's `StreamTokenizer` reads it."""
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\r", "\\r")
+    return f'"{escaped}"'
+
+
+def _unquoted(text: str) -> str:
+    return re.sub(r"\\(.)", lambda found: ESCAPES.get(found[1], found[1]), text, flags=re.DOTALL)

@@ -1,0 +1,317 @@
+"""Whole applications on a broker that encrypts, asks who one is, and allows only what access control lists give."""
+
+import re
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import psutil
+import pytest
+from pyspark.sql import functions as F
+
+from streamskit import KafkaStreams, Serdes, StreamsBuilder, StreamsError, Topology
+from streamskit.broker import ExternalBroker
+from streamskit.common.errors import BrokerError
+from streamskit.environment.session import spark_log
+from streamskit.faults import Driver
+from streamskit.kafka.access import NoRightError, NotLetInError
+from streamskit.queries import Instances
+from streamskit.queries.group.discovery import ask_group
+from streamskit.testing import wait_until
+from tests.integration.secured_broker import SecuredBroker, secured_broker
+
+pytestmark = [pytest.mark.broker]
+
+PASSWORDS = {"alice": 'swordfish-"\\ 1', "bob": "swordfish-2", "carol": "swordfish-3", "mallory": "swordfish-4"}
+SECRET = "swordfish"
+
+Settings = dict[str, str]
+Run = Callable[..., KafkaStreams]
+
+
+@pytest.fixture(scope="module")
+def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecuredBroker]:
+    with secured_broker(tmp_path_factory.mktemp("secured"), {"bob": PASSWORDS["bob"]}) as broker:
+        yield broker
+
+
+@pytest.fixture
+def scram(secured: SecuredBroker, name: str) -> Settings:
+    settings = secured.user("alice", PASSWORDS["alice"])
+    secured.allow_application("User:alice", name)
+    return settings
+
+
+@pytest.fixture
+def plain(secured: SecuredBroker, name: str) -> Settings:
+    secured.allow_application("User:bob", name)
+    return secured.sasl("bob", PASSWORDS["bob"], "PLAIN")
+
+
+@pytest.fixture
+def certificates(secured: SecuredBroker, name: str) -> Settings:
+    store = secured.authority.issue("carol", PASSWORDS["carol"]).with_suffix(".p12")
+    secured.allow_application("User:CN=carol", name)
+    return {
+        "security.protocol": "SSL",
+        "ssl.truststore.type": "PEM",
+        "ssl.truststore.location": str(secured.authority.ca),
+        "ssl.keystore.type": "PKCS12",
+        "ssl.keystore.location": str(store),
+        "ssl.keystore.password": PASSWORDS["carol"],
+    }
+
+
+@pytest.fixture
+def mallory(secured: SecuredBroker) -> Settings:
+    """The clients of a user who may do nothing until a test allows it."""
+    return secured.user("mallory", PASSWORDS["mallory"])
+
+
+@pytest.fixture
+def start(name: str, state_dir: Path) -> Iterator[Run]:
+    """Starts a topology at an address with client settings; whatever was started is closed after the test."""
+    started: list[KafkaStreams] = []
+
+    def begin(topology: Topology, address: str, settings: Settings, **options: Any) -> KafkaStreams:
+        streams = KafkaStreams(topology, name, address, client_settings=settings, state_dir=state_dir, **options)
+        started.append(streams)
+        streams.start()
+        return streams
+
+    yield begin
+    for streams in started:
+        streams.close()
+
+
+def counting(name: str) -> Topology:
+    """Return a topology with all that talks to a broker: repartition, store, partitioner, chosen topics, a function."""
+    builder = StreamsBuilder()
+    records = builder.stream(f"{name}-in")
+    records.peek(lambda key, value: None)
+    records.to(lambda k, v: F.concat(F.lit(f"{name}-"), v), partitioner=lambda topic, key, value, count: [0])
+    grouped = records.group_by(lambda k, v: v)
+    grouped.count("counts").to_stream().to(f"{name}-out", value=Serdes.string())
+    return builder.build()
+
+
+def make_topics(secured: SecuredBroker, name: str) -> None:
+    secured.open.create_topics(f"{name}-in", f"{name}-out", f"{name}-x", f"{name}-y", partitions=2)
+
+
+def rows(streams: KafkaStreams) -> dict[str, int]:
+    return {row.key: row.value for row in streams.store("counts").all()}
+
+
+# ---- whole applications ----------------------------------------------------------------------------------------------
+
+
+def test_an_application_runs_exactly_once_over_sasl_ssl_with_scram_and_is_rebuilt_from_the_cluster(
+    secured: SecuredBroker, scram: Settings, start: Run, name: str, state_dir: Path
+) -> None:
+    make_topics(secured, name)
+    mine = ExternalBroker(secured.sasl_ssl, scram)
+    mine.produce(f"{name}-in", [("1", "x"), ("2", "y"), ("3", "x")])
+    first = start(counting(name), secured.sasl_ssl, scram, processing_guarantee="exactly_once")
+    first.await_processed()
+    assert rows(first) == {"x": 2, "y": 1}
+    assert list(mine.consume(f"{name}-x", isolation="read_committed")["value"]) == ["x", "x"]
+    first.close()
+    shutil.rmtree(state_dir)
+    mine.produce(f"{name}-in", [("4", "y")])
+    second = start(counting(name), secured.sasl_ssl, scram, processing_guarantee="exactly_once")
+    second.await_processed()
+    assert rows(second) == {"x": 2, "y": 2}
+
+
+def test_an_application_runs_over_sasl_ssl_with_plain_in_a_process_of_its_own(
+    secured: SecuredBroker, plain: Settings, name: str, state_dir: Path
+) -> None:
+    make_topics(secured, name)
+    ExternalBroker(secured.sasl_ssl, plain).produce(f"{name}-in", [("1", "x"), ("2", "y"), ("3", "x")])
+
+    def program() -> Topology:
+        builder = StreamsBuilder()
+        builder.stream(f"{name}-in").group_by(lambda k, v: v).count("counts")
+        return builder.build()
+
+    with Driver(program, name, secured.sasl_ssl, client_settings=plain, state_dir=state_dir) as driver:
+        driver.await_processed()
+        assert sorted(driver.rows("counts")) == [("x", 2), ("y", 1)]
+        assert SECRET not in " ".join(command_lines())
+        assert SECRET not in driver.log()
+    assert not found_in(state_dir)
+
+
+def test_instances_answer_over_certificates_on_both_sides(
+    secured: SecuredBroker, certificates: Settings, start: Run, name: str, state_dir: Path
+) -> None:
+    make_topics(secured, name)
+    mine = ExternalBroker(secured.ssl, certificates)
+    mine.produce(f"{name}-in", [(str(number), f"{'xy'[number % 2]}") for number in range(10)])
+    streams = start(counting(name), secured.ssl, certificates, application_server="127.0.0.1:0")
+    streams.await_processed()
+    with Instances(
+        name, secured.ssl, client_settings=certificates, applications=state_dir, in_memory=True
+    ) as instances:
+        server = instances.start()
+        wait_until(lambda: len(streams.metadata_for_all_streams_clients()) == 2, "the second instance", 30)
+        wait_until(
+            lambda: httpx.get(f"{server.url}/state/keyvalue/counts/x").json().get("value") == 5, "the count of x", 30
+        )
+        assert SECRET not in " ".join(command_lines())
+        assert SECRET not in instances.log(server)
+
+
+# ---- secrets ---------------------------------------------------------------------------------------------------------
+
+
+def test_no_secret_is_in_a_plan_a_log_a_file_or_a_command_line(
+    secured: SecuredBroker,
+    scram: Settings,
+    start: Run,
+    name: str,
+    state_dir: Path,
+    capfd: pytest.CaptureFixture[str],
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    make_topics(secured, name)
+    begins = spark_log().stat().st_size if spark_log().is_file() else 0
+    secured.open.produce(f"{name}-in", [("1", "x"), ("2", "y")])
+    with caplog.at_level("DEBUG"):
+        streams = start(counting(name), secured.sasl_ssl, scram, processing_guarantee="exactly_once")
+        streams.await_processed()
+        streams.explain()
+        print(streams, repr(streams.config), streams.config.connection, streams.topology.describe())
+        plans = [query._jsq.explainInternal(True) for query in streams.queries()]  # type: ignore[attr-defined]
+        progress = [str(query.lastProgress) for query in streams.queries()]
+    assert any("MissingTopic" in plan or "missing_topic" in plan for plan in plans)
+    said = capfd.readouterr()
+    log = spark_log().read_bytes()[begins:].decode(errors="replace")
+    for shown in (said.out, said.err, caplog.text, log, *plans, *progress, " ".join(command_lines())):
+        assert SECRET not in shown
+    assert not found_in(state_dir)
+    assert not found_in(streams.folder)
+    assert streams.folder.is_dir()
+    assert (streams.folder / "stores.json").is_file() or any(streams.folder.rglob("*.json"))
+
+
+def command_lines() -> list[str]:
+    """Return the command lines of this process's children, and theirs."""
+    lines = []
+    for process in psutil.Process().children(recursive=True):
+        with_it = subprocess.run(["ps", "-ww", "-o", "args=", "-p", str(process.pid)], capture_output=True, text=True)
+        lines.append(with_it.stdout)
+    assert any("java" in line for line in lines)
+    return lines
+
+
+def found_in(folder: Path) -> list[Path]:
+    """Return the files in a folder that hold a secret."""
+    return [path for path in folder.rglob("*") if path.is_file() and SECRET.encode() in path.read_bytes()]
+
+
+# ---- who is not let in -----------------------------------------------------------------------------------------------
+
+
+def test_a_wrong_password_is_told_with_the_user_it_is_for(secured: SecuredBroker, scram: Settings) -> None:
+    wrong = ExternalBroker(secured.sasl_ssl, scram | {"sasl.password": "not-the-swordfish"})
+    with pytest.raises(NotLetInError) as failure:
+        wrong.topics()
+    assert re.search(r"does not let User:alice in: .*[Aa]uthentication failed.*SCRAM-SHA-512", str(failure.value))
+    assert SECRET not in str(failure.value)
+
+
+def test_a_certificate_that_nobody_signed_is_told(secured: SecuredBroker, scram: Settings, tmp_path: Path) -> None:
+    from tests.integration.secured_broker import Authority
+
+    other = Authority(tmp_path)
+    with pytest.raises(NotLetInError, match=r"do not trust each other: .*verif.*ssl\.truststore"):
+        ExternalBroker(secured.sasl_ssl, scram | {"ssl.truststore.location": str(other.ca)}).topics()
+
+
+def test_a_client_without_a_certificate_is_told_what_is_missing(secured: SecuredBroker, certificates: Settings) -> None:
+    bare = {name: value for name, value in certificates.items() if not name.startswith("ssl.keystore")}
+    with pytest.raises(NotLetInError, match=r"do not trust each other: .*ssl\.keystore\.\* who it is"):
+        ExternalBroker(secured.ssl, bare).topics()
+
+
+@pytest.mark.parametrize("listener", ["sasl_ssl", "ssl", "sasl_plaintext"])
+def test_a_client_without_settings_is_told_to_have_some(secured: SecuredBroker, listener: str) -> None:
+    with pytest.raises(NotLetInError, match=r"does not speak security\.protocol=PLAINTEXT: .*client_settings="):
+        ExternalBroker(getattr(secured, listener)).topics()
+
+
+# ---- what is not allowed ---------------------------------------------------------------------------------------------
+
+
+def test_missing_rights_to_topics_are_named_before_anything_starts(
+    secured: SecuredBroker, mallory: Settings, start: Run, name: str
+) -> None:
+    make_topics(secured, name)
+    secured.allow("User:mallory", *(("DESCRIBE", "topic", name), ("READ", "group", name)))
+    with pytest.raises(NoRightError) as failure:
+        start(counting(name), secured.sasl_ssl, mallory)
+    said = str(failure.value)
+    assert f"does not allow User:mallory Read on topic '{name}-in', Write on topic '{name}-out'" in said
+    assert f"--add --allow-principal User:mallory --operation Write --topic {name}-out" in said
+
+
+def test_topics_that_one_may_not_even_see_are_told_to_be_there_perhaps(
+    secured: SecuredBroker, mallory: Settings, start: Run, name: str
+) -> None:
+    make_topics(secured, name)
+    with pytest.raises(StreamsError, match=r"Or it is there, and User:mallory has no right to see it: Describe"):
+        start(counting(name), secured.sasl_ssl, mallory)
+    with pytest.raises(BrokerError, match=r"has no topic .* Or it is there, and User:mallory has no right"):
+        ExternalBroker(secured.sasl_ssl, mallory).consume(f"{name}-in")
+
+
+def test_a_right_to_make_topics_a_group_or_transactions_that_is_missing_is_named(
+    secured: SecuredBroker, mallory: Settings, start: Run, name: str
+) -> None:
+    make_topics(secured, name)
+    for right in ("READ", "WRITE", "DESCRIBE_CONFIGS"):
+        secured.allow("User:mallory", (right, "topic", name))
+    run = {"processing_guarantee": "exactly_once"}
+    with pytest.raises((StreamsError, BrokerError), match=rf"User:mallory Read on group '{name}-runner'"):
+        start(counting(name), secured.sasl_ssl, mallory, **run)
+    secured.allow("User:mallory", ("READ", "group", name))
+    with pytest.raises((StreamsError, BrokerError), match=rf"User:mallory Create on topic '{name}-.*-repartition'"):
+        start(counting(name), secured.sasl_ssl, mallory, **run)
+    secured.allow("User:mallory", ("CREATE", "topic", name))
+    with pytest.raises((StreamsError, BrokerError), match=rf"User:mallory Write on transactional id '{name}-\d"):
+        start(counting(name), secured.sasl_ssl, mallory, **run)
+    secured.allow("User:mallory", ("WRITE", "transactional id", name))
+    start(counting(name), secured.sasl_ssl, mallory, **run).await_processed()
+
+
+def test_records_that_may_not_be_written_read_or_deleted_are_told_with_the_right(
+    secured: SecuredBroker, mallory: Settings, name: str
+) -> None:
+    make_topics(secured, name)
+    secured.allow("User:mallory", ("DESCRIBE", "topic", name))
+    his = ExternalBroker(secured.sasl_ssl, mallory)
+    secured.open.produce(f"{name}-in", [("1", "x")])
+    for call, operation in (
+        (lambda: his.produce(f"{name}-in", [("1", "x")]), "Write"),
+        (lambda: his.consume(f"{name}-in"), "Read"),
+        (lambda: his.delete_topics(f"{name}-in"), "Delete"),
+    ):
+        with pytest.raises(NoRightError, match=rf"does not allow User:mallory {operation} on topic '{name}-in'"):
+            call()
+    with pytest.raises(NoRightError, match=rf"User:mallory Create on topic '{name}-new'"):
+        his.create_topics(f"{name}-new")
+
+
+def test_an_instance_that_may_not_join_its_group_says_so(secured: SecuredBroker, mallory: Settings, name: str) -> None:
+    from streamskit.planning.planner import plan
+    from streamskit.runtime.topics import catalogue
+
+    topology = counting(name)
+    whole = catalogue(name, topology, plan(topology, name))
+    with pytest.raises(NoRightError, match=rf"User:mallory Describe on group '{name}'"):
+        ask_group(ExternalBroker(secured.sasl_ssl, mallory).connection, whole)
