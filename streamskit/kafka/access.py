@@ -1,6 +1,9 @@
 """Why a cluster does not let a client in, or does not let it do something: sentences that name what is missing."""
 
+import logging
 import re
+import socket
+import ssl
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -9,6 +12,7 @@ from typing import NamedTuple
 from confluent_kafka import KafkaError, KafkaException, TopicCollection
 from confluent_kafka.admin import AdminClient
 from kafka.errors import AuthorizationError
+from kafka.errors import KafkaError as KafkaPythonError
 
 from streamskit.api.client_settings import BootstrapServers, ClientSettings
 from streamskit.common.errors import BrokerError
@@ -17,6 +21,9 @@ from streamskit.kafka.key_material import key_material
 
 LOOK_SECONDS = 2.0
 """How long to ask why a broker that can be reached gives no answer."""
+
+HANG_UPS = 3
+"""How often a broker has to hang up within that time: one that starts may do so once."""
 
 OPTIONS = {"topic": "--topic", "group": "--group", "transactional id": "--transactional-id", "cluster": "--cluster"}
 """How `kafka-acls` calls the kinds of what one may have rights to."""
@@ -90,8 +97,15 @@ def needing(servers: BootstrapServers, *rights: Right) -> Iterator[None]:
     """
     try:
         yield
-    except AuthorizationError as error:
-        raise no_right(servers, *rights) from error
+    except KafkaPythonError as error:
+        if is_denied(error):
+            raise no_right(servers, *rights) from error
+        raise
+
+
+def is_denied(error: BaseException | None) -> bool:
+    """Whether kafka-python says of a request that the client has no right to it; it does so in several ways."""
+    return isinstance(error, AuthorizationError) or "AuthorizationFailed" in str(error)
 
 
 def missing_rights(servers: BootstrapServers, needed: Iterable[Right]) -> list[Right]:
@@ -128,10 +142,12 @@ def missing_rights(servers: BootstrapServers, needed: Iterable[Right]) -> list[R
 def not_let_in(servers: BootstrapServers) -> NotLetInError | None:
     """Return why a broker that can be reached gives no answer; None if it just does not.
 
-    Of the three clients, librdkafka says best what stands against it.
+    Of the three clients, librdkafka says best what stands against it: some of it in errors, some in its log.
     """
+    settings = ClientSettings.of(servers)
     said: list[KafkaError] = []
-    admin = AdminClient(for_librdkafka(servers, "admin") | {"error_cb": said.append}, logger=client_log)
+    log = _Collected()
+    admin = AdminClient(for_librdkafka(servers, "admin") | {"error_cb": said.append}, logger=log)
     deadline = time.monotonic() + LOOK_SECONDS
     while time.monotonic() < deadline:
         try:
@@ -141,36 +157,72 @@ def not_let_in(servers: BootstrapServers) -> NotLetInError | None:
         else:
             return None
         admin.poll(0)
-        if (told := _told(servers, said)) is not None:
+        if (told := _refusal(settings, said)) is not None:
             return told
-    return None
+    return _other_protocol(settings, log.messages)
 
 
-def _told(servers: BootstrapServers, said: Sequence[KafkaError]) -> NotLetInError | None:
-    settings = ClientSettings.of(servers)
+class _Collected(logging.Logger):
+    """A log whose messages are looked at, and shown to nobody."""
+
+    def __init__(self) -> None:
+        super().__init__("streamskit.librdkafka.probe")
+        self.messages: list[str] = []
+
+    def handle(self, record: logging.LogRecord) -> None:
+        self.messages.append(record.getMessage())
+
+
+def _refusal(settings: ClientSettings, said: Iterable[KafkaError]) -> NotLetInError | None:
+    """Return what a broker has against a client that speaks as it does."""
     own = settings.of_role("admin")
-    protocol = own.get("security.protocol", "PLAINTEXT")
     for error in said:
         words = _plain(error.str())
         if error.code() == KafkaError._AUTHENTICATION:
             return NotLetInError(
-                f"The broker at {servers} does not let {principal(servers) or 'this client'} in: {words}. Check the "
+                f"The broker at {settings} does not let {principal(settings) or 'this client'} in: {words}. Check the "
                 f"user and the password in the client settings, and that sasl.mechanism={own.get('sasl.mechanism')} is "
                 "what the broker asks for."
             )
-        if error.code() == KafkaError._SSL or "SSL handshake" in words:
+        if error.code() == KafkaError._SSL or "SSL handshake" in words or "SSL routines" in words:
             return NotLetInError(
-                f"The broker at {servers} and this client do not trust each other: {words}. ssl.truststore.* says whom "
-                "the client believes, ssl.keystore.* who it is; and the broker's certificate has to name the host that "
-                "is connected to."
-            )
-        if "security.protocol" in words or "require SASL" in words:
-            return NotLetInError(
-                f"Something listens at {servers}, and does not speak security.protocol={protocol}: {words}. The client "
-                "settings have to say what this listener wants: security.protocol=SASL_SSL, SSL or SASL_PLAINTEXT, "
-                "with a user or certificates; client_settings={...}, or a file with --command-config."
+                f"The broker at {settings} and this client do not trust each other: {words}. ssl.truststore.* says "
+                "whom the client believes, ssl.keystore.* who it is; and the broker's certificate has to name the host "
+                "that is connected to."
             )
     return None
+
+
+def _other_protocol(settings: ClientSettings, log: Sequence[str]) -> NotLetInError | None:
+    """Return that a broker speaks another protocol than a client that it hangs up on."""
+    protocol = settings.of_role("admin").get("security.protocol", "PLAINTEXT")
+    if protocol.endswith("SSL"):
+        return None  # that is told as a handshake that failed
+    if any(_speaks_tls(server) for server in settings.bootstrap_servers.split(",")):
+        wants = "it speaks TLS (security.protocol=SASL_SSL or SSL)"
+    elif protocol == "PLAINTEXT" and sum("closed by peer" in each for each in log) >= HANG_UPS:
+        wants = "it hangs up on clients that do not say who they are (security.protocol=SASL_PLAINTEXT)"
+    else:
+        return None
+    return NotLetInError(
+        f"What listens at {settings} does not take clients with security.protocol={protocol}: {wants}. Say so, and who "
+        "you are, in client settings: client_settings={...} in a program, --command-config FILE on a command line."
+    )
+
+
+def _speaks_tls(server: str) -> bool:
+    """Whether a port answers to the first words of TLS."""
+    host, _, port = server.strip().rpartition(":")
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE  # nothing is said to it but hello
+    try:
+        with (
+            socket.create_connection((host.strip("[]"), int(port)), timeout=1) as plain,
+            context.wrap_socket(plain, server_hostname=host.strip("[]")),
+        ):
+            return True
+    except (OSError, ValueError):
+        return False
 
 
 def _plain(words: str) -> str:

@@ -7,12 +7,12 @@ from functools import lru_cache
 from typing import Any
 
 from kafka import KafkaProducer
-from kafka.errors import AuthorizationError, KafkaError
+from kafka.errors import KafkaError
 from kafka.serializer import Serializer
 
 from streamskit.api.client_settings import BootstrapServers
 from streamskit.common.errors import BrokerError
-from streamskit.kafka.access import Right, needing
+from streamskit.kafka.access import NoRightError, Right, is_denied, no_right
 from streamskit.kafka.client_libraries import for_kafka_python
 from streamskit.kafka.connection import CONNECT_SECONDS, reachable, reason, without_new_topics
 from streamskit.kafka.encoding import SerdeLike, encoder
@@ -42,12 +42,13 @@ def produce(
 ) -> int:
     """Send all records and return their number once all are acknowledged; see `KafkaClient`."""
     partitions = describe_topic(bootstrap_servers, topic).partitions
-    with needing(bootstrap_servers, Right("Write", "topic", topic)), _producer(bootstrap_servers) as producer:
-        delivery = Delivery(producer, topic, partitions, encoder(key), encoder(value))
+    denied = no_right(bootstrap_servers, Right("Write", "topic", topic))
+    with _producer(bootstrap_servers) as producer:
+        delivery = Delivery(producer, topic, partitions, encoder(key), encoder(value), denied)
         try:
             for record in read_records(records):
                 delivery.send(record)
-        except (NotDeliveredError, AuthorizationError):
+        except (NotDeliveredError, NoRightError):
             raise
         except Exception as error:
             delivery.wait()  # the records before the wrong one are delivered
@@ -72,8 +73,10 @@ class Delivery:
         partitions: int,
         encode_key: Callable[[Any], bytes | None],
         encode_value: Callable[[Any], bytes | None],
+        denied: NoRightError,
     ) -> None:
         self.sent = 0
+        self._denied = denied
         self._producer = producer
         self._topic = topic
         self._partitions = partitions
@@ -103,9 +106,9 @@ class Delivery:
                 partition,
                 record.timestamp,
             )
-        except AuthorizationError:
-            raise
         except (KafkaError, AssertionError, TypeError, ValueError) as error:
+            if is_denied(error):
+                raise self._denied from error
             raise self._error(f"{reason(error)}.") from error
         self._under_way.append(future)
         self._bytes_under_way += len(value or b"") + len(key or b"")
@@ -120,9 +123,9 @@ class Delivery:
         for index, future in enumerate(self._under_way, first):
             try:
                 future.get(timeout=max(0.0, deadline - time.monotonic()))
-            except AuthorizationError:
-                raise
             except KafkaError as error:
+                if is_denied(error):
+                    raise self._denied from error
                 raise NotDeliveredError(
                     f"Record {index} of topic {self._topic!r} was not delivered: {reason(error)}. Records "
                     "before it are in the topic; some after it may be."

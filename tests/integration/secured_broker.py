@@ -115,9 +115,16 @@ class SecuredBroker:
 
     def allow(self, principal: str, *rights: tuple[str, str, str]) -> None:
         """Give rights: the operation, the kind of what it is for, and the beginning of its name."""
+        self._add(principal, rights, ACLPermissionType.ALLOW)
+
+    def deny(self, principal: str, *rights: tuple[str, str, str]) -> None:
+        """Take rights away, whoever has given them."""
+        self._add(principal, rights, ACLPermissionType.DENY)
+
+    def _add(self, principal: str, rights: tuple[tuple[str, str, str], ...], kind: ACLPermissionType) -> None:
         acls = [
-            ACL(principal, "*", ACLOperation[operation], ACLPermissionType.ALLOW, _pattern(kind, name))
-            for operation, kind, name in rights
+            ACL(principal, "*", ACLOperation[operation], kind, _pattern(resource, name))
+            for operation, resource, name in rights
         ]
         with admin_client(self.open.bootstrap_servers) as admin:
             assert not admin.create_acls(acls)["failed"]
