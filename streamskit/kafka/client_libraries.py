@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from streamskit.api import jaas
-from streamskit.api.client_settings import OPEN, BootstrapServers, ClientSettings, Role
+from streamskit.api.client_settings import OPEN, BootstrapServers, ClientSettings, Role, Secret
 from streamskit.kafka.key_material import key_material
 
 client_log = logging.getLogger("streamskit.librdkafka")
@@ -78,7 +78,7 @@ def for_kafka_python(servers: BootstrapServers, role: Role) -> dict[str, Any]:
     if protocol.startswith("SASL"):
         username, password = jaas.credentials(own["sasl.jaas.config"])
         told |= {"sasl_mechanism": own["sasl.mechanism"]}
-        told |= {"sasl_plain_username": username, "sasl_plain_password": password}
+        told |= {"sasl_plain_username": username, "sasl_plain_password": Secret(password)}  # it logs its settings
     if protocol.endswith("SSL"):
         told["ssl_context"] = _context(own)
     return told
@@ -100,16 +100,17 @@ def for_librdkafka(servers: BootstrapServers, role: Role) -> dict[str, Any]:
     protocol = own.get("security.protocol", "")
     if protocol.startswith("SASL"):
         username, password = jaas.credentials(own["sasl.jaas.config"])
-        told |= {"sasl.mechanism": own["sasl.mechanism"], "sasl.username": username, "sasl.password": password}
+        told |= {"sasl.mechanism": own["sasl.mechanism"], "sasl.username": username}
+        told["sasl.password"] = Secret(password)
     if protocol.endswith("SSL"):
         files = key_material(own)
         named = {
             "ssl.ca.location": files.ca,
             "ssl.certificate.location": files.certificates,
             "ssl.key.location": files.key,
-            "ssl.key.password": files.key_password,
         }
         told |= {name: str(value) for name, value in named.items() if value is not None}
+        told |= {} if files.key_password is None else {"ssl.key.password": Secret(files.key_password)}
         told["ssl.endpoint.identification.algorithm"] = "https" if _names_matter(own) else "none"
     return told
 

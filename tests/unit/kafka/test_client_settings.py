@@ -221,6 +221,7 @@ def test_no_secret_is_shown() -> None:
     for shown in (
         repr(config), str(config), repr(config.connection), repr(config.connection.properties), repr(settings()),
         str(pickle.dumps(config)), str(for_java(config.connection, "consumer")), repr(config.as_properties()),
+        repr(for_kafka_python(config.connection, "admin")), repr(for_librdkafka(config.connection, "admin")),
         repr(jaas.credentials(config.connection.properties["sasl.jaas.config"])),
     ):  # fmt: skip
         assert "u\\s h" not in shown.replace("\\\\", "\\")
