@@ -42,6 +42,7 @@ class StreamsSettings(TypedDict, total=False):
     real_time: Duration | None
     max_records_per_batch: int | None
     on_data_loss: str
+    listen: str | None
     token: str | None
     client_settings: Mapping[str, Any] | str | Path | ClientSettings | None
 
@@ -206,8 +207,8 @@ class StreamsConfig:
             "application.server",
             config_keys.text_like("127.0.0.1:8080"),
             'Where to answer queries over REST, as "host:port"; port 0 takes a free one. The application is then one '
-            "of the instances that share its stores, and has its share only. Without it, it has all of them whole and "
-            "answers nobody but this program.",
+            "of the instances that share its stores, and has its share only; each needs an address of its own, at "
+            "which the others reach it. Without it, it has all stores whole and answers nobody but this program.",
         ),
     )
     num_standby_replicas: int = field(
@@ -278,6 +279,15 @@ class StreamsConfig:
             "with a warning; `metrics()` counts them.",
         ),
     )
+    listen: str | None = field(
+        default=None,
+        metadata=_key(
+            "streamskit.listen",
+            config_keys.text_like("0.0.0.0:8080"),
+            'Where to listen for queries, as "host:port", if that is not the address in `application_server`, at which '
+            "the other instances and clients find this one: in a container, or behind a proxy.",
+        ),
+    )
     token: str | None = field(
         default=None,
         repr=False,
@@ -324,7 +334,7 @@ class StreamsConfig:
         """Return the keys with what each means, in the order of the constructor.
 
         >>> [key.name for key in StreamsConfig.settings() if not key.is_kafkas]
-        ['emit_interval', 'real_time', 'max_records_per_batch', 'on_data_loss', 'token', 'client_settings']
+        ['emit_interval', 'real_time', 'max_records_per_batch', 'on_data_loss', 'listen', 'token', 'client_settings']
         """
         return tuple(replace(each.metadata["key"], name=each.name, default=each.default) for each in fields(cls))
 

@@ -41,6 +41,11 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--host", default="127.0.0.1", help=f"where to answer; any but loopback needs {TOKEN}")
     parser.add_argument("--port", type=int, default=0, help="0, if not given, takes a free one")
+    parser.add_argument(
+        "--listen",
+        metavar="HOST:PORT",
+        help="where to listen, if the others find it elsewhere: behind a proxy",
+    )
     parser.add_argument("--standby-replicas", type=int, default=0, metavar="N", help="further copies of each partition")
     parser.add_argument("--session-timeout", default="6 seconds", help="when a silent instance counts as dead")
     parser.add_argument("--ends-with-parent", action="store_true", help="stop when the process that started this ends")
@@ -64,6 +69,7 @@ def _serve(chosen: argparse.Namespace) -> None:
         application_server=f"{chosen.host}:{chosen.port}",
         num_standby_replicas=chosen.standby_replicas,
         session_timeout=chosen.session_timeout,
+        listen=chosen.listen,
         token=os.environ.get(TOKEN) or None,
         client_settings=chosen.command_config,
     )

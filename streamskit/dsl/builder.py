@@ -188,7 +188,7 @@ class StreamsBuilder:
         forwards nothing and has no punctuation. Every processor of the program can read the store by its name, without
         being connected to it, and none can change it. Each start reads the topic from its beginning.
 
-        A copy for queries is kept by an application without `application_server`; it is filled without headers.
+        Each application keeps a copy for queries, which is filled without headers; over REST it is not to be had.
 
         Args:
             store: made by `Stores`; it has no changelog, as the topic is all that it takes to rebuild it.

@@ -14,6 +14,7 @@ from streamskit.common.paths import state_dir
 from streamskit.environment.archives import java_options
 from streamskit.environment.jars import spark_jars
 from streamskit.environment.java import find_java
+from streamskit.environment.spark_log import forget_old_logs, spark_log
 from streamskit.environment.spark_processes import (
     executor_settings,
     is_local,
@@ -121,6 +122,7 @@ def spark_session(master: str | None = None, **settings: str) -> "SparkSession":
         builder = SparkSession.builder.master(master).appName("streamskit")
         for name, value in (_all_settings(master) | {k.replace("__", "."): v for k, v in settings.items()}).items():
             builder = builder.config(name, value)
+        forget_old_logs()
         with _stderr_to(spark_log()), started_from(spark_home()):
             try:
                 session = builder.getOrCreate()
@@ -167,11 +169,6 @@ def _stderr_to(path: Path) -> Iterator[None]:
     finally:
         os.dup2(kept, 2)
         os.close(kept)
-
-
-def spark_log() -> Path:
-    """Return the file that Spark writes its log to."""
-    return state_dir() / "spark.log"
 
 
 def _all_settings(master: str) -> dict[str, str]:

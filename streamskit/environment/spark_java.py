@@ -10,7 +10,7 @@ from pyspark import SparkContext
 from pyspark.sql import SparkSession
 from pyspark.sql.udf import UserDefinedFunction
 
-from streamskit.common.paths import state_dir
+from streamskit.environment.spark_log import spark_log
 
 LOST = (Py4JNetworkError, ConnectionError)
 """What a call of Spark raises when its Java has ended."""
@@ -45,7 +45,7 @@ def why_lost(failure: BaseException) -> str:
     ended = has_ended(END_SECONDS)
     said = f"Spark's Java process has ended{_how()}" if ended else f"Spark's Java does not answer any more ({failure})"
     return (
-        f"{said}, and all its queries with it. What it said last is in {state_dir() / 'spark.log'}. Where memory ran "
+        f"{said}, and all its queries with it. What it said last is in {spark_log()}. Where memory ran "
         "out, give it more before anything else starts: spark_session(spark__driver__memory='4g'), or free some on "
         "this machine. What was written stays written: close() this application, and a new KafkaStreams starts another "
         "Java and goes on after the last whole micro-batch."

@@ -23,6 +23,8 @@ import org.apache.kafka.common.errors.TimeoutException
 class BatchPlanner(topics: Seq[String], first: Set[String], most: Long, idle: Long, lookahead: () => Lookahead) {
   type Offsets = Map[TopicPartition, Long]
 
+  private val Many = 20000 // to read fewer is as quick as to ask where times are
+  private val LastTime = 1L << 44
   private var wholeTables: Option[Offsets] = None
   private val emptySince = mutable.Map[TopicPartition, Long]()
   private var opened: Option[Lookahead] = None
@@ -72,7 +74,49 @@ class BatchPlanner(topics: Seq[String], first: Set[String], most: Long, idle: Lo
   /** The ends of so many records, the earliest of those in some partitions. */
   private def earliest(ready: Set[TopicPartition], start: Offsets, latest: Offsets, most: Long): Offsets = {
     val ahead = opened.getOrElse { opened = Some(lookahead()); opened.get }
-    ahead.aim(start.view.filterKeys(ready).toMap)
+    val first = start.view.filterKeys(ready).toMap
+    val jumped = if (most < Many) first else jump(ahead, first, latest, most)
+    oneByOne(ahead, jumped, latest, most - between(first, jumped))
+  }
+
+  private def between(start: Offsets, end: Offsets): Long = end.map { case (where, to) => to - start(where) }.sum
+
+  /** Go on from a start as far as times tell without a look at the records; no further than so many of them.
+    *
+    * Whatever the order of times in a partition, all partitions stand at their first record from a time on before the
+    * first of these is taken. Where one has had a record of that time before its start, nobody can tell: nothing is done.
+    */
+  private def jump(ahead: Lookahead, start: Offsets, latest: Offsets, most: Long): Offsets = {
+    def at(time: Long): Option[Offsets] = {
+      val found = ahead.firstFrom(time, start.keySet).map { case (where, to) => where -> to.fold(latest(where))(_.min(latest(where))) }
+      if (found.exists { case (where, to) => to < start(where) }) None else Some(found)
+    }
+    // One that has come to its end may have to be waited for.
+    def goesOn(ends: Offsets) = idle <= 0 || ends.forall { case (where, to) => to < latest(where) }
+    def fits(ends: Offsets) = between(start, ends) <= most && goesOn(ends)
+
+    var (low, high, best) = (0L, LastTime, Option.empty[Offsets])
+    while (low < high - 1) {
+      val middle = (low + high) / 2
+      at(middle) match {
+        case None => low = middle // a later time may tell
+        case Some(ends) if fits(ends) => low = middle; best = Some(ends)
+        case _ => high = middle
+      }
+    }
+    val ends = best.getOrElse(start)
+    if (best.isEmpty) ends else at(low + 1).fold(ends)(sameTime(start, ends, _, most, goesOn))
+  }
+
+  /** Go on with the records of one time, partition by partition. */
+  private def sameTime(start: Offsets, from: Offsets, to: Offsets, most: Long, goesOn: Offsets => Boolean): Offsets = {
+    val inOrder = from.keySet.toSeq.sortBy(where => (topics.indexOf(where.topic), where.partition))
+    val steps = inOrder.scanLeft(from)((ends, where) => ends + (where -> to(where)))
+    steps.takeWhile(ends => between(start, ends) <= most && goesOn(ends)).last
+  }
+
+  private def oneByOne(ahead: Lookahead, start: Offsets, latest: Offsets, most: Long): Offsets = {
+    ahead.aim(start)
     val order = Ordering.by[(Long, TopicPartition), (Long, Int, Int)] { case (time, where) =>
       (-time, -topics.indexOf(where.topic), -where.partition) // the queue hands out the greatest
     }
@@ -89,7 +133,7 @@ class BatchPlanner(topics: Seq[String], first: Set[String], most: Long, idle: Lo
         if (idle > 0) stopped += where.partition // its next record may be earlier than what the others have
     }
 
-    ready.toSeq.sortBy(_.toString).foreach(look)
+    start.keySet.toSeq.sortBy(_.toString).foreach(look)
     var taken = 0L
     while (taken < most && queue.nonEmpty) {
       val (_, where) = queue.dequeue()
@@ -124,6 +168,12 @@ class Lookahead(consumer: Consumer[Array[Byte], Array[Byte]]) {
         consumer.seek(where, start)
       }
     }
+  }
+
+  /** The first offset from a time on in each of some partitions; none where there is no such record. */
+  def firstFrom(time: Long, partitions: Set[TopicPartition]): Map[TopicPartition, Option[Long]] = {
+    val found = consumer.offsetsForTimes(partitions.map(_ -> java.lang.Long.valueOf(time)).toMap.asJava).asScala
+    partitions.map(where => where -> found.get(where).flatMap(Option(_)).map(_.offset)).toMap
   }
 
   /** The offset and the time of the next record of a partition; none if there is none before an end. */

@@ -19,8 +19,8 @@ import streamskit.{BatchPlanner, Lookahead, RecordSizes, TopicIds}
   * It has the options of Spark's source and these: "first", topics that are read to their end before all others;
   * "most", how many records a micro-batch takes, and "bytes", how many bytes, about; "idle", for how many milliseconds a partition without records is waited
   * for (below 0, micro-batches end where those of Spark's source would); "merged", whether the partitions of equal
-  * number are read by one task of Spark, record by record in order; and "ids", the ids of the topics: a micro-batch fails
-  * where one of them is another topic by now.
+  * number are read by one task of Spark, record by record in order; "ids", the ids of the topics: a micro-batch fails
+  * where one of them is another topic by now; and "patience", what `default.api.timeout.ms` is for tasks of Spark.
   *
   * The ends that it chooses are in Spark's log of offsets like any others: what was begun is read again as it was.
   */
@@ -80,14 +80,20 @@ class StreamInOrder(whole: KafkaMicroBatchStream, options: CaseInsensitiveString
 
   override def planInputPartitions(start: Offset, end: Offset): Array[InputPartition] = {
     ids.check() // here, and not where an end is chosen: also what was planned before a restart comes by here
-    val ranges = whole.planInputPartitions(start, end)
-    if (!merged) ranges
+    val ranges = whole.planInputPartitions(start, end).map(each => patient(each.asInstanceOf[KafkaBatchInputPartition]))
+    if (!merged) ranges.toArray
     else {
-      val ofKafka = ranges.map(_.asInstanceOf[KafkaBatchInputPartition])
-      val tasks = ofKafka.groupBy(_.offsetRange.topicPartition.partition).toSeq.sortBy(_._1).map(_._2)
+      val tasks = ranges.groupBy(_.offsetRange.topicPartition.partition).toSeq.sortBy(_._1).map(_._2)
       tasks.map(each => RangesOfTask(each.sortBy(range => topics.indexOf(range.offsetRange.topicPartition.topic)))).toArray
     }
   }
+
+  private def patient(range: KafkaBatchInputPartition): KafkaBatchInputPartition =
+    Option(options.get("patience")).fold(range) { milliseconds =>
+      val settings = new java.util.HashMap[String, Object](range.executorKafkaParams)
+      settings.put(ConsumerConfig.DEFAULT_API_TIMEOUT_MS_CONFIG, milliseconds)
+      range.copy(executorKafkaParams = settings)
+    }
 
   override def createReaderFactory(): PartitionReaderFactory =
     if (merged) MergingReaderFactory(whole.createReaderFactory()) else whole.createReaderFactory()

@@ -3,11 +3,21 @@
 import contextlib
 import logging
 import socket
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
+from typing import Any, cast
 
 from kafka import KafkaAdminClient
 from kafka.cluster import ClusterMetadata
-from kafka.errors import KafkaError
+from kafka.errors import (
+    Cancelled,
+    CoordinatorNotAvailableError,
+    KafkaConnectionError,
+    KafkaError,
+    NodeNotReadyError,
+    NotControllerError,
+    NotCoordinatorError,
+)
 
 from streamskit.api.client_settings import BootstrapServers, ClientSettings
 from streamskit.common.errors import BrokerError
@@ -20,6 +30,14 @@ logging.getLogger("kafka").addHandler(logging.NullHandler())
 
 CONNECT_SECONDS = 10.0
 REQUEST_SECONDS = 30.0
+
+AGAIN_SECONDS = 0.2
+
+GONE = (
+    Cancelled, CoordinatorNotAvailableError, KafkaConnectionError, NodeNotReadyError, NotControllerError,
+    NotCoordinatorError,
+)  # fmt: skip
+"""What a client raises when the one of several brokers has gone that was to answer it."""
 
 
 @contextlib.contextmanager
@@ -37,18 +55,55 @@ def admin_client(
         NotLetInError: a broker answers, and does not let the client in.
         BrokerError: no broker answers in `timeout` seconds, or one refuses a request.
     """
-    with reachable(bootstrap_servers, tell_why):
-        client = KafkaAdminClient(
-            **for_kafka_python(bootstrap_servers, "admin"),
-            bootstrap_timeout_ms=int(timeout * 1000),
-            request_timeout_ms=int(REQUEST_SECONDS * 1000),
-        )
+
+    def connected() -> KafkaAdminClient:
+        with reachable(bootstrap_servers, tell_why):
+            return KafkaAdminClient(
+                **for_kafka_python(bootstrap_servers, "admin"),
+                bootstrap_timeout_ms=int(timeout * 1000),
+                request_timeout_ms=int(REQUEST_SECONDS * 1000),
+            )
+
+    if "," not in ClientSettings.of(bootstrap_servers).bootstrap_servers:
+        client = connected()
+    else:
+        client = cast(KafkaAdminClient, _OneOfSeveral(connected, time.monotonic() + timeout))
     try:
         yield client
     except KafkaError as error:
         raise BrokerError(f"The broker at {bootstrap_servers} failed a request: {reason(error)}") from error
     finally:
         client.close()
+
+
+class _OneOfSeveral:
+    """An admin client of several brokers: where the one that it asks has just gone, it asks the others.
+
+    Args:
+        connected: makes a client.
+        deadline: when to give up, as `time.monotonic()` counts.
+    """
+
+    def __init__(self, connected: Callable[[], KafkaAdminClient], deadline: float) -> None:
+        self._connected, self._deadline = connected, deadline
+        self._client = connected()
+
+    def close(self) -> None:
+        self._client.close()
+
+    def __getattr__(self, name: str) -> Any:
+        def ask(*arguments: Any, **named: Any) -> Any:
+            while True:
+                try:
+                    return getattr(self._client, name)(*arguments, **named)
+                except GONE:
+                    if time.monotonic() > self._deadline:
+                        raise
+                time.sleep(AGAIN_SECONDS)
+                self._client.close()
+                self._client = self._connected()  # it knows of no broker yet but those that answer
+
+        return ask
 
 
 @contextlib.contextmanager

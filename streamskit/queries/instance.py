@@ -90,6 +90,7 @@ class Instance:
         self._hosted: Mapping[str, list[tuple[TopicPartition, str]]] = {}
         self._placement = Placement()
         self._agreed = self._taken_up = 0
+        self._replaced = ""
         self._listeners: dict[str, list[Callable[[StoreUpdate], None]]] = {}
         self._announced: set[str] = set()
         self._flushed = time.monotonic()
@@ -195,6 +196,8 @@ class Instance:
             return str(self._refusal)
         if not self._membership.in_touch:
             return f"The instance at {self.here} is not in touch with its group."
+        if self._replaced:
+            return self._replaced
         if not self._has_share():
             return f"The instance at {self.here} has got no share of the stores yet."
         hosted = [where for where, role in self._partition_roles.items() if role in ("active", "global")]
@@ -275,6 +278,8 @@ class Instance:
                 f"The instance at {self.here} has lost touch with its group, and another one may answer for {name} "
                 "by now. Ask again in a moment."
             )
+        if self._replaced:
+            raise StreamsRebalancingError(self._replaced)
         if where not in self._partition_roles:
             owner = self._placement.of(*where).active
             place = f"is at {owner}: ask there" if owner else "is on its way: ask again in a moment"
@@ -308,6 +313,7 @@ class Instance:
     def _learn(self, assignment: Assignment) -> None:
         """Take up the share that was agreed; called in the membership's thread."""
         self._placement, self._refusal = placement_of(assignment, self._catalogue), None
+        self._note_if_replaced(assignment)
         self._agreed += 1
         number = self._agreed
         roles = assignment.shares.roles(self._id)
@@ -321,6 +327,17 @@ class Instance:
             self._announce()
 
         self._try(adopt)
+
+    def _note_if_replaced(self, assignment: Assignment) -> None:
+        before, self._replaced = self._replaced, ""
+        if self._id not in assignment.servers and str(self.here) in assignment.servers.values():
+            self._replaced = (
+                f"Another instance of '{self.application_id}' says that it answers at {self.here} as well, and has got "
+                "the stores. Each needs an application_server of its own, at which the others reach it; where that is "
+                "not an address of its machine, listen= says which one is."
+            )
+            if not before:
+                logger.error(self._replaced)
 
     def _try(self, job: Callable[[], None]) -> None:
         """Run a job in the reader's thread, and again while the broker does not answer."""

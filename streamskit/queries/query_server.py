@@ -33,8 +33,9 @@ class QueryServer:
         from streamskit.queries.rest import server as rest
 
         server = HostInfo.of(config.application_server or "")
-        socket = rest.bind(server.host, server.port)
-        self.here = HostInfo(server.host, socket.getsockname()[1])
+        listen = HostInfo.of(config.listen) if config.listen else server
+        socket = rest.bind(listen.host, listen.port)
+        self.here = HostInfo(server.host, server.port or socket.getsockname()[1])
         self.instance = Instance(
             catalogue,
             config.connection,

@@ -2,7 +2,7 @@
 
 import logging
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -38,7 +38,7 @@ from streamskit.runtime.sole_runner import ApplicationLock, SoleRunner
 from streamskit.runtime.spark_io import KafkaTopics, check_slots, fence_off
 from streamskit.runtime.startup_checks import StartupChecks
 from streamskit.runtime.states import State, StateMachine
-from streamskit.runtime.supervisor import Supervisor
+from streamskit.runtime.supervisor import FINISH_SECONDS, Supervisor
 from streamskit.runtime.topic_watch import TopicWatch
 from streamskit.runtime.topics import ApplicationTopics, catalogue, filled_stores, side_effects
 from streamskit.runtime.watchdog import Watchdog
@@ -81,17 +81,20 @@ class Application:
     def _build_stores(self) -> None:
         """Make the stores to be queried, and what fills them: a replica of all, or an instance with a share of them."""
         self.stores = {store.name: local_store(store) for store in self.topology.stores.values() if is_readable(store)}
-        self.changelogs: dict[str, list[LocalStore | FilledStore]] = {
+        self.changelogs: dict[str, list[LocalStore]] = {
             topic: [self.stores[store] for store in stores]
             for topic, stores in filled_stores(self.topology, self.plans).items()
         }
         self.global_records = GlobalTableRecords(self.topology, self.plans, self.config.handlers)
-        if self.config.application_server is None:  # an instance has no copies of what processors make global
-            for topic, filling in filled_by_processors(self.topology).items():
-                self.changelogs.setdefault(topic, []).extend(
-                    FilledStore(node, self.config.application_id, topic, self.stores[store.name])
-                    for node in filling for store in node.stores
-                )  # fmt: skip
+        self.made_global = {
+            topic: [
+                FilledStore(node, self.config.application_id, topic, self.stores[store.name])
+                for node in filling for store in node.stores
+            ]
+            for topic, filling in filled_by_processors(self.topology).items()
+        }  # fmt: skip
+        # What a processor makes of a topic only this program can tell: no other instance has to be asked.
+        self.global_copies = Replica(self.config.bootstrap_servers, self.made_global, self.global_records.keep)
         self.copies: Replica | QueryServer = (
             Replica(self.config.connection, self.changelogs, self.global_records.keep)
             if self.config.application_server is None
@@ -108,7 +111,7 @@ class Application:
             self.states,
             servers,
             config.milliseconds("task_timeout"),
-            self.copies.say_stopped,
+            self._say_stopped,
             self.losses,
         )
         self.side_effects = SideEffects(
@@ -156,6 +159,7 @@ class Application:
         self.supervisor.broker.start()
         self.side_effects.start()
         self.copies.start()
+        self.global_copies.start()
         # Before the first query begins: whatever begins has a note of what it is.
         self._checks.note()
         for plan_ in self.plans:
@@ -166,13 +170,14 @@ class Application:
         self._purging.start()
         self._topic_watch.watch(dict.fromkeys(topic for plan_ in self.plans for topic in plan_.topics))
         filled = self._catch_up(time.monotonic() + FILL_SECONDS)
-        self.copies.wait_for(filled.ends(self.changelogs), filled.deadline, self.supervisor.raise_failure)
+        for copies, topics_ in self._readers:
+            copies.wait_for(filled.ends(topics_), filled.deadline, self.supervisor.raise_failure)
 
     def _start_query(self, topics: KafkaTopics, plan_: Plan) -> None:
         folder = self.config.folder / plan_.name
 
-        def start() -> StreamingQuery:
-            return topics.start(plan_, folder)
+        def start(producers: str) -> StreamingQuery:
+            return topics.start(plan_, folder, producers)
 
         try:
             self.supervisor.watch(RunningQuery(plan_, start, folder))
@@ -187,7 +192,8 @@ class Application:
         """
         self._watchdog.stop()
         self._topic_watch.stop()
-        in_time = self.supervisor.stop(max(0.0, deadline - time.monotonic()))
+        finish = FINISH_SECONDS if self.config.real_time is None else 0.0  # a batch in real time ends minutes later
+        in_time = self.supervisor.stop(max(0.0, deadline - time.monotonic()), finish)
         self.checkpoint_copies.finish(LAST_COPY_SECONDS)
         if in_time and self.supervisor.failure is None:
             ends = partial(self._catch_up(deadline).ends, self.topics.side_effects)
@@ -195,6 +201,7 @@ class Application:
             self._purging.finish(LAST_PURGE_SECONDS)
         self._purging.stop()
         self.copies.stop()
+        self.global_copies.stop()
         self.side_effects.stop()
         self.release()
         return in_time
@@ -213,14 +220,16 @@ class Application:
 
     def store(self, name: str) -> Any:
         """Return a store to be queried: an instance asks the others for what it has not."""
-        return self.copies.store(name) if isinstance(self.copies, QueryServer) else self.stores[name]
+        if isinstance(self.copies, QueryServer) and name in {entry.name for entry in self.catalogue}:
+            return self.copies.store(name)
+        return self.stores[name]
 
     def await_processed(self, deadline: float) -> None:
         """Wait until all that is in the source topics now is processed, and stores and functions have heard of it."""
         catch_up = self._catch_up(deadline)
         with self.supervisor.calls_of_spark():
             catch_up.of_queries()
-        catch_up.of_readers(self.copies, self.changelogs, self.side_effects, self.topics.side_effects)
+        catch_up.of_readers(*self._readers, (self.side_effects, self.topics.side_effects))
         self.supervisor.raise_failure()
 
     def _catch_up(self, deadline: float) -> CatchUp:
@@ -278,11 +287,20 @@ class Application:
         place = self.config.application_id, self.config.folder, self.plans
         return Rebuilding(*place, self._spark, self.config.connection, fence).run(extents)
 
+    @property
+    def _readers(self) -> list[tuple[Replica | QueryServer, Iterable[str]]]:
+        """What fills stores to be queried, each with the topics that it reads."""
+        return [(self.copies, self.changelogs), (self.global_copies, self.made_global)]
+
+    def _say_stopped(self, why: str) -> None:
+        for copies, _ in self._readers:
+            copies.say_stopped(why)
+
     def _parts(self) -> dict[str, bool]:
         """Return of each part of the application whether it lives."""
         return {
             **self.supervisor.parts(),
-            STORES_READER: self.copies.lives,
+            STORES_READER: all(copies.lives for copies, _ in self._readers),
             "the thread that calls functions": self.side_effects.lives,
             "the thread that speaks for it in its group": self._runner.lives,
             "the thread that looks at its topics": self._topic_watch.lives,
@@ -295,7 +313,7 @@ class Application:
         # Processing needs no copies: it goes on, and who asks for the stores is told.
         application_id = self.config.application_id
         logger.error("'%s': its stores are not brought up to date any more, and it processes on.", application_id)
-        self.copies.say_stopped("Their changelogs are not read any more.")
+        self._say_stopped("Their changelogs are not read any more.")
 
     def _health(self) -> InstanceHealth:
         state = self.states.state

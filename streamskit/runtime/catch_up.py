@@ -50,16 +50,17 @@ class CatchUp:
             for query in self._supervisor.queries:
                 waited |= not self._has_caught_up(query)
 
-    def of_readers(
-        self, copies: Replica | QueryServer, changelogs: Iterable[str], side_effects: SideEffects, topics: Iterable[str]
-    ) -> None:
+    def of_readers(self, *readers: tuple[Replica | QueryServer | SideEffects, Iterable[str]]) -> None:
         """Wait until the stores hold the updates that were written, and the functions were called.
+
+        Args:
+            readers: what reads, each with its topics.
 
         Raises:
             StreamsError: the application failed, or it took too long.
         """
-        copies.wait_for(self.ends(changelogs), self.deadline, self._check)
-        side_effects.wait_for(self.ends(topics), self.deadline, self._check)
+        for reader, topics in readers:
+            reader.wait_for(self.ends(topics), self.deadline, self._check)
 
     def ends(self, topics: Iterable[str]) -> Offsets:
         """Return where the partitions of topics end now.

@@ -1,11 +1,14 @@
 """A query of an application: its plan, the Spark query that runs it now, and what it has done so far."""
 
+import time
+import uuid
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from pyspark import SparkContext
 from pyspark.sql.streaming import StreamingQuery
 
 from streamskit.api.streams_config import StreamsConfig
@@ -36,33 +39,49 @@ class RunningQuery:
 
     Args:
         plan: what to run.
-        start: starts a Spark query for it.
+        start: starts a Spark query for it; takes the name of its producers.
         checkpoint: the folder where Spark notes what is done.
 
     Mirrors the stream thread of Kafka Streams: what fails, and is replaced.
     """
 
-    def __init__(self, plan: Plan, start: Callable[[], StreamingQuery], checkpoint: Path) -> None:
+    def __init__(self, plan: Plan, start: Callable[[str], StreamingQuery], checkpoint: Path) -> None:
         self.plan, self.checkpoint = plan, checkpoint
         self.restarts = 0
         self.last_failure: StreamsError | None = None
         self._start = start
         self._interrupted: StreamsError | None = None
-        self.query = start()
+        self.query = self._begin()
         self.metrics = Metrics(self.query, plan)
         self._wait, self._batches_then = FIRST_WAIT, 0
 
     def restart(self) -> None:
         """Run the plan again, after its Spark query has ended."""
         self.restarts += 1
-        self.query = self._start()
+        self.close_producers()
+        self.query = self._begin()
         self.metrics.follow(self.query)
 
-    def stop(self) -> None:
-        """Stop the Spark query, if it runs."""
+    def stop(self, finish: float = 0.0) -> None:
+        """Stop the Spark query, if it runs, and close its producers.
+
+        Args:
+            finish: how many seconds it may take to end the micro-batch that it is in. One that is interrupted runs
+                again at the next start, and at least once what it had written is written again.
+        """
         with suppress(*LOST):  # with its Java, a query has ended
             if self.query.isActive:
+                if finish:
+                    self._finish(time.monotonic() + finish)
                 self.query.stop()
+        self.close_producers()
+
+    def close_producers(self) -> None:
+        """Close the producers of the Spark query; records that they have not sent yet are given up."""
+        if SparkContext._jvm is None:  # they ended with Spark's Java
+            return
+        with suppress(*LOST):
+            _closing().closeProducers(self._producers)
 
     def interrupt(self, why: StreamsError) -> None:
         """Stop the Spark query, if it runs, as if it had failed so."""
@@ -87,6 +106,16 @@ class RunningQuery:
         why, self._interrupted = self._interrupted, None
         return why
 
+    def _begin(self) -> StreamingQuery:
+        # Spark keeps producers, and they what they know of a topic, which may be another by now: a new name each time.
+        self._producers = f"{self.plan.application_id}-{self.plan.name}-{uuid.uuid4()}"
+        return self._start(self._producers)
+
+    def _finish(self, deadline: float) -> None:
+        _closing().beginNoMore(self.query._jsq)
+        while self.query.status["isTriggerActive"] and time.monotonic() < deadline:
+            time.sleep(0.02)
+
     def next_wait(self) -> float:
         """Return how many seconds to wait before it runs again: longer each time, until a micro-batch was done."""
         if self.metrics.batches > self._batches_then:
@@ -102,3 +131,9 @@ class RunningQuery:
             return ""
         times = "once" if self.restarts == 1 else f"{self.restarts} times"
         return f" It was run again {times}" + (f", last because: {self.last_failure}" if self.last_failure else ".")
+
+
+def _closing() -> Any:
+    """Return what ends queries in good order (`streamskit/jvm/Closing.scala`)."""
+    jvm: Any = SparkContext._jvm
+    return jvm.org.apache.spark.sql.kafka010.producer.Closing

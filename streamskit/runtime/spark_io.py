@@ -1,7 +1,6 @@
 """Spark's Kafka source and sink, with the settings that make them behave as Kafka Streams' consumer and producer."""
 
 import threading
-import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -50,6 +49,14 @@ CONSUMER = {
 }
 """Settings of the source. It bridges an outage of 40 s; a longer one may restart the query."""
 
+DRIVERS_CONSUMER = {
+    # Of several brokers one may die: what asks where topics end goes on asking it, and a new one asks the others.
+    "kafka.default.api.timeout.ms": "12000",
+    "fetchOffset.numRetries": "3",
+    "patience": CONSUMER["kafka.default.api.timeout.ms"],
+}
+"""Settings of our own source, which can tell the driver's clients from those of tasks; the outage is as long."""
+
 PRODUCER = {
     # Spark flushes at the end of each task: a little waiting makes few large requests of many.
     "kafka.linger.ms": "20",
@@ -95,21 +102,24 @@ class KafkaTopics:
             .option("subscribe", ",".join(topics))
             .option("startingOffsets", "earliest")
             .option("includeHeaders", "true")
-            .options(**(_told(self.config, "consumer") | CONSUMER | options))
+            .options(
+                **_told(self.config, "consumer") | CONSUMER | (DRIVERS_CONSUMER if source == IN_ORDER else {}) | options
+            )
         )
         if self.config.exactly_once:
             reader = reader.option("kafka.isolation.level", "read_committed")
         return reader.load()
 
-    def start(self, plan: Plan, checkpoint: Path) -> StreamingQuery:
+    def start(self, plan: Plan, checkpoint: Path, producers: str) -> StreamingQuery:
         """Start the query of a plan.
 
         Args:
             plan: the sub-topology to run.
             checkpoint: the folder where Spark notes what is done.
+            producers: the `client.id` of its producers, where they write no transactions.
         """
         plan = replace(plan, options=replace(plan.options, rules=self._rules(plan)))
-        sink, options = self._sink(plan, checkpoint)
+        sink, options = self._sink(plan, checkpoint, producers)
         runs, tasks = Checkpoint(checkpoint).begin_run(), plan.tasks(self.partitions)
         if self._in_real_time(plan):
             limits = BatchLimits(None)
@@ -167,7 +177,7 @@ class KafkaTopics:
             return False
         return plan.tasks(self.partitions) > 1
 
-    def _sink(self, plan: Plan, checkpoint: Path) -> tuple[str, dict[str, str]]:
+    def _sink(self, plan: Plan, checkpoint: Path, producers: str) -> tuple[str, dict[str, str]]:
         """Return the sink of a plan's query and its options."""
         partitioned = {plan.topic(sink) for sink in plan.partitioned_sinks if isinstance(sink.topic, str)}
         windowed = ",".join(
@@ -190,10 +200,8 @@ class KafkaTopics:
             return SINK, transactions.begin(self.spark, Checkpoint(checkpoint), self.about(plan))
         if plan.transactions_topic in self.partitions:  # it ran with exactly_once before, and may have been killed
             transactions.abort(self.spark)
-        # Spark keeps producers, and they what they know of a topic, which may be another now: a new id.
-        client = told.get("kafka.client.id", plan.application_id)
-        fresh = {"kafka.client.id": f"{client}-{plan.name}-{uuid.uuid4()}"}
-        options = producer | fresh | {"includeHeaders": "true"}
+        client = f"{told['kafka.client.id']}-{producers}" if "kafka.client.id" in told else producers
+        options = producer | {"kafka.client.id": client, "includeHeaders": "true"}
         if self._writes_by_time(plan):
             return BY_TIME, options | {"writers": str(writers(plan, self.partitions))}
         return "kafka", options

@@ -179,9 +179,11 @@ class KafkaStreams:
     def close(self, timeout: Duration = "30 seconds") -> bool:
         """Stop the queries and the filling of the stores, and return whether that met the timeout.
 
-        A closed application keeps its stores as they were. The next start goes on after the last whole micro-batch; one
-        that is under way now is run again then. The functions of `foreach`, `peek` and `print` are called for all that
-        was processed; those for which the time does not suffice are called at the next start.
+        A closed application keeps its stores as they were, and the next start goes on after the last whole micro-batch.
+        A micro-batch that is under way is finished if that takes no more than ten seconds, or half of the timeout;
+        otherwise, in real-time mode, or while the broker is away, it is interrupted and runs again at the next start.
+        The functions of `foreach`, `peek` and `print` are called for all that was processed; those for which the time
+        does not suffice are called at the next start.
 
         Mirrors `KafkaStreams#close`.
         """

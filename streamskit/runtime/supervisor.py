@@ -31,6 +31,9 @@ JAVA = "Spark's Java"
 STOP_SECONDS = 10.0
 """How long an application that has failed waits for its queries to stop."""
 
+FINISH_SECONDS = 10.0
+"""How long queries of an application that is closed may take to end the micro-batches that they are in."""
+
 WORKER_LATE = re.compile("Python worker failed to connect back")
 """Spark waits ten seconds for a Python process, and no setting changes that."""
 
@@ -98,18 +101,27 @@ class Supervisor:
         thread.start()
         self._watchers.append((query, thread))
 
-    def stop(self, seconds: float = STOP_SECONDS) -> bool:
-        """Stop all queries, none is run again; return whether they stopped in so many seconds."""
+    def stop(self, seconds: float = STOP_SECONDS, finish: float = 0.0) -> bool:
+        """Stop all queries, none is run again; return whether they stopped in so many seconds.
+
+        Args:
+            seconds: how long to wait for them.
+            finish: how many of these seconds they may take to end the micro-batches that they are in, unless the broker
+                is away.
+        """
         deadline = time.monotonic() + seconds
+        finish = 0.0 if self.broker.is_away else min(finish, seconds / 2)
         self._stopping.set()
         self.broker.stop()
         with self._changing:  # one may be starting again at this moment
-            threads = [threading.Thread(target=query.stop, daemon=True) for query in self.queries]
+            threads = {threading.Thread(target=each.stop, args=(finish,), daemon=True): each for each in self.queries}
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join(max(0.0, deadline - time.monotonic()))
-        if any(thread.is_alive() for thread in threads):
+        if still := [query for thread, query in threads.items() if thread.is_alive()]:
+            for query in still:  # what they hold back must not come after the records of the next run
+                query.close_producers()
             # Kafka's clients do not always close while they look for a broker.
             self._warn("its queries do nothing more, but end only when the broker is back.")
             return False

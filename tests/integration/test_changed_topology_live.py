@@ -138,10 +138,10 @@ def test_a_start_that_breaks_off_between_two_queries_leaves_a_note_of_what_has_b
     write(broker, name, range(10))
     begin = KafkaTopics.start
 
-    def begin_the_first(topics: KafkaTopics, plan: Plan, checkpoint: Path) -> StreamingQuery:
+    def begin_the_first(topics: KafkaTopics, plan: Plan, checkpoint: Path, producers: str) -> StreamingQuery:
         if plan.number == 1:
             raise StreamsError("the machine went down")
-        query = begin(topics, plan, checkpoint)
+        query = begin(topics, plan, checkpoint, producers)
         query.processAllAvailable()
         return query
 

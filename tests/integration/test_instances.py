@@ -5,18 +5,21 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
 
 import pytest
 from kafka.net.connection import KafkaConnection
 
-from streamskit import Serdes, StreamsError, TimeWindows
+from streamskit import Serdes, StreamsConfig, StreamsError, TimeWindows
 from streamskit.broker import Broker
+from streamskit.broker.settings import free_port
 from streamskit.common.errors import StateStoreMigratedError, StreamsRebalancingError, UnknownStateStoreError
 from streamskit.kafka.topic_partition import partition_for
 from streamskit.queries import Catalogue, Instance, QueryableStore
 from streamskit.queries.group.discovery import ask_group, metadata_for_key, metadata_of
 from streamskit.queries.metadata import HostInfo
-from streamskit.queries.query_server import HostedView
+from streamskit.queries.query_server import HostedView, QueryServer
 from streamskit.state.stores import Store
 
 pytestmark = [pytest.mark.broker]
@@ -326,3 +329,44 @@ def test_in_its_own_process_an_instance_answers_though_it_has_lost_touch_with_it
     assert HostedView(alone, "counts").get(KEYS[0]) == 1
     with pytest.raises(StreamsRebalancingError, match="lost touch with its group"):
         alone.local("counts", [0])  # what it would tell others
+
+
+def test_of_two_instances_that_name_one_address_the_older_says_so_and_goes_on_when_the_other_has_left(
+    broker: Broker, catalogue: Catalogue, start: Start
+) -> None:
+    fill(broker, catalogue)
+    older = start(7002)
+    until(lambda: share_everything(older))
+    newer = start(7002)
+    until(lambda: share_everything(newer))
+    until(lambda: "says that it answers at 127.0.0.1:7002 as well" in older.health().waits_for)
+    with pytest.raises(StreamsRebalancingError, match="Each needs an application_server of its own"):
+        older.local("counts", [0])
+    newer.stop()
+    until(lambda: share_everything(older))
+    assert older.health().waits_for == ""
+
+
+def test_an_instance_may_listen_at_another_address_than_the_one_where_others_find_it(
+    broker: Broker, catalogue: Catalogue
+) -> None:
+    port = free_port()
+    config = StreamsConfig(
+        catalogue.application_id,
+        broker.bootstrap_servers,
+        application_server="tunnel.example:80",
+        listen=f"127.0.0.1:{port}",
+    )
+    server = QueryServer(catalogue, config, lambda here: None)
+    server.start()
+    try:
+        until(lambda: share_everything(server.instance))
+        placement = ask_group(broker.bootstrap_servers, catalogue)
+        assert placement.members == (server.here,) == (HostInfo("tunnel.example", 80),)
+        for name in ("tunnel.example", "127.0.0.1"):
+            with urlopen(Request(f"http://127.0.0.1:{port}/ready", headers={"Host": name})) as answer:
+                assert answer.status == 200
+        with pytest.raises(HTTPError, match="400"):
+            urlopen(Request(f"http://127.0.0.1:{port}/ready", headers={"Host": "elsewhere.example"}))
+    finally:
+        server.stop()

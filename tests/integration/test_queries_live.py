@@ -5,12 +5,13 @@ from typing import Any
 
 import pytest
 
-from streamskit import KafkaStreams
+from streamskit import KafkaStreams, Processor, Record, Serdes, Stores, StreamsBuilder
 from streamskit.broker import Broker
 from streamskit.queries.client import QueryClient
 from tests.conformance.programs import PROGRAMS
 from tests.conformance.queries import answers, ask
 from tests.conformance.test_vectors import VECTORS
+from tests.integration.conftest import Run
 
 pytestmark = [pytest.mark.spark, pytest.mark.broker]
 
@@ -47,3 +48,36 @@ def test_the_recorded_queries_are_answered_alike_by_the_local_store_and_over_res
             assert ask(streams.store(query["store"]), query) == answer, (number, query)
             assert ask(client.store(query["store"]), query) == answer, (number, query)
     streams.clean_up()
+
+
+class UpperCase(Processor):
+    """Keeps the values of a topic in capital letters."""
+
+    def process(self, record: Record) -> None:
+        self.context.state_store("names").put(record.key, record.value and record.value.upper())
+
+
+class Named(Processor):
+    """Passes a record on with what the global store has for its key."""
+
+    def process(self, record: Record) -> None:
+        self.context.forward(record.with_value(self.context.state_store("names").get(record.key)))
+
+
+@pytest.mark.parametrize("server", [None, "127.0.0.1:0"])
+def test_what_a_processor_makes_of_a_global_topic_can_be_queried_with_and_without_an_application_server(
+    server: str | None, broker: Broker, name: str, run: Run
+) -> None:
+    broker.create_topics(f"{name}-names", f"{name}-in", f"{name}-out", partitions=2)
+    broker.produce(f"{name}-names", [(f"k{number}", f"name {number}") for number in range(4)])
+    builder, names = StreamsBuilder(), Stores.persistent_key_value_store("names", Serdes.string(), Serdes.string())
+    builder.add_global_store(names, f"{name}-names", UpperCase)
+    records = builder.stream(f"{name}-in", value=Serdes.string())
+    records.process(Named).to(f"{name}-out")
+    records.group_by_key().count("counts")
+    streams = run(builder.build(), application_server=server)
+    broker.produce(f"{name}-in", [("k1", "x")])
+    streams.await_processed("120 seconds")
+    assert {row.key: row.value for row in streams.store("names").all()} == {f"k{n}": f"NAME {n}" for n in range(4)}
+    assert streams.store("counts").get("k1") == 1
+    assert list(broker.consume(f"{name}-out")["value"]) == ["NAME 1"]

@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 from streamskit import KafkaStreams, LogAndContinue, StreamsBuilder, StreamsError, Topology
 from streamskit.broker import ExternalBroker
 from streamskit.common.errors import BrokerError
-from streamskit.environment.session import spark_log
+from streamskit.environment.spark_log import spark_log
 from streamskit.faults import Driver
 from streamskit.kafka.access import NoRightError, NotLetInError
 from streamskit.kafka.connection import admin_client

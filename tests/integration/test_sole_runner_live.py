@@ -1,10 +1,11 @@
 """Two applications with one id: the broker knows that one runs, wherever the other is started."""
 
+import shutil
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -20,14 +21,18 @@ pytestmark = [pytest.mark.broker, pytest.mark.timeout(90)]
 ELSEWHERE = """
 import sys
 from pathlib import Path
+from streamskit import StreamsError
 from streamskit.runtime import sole_runner
 name, servers, machine, session = sys.argv[1:]
 sole_runner.SESSION_SECONDS = float(session)
 if machine:
     sole_runner._machine = lambda: machine
 runner = sole_runner.SoleRunner(name, servers, Path("elsewhere"), lambda why: print(why, flush=True))
-runner.claim(f"{name}-in")
-runner.confirm()
+try:
+    runner.claim(f"{name}-in")
+    runner.confirm()
+except StreamsError as refusal:
+    sys.exit(print(refusal, flush=True))
 print("runs", flush=True)
 sys.stdin.read()
 """
@@ -62,13 +67,21 @@ def runner(broker: Broker, name: str, tmp_path: Path) -> Iterator[Runner]:
         each.release()
 
 
+OF_ONE_NAME = ["unshare", "--uts", "--pid", "--fork", "--kill-child", "--mount-proc"]
+"""Runs a command on what looks like a machine of its own, with processes that are numbered from 1."""
+
+
 @pytest.fixture
 def process(broker: Broker, name: str) -> Iterator[Process]:
-    """Starts a process that runs the application, on a machine of that name; without one on this machine."""
+    """Starts a process that runs the application, on a machine of that name; without one on this machine.
+
+    `within` is a command that runs it elsewhere.
+    """
     started: list[subprocess.Popen[str]] = []
 
-    def start(machine: str = "") -> "subprocess.Popen[str]":
+    def start(machine: str = "", within: Sequence[str] = ()) -> "subprocess.Popen[str]":
         command = [
+            *within,
             sys.executable,
             "-c",
             ELSEWHERE,
@@ -87,6 +100,15 @@ def process(broker: Broker, name: str) -> Iterator[Process]:
         each.communicate()
 
 
+@pytest.fixture
+def on_a_twin() -> list[str]:
+    """Return a command that runs another on a new machine, which has the name of all that are made so."""
+    command = [*OF_ONE_NAME, "sh", "-c", 'hostname twin && exec "$@"', "sh"]
+    if shutil.which("unshare") is None or subprocess.run([*command, "true"], capture_output=True).returncode:
+        pytest.skip("Machines of one name are made with namespaces, which this user may not have.")
+    return command
+
+
 def said_by(process: "subprocess.Popen[str]") -> str:
     assert process.stdout is not None
     return process.stdout.readline().strip()
@@ -101,6 +123,15 @@ def test_the_second_is_refused_at_once_and_told_where_the_first_one_runs(process
     ):
         runner().confirm()
     assert time.monotonic() - began < 5
+
+
+def test_two_machines_of_one_name_and_with_the_same_process_numbers_are_told_apart(
+    process: Process, on_a_twin: list[str]
+) -> None:
+    first = process(within=on_a_twin)
+    with pytest.raises(AssertionError, match="is running already"):
+        process(within=on_a_twin)
+    assert first.poll() is None
 
 
 def test_when_the_first_one_is_closed_the_second_may_run(runner: Runner) -> None:

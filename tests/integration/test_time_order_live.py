@@ -1,5 +1,6 @@
 """Tables are whole before streams pass, and records of several topics are taken in the order of their time."""
 
+import random
 from typing import Any
 
 import pytest
@@ -100,3 +101,46 @@ def test_without_max_task_idle_a_task_takes_what_there_is(broker: Broker, run: R
     fill(broker, f"{name}-table", range(1), begin=0)
     streams.await_processed("120 seconds")
     assert written(broker, name) == []
+
+
+def in_turn(*topics: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the records of one partition of each topic as a task takes them: the one with the earliest next record."""
+    left, taken = [list(reversed(topic)) for topic in topics], []
+    while any(left):
+        taken.append(min(filter(None, left), key=lambda topic: topic[-1]["timestamp"]).pop())
+    return taken
+
+
+def test_a_backlog_of_which_each_micro_batch_takes_a_part_is_taken_in_turn_however_its_times_go_to_and_fro(
+    broker: Broker, run: Run, name: str
+) -> None:
+    broker.create_topics(f"{name}-table", f"{name}-stream", f"{name}-out", partitions=2)
+    count, chance = 14_000, random.Random(7)
+    records: dict[tuple[str, int], list[dict[str, Any]]] = {
+        (topic, partition): [
+            {
+                "key": f"{partition}-{chance.randrange(5)}",
+                "value": f"{number};",
+                "partition": partition,
+                # No two topics have a time in common. Now and then some records come late, as many have one time.
+                "timestamp": 4 * (number // 3 + chance.choice([0, 0, -30, 500])) + 10_000 + (topic == "stream"),
+            }
+            for number in range(count)
+        ]
+        for topic in ("table", "stream")
+        for partition in range(2)
+    }
+    for (topic, _), each in records.items():
+        broker.produce(f"{name}-{topic}", each)
+    expected, rows = [], dict[str, str]()
+    for partition in range(2):
+        table, stream = records["table", partition], records["stream", partition]
+        for record in in_turn(table, stream):
+            if record["timestamp"] % 4 == 0:
+                rows[record["key"]] = record["value"]
+            elif record["key"] in rows:
+                expected.append(record["value"] + rows[record["key"]])
+    streams = run(joined(name, "table"), max_records_per_batch=23_000)
+    streams.await_processed("120 seconds")
+    assert len([each for each in streams.queries()[0].recentProgress if each.numInputRows]) == 3
+    assert sorted(written(broker, name)) == sorted(expected)

@@ -24,16 +24,25 @@ class Guard:
         host: the address it is bound to.
         token: what `Authorization: Bearer` has to say, unless the request is signed with it; None asks for nothing.
         signatures: looks at the requests that other instances have signed.
+        name: the name under which others know it, if that is another one: a proxy may stand before it.
 
     Raises:
         StreamsError: the address is not loopback, and there is no token.
     """
 
-    def __init__(self, app: ASGIApp, host: str, token: str | None, signatures: SignatureCheck | None = None) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        host: str,
+        token: str | None,
+        signatures: SignatureCheck | None = None,
+        name: str = "localhost",
+    ) -> None:
         check_address(host, token)
         self._app, self._signatures = app, signatures
         self._expected = None if not token else f"Bearer {token}".encode()
-        self._names = LOOPBACK_NAMES | {host_name(host), f"[{host}]"} if is_loopback(host) else None
+        names = {host_name(host), f"[{host}]", host_name(name), f"[{name}]"}
+        self._names = LOOPBACK_NAMES | names if is_loopback(host) else None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":

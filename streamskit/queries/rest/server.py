@@ -92,7 +92,7 @@ class Server:
         self._app = rest_app(instance, token)
         signatures = SignatureCheck(token, instance.application_id, str(instance.here)) if token else None
         config = uvicorn.Config(
-            Guard(self._app, host, token, signatures),
+            Guard(self._app, host, token, signatures, instance.here.host),
             http=CarefulProtocol,
             ws="none",
             lifespan="on",

@@ -51,7 +51,7 @@ def test_each_key_has_its_name_in_kafka_in_snake_case_or_says_that_it_is_of_this
             snake = snake.removesuffix("_ms")
         assert key.name == (snake.replace("_exception", "") if key.name in shorter else snake)
     assert [key.name for key in KEYS if not key.is_kafkas] == [
-        "emit_interval", "real_time", "max_records_per_batch", "on_data_loss", "token", "client_settings",
+        "emit_interval", "real_time", "max_records_per_batch", "on_data_loss", "listen", "token", "client_settings",
     ]  # fmt: skip
 
 
