@@ -26,7 +26,7 @@ COMMANDS = {
     "broker": Command("streamskit.cli.broker", "start, stop or clean the project's broker, or ask for its status"),
     "serve": Command("streamskit.cli.serve", "answer queries to an application's stores, in a process of its own"),
     "class-sharing": Command("streamskit.cli.class_sharing", "keep Java's classes ready for faster starts"),
-    "labs": Command("streamskit.course.labs.student", "make the learners' versions of the labs from their sources"),
+    "labs": Command("streamskit.course.labs.student", "make the learners' labs anew, or record wrong answers"),
 }
 
 

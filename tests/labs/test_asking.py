@@ -4,13 +4,20 @@ from typing import Any
 
 import pytest
 
-from streamskit.course.labs.asking import Asks, gives, like
-from streamskit.course.labs.misconceptions import Misconception
+from streamskit.course.labs.asking import Asks, like, reading_all, reads_all
+from streamskit.course.labs.exercise import Exercise
+from streamskit.labs import table
+from streamskit.serdes import Serdes
 
 DOUBLED = Asks(
     like(lambda number: 2 * number, lambda: [(1,), (5,)]),
     "two numbers were doubled.",
-    (Misconception("squared", "Twice is not the square.", gives(lambda number: number**2)),),
+    wrong={"squared": lambda number: number**2},
+)
+LOOKED_UP = Asks(
+    like(lambda store: store.get("a"), lambda: [(table("rows", {"a": "x", "b": "y"}, Serdes.string()),)]),
+    "a key was looked up.",
+    habits={"whole store read": reads_all},
 )
 EMPTIED = Asks(like(lambda numbers: sum(numbers), lambda: [([1, 2],), ([5],)]), "two lists were added up.")
 
@@ -22,9 +29,20 @@ def test_a_function_that_returns_the_same_passes() -> None:
 
 
 def test_a_function_that_returns_what_a_known_mistake_does_is_told_its_name() -> None:
-    verdict = DOUBLED(lambda number: number * number)
+    exercise = Exercise("doubled", "Double.", DOUBLED, ("a", "b", "c"), {"squared": "Twice is not the square."})
+    verdict = exercise.examine_answer(lambda number: number * number)
     assert verdict.misconception is not None
     assert (verdict.misconception.name, verdict.misconception.says) == ("squared", "Twice is not the square.")
+
+
+def test_right_answers_that_read_a_whole_store_are_told_so() -> None:
+    assert LOOKED_UP(lambda store: store.get("a")).passed
+    verdict = LOOKED_UP(reading_all(lambda store: store.get("a")))
+    assert verdict.misconception is not None
+    assert (verdict.says, verdict.misconception.name) == (
+        "All answers are right, and cost too much.",
+        "whole store read",
+    )
 
 
 def test_of_another_mistake_each_call_that_differs_is_shown() -> None:

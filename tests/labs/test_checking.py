@@ -32,8 +32,9 @@ def upper_cased() -> Recording:
 TASKS = Exercise(
     "tasks",
     "Say how many.",
-    Says(4, "Four it is.", {2: ("counted topics", "Count partitions.")}),
+    Says(4, "Four it is.", wrong={"counted topics": 2}),
     ("a", "b", "c"),
+    {"counted topics": "Count partitions."},
 )
 LOUD = Exercise("loud", "Shout.", Runs(upper_cased), ("Louder.", "Upper case.", "F.upper"))
 LAB = Lab("99-tests", "Tests", (TASKS, LOUD))

@@ -8,38 +8,53 @@ import pytest
 
 from streamskit.common.errors import BrokerError
 from streamskit.course.labs import catalogue
+from streamskit.course.labs.lab_files import recorded_of
+from streamskit.course.labs.rehearsal import cells, rehearse
 from streamskit.course.labs.student import student_version
-from tests.labs.lab_runner import SOURCES, STUDENTS, cells, run_lab, source, student
+from streamskit.course.labs.wrong_answers import solved
+from tests.labs.lab_runner import SOURCES, STUDENTS, recorded, source, student
 
-LABS = [pytest.param(name, id=name, marks=pytest.mark.spark) for name in catalogue.NAMES]
+SPREAD = catalogue.NAMES[1::4]
+"""The labs whose notebooks run in `make test`; all of them run in `make soak`, and when a lab is recorded."""
 
-pytestmark = [pytest.mark.usefixtures("empty_progress"), pytest.mark.timeout(600)]
+LABS = [
+    pytest.param(name, marks=[pytest.mark.spark] if name in SPREAD else [pytest.mark.spark, pytest.mark.soak])
+    for name in catalogue.NAMES
+]
+
+pytestmark = pytest.mark.timeout(600)
 
 
 @pytest.mark.soak
 @pytest.mark.parametrize("name", LABS)
-def test_every_cell_of_every_lab_runs(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert not run_lab(source(name), monkeypatch, tries_out=True).errors
+def test_every_cell_of_every_lab_runs(name: str) -> None:
+    assert not rehearse(source(name), tries_out=True).errors
 
 
 @pytest.mark.parametrize("name", LABS)
-def test_every_solution_passes_its_check(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    run = run_lab(source(name), monkeypatch)
-    assert not run.errors
-    assert {exercise: verdict.says for exercise, verdict in run.verdicts.items() if not verdict.passed} == {}
-    assert list(run.verdicts) == [exercise.name for exercise in catalogue.lab(name).exercises]
+def test_every_solution_passes_its_check(name: str) -> None:
+    found = rehearse(source(name))
+    assert not found.errors
+    assert {exercise: verdict.says for exercise, verdict in found.verdicts.items() if not verdict.passed} == {}
+    assert list(found.verdicts) == [exercise.name for exercise in catalogue.lab(name).exercises]
 
 
 @pytest.mark.parametrize("name", LABS)
-def test_every_stub_is_told_that_it_is_not_written_yet(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    run = run_lab(student(name), monkeypatch)
-    assert list(run.verdicts) == [exercise.name for exercise in catalogue.lab(name).exercises]
-    assert {exercise: verdict.says for exercise, verdict in run.verdicts.items() if verdict.written} == {}
+def test_every_stub_is_told_that_it_is_not_written_yet(name: str) -> None:
+    found = rehearse(student(name))
+    assert list(found.verdicts) == [exercise.name for exercise in catalogue.lab(name).exercises]
+    assert {exercise: verdict.says for exercise, verdict in found.verdicts.items() if verdict.written} == {}
     assert {
         cell
-        for cell, error in run.errors.items()
+        for cell, error in found.errors.items()
         if not isinstance(error, NotImplementedError | NameError | BrokerError)
     } == set()
+
+
+@pytest.mark.parametrize("name", recorded())
+def test_the_solutions_were_tried_as_they_are(name: str) -> None:
+    lab = catalogue.lab(name)
+    assert recorded_of(name)["solved"] == solved(lab), f"it has changed: run `python -m streamskit labs record {name}`"
 
 
 @pytest.mark.parametrize("name", catalogue.NAMES)

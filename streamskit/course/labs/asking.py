@@ -1,13 +1,13 @@
 """Examines a function: its answers to questions, and by which calls of a store it found them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from streamskit.course.labs.exercise import Verdict, is_answer, right, wrong
-from streamskit.course.labs.misconceptions import Misconception, first_that_fits
+from streamskit.course.labs.exercise import Verdict, Wrong, is_answer, right, several, wrong
+from streamskit.course.labs.misconceptions import recognise
 
 SCANS = frozenset({"all", "reverse_all", "backward_all", "each", "entries", "peek", "to_pandas", "len"})
 """The calls that read a store whole."""
@@ -72,6 +72,18 @@ def reads_all(answered: Sequence[Answered]) -> bool:
     return any(SCANS & set(each.calls) for each in answered)
 
 
+def reading_all(answer: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that answers alike, and reads whole every store that it is given."""
+
+    def lavish(*arguments: Any) -> Any:
+        for argument in arguments:
+            if hasattr(argument, "all"):
+                list(argument.all())
+        return answer(*arguments)
+
+    return lavish
+
+
 @dataclass(frozen=True)
 class Asks:
     """Examines a function: it is asked all questions and has to answer each of them.
@@ -79,14 +91,16 @@ class Asks:
     Args:
         asks: makes the questions; what they need may be open as long as they are asked.
         tested: what is said of the questions when all answers are right.
-        mistakes: the typical wrong answers of this task, the most special ones first.
-        habits: mistakes that give right answers at too high a price.
+        wrong: functions that answer wrongly, by the mistake that they make.
+        signs: what other answers of a mistake look like; the first sign that is seen counts.
+        habits: likewise of mistakes that give right answers at too high a price.
     """
 
     asks: Callable[[], Sequence[Ask] | AbstractContextManager[Sequence[Ask]]]
     tested: str
-    mistakes: tuple[Misconception[Sequence[Answered]], ...] = ()
-    habits: tuple[Misconception[Sequence[Answered]], ...] = ()
+    wrong: Wrong = field(default_factory=dict, kw_only=True)
+    signs: Mapping[str, Sign] = field(default_factory=dict, kw_only=True)
+    habits: Mapping[str, Sign] = field(default_factory=dict, kw_only=True)
 
     def __call__(self, answer: Any) -> Verdict:
         if not callable(answer):
@@ -95,8 +109,8 @@ class Asks:
         with made if isinstance(made, AbstractContextManager) else nullcontext(made) as asks:
             answered = [_answer(answer, ask) for ask in asks]
             bad = [each for each in answered if not each.is_right]
-            known = (*self.mistakes, *GENERAL) if bad else self.habits
-            mistake = first_that_fits(known, answered)
+            theirs = {mistake: gives(*several(some)) for mistake, some in self.wrong.items()}
+            mistake = recognise(answered, *((theirs, self.signs, GENERAL) if bad else (self.habits,)))
         if not bad and not mistake:
             return right(f"{len(answered)} questions were asked: {self.tested}")
         says = (
@@ -157,20 +171,13 @@ def _short(value: Any) -> str:
     return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
 
 
-GENERAL: tuple[Misconception[Sequence[Answered]], ...] = (
-    Misconception(
-        "nothing is returned",
-        "Your function ends without an answer: it says no `return`, or not on every path.",
-        lambda answered: all(each.actual is None for each in answered),
-    ),
-    Misconception(
-        "rows in place of values",
-        "A list of a store has rows, pairs of a key and a value, and the task asks for one part of them: "
-        "`for key, value in ...`.",
-        lambda answered: any(_are_rows(each.actual) and not _are_rows(each.ask.expected) for each in answered),
-    ),
-)
-
-
 def _are_rows(answer: Any) -> bool:
     return isinstance(answer, list) and bool(answer) and all(isinstance(row, tuple) for row in answer)
+
+
+GENERAL: dict[str, Sign] = {
+    "nothing is returned": lambda answered: all(each.actual is None for each in answered),
+    "rows in place of values": lambda answered: any(
+        _are_rows(each.actual) and (not _are_rows(each.ask.expected)) for each in answered
+    ),
+}

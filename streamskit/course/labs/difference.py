@@ -1,7 +1,8 @@
 """What should have come out beside what came out, step by step and store by store."""
 
+import hashlib
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -104,6 +105,29 @@ class Outcome:
         """All records that came, in the topics in which some were expected."""
         return [row for topic in self.recording.outputs for row in self.trial.outputs.get(topic, ())]
 
+    @cached_property
+    def fingerprint(self) -> str:
+        """What tells this outcome from others: its records, its error, and if the records are right its stores.
+
+        Topics in which nothing was expected count only where nothing came in the others.
+        """
+        came, due = self.trial.outputs, self.recording.outputs
+        topics = due if any(came.get(topic) for topic in due) else {**due, **came}
+        records = {topic: self._told_apart(came[topic], due.get(topic, ())) for topic in topics if topic in came}
+        rows = () if self.differing else {name: _unordered(map(_told, rows)) for name, rows in self._rows.items()}
+        error = self.trial.error and (type(self.trial.error).__name__, self.trial.stopped_at)
+        return digest(records, rows, error)
+
+    @property
+    def _rows(self) -> dict[str, list[tuple[Any, ...]]]:
+        return {name: [(row.key, row.value) for row in rows] for name, rows in self.trial.stores.items()}
+
+    @staticmethod
+    def _told_apart(rows: Sequence[Row], due: Sequence[Row]) -> list[Any]:
+        """Leave out timestamps where any is right."""
+        timed = not due or any(row.timestamp is not None for row in due)
+        return [(row.step, row.key, row.value, row.timestamp if timed else None) for row in rows]
+
     def piped(self, moment: Moment) -> Piped | None:
         """Return the record that went in at a moment; None where the clock moved."""
         return moment.step if isinstance(moment.step, Piped) else None
@@ -157,3 +181,29 @@ def without(rows: Sequence[Row], others: Sequence[Row]) -> list[Row]:
         else:
             left.pop(partner)
     return lonely
+
+
+def digest(*parts: Any) -> str:
+    """Return a short text that is the same for the same parts; numbers with fractions count to the ninth digit.
+
+    >>> digest("a", 1.0) == digest("a", 1.0 + 1e-12)
+    True
+    """
+    return hashlib.sha256(_told(parts).encode()).hexdigest()[:12]
+
+
+def _told(part: Any) -> str:
+    """Write a part so that the same parts are written alike, in any process and on any machine."""
+    if isinstance(part, Windowed):
+        return f"{_told(part.key)}[{part.start},{part.end})"
+    if isinstance(part, Mapping):
+        return _unordered(f"{_told(name)}:{_told(value)}" for name, value in part.items())
+    if isinstance(part, set | frozenset):
+        return _unordered(map(_told, part))
+    if isinstance(part, list | tuple):
+        return f"[{','.join(map(_told, part))}]"
+    return f"{part:.9g}f" if isinstance(part, float) else repr(part)
+
+
+def _unordered(parts: Iterable[str]) -> str:
+    return f"{{{','.join(sorted(parts))}}}"

@@ -8,7 +8,7 @@ from typing import Any
 
 from streamskit.common.errors import StreamsKitError
 from streamskit.course.labs.difference import Outcome
-from streamskit.course.labs.misconceptions import Misconception, recognise
+from streamskit.course.labs.misconceptions import GENERAL, WORDS, Misconception, Sign, recognise
 from streamskit.course.labs.recording import Recording
 from streamskit.course.labs.trial import run
 from streamskit.dsl.builder import StreamsBuilder
@@ -27,18 +27,26 @@ class Verdict:
         answers: where a function was asked, each wrong answer: the question, the right answer, and the given one.
         written: False where the learner has not begun.
         cause: the error that the learner's code raised.
+        about: what the words of the mistake speak of: a case, or numbers that are filled in.
     """
 
     passed: bool
     says: str
-    misconception: Misconception[Any] | None = None
+    misconception: Misconception | None = None
     outcome: Outcome | None = None
     answers: tuple[tuple[str, str, str], ...] = ()
     written: bool = True
     cause: BaseException | None = None
+    about: Mapping[str, Any] = field(default_factory=dict)
 
 
 Examiner = Callable[[Any], Verdict]
+
+Words = Mapping[str, str | Mapping[str, str]]
+"""What each mistake is told as; a mistake of several cases has words for each."""
+
+Wrong = Mapping[str, Any]
+"""Wrong answers by the mistake that they make; a list holds several of one mistake."""
 
 STUB = "It still says NotImplementedError: write the lines that are asked for in its place."
 
@@ -52,19 +60,36 @@ class Exercise:
         task: the task in a few words, for the list of progress.
         examine: judges what the learner wrote.
         hints: three of them, each saying more than the one before.
+        words: what its mistakes are told as.
     """
 
     name: str
     task: str
     examine: Examiner
     hints: tuple[str, str, str]
+    words: Words = field(default_factory=dict)
 
     def examine_answer(self, answer: Any) -> Verdict:
-        """Judge what the learner wrote."""
+        """Judge what the learner wrote, in the exercise's words."""
         try:
-            return self.examine(answer)
+            return self._told(self.examine(answer))
         except NotImplementedError:
             return unwritten(STUB)
+
+    @property
+    def wrong(self) -> list[tuple[str, Any]]:
+        """The wrong answers that are known, each with the name of its mistake."""
+        known: Wrong = getattr(self.examine, "wrong", {})
+        return [(mistake, answer) for mistake, some in known.items() for answer in several(some)]
+
+    def _told(self, verdict: Verdict) -> Verdict:
+        mistake = verdict.misconception
+        if mistake is None or mistake.says:
+            return verdict
+        words = self.words.get(mistake.name) or WORDS.get(mistake.name, verdict.says)
+        says = words if isinstance(words, str) else words[str(verdict.about["case"])]
+        says = says.format(**verdict.about) if verdict.about else says
+        return replace(verdict, misconception=Misconception(mistake.name, says), says=verdict.says or says)
 
 
 @dataclass(frozen=True)
@@ -86,6 +111,21 @@ def wrong(says: str, mistake: str = "") -> Verdict:
     return Verdict(False, says, Misconception(mistake, says) if mistake else None)
 
 
+def mistaken(mistake: str, **about: Any) -> Verdict:
+    """Return the verdict on a wrong answer that makes a mistake of the lab's, which has words for it.
+
+    Args:
+        mistake: its name.
+        about: what the words speak of: `case` where each case has its own, and what is written as {name} in them.
+    """
+    return Verdict(False, "", Misconception(mistake), about=about)
+
+
+def several(some: Any) -> list[Any]:
+    """Return wrong answers as a list: one stands for itself."""
+    return some if isinstance(some, list) else [some]
+
+
 def unwritten(says: str) -> Verdict:
     """Return the verdict on an answer that has not been begun."""
     return Verdict(False, says, written=False)
@@ -95,20 +135,30 @@ def unwritten(says: str) -> Verdict:
 class Runs:
     """Examines a topology: it has to give what the recording says.
 
-    The learner writes a function that takes a `StreamsBuilder`, or none and returns a `Topology`.
+    The learner writes a function that takes a `StreamsBuilder`, or none and returns a `Topology`. A mistake is
+    recognised by what an error says; then by its outcome, where a wrong answer has given the same; then by signs.
 
     Args:
         recording: makes what goes in and has to come out.
-        mistakes: the typical ones of this task, the most special ones first.
-        refusals: likewise of what makes no topology: a part of the builder's message, and the mistake's name.
+        wrong: wrong answers by the mistake that they make, or loops with the mistake, where a loop is the recording.
+        signs: what other outcomes of a mistake look like; the first sign that is seen counts.
+        errors: a part of an error's message, and the mistake that it tells of.
+        recorded: the outcomes of the wrong answers, and the mistake of each.
+        tested: what is said of what went in and came out when it is right, in place of its numbers.
     """
 
     recording: Callable[[], Recording]
-    mistakes: tuple[Misconception[Outcome], ...] = ()
-    refusals: Mapping[str, str] = field(default_factory=dict)
+    wrong: Wrong = field(default_factory=dict, kw_only=True)
+    signs: Mapping[str, Sign] = field(default_factory=dict, kw_only=True)
+    errors: Mapping[str, str] = field(default_factory=dict, kw_only=True)
+    recorded: Mapping[str, str] = field(default_factory=dict, kw_only=True)
+    tested: str = field(default="", kw_only=True)
 
     def __call__(self, answer: Any) -> Verdict:
-        recording = self.recording()
+        return self.judge(answer, self.recording())
+
+    def judge(self, answer: Any, recording: Recording) -> Verdict:
+        """Judge a topology by a recording."""
         try:
             topology = topology_of(answer)
             unknown = _unread(topology, recording)
@@ -116,15 +166,38 @@ class Runs:
                 return wrong(unknown, "another source topic")
             outcome = Outcome(recording, run(topology, recording))
         except StreamsKitError as error:
-            mistake = next((name for part, name in self.refusals.items() if part in str(error)), "")
-            return replace(wrong(f"It does not make a topology: {error}", mistake), cause=error)
+            says = f"It does not make a topology: {error}"
+            return replace(wrong(says, _named(error, self.errors)), cause=error)
         if outcome.trial.is_stub:
             return unwritten(STUB)
         if outcome.is_right:
-            return Verdict(True, recording.told(), outcome=outcome)
-        return Verdict(
-            False, _wrongness(outcome), recognise(outcome, self.mistakes), outcome, cause=outcome.trial.error
-        )
+            return Verdict(True, self.tested or recording.told(), outcome=outcome)
+        return Verdict(False, _wrongness(outcome), self.mistake(outcome), outcome, cause=outcome.trial.error)
+
+    def mistake(self, outcome: Outcome) -> Misconception | None:
+        """Return the mistake that an outcome comes of, if it is a typical one."""
+        known = _named(outcome.trial.error, self.errors) or self.recorded.get(outcome.fingerprint)
+        return Misconception(known) if known else self.by_sign(outcome)
+
+    def by_sign(self, outcome: Outcome) -> Misconception | None:
+        """Return the mistake that an outcome looks like, whether or not a wrong answer has given it."""
+        return recognise(outcome, self.signs, GENERAL)
+
+
+@dataclass(frozen=True)
+class Judges:
+    """Examines an answer by a function of its own.
+
+    Args:
+        judge: the function.
+        wrong: wrong answers by the mistake that they make.
+    """
+
+    judge: Examiner
+    wrong: Wrong = field(default_factory=dict)
+
+    def __call__(self, answer: Any) -> Verdict:
+        return self.judge(answer)
 
 
 @dataclass(frozen=True)
@@ -134,12 +207,12 @@ class Says:
     Args:
         expected: the right one, or a function that makes it.
         tested: what is said when it is right.
-        mistakes: wrong values that are typical, each with the mistake's name and what to think of.
+        wrong: wrong values by the mistake that they make, or functions that make such values.
     """
 
     expected: Any
     tested: str
-    mistakes: Mapping[Any, tuple[str, str]] = field(default_factory=dict)
+    wrong: Wrong = field(default_factory=dict, kw_only=True)
 
     def __call__(self, answer: Any) -> Verdict:
         expected = self.expected() if callable(self.expected) else self.expected
@@ -147,11 +220,11 @@ class Says:
             return unwritten("There is no answer yet: put one in place of the `...`.")
         if is_answer(answer, expected):
             return right(self.tested)
-        for value, (name, says) in self.mistakes.items():
-            if is_answer(answer, value):
-                return wrong(says, name)
+        for mistake, values in self.wrong.items():
+            if any(is_answer(answer, value() if callable(value) else value) for value in several(values)):
+                return mistaken(mistake)
         if isinstance(expected, dict) and isinstance(answer, dict):
-            return wrong(_differing_parts(answer, expected))
+            return wrong(differing_parts(answer, expected))
         kind = type(expected).__name__
         if type(answer) is not type(expected) and not isinstance(expected, int | float):
             return wrong(f"The answer has to be a {kind}, and is a {type(answer).__name__}: {answer!r}.")
@@ -190,13 +263,18 @@ def is_answer(answer: Any, expected: Any) -> bool:
     return isinstance(answer, bool) == isinstance(expected, bool) and bool(answer == expected)
 
 
-def _differing_parts(answer: dict[Any, Any], expected: dict[Any, Any]) -> str:
+def differing_parts(answer: dict[Any, Any], expected: dict[Any, Any]) -> str:
     """Say which entries are wrong, without giving the right ones away."""
     bad = [str(name) for name in expected if name in answer and not is_answer(answer[name], expected[name])]
     missing = [str(name) for name in expected if name not in answer]
     extra = [str(name) for name in answer if name not in expected]
     parts = (("wrong", bad), ("missing", missing), ("not asked for", extra))
     return "; ".join(f"{', '.join(names[:6])}: {what}" for what, names in parts if names) + "."
+
+
+def _named(error: BaseException | None, errors: Mapping[str, str]) -> str:
+    """Return the mistake that an error tells of by a part of its message."""
+    return next((mistake for part, mistake in errors.items() if error and part in str(error)), "")
 
 
 def _unread(topology: Topology, recording: Recording) -> str:

@@ -1,10 +1,13 @@
 """What has to come out by a plain Python loop over the records, where nothing was recorded."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from streamskit.course.labs.difference import Outcome, same_rows
+from streamskit.course.labs.difference import Outcome
 from streamskit.course.labs.recording import Batch, Piped, Recording, Row, Step
+from streamskit.course.labs.trial import Trial
+from streamskit.topology import Topology
 
 LOOP = "a plain Python loop over the same records"
 
@@ -46,13 +49,19 @@ def piped(topic: str, records: Iterable[Mapping[str, Any]]) -> list[Piped]:
     return [Piped(topic, record["key"], record["value"], record["timestamp"]) for record in records]
 
 
-def as_if(*others: Callable[[], Recording]) -> Callable[[Outcome], bool]:
-    """Recognise the topics that one of some other recordings of the same steps has: a loop with a typical mistake."""
+@dataclass(frozen=True)
+class WrongLoop:
+    """A wrong answer to a task that a loop answers: the loop with the mistake in it.
 
-    def is_theirs(outcome: Outcome) -> bool:
-        came = outcome.trial.outputs
-        return any(
-            all(same_rows(rows, came.get(topic, ())) for topic, rows in other().outputs.items()) for other in others
-        )
+    Args:
+        recording: makes what comes of that loop, from the same steps.
+    """
 
-    return is_theirs
+    recording: Callable[[], Recording]
+
+    def outcome(self, right: Recording) -> Outcome:
+        """Return what comes of the wrong loop, beside what should have."""
+        wrong = self.recording()
+        outputs = {topic: list(rows) for topic, rows in wrong.outputs.items()}
+        stores = {name: list(rows) for name, rows in wrong.stores.items()}
+        return Outcome(right, Trial(Topology(()), outputs, stores))

@@ -1,39 +1,33 @@
 """Typical mistakes, each recognised by what came out: the name of the mistake, and a sentence that sets it right."""
 
+import tomllib
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from importlib.resources import files
+from typing import TypeVar
 
 from streamskit.api.windows import Windowed
 from streamskit.course.labs.difference import Moment, Outcome, same, same_row
 from streamskit.course.labs.recording import Piped, Row
 from streamskit.serdes.serde import SerdeError
 
-Found = TypeVar("Found", contravariant=True)
+Found = TypeVar("Found")
 Sign = Callable[[Outcome], bool]
 
 
 @dataclass(frozen=True)
-class Misconception(Generic[Found]):
-    """A mistake: its name in a few words, what to know instead, and by what it is recognised in what was found.
-
-    What is found of a topology is an `Outcome`, of a function all its answers to questions.
-    """
+class Misconception:
+    """A mistake: its name in a few words, and what to know instead; without that an exercise has words for it."""
 
     name: str
-    says: str
-    when: Callable[[Found], bool] = lambda _: True
+    says: str = ""
 
 
-def first_that_fits(mistakes: Iterable[Misconception[Found]], found: Found) -> Misconception[Found] | None:
-    """Return the first mistake that is recognised in what was found."""
-    return next((mistake for mistake in mistakes if mistake.when(found)), None)
-
-
-def recognise(outcome: Outcome, own: tuple[Misconception[Outcome], ...] = ()) -> Misconception[Outcome] | None:
-    """Return the first mistake that fits an outcome: the task's own ones come first, then those of every task."""
-    return first_that_fits((*own, *GENERAL), outcome)
+def recognise(found: Found, *signs: Mapping[str, Callable[[Found], bool]]) -> Misconception | None:
+    """Return the first mistake whose sign is seen in what was found: an outcome, or the answers of a function."""
+    mistakes = (mistake for some in signs for mistake, sign in some.items() if sign(found))
+    return next(map(Misconception, mistakes), None)
 
 
 # ---- signs: what an outcome looks like -------------------------------------------------------------------------------
@@ -102,6 +96,12 @@ def wrong_timestamps(outcome: Outcome) -> bool:
     return _changed(outcome, lambda row: (row.key, row.value), lambda row: row.timestamp)
 
 
+def never_deleted(outcome: Outcome) -> bool:
+    """No record with a null value came, where some should."""
+    deleted = [any(row.value is None for row in rows) for rows in (outcome.expected, outcome.actual)]
+    return bool(outcome.actual) and deleted == [True, False]
+
+
 def wrong_types(outcome: Outcome) -> bool:
     """The values are of another type, such as a text for a number."""
     came = {type(row.value) for row in outcome.actual if row.value is not None}
@@ -116,22 +116,19 @@ def only_last_results(outcome: Outcome) -> bool:
 
 def not_only_last_results(outcome: Outcome) -> bool:
     """The expected results are there among others that are updates on the way to them."""
-    due = Counter(_spelled(row) for row in outcome.expected)
-    came = Counter(_spelled(row) for row in outcome.actual)
+    due, came = _spelled_out(outcome.expected), _spelled_out(outcome.actual)
     return len(outcome.actual) > len(outcome.expected) and not due - came
 
 
 def doubled(outcome: Outcome) -> bool:
     """Every record came twice."""
-    due = Counter(_spelled(row) for row in outcome.expected)
-    came = Counter(_spelled(row) for row in outcome.actual)
+    due, came = _spelled_out(outcome.expected), _spelled_out(outcome.actual)
     return bool(due) and came == Counter({row: 2 * count for row, count in due.items()})
 
 
 def unmatched_missing(outcome: Outcome) -> bool:
     """Everything that came is right, and records are missing."""
-    due = Counter(_spelled(row) for row in outcome.expected)
-    came = Counter(_spelled(row) for row in outcome.actual)
+    due, came = _spelled_out(outcome.expected), _spelled_out(outcome.actual)
     return bool(came) and not came - due and bool(due - came)
 
 
@@ -161,6 +158,50 @@ def silent_after(topic: str) -> Sign:
     def sign(outcome: Outcome) -> bool:
         moments = _after(outcome, topic)
         return bool(outcome.actual) and any(m.expected for m in moments) and not any(m.actual for m in moments)
+
+    return sign
+
+
+def never_met(outcome: Outcome) -> bool:
+    """The topic that the task names is written to, and nothing has ever come there."""
+    ends_there = all(topic in outcome.trial.outputs for topic in outcome.recording.outputs)
+    return ends_there and nothing_came(outcome) and not in_another_topic(outcome) and not outcome.trial.error
+
+
+def too_early(outcome: Outcome) -> bool:
+    """A result comes after an earlier step than it should."""
+    return any(came < due for came, due in _steps(outcome))
+
+
+def too_late(outcome: Outcome) -> bool:
+    """The results are right, and one of them comes after a later step than it should."""
+    return not _spelled_out(outcome.actual) - _spelled_out(outcome.expected) and any(
+        came > due for came, due in _steps(outcome)
+    )
+
+
+def stopped_at(where: Callable[[Piped], bool]) -> Sign:
+    """Return a sign: the application stopped at such a record."""
+
+    def sign(outcome: Outcome) -> bool:
+        step = outcome.recording.steps[outcome.trial.stopped_at] if outcome.trial.error else None
+        return isinstance(step, Piped) and where(step)
+
+    return sign
+
+
+def unasked_in(topic: str) -> Sign:
+    """Return a sign: in a topic a record came after a step after which none is due there."""
+    return lambda outcome: any(m.actual and not m.expected for m in outcome.moments if m.topic == topic)
+
+
+def others_in(topic: str) -> Sign:
+    """Return a sign: in a topic records came when they should, and hold something else."""
+
+    def sign(outcome: Outcome) -> bool:
+        moments = [moment for moment in outcome.moments if moment.topic == topic]
+        counts_are_right = all(len(moment.expected) == len(moment.actual) for moment in moments)
+        return counts_are_right and any(moment.differs for moment in moments)
 
     return sign
 
@@ -212,6 +253,16 @@ def _changed(outcome: Outcome, kept: Callable[[Row], object], other: Callable[[R
     )
 
 
+def _steps(outcome: Outcome) -> list[tuple[int, int]]:
+    """Return after which step each result came first, and after which it is due; only results that are due and came."""
+    came, due = ({_spelled(row): row.step for row in reversed(rows)} for rows in (outcome.actual, outcome.expected))
+    return [(came[row], due[row]) for row in came.keys() & due.keys()]
+
+
+def _spelled_out(rows: list[Row]) -> Counter[str]:
+    return Counter(map(_spelled, rows))
+
+
 def _alike(one: object, other: object) -> bool:
     if isinstance(one, tuple) and isinstance(other, tuple) and not isinstance(one, Windowed):
         return all(map(_alike, one, other))
@@ -232,117 +283,32 @@ def _spelled(row: Row) -> str:
     return repr((row.key, row.value))
 
 
-GENERAL: tuple[Misconception[Outcome], ...] = (
-    Misconception(
-        "another serde",
-        "A topic holds other values than your topology reads from it. stream, table and global_table take a topic's "
-        "format as value=; without it, values are text.",
-        another_serde,
-    ),
-    Misconception(
-        "it stopped",
-        "The application stopped at a record that it should have coped with; what it said is below.",
-        stopped,
-    ),
-    Misconception(
-        "it went on",
-        "The application should have stopped at the last record, and went on.",
-        went_on,
-    ),
-    Misconception(
-        "the store has another name",
-        "The task names a state store, and the topology has none of that name. A store gets its name where the table "
-        'is made: count("name"), reduce(..., "name"), or materialized="name".',
-        store_missing,
-    ),
-    Misconception(
-        "another topic",
-        "The records are there, in another topic than the task names. Look at the name in to(...).",
-        in_another_topic,
-    ),
-    Misconception(
-        "nothing comes out",
-        "No record came in the topic that the task names. Follow one record by hand from its source: which step stops "
-        "it, and is there a to(...) at the end?",
-        nothing_came,
-    ),
-    Misconception(
-        "results without their windows",
-        "The results should be one for each key and window, and yours are one for each key. windowed_by(...) stands "
-        "between group_by_key() and the aggregation.",
-        not_windowed,
-    ),
-    Misconception(
-        "windows of another size",
-        "The windows have another length than the task asks for. A duration without a unit is in milliseconds.",
-        windows_of_other_size,
-    ),
-    Misconception(
-        "windows that begin at other times",
-        "The windows have the right size and begin at other times. A tumbling window begins where the one before ends; "
-        "a hopping one begins every advance_by; a sliding one begins and ends at records.",
-        windows_of_other_steps,
-    ),
-    Misconception(
-        "late record counted",
-        "A record came after its window had closed, and counted all the same. A window closes when stream time reaches "
-        "its end plus the grace period; what comes later is dropped. Is your grace period longer than the task's?",
-        late_records_counted,
-    ),
-    Misconception(
-        "record in time dropped",
-        "A record came out of order, but before its window had closed, and was dropped. Is your grace period shorter "
-        "than the task's?",
-        records_in_time_dropped,
-    ),
-    Misconception(
-        "record without a key counted",
-        "A record without a key took part. Records without a key are dropped where a step works by key.",
-        without_key_counted,
-    ),
-    Misconception(
-        "tombstone missed",
-        "Only the records with a null value went wrong. For a table a null value deletes the row of its key; for a "
-        "stream it is one more record, which functions of yours get to see.",
-        tombstones_missed,
-    ),
-    Misconception(
-        "another type",
-        "The values have another type than expected, such as a text where a number should be. Look at the serdes and "
-        "at what your function makes.",
-        wrong_types,
-    ),
-    Misconception(
-        "every record twice",
-        "Every record came twice: two paths of the topology lead to the same topic.",
-        doubled,
-    ),
-    Misconception(
-        "wrong key",
-        "The values are right, and stand under other keys. Which step decides about the key, and does it come before "
-        "the one that works by key?",
-        wrong_keys,
-    ),
-    Misconception(
-        "wrong time",
-        "Keys and values are right, and the timestamps are not. A result has the largest timestamp of the records that "
-        "made it.",
-        wrong_timestamps,
-    ),
-    Misconception(
-        "updates that should have been kept back",
-        "The results are there, and with them updates on the way to them. The task asks for final results only.",
-        not_only_last_results,
-    ),
-    Misconception(
-        "only final results",
-        "Only the last result of each key came. A table sends on every update, unless something holds it back.",
-        only_last_results,
-    ),
-    Misconception(
-        "some results are missing",
-        "What came is right, and some records are missing: those that a filter takes out, or that found no partner in "
-        "a join, perhaps.",
-        unmatched_missing,
-    ),
-)
+WORDS: dict[str, str] = {
+    mistake: " ".join(says.split())
+    for mistake, says in tomllib.loads((files("streamskit.course.labs") / "general.toml").read_text()).items()
+}
+"""What the mistakes that any task knows are told as."""
+
+GENERAL: dict[str, Sign] = {
+    "another serde": another_serde,
+    "it stopped": stopped,
+    "it went on": went_on,
+    "the store has another name": store_missing,
+    "another topic": in_another_topic,
+    "nothing comes out": nothing_came,
+    "results without their windows": not_windowed,
+    "windows of another size": windows_of_other_size,
+    "windows that begin at other times": windows_of_other_steps,
+    "late record counted": late_records_counted,
+    "record in time dropped": records_in_time_dropped,
+    "record without a key counted": without_key_counted,
+    "tombstone missed": tombstones_missed,
+    "another type": wrong_types,
+    "every record twice": doubled,
+    "wrong key": wrong_keys,
+    "wrong time": wrong_timestamps,
+    "updates that should have been kept back": not_only_last_results,
+    "only final results": only_last_results,
+    "some results are missing": unmatched_missing,
+}
+"""What those of topologies look like, the most special ones first."""

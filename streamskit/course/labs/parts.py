@@ -2,29 +2,51 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
-from streamskit.course.labs.exercise import Verdict, right, unwritten, wrong
+from streamskit.course.labs.exercise import (
+    Verdict,
+    Wrong,
+    differing_parts,
+    is_answer,
+    mistaken,
+    right,
+    unwritten,
+    wrong,
+)
 
-Typical = Mapping[Any, tuple[str, str]]
-"""Wrong values of a part, each with the mistake's name and what to think of."""
+Typical = Mapping[Any, Any]
+"""Wrong values of parts by a mistake: each a value, a tuple of several, or a function of the right values."""
 
 
 @dataclass(frozen=True)
 class SaysEach:
-    """Examines a dict of values; the first part that is wrong is told.
+    """Examines a dict of values; the first part that is wrong is told, if anything is known of that.
 
     Args:
         expected: makes the right value of each part.
         tested: what is said when all are right.
-        mistakes: makes the typical wrong values of each part, from the right ones.
+        typical: by mistake the wrong value of each part that it leads to; its words may differ from part to part.
         otherwise: what is said of another wrong value of a part.
     """
 
-    expected: Callable[[], Mapping[str, Any]]
+    expected: Callable[[], dict[Any, Any]]
     tested: str
-    mistakes: Callable[[Mapping[str, Any]], Mapping[str, Typical]] = field(default=lambda _: {})
+    typical: Mapping[str, Typical] = field(default_factory=dict)
     otherwise: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def wrong(self) -> Wrong:
+        """By mistake functions that make the right answer, but for one part of it."""
+        return {
+            mistake: [
+                partial(self._with, part, value)
+                for part, some in values.items()
+                for value in (some if isinstance(some, tuple) else (some,))
+            ]
+            for mistake, values in self.typical.items()
+        }
 
     def __call__(self, answer: Any) -> Verdict:
         if answer is None or answer is ...:
@@ -34,15 +56,22 @@ class SaysEach:
             return wrong(f"The answer has to be a dict with these parts: {', '.join(map(repr, expected))}.")
         if any(value is ... for value in answer.values()):
             return unwritten("There is a part without an answer yet: put one in place of the `...`.")
-        for part, due in expected.items():
-            if answer[part] != due:
-                otherwise = self.otherwise.get(part, f"{part!r} is not {answer[part]!r}.")
-                return _told(answer[part], self.mistakes(expected).get(part, {}), otherwise)
-        return right(self.tested)
+        if is_answer(answer, expected):
+            return right(self.tested)
+        told = (self._told(part, answer[part], expected) for part, due in expected.items() if answer[part] != due)
+        return next(filter(None, told), None) or wrong(differing_parts(answer, expected))
+
+    def _told(self, part: Any, given: Any, expected: Mapping[Any, Any]) -> Verdict | None:
+        for mistake, values in self.typical.items():
+            if part in values and given in _values(values[part], expected):
+                return mistaken(mistake, case=part)
+        return wrong(self.otherwise[part]) if part in self.otherwise else None
+
+    def _with(self, part: Any, value: Any) -> dict[Any, Any]:
+        expected = self.expected()
+        return {**expected, part: _values(value, expected)[0]}
 
 
-def _told(value: Any, typical: Typical, otherwise: str) -> Verdict:
-    for mistaken, (name, says) in typical.items():
-        if value == mistaken:
-            return wrong(says, name)
-    return wrong(otherwise)
+def _values(some: Any, expected: Mapping[Any, Any]) -> tuple[Any, ...]:
+    value = some(expected) if callable(some) else some
+    return value if isinstance(value, tuple) else (value,)

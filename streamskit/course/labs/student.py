@@ -1,6 +1,7 @@
 """The student's version of a lab, made from its source with nbgrader: solutions cut out, checks locked.
 
-`python -m streamskit labs` makes all of them anew; `reset("08-windows")` brings one back.
+`python -m streamskit labs` makes all of them anew; `reset("08-windows")` brings one back. `python -m streamskit labs
+record` belongs to `streamskit.course.labs.wrong_answers`.
 """
 
 import argparse
@@ -13,10 +14,8 @@ from nbformat import NotebookNode
 
 from streamskit.common.errors import StreamsKitError
 from streamskit.common.paths import project_dir
-from streamskit.course.labs import catalogue, scores
-
-SOURCE, STUDENT = "labs/source/{name}/{name}.ipynb", "labs/{name}.ipynb"
-"""Where nbgrader keeps an assignment, and where a learner finds it."""
+from streamskit.course.labs import catalogue, scores, wrong_answers
+from streamskit.course.labs.lab_files import SOURCE, STUDENT
 
 
 def student_version(source: Path) -> NotebookNode:
@@ -49,8 +48,13 @@ def write_student_versions(folder: Path | None = None) -> list[Path]:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Write the learners' versions of all labs, name them, and return the exit code."""
-    argparse.ArgumentParser(prog="python -m streamskit labs", description=main.__doc__).parse_args(arguments)
+    """Write the learners' versions of all labs; or, with `record`, note what comes of the labs' wrong answers."""
+    parser = argparse.ArgumentParser(prog="python -m streamskit labs", description=main.__doc__)
+    parser.add_argument("what", nargs="?", choices=["write", "record"], default="write", help="what to do")
+    parser.add_argument("labs", nargs="*", help="the labs to record; without any, those that changed since")
+    chosen = parser.parse_args(arguments)
+    if chosen.what == "record":
+        return wrong_answers.main(chosen.labs)
     for path in write_student_versions():
         print(path.name)
     return 0

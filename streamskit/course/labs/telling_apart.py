@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from streamskit.common.errors import StreamsKitError
-from streamskit.course.labs.exercise import Verdict, right, wrong
+from streamskit.course.labs.exercise import Verdict, Wrong, mistaken, right, wrong
 from streamskit.testing import TopologyTestDriver
 from streamskit.topology import Topology
 
@@ -20,14 +20,10 @@ class Program:
 
     Args:
         topology: makes it.
-        name: what is wrong with it, in a few words; nothing for the one that is right.
-        does: what it does by mistake, in a sentence that says what the test should have tried.
         driver: settings of its `TopologyTestDriver`.
     """
 
     topology: Callable[[], Topology]
-    name: str = ""
-    does: str = ""
     driver: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -35,13 +31,17 @@ class Program:
 class TellsApart:
     """Examines a test: a function of a `TopologyTestDriver` with assertions.
 
+    A test that passes with a broken program makes the mistake "slipped through: " with the program's name.
+
     Args:
         right: the program that is right.
-        broken: programs that are not, each in its own way.
+        broken: programs that are not, each in its own way, by a name that says what is wrong with it.
+        wrong: tests by the mistake that they make.
     """
 
     right: Program
-    broken: tuple[Program, ...]
+    broken: Mapping[str, Program]
+    wrong: Wrong = field(default_factory=dict)
 
     def __call__(self, answer: Test) -> Verdict:
         if len(inspect.signature(answer).parameters) != 1:
@@ -50,25 +50,15 @@ class TellsApart:
         if failed is not None and not isinstance(failed, AssertionError | StreamsKitError):
             raise failed
         if failed is not None:
-            return wrong(
-                f"Your test fails with the program that is right: {_where(failed)}. A test asserts what the task "
-                "promises, and no more.",
-                "a test that a right program fails",
-            )
-        slipped = [program for program in self.broken if failure(answer, program) is None]
+            return mistaken("a test that a right program fails", where=_where(failed))
+        slipped = [name for name, program in self.broken.items() if failure(answer, program) is None]
         if not slipped:
-            names = ", ".join(program.name for program in self.broken)
+            names = ", ".join(self.broken)
             return right(f"Your test passes with the right program, and fails with {len(self.broken)} others: {names}.")
         if len(slipped) == len(self.broken):
-            return wrong(
-                "Your test passes with every broken program as well. Does it assert what came out, and does it pipe "
-                "records for which the programs differ?",
-                "a test that cannot fail",
-            )
+            return mistaken("a test that cannot fail")
         others = f" It also passes with {len(slipped) - 1} more." if len(slipped) > 1 else ""
-        return wrong(
-            f"Your test passes with a broken program. {slipped[0].does}{others}", f"slipped through: {slipped[0].name}"
-        )
+        return mistaken(f"slipped through: {slipped[0]}", others=others)
 
 
 def failure(test: Test, program: Program) -> Exception | None:

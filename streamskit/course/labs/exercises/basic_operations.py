@@ -1,17 +1,20 @@
 """The exercises of lab 02: which records a step lets through, and what key, value and topic they leave it with."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from pyspark.sql import functions as F
 
 from streamskit.course.labs.difference import Outcome
-from streamskit.course.labs.exercise import Exercise, Lab, Runs, Verdict, right, wrong
+from streamskit.course.labs.exercise import Judges, Runs, Verdict, mistaken, right, wrong
+from streamskit.course.labs.lab_files import lab
 from streamskit.course.labs.loops import Due, looped
-from streamskit.course.labs.misconceptions import Misconception, nothing_came
-from streamskit.course.labs.recording import Costume, Piped, Recording, Row
+from streamskit.course.labs.misconceptions import nothing_came
+from streamskit.course.labs.recording import Costume, Piped, Recording
 from streamskit.dsl.builder import StreamsBuilder
 from streamskit.dsl.kstream import KStream
+from streamskit.serdes import Serdes
 from streamskit.topology.nodes import Node
 
 SECOND = 1_000
@@ -86,100 +89,6 @@ def letter(basket: Piped) -> Iterator[Due]:
         yield Due(f"letters-{city.lower()}", customer, value, basket.timestamp)
 
 
-# ---- signs of typical mistakes ---------------------------------------------------------------------------------------
-
-
-def came_of_null(outcome: Outcome) -> bool:
-    """A record without a value was let through."""
-    return any(moment.extra for moment in outcome.at(lambda record: record.value is None))
-
-
-def limit_is_missing(limit: int) -> Callable[[Outcome], bool]:
-    """Return the sign that a value that is the limit itself did not come."""
-    return lambda outcome: any(row.value == limit for moment in outcome.moments for row in moment.missing)
-
-
-def heavy_ones_came(outcome: Outcome) -> bool:
-    """All that came is what should be dropped."""
-    weights = [row.value for row in outcome.actual]
-    return bool(weights) and all(isinstance(weight, int) and weight > 10 for weight in weights)
-
-
-def value_in_place_of_key(outcome: Outcome) -> bool:
-    """The keys are still those that went in, and the values have become the new keys."""
-    due = [row.key for row in outcome.expected]
-    return due == [row.value for row in outcome.actual]
-
-
-def value_changed_too(outcome: Outcome) -> bool:
-    """The keys are right and the values are not."""
-    due, came = outcome.expected, outcome.actual
-    return bool(came) and [row.key for row in due] == [row.key for row in came]
-
-
-def exchanged(outcome: Outcome) -> bool:
-    """Each key stands where its value should, and the other way round."""
-    due = [(row.value, row.key) for row in outcome.expected]
-    came = [(row.key, row.value) for row in outcome.actual if row.value != ""]
-    return bool(came) and came == due
-
-
-def of_an_empty_text(outcome: Outcome) -> bool:
-    """An empty text made a record."""
-    return any(moment.extra for moment in outcome.at(lambda record: record.value == ""))
-
-
-def in_two_topics(outcome: Outcome) -> bool:
-    """A record came out in more than one topic."""
-    return any(count > 1 for count in _by_step(outcome).values())
-
-
-def in_the_wider_branch(outcome: Outcome) -> bool:
-    """The first branch is empty, and what belongs there is in the next one."""
-    large, middle = (outcome.trial.outputs.get(topic, []) for topic in ("large", "middle"))
-    return not large and any(row.value > 100 for row in middle)
-
-
-def rest_is_missing(outcome: Outcome) -> bool:
-    """What no branch wants comes nowhere."""
-    return not outcome.trial.outputs.get("small")
-
-
-def limit_is_inside(limit: int) -> Callable[[Outcome], bool]:
-    """Return the sign that a value that is the limit itself is taken for one above it."""
-
-    def sign(outcome: Outcome) -> bool:
-        return any(limit in (row.value, _total(row)) for moment in outcome.moments for row in moment.extra)
-
-    return sign
-
-
-def for_nobody(outcome: Outcome) -> bool:
-    """A record without a key came, where each should have one."""
-    return any(row.key is None for moment in outcome.moments for row in moment.extra)
-
-
-def key_of_the_basket(outcome: Outcome) -> bool:
-    """The keys are still those that went in."""
-    return bool(outcome.actual) and {row.key for row in outcome.actual} <= {r.key for r in outcome.recording.records}
-
-
-def topic_of_another_name(outcome: Outcome) -> bool:
-    """Nothing came, and a function names the topics."""
-    return nothing_came(outcome) and any(not isinstance(sink.topic, str) for sink in outcome.trial.topology.sinks)
-
-
-def _total(row: Row) -> Any:
-    return row.value.get("total") if isinstance(row.value, dict) else None
-
-
-def _by_step(outcome: Outcome) -> dict[int, int]:
-    counts: dict[int, int] = {}
-    for row in outcome.actual:
-        counts[row.step] = counts.get(row.step, 0) + 1
-    return counts
-
-
 # ---- which steps may change a key: asked of the topologies themselves ------------------------------------------------
 
 STEPS: dict[str, Callable[[KStream], KStream]] = {
@@ -214,201 +123,185 @@ def judge_repartitioned(answer: Any) -> Verdict:
         return right(f"Seven programs with one of these steps each were built: {len(names)} of them repartition.")
     extra, missing = names - expected, expected - names
     if extra & {"filter", "peek"}:
-        return wrong(
-            f"{_first(extra)} passes records on as they are: the key is the same.", "a step that changes nothing"
-        )
+        return mistaken("a step that changes nothing", step=_first(extra))
     if extra:
-        return wrong(
-            f"{_first(extra)} makes values and cannot touch the key: that is what its name promises.",
-            "a new value taken for a new key",
-        )
-    return wrong(
-        f"{_first(missing)} makes a key. Even if your function gives back the old one: nobody looks, so the records "
-        "are sent through a topic before a step that works by key.",
-        "a key that may have changed",
-    )
+        return mistaken("a new value taken for a new key", step=_first(extra))
+    return mistaken("a key that may have changed", step=_first(missing))
 
 
 def _first(names: set[str]) -> str:
     return next(name for name in STEPS if name in names)
 
 
-LAB = Lab(
+def wrongly_repartitioned() -> dict[str, list[set[str]]]:
+    """Return sets of steps, of which each has one step too many or too few, by the mistake in that."""
+    right = {"select_key", "map", "flat_map"}
+    return {
+        "a step that changes nothing": [right | {"filter"}, right | {"peek"}],
+        "a new value taken for a new key": [right | {"map_values"}, right | {"flat_map_values"}],
+        "a key that may have changed": [right - {step} for step in sorted(right)],
+    }
+
+
+# ---- signs -----------------------------------------------------------------------------------------------------------
+
+
+def of_null(outcome: Outcome) -> bool:
+    """A record without a value was let through."""
+    return any(moment.extra for moment in outcome.at(lambda record: record.value is None))
+
+
+def value_changed_too(outcome: Outcome) -> bool:
+    """The keys are right and the values are not."""
+    due, came = outcome.expected, outcome.actual
+    return bool(came) and [row.key for row in due] == [row.key for row in came]
+
+
+def of_an_empty_text(outcome: Outcome) -> bool:
+    """An empty text made a record."""
+    return any(moment.extra for moment in outcome.at(lambda record: record.value == ""))
+
+
+def in_two_topics(outcome: Outcome) -> bool:
+    """A record came out in more than one topic."""
+    return any(count > 1 for count in Counter(row.step for row in outcome.actual).values())
+
+
+def topic_of_another_name(outcome: Outcome) -> bool:
+    """Nothing came, and a function names the topics."""
+    return nothing_came(outcome) and any(not isinstance(sink.topic, str) for sink in outcome.trial.topology.sinks)
+
+
+# ---- answers ---------------------------------------------------------------------------------------------------------
+
+Answer = Callable[[StreamsBuilder], None]
+Test = Callable[[Any], Any]
+
+
+def by_bike(test: Test, negated: bool = False) -> Answer:
+    """Return the answer that sends the parcels for which a function is true, or all for which it is not."""
+
+    def answer(builder: StreamsBuilder) -> None:
+        parcels = builder.stream("parcels", value=Serdes.long())
+        (parcels.filter_not(test) if negated else parcels.filter(test)).to("by-bike")
+
+    return answer
+
+
+def of_customers(step: Callable[[KStream], KStream]) -> Answer:
+    """Return the answer that takes this step with the baskets."""
+    basket = Serdes.json("customer string, total long")
+    return lambda builder: step(builder.stream("baskets", value=basket)).to("baskets-of-customers")
+
+
+def wanted(empty: bool = False, keyed: bool = True) -> Answer:
+    """Return the answer that keeps empty goods, or leaves the list as the key, if it is to."""
+
+    def parts(v: Any) -> Any:
+        return F.split(v, ",") if empty else F.filter(F.split(v, ","), lambda part: part != "")
+
+    def answer(builder: StreamsBuilder) -> None:
+        lists = builder.stream("shopping-lists")
+        by_good = lambda k, v: F.transform(parts(v), lambda good: F.struct(good.alias("key"), k.alias("value")))  # noqa: E731
+        (lists.flat_map(by_good) if keyed else lists.flat_map_values(parts)).to("goods-wanted")
+
+    return answer
+
+
+def by_size(large: Test = lambda v: v > 100, middle: Test = lambda v: v > 10, turned: bool = False) -> Answer:
+    """Return the answer that splits totals so; `turned` puts the wider branch first."""
+
+    def answer(builder: StreamsBuilder) -> None:
+        split = builder.stream("totals", value=Serdes.long()).split("of-")
+        branches = [("large", large), ("middle", middle)]
+        for name, test in reversed(branches) if turned else branches:
+            split.branch(test, name=name)
+        for name, stream in split.default_branch(name="small").items():
+            stream.to(name.removeprefix("of-"))
+
+    return answer
+
+
+def filters(builder: StreamsBuilder) -> None:
+    """Filter totals three times."""
+    totals = builder.stream("totals", value=Serdes.long())
+    totals.filter(lambda v: v > 100).to("large")
+    totals.filter(lambda v: v > 10).to("middle")
+    totals.filter(lambda v: v <= 10).to("small")
+
+
+def no_rest(builder: StreamsBuilder) -> None:
+    """Split totals, and forget those that no branch wants."""
+    split = builder.stream("totals", value=Serdes.long()).split("of-")
+    branches = split.branch(lambda v: v > 100, name="large").branch(lambda v: v > 10, name="middle").no_default_branch()
+    for name, stream in branches.items():
+        stream.to(name.removeprefix("of-"))
+
+
+def letters_to(
+    test: Test = lambda v: (v.total > 100) & v.customer.isNotNull(), keyed: bool = True, lower: Test = F.lower
+) -> Answer:
+    """Return the answer that writes to these baskets' customers; their city is written as `lower` makes it."""
+
+    def answer(builder: StreamsBuilder) -> None:
+        basket = Serdes.json("customer string, city string, total int, goods array<string>")
+        large = builder.stream("baskets", value=basket).filter(test)
+        letters = large.map(
+            lambda k, v: (v.customer if keyed else k, F.struct(v.city, v.total, F.size(v.goods).alias("pieces")))
+        )
+        letters.to(lambda v: F.concat(F.lit("letters-"), lower(v.city)))
+
+    return answer
+
+
+# ---- the lab ---------------------------------------------------------------------------------------------------------
+
+LAB = lab(
     "02-basic-operations",
-    "Basic operations",
-    (
-        Exercise(
-            "parcels_by_bike",
-            "Send the parcels of at most 10 kilos to the bikes, and none of unknown weight.",
-            Runs(
-                parcels,
-                (
-                    Misconception(
-                        "null let through",
-                        "A parcel without a weight came through. A comparison with null is null, not false: filter "
-                        "drops it, and filter_not keeps it, as it keeps all that is not true.",
-                        came_of_null,
-                    ),
-                    Misconception(
-                        "the limit itself",
-                        "A parcel of exactly 10 kilos did not come. At most 10 means 10 and less.",
-                        limit_is_missing(10),
-                    ),
-                    Misconception(
-                        "filter the other way round",
-                        "The heavy ones came and the light ones did not. filter keeps those for which the function is "
-                        "true; filter_not those for which it is not.",
-                        heavy_ones_came,
-                    ),
-                ),
-            ),
-            (
-                "Which of filter and filter_not drops what is null?",
-                "filter keeps what is true. Neither false nor null is.",
-                "parcels.filter(lambda v: v <= 10)",
-            ),
-        ),
-        Exercise(
-            "baskets_of_customers",
-            "Give each basket its customer for a key.",
-            Runs(
-                baskets,
-                (
-                    Misconception(
-                        "value in place of key",
-                        "The customer has become the value, and the key is the old one. map_values makes a new value, "
-                        "select_key a new key.",
-                        value_in_place_of_key,
-                    ),
-                    Misconception(
-                        "value changed too",
-                        "The keys are right, and the values are others than went in. select_key makes the key and "
-                        "leaves the value alone.",
-                        value_changed_too,
-                    ),
-                ),
-            ),
-            (
-                "The value stays as it is. Which step makes a new key, and only that?",
-                "select_key takes a function of the value, or of key and value, that makes a Column: the new key.",
-                ".select_key(lambda v: v.customer)",
-            ),
-        ),
-        Exercise(
-            "goods_wanted",
-            "Make a record of each good on a shopping list, with the good for its key.",
-            Runs(
-                lists,
-                (
-                    Misconception(
-                        "key and value exchanged",
-                        "Each record has the list for its key and the good for its value. flat_map_values keeps the "
-                        "key; flat_map makes both, and here the good is the key.",
-                        exchanged,
-                    ),
-                    Misconception(
-                        "an empty text is not nothing",
-                        "An empty list made a record. Splitting an empty text gives one empty part: it has to be taken "
-                        "out before records are made.",
-                        of_an_empty_text,
-                    ),
-                ),
-            ),
-            (
-                "One record becomes many, and they have other keys: flat_map. Its function returns an array of structs "
-                "with the fields key and value.",
-                "F.split makes an array of the text, F.filter takes the empty part out, F.transform makes a struct of "
-                "each part.",
-                'F.transform(F.filter(F.split(v, ","), lambda part: part != ""), lambda part: '
-                'F.struct(part.alias("key"), k.alias("value")))',
-            ),
-        ),
-        Exercise(
-            "sizes_of_orders",
-            "Split totals into large, middle and small ones.",
-            Runs(
-                totals,
-                (
-                    Misconception(
-                        "a record in two branches",
-                        "A total came out in more than one topic. Several filters each look at all records; a split "
-                        "gives each record to the first branch that wants it.",
-                        in_two_topics,
-                    ),
-                    Misconception(
-                        "the wider branch first",
-                        "Large totals went to the middle, and the large branch got none. A record goes to the first "
-                        "branch that wants it, so the narrower predicate comes first.",
-                        in_the_wider_branch,
-                    ),
-                    Misconception(
-                        "no branch for the rest",
-                        "What no predicate wants is gone: nothing came in the topic small. The default branch takes "
-                        "the rest.",
-                        rest_is_missing,
-                    ),
-                    Misconception(
-                        "the limit itself",
-                        "A total of exactly 100 is in the wrong topic. More than 100 does not mean 100.",
-                        limit_is_inside(100),
-                    ),
-                ),
-            ),
-            (
-                "split(...) begins; each branch(...) takes what the ones before have left; the default branch ends it.",
-                'split("of-") returns something to call branch(predicate, name=...) on, and default_branch(name=...) '
-                'returns all branches by name: "of-large" and so on.',
-                'totals.split("of-").branch(lambda v: v > 100, name="large").branch(lambda v: v > 10, name="middle")'
-                '.default_branch(name="small"), and then .to(...) for each of the three',
-            ),
-        ),
-        Exercise(
-            "through_a_topic",
-            "Say after which steps a count by key needs a repartition.",
-            judge_repartitioned,
-            (
-                "A repartition is needed where the key may have changed since the records were read.",
-                "The names tell: which of the seven steps makes a key?",
-                "Three of them: one makes a key only, one key and value, one many keys and values.",
-            ),
-        ),
-        Exercise(
-            "letters_to_customers",
-            "Write to the customers of large baskets, city by city.",
-            Runs(
-                letters,
-                (
-                    Misconception(
-                        "topics of another name",
-                        "Nothing came in letters-oslo and letters-turku. The function that names the topics makes "
-                        "others: capital letters count.",
-                        topic_of_another_name,
-                    ),
-                    Misconception(
-                        "a letter to nobody",
-                        "A basket without a customer made a letter without a key. A Column asks for that with "
-                        "isNotNull().",
-                        for_nobody,
-                    ),
-                    Misconception(
-                        "the limit itself",
-                        "A basket of exactly 100 made a letter. More than 100 does not mean 100.",
-                        limit_is_inside(100),
-                    ),
-                    Misconception(
-                        "the basket's key kept",
-                        "The letters have the baskets' numbers for keys. A letter's key is its customer.",
-                        key_of_the_basket,
-                    ),
-                ),
-            ),
-            (
-                "Three steps: keep the baskets that matter; make key and value of the letter; say which topic.",
-                "filter, then map with (v.customer, F.struct(...)), then to(...) with a function that makes the name "
-                "of the topic. F.size counts an array.",
-                'F.struct(v.city, v.total, F.size(v.goods).alias("pieces")), and '
-                'to(lambda v: F.concat(F.lit("letters-"), F.lower(v.city)))',
-            ),
-        ),
+    parcels_by_bike=Runs(
+        parcels,
+        wrong={
+            "null let through": [by_bike(lambda v: v > 10, True), by_bike(lambda v: v.isNull() | (v <= 10))],
+            "the limit itself": by_bike(lambda v: v < 10),
+            "filter the other way round": by_bike(lambda v: v > 10),
+        },
+        signs={"null let through": of_null},
+    ),
+    baskets_of_customers=Runs(
+        baskets,
+        wrong={
+            "value in place of key": of_customers(lambda stream: stream.map_values(lambda v: v.customer)),
+            "value changed too": of_customers(lambda stream: stream.map(lambda k, v: (v.customer, v.total))),
+        },
+        signs={"value changed too": value_changed_too},
+    ),
+    goods_wanted=Runs(
+        lists,
+        wrong={
+            "key and value exchanged": wanted(keyed=False),
+            "an empty text is not nothing": wanted(empty=True),
+        },
+        signs={"an empty text is not nothing": of_an_empty_text},
+    ),
+    sizes_of_orders=Runs(
+        totals,
+        wrong={
+            "a record in two branches": filters,
+            "the wider branch first": by_size(turned=True),
+            "no branch for the rest": no_rest,
+            "the limit itself": by_size(lambda v: v >= 100),
+        },
+        signs={"a record in two branches": in_two_topics},
+    ),
+    through_a_topic=Judges(judge_repartitioned, wrongly_repartitioned()),
+    letters_to_customers=Runs(
+        letters,
+        wrong={
+            "topics of another name": letters_to(lower=lambda city: city),
+            "a letter to nobody": letters_to(lambda v: v.total > 100),
+            "the limit itself": letters_to(lambda v: (v.total >= 100) & v.customer.isNotNull()),
+            "the basket's key kept": letters_to(keyed=False),
+        },
+        signs={"topics of another name": topic_of_another_name},
     ),
 )

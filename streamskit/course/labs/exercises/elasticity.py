@@ -10,11 +10,13 @@ from typing import Any
 
 from streamskit.broker import shared_broker
 from streamskit.common.errors import StreamsKitError
-from streamskit.course.labs.asking import Asks, gives, like
-from streamskit.course.labs.exercise import Exercise, Lab, Says, Verdict, right, unwritten, wrong
-from streamskit.course.labs.misconceptions import Misconception
+from streamskit.course.labs.asking import Asks, like
+from streamskit.course.labs.exercise import Judges, Verdict, mistaken, right, wrong
+from streamskit.course.labs.lab_files import lab
+from streamskit.course.labs.parts import SaysEach, Typical
 from streamskit.dsl.builder import StreamsBuilder
 from streamskit.environment.processes import wait_until
+from streamskit.queries.client.query_client import QueryClient
 from streamskit.queries.group.assignor import ClientState, assign_tasks
 from streamskit.queries.instances import Instances
 from streamskit.runtime.streams import KafkaStreams
@@ -25,14 +27,10 @@ APPLICATION, TOPIC = "lab-elastic-check", "lab-elastic-check-trades"
 # ---- 1: fair shares --------------------------------------------------------------------------------------------------
 
 SIX = [f"0_{partition}" for partition in range(6)]
-WHY_SHARES: dict[int, tuple[list[int], str, str]] = {
-    4: ([0, 2, 2, 2], "as even as can be", "4 instances: shares differ by one at the most, so nobody is left without."),
-    5: ([0, 0, 2, 2, 2], "as even as can be", "5 instances: shares differ by one at the most."),
-    8: (
-        [1] * 8,
-        "more instances than partitions",
-        "8 instances: there are six partitions to give away. A partition is never cut in two, so two get nothing.",
-    ),
+TYPICAL_SHARES: dict[str, Typical] = {
+    "as even as can be": {4: [0, 2, 2, 2], 5: [0, 0, 2, 2, 2]},
+    "more instances than partitions": {8: [1] * 8},
+    "another order": {count: lambda due, count=count: due[count][::-1] for count in (4, 5, 8)},
 }
 
 
@@ -43,17 +41,9 @@ def fair(count: int) -> list[int]:
     return sorted(list(shares.active.values()).count(name) for name in names)
 
 
-def examine_shares(answer: Any) -> Verdict:
-    """Judge shares by those that instances agree upon."""
-    if not isinstance(answer, dict) or ... in answer.values():
-        return unwritten("Put a list in place of each `...`.")
-    expected = {count: fair(count) for count in (1, 2, 4, 5, 8)}
-    for count, (shares, name, says) in WHY_SHARES.items():
-        if answer.get(count) == shares:
-            return wrong(says, name)
-    if any(isinstance(each, list) and each != sorted(each) for each in answer.values()):
-        return wrong("Put the numbers in order, the smallest first.", "another order")
-    return Says(expected, "Six partitions were shared out among 1, 2, 4, 5 and 8 instances, as instances do.")(answer)
+def fair_shares() -> dict[int, list[int]]:
+    """Return the shares of 1, 2, 4, 5 and 8 instances, as instances agree upon them."""
+    return {count: fair(count) for count in (1, 2, 4, 5, 8)}
 
 
 # ---- 2: what moved ---------------------------------------------------------------------------------------------------
@@ -144,17 +134,9 @@ def examine_grow(answer: Any) -> Verdict:
             answer(instances, count)
             found = hosted(instances)
             if len(instances) != count:
-                return wrong(
-                    f"grow(instances, {count}) left {len(instances)} instances. It is to start as many as are missing, "
-                    "and no more.",
-                    "start what is missing",
-                )
+                return mistaken("start what is missing", count=count, left=len(instances))
             if found != due:
-                return wrong(
-                    f"When grow(instances, {count}) returned, the instances had {found} partitions whole, not {due}. A "
-                    "new instance joins first, then it restores, and only then a partition is its own: wait for that.",
-                    "not waited",
-                )
+                return mistaken("not waited", count=count, found=found, due=due)
     return right(
         "With one instance and with two, every partition was whole where it belongs when your function returned."
     )
@@ -183,18 +165,39 @@ def _answers(found: Any, servers: Sequence[str], counts: Mapping[str, int]) -> V
     if not isinstance(found, dict):
         return wrong(f"It has to return a dict, by instance; it returned {found!r}.")
     if sorted(map(str, found)) != sorted(servers):
-        return wrong(
-            f"{len(servers)} instances run, and the answers are those of {len(found)}. Instances come and go: ask "
-            "those that run now.",
-            "a list of yesterday",
-        )
+        return mistaken("a list of yesterday", running=len(servers), answering=len(found))
     if any(dict(rows) != counts for rows in found.values()):
-        return wrong(
-            "An answer is not whole. Each instance hosts a part of the store, and any of them answers for all of it "
-            "when asked by a QueryClient.",
-            "a part for the whole",
-        )
+        return mistaken("a part for the whole")
     return None
+
+
+def growing(what_is_missing: bool = True, waits: bool = True) -> Any:
+    """Return an answer that starts what is missing, or as many as are wanted, and waits for them or not."""
+
+    def grow(instances: Instances, count: int) -> None:
+        for _ in range(count - len(instances) if what_is_missing else count):
+            instances.start()
+        if waits:
+            wait_until(lambda: sum(hosted(instances)) == PARTITIONS, "every partition whole")
+
+    return grow
+
+
+def of_yesterday() -> Any:
+    """Return an answer that goes on telling what instances said that are gone."""
+    answers: dict[str, dict[str, int]] = {}
+
+    def ask(instances: Instances) -> dict[str, dict[str, int]]:
+        answers.update({str(server): dict(QueryClient(server.url).store("totals").all()) for server in instances})
+        return answers
+
+    return ask
+
+
+def of_one_partition(instances: Instances) -> dict[str, dict[str, int]]:
+    """Return half of what each instance says."""
+    answers = {str(server): list(QueryClient(server.url).store("totals").all()) for server in instances}
+    return {server: dict(rows[: len(rows) // 2]) for server, rows in answers.items()}
 
 
 # ---- 5: what more executors bring ------------------------------------------------------------------------------------
@@ -214,38 +217,6 @@ def in_turns(tasks: Sequence[float], slots: int, once: float) -> float:
     return once + sum(max(tasks[start : start + slots]) for start in range(0, len(tasks), slots))
 
 
-BATCH_MISTAKES = (
-    Misconception(
-        "everything shared",
-        "The time that is spent once a batch was shared out, too. Planning and writing down offsets is no faster with "
-        "more slots.",
-        gives(lambda tasks, slots, once: batch_seconds([*tasks], slots, 0) + once / slots),
-    ),
-    Misconception(
-        "tasks cut in pieces",
-        "The tasks' seconds were divided evenly. A task runs in one slot from start to end, and the longest decides "
-        "if it is longer than its share.",
-        gives(lambda tasks, slots, once: once + sum(tasks) / slots),
-    ),
-    Misconception(
-        "everything divided",
-        "All seconds were divided by the slots. Neither tasks nor what is done once a batch can be cut so.",
-        gives(lambda tasks, slots, once: (once + sum(tasks)) / slots),
-    ),
-    Misconception(
-        "slots wait for each other",
-        "Your slots take turns together: each waits until the slowest is done. A slot that is free takes the next "
-        "task at once.",
-        gives(in_turns),
-    ),
-    Misconception(
-        "the longest alone",
-        "Only the longest task counts in your answer. With fewer slots than tasks somebody does several.",
-        gives(lambda tasks, slots, once: once + max(tasks)),
-    ),
-)
-
-
 def batches() -> list[tuple[list[float], int, float]]:
     """Return batches with even tasks, with one that is long, and with fewer or more slots than tasks."""
     even, skewed, mixed = [0.5] * 4, [0.2, 2.0, 0.2, 0.2], [0.9, 0.3, 0.3, 0.4, 0.8, 0.1]
@@ -254,90 +225,29 @@ def batches() -> list[tuple[list[float], int, float]]:
 
 # ---- the lab ---------------------------------------------------------------------------------------------------------
 
-LAB = Lab(
+LAB = lab(
     "14-elasticity",
-    "Elasticity",
-    (
-        Exercise(
-            "fair_shares",
-            "Say how many of six partitions each instance has.",
-            examine_shares,
-            (
-                "Shares are as even as possible: how much do two of them differ at the most?",
-                "Six partitions among four: everybody gets one, and two are left.",
-                "[6], [3, 3], [1, 1, 2, 2], and so on; with eight instances two have nothing.",
-            ),
-        ),
-        Exercise(
-            "changed_hands",
-            "Find the partitions that moved.",
-            Asks(
-                like(moved, changes),
-                "instances came and went, and shared eight partitions as instances do.",
-                (
-                    Misconception(
-                        "who kept some",
-                        "All partitions of instances with another share are in your answer, also those they had "
-                        "before. A partition moves if another instance has it now.",
-                        gives(all_of_the_new),
-                    ),
-                    Misconception(
-                        "those of the dead",
-                        "Partitions of instances that are gone are missing. They have moved as well.",
-                        gives(given_away),
-                    ),
-                    Misconception(
-                        "only to newcomers",
-                        "Only what new instances have is in your answer. When one goes, its partitions move to those "
-                        "that were there before.",
-                        gives(to_new_ones),
-                    ),
-                ),
-            ),
-            (
-                "For each partition two questions: who had it, who has it?",
-                "Turn both dicts round: a dict with the instance of each partition is easy to compare.",
-                "owner = {partition: name for name, own in before.items() for partition in own}; then those of "
-                "`after` whose owner was another one",
-            ),
-        ),
-        Exercise(
-            "grow",
-            "Start instances, and return when each has its share whole.",
-            examine_grow,
-            (
-                "Two parts: start instances until there are enough; then wait.",
-                "instances.instances() tells of each one whether it is alive and which tasks it has; "
-                "task.is_restoring says whether a task is still filled. wait_until(condition, awaited) asks a "
-                "function again and again, and says what did not come in two minutes.",
-                "while len(instances) < count: instances.start(). Then wait until all alive together have four tasks, "
-                "none restoring, and none of them has no task.",
-            ),
-        ),
-        Exercise(
-            "ask_everyone",
-            "Ask every instance that runs for the whole store.",
-            examine_ask,
-            (
-                "Iterating over `instances` gives those that run, each with a url.",
-                "QueryClient(server.url) asks one of them; its store(...) has all().",
-                'return {str(server): dict(QueryClient(server.url).store("totals").all()) for server in instances}',
-            ),
-        ),
-        Exercise(
-            "seconds_of_a_batch",
-            "Compute how long a micro-batch takes with so many slots.",
-            Asks(
-                like(batch_seconds, batches),
-                "batches with even tasks and with uneven ones were computed for 1, 2, 3 and 8 slots.",
-                BATCH_MISTAKES,
-            ),
-            (
-                "Keep for each slot when it is free again. Who takes the next task?",
-                "free = [0] * slots. A task goes to the slot that is free first, and makes it busy for its seconds.",
-                "for seconds in tasks: slot = free.index(min(free)); free[slot] += seconds. At the end: once + "
-                "max(free)",
-            ),
-        ),
+    fair_shares=SaysEach(
+        fair_shares, "Six partitions were shared out among 1, 2, 4, 5 and 8 instances, as instances do.", TYPICAL_SHARES
+    ),
+    changed_hands=Asks(
+        like(moved, changes),
+        "instances came and went, and shared eight partitions as instances do.",
+        wrong={"who kept some": all_of_the_new, "those of the dead": given_away, "only to newcomers": to_new_ones},
+    ),
+    grow=Judges(
+        examine_grow, {"start what is missing": growing(what_is_missing=False), "not waited": growing(waits=False)}
+    ),
+    ask_everyone=Judges(examine_ask, {"a list of yesterday": of_yesterday(), "a part for the whole": of_one_partition}),
+    seconds_of_a_batch=Asks(
+        like(batch_seconds, batches),
+        "batches with even tasks and with uneven ones were computed for 1, 2, 3 and 8 slots.",
+        wrong={
+            "everything shared": lambda tasks, slots, once: batch_seconds([*tasks], slots, 0) + once / slots,
+            "tasks cut in pieces": lambda tasks, slots, once: once + sum(tasks) / slots,
+            "everything divided": lambda tasks, slots, once: (once + sum(tasks)) / slots,
+            "slots wait for each other": in_turns,
+            "the longest alone": lambda tasks, slots, once: once + max(tasks),
+        },
     ),
 )

@@ -10,10 +10,10 @@ from typing import Any
 from pyspark.sql import functions as F
 
 from streamskit.common.errors import StreamsKitError
-from streamskit.course.labs.asking import Asks, gives, like
-from streamskit.course.labs.exercise import Says, Verdict, right, topology_of, unwritten, wrong
+from streamskit.course.labs.asking import Asks, like
+from streamskit.course.labs.exercise import Verdict, mistaken, right, topology_of, wrong
 from streamskit.course.labs.exercises import live
-from streamskit.course.labs.misconceptions import Misconception
+from streamskit.course.labs.parts import Typical
 from streamskit.course.labs.recording import Recording
 from streamskit.dsl.builder import StreamsBuilder
 from streamskit.runtime.streams import KafkaStreams
@@ -116,46 +116,17 @@ COPIES = {
     "an instance with its rows on the disk starts again": "disk and changelog",
     "a standby takes over": "nothing",
 }
-CHOICES = ("checkpoint", "changelog", "disk and changelog", "nothing")
-COMPUTES = (
-    "computing and answering",
-    "Spark computes from its own checkpoint, on storage that driver and executors see; the changelog is for those who "
-    "answer queries.",
-)
-WHY_COPY = {
-    ("the driver is killed and starts again", "changelog"): COMPUTES,
-    ("an executor dies", "changelog"): COMPUTES,
-    ("an executor dies", "nothing"): (
-        "state in memory is gone",
-        "The executor's memory is gone with it. Another one loads the state of its partitions before it goes on.",
-    ),
-    ("an instance without a disk is started", "checkpoint"): (
-        "computing and answering",
-        "Instances never look into Spark's checkpoint. All they need comes from the broker.",
-    ),
-    ("an instance with its rows on the disk starts again", "changelog"): (
-        "a copy on the disk is kept",
-        "Its rows, and the offset they stand for, are on its disk. It reads only what came later.",
-    ),
-    ("an instance with its rows on the disk starts again", "nothing"): (
-        "the world went on",
-        "Its rows are those of the time when it stopped. What came after that it has to read.",
-    ),
-    ("a standby takes over", "changelog"): (
-        "a standby has read it already",
-        "A standby reads the changelog all the time. When it has to take over, its rows are there.",
-    ),
+TYPICAL_COPIES: dict[str, Typical] = {
+    "computing and answering": {
+        "the driver is killed and starts again": "changelog",
+        "an executor dies": "changelog",
+        "an instance without a disk is started": "checkpoint",
+    },
+    "state in memory is gone": {"an executor dies": "nothing"},
+    "a copy on the disk is kept": {"an instance with its rows on the disk starts again": "changelog"},
+    "the world went on": {"an instance with its rows on the disk starts again": "nothing"},
+    "a standby has read it already": {"a standby takes over": "changelog"},
 }
-
-
-def examine_copies(answer: Any) -> Verdict:
-    """Judge what each is said to go on from."""
-    if not isinstance(answer, dict) or ... in answer.values():
-        return unwritten("Put one of the four answers in place of each `...`.")
-    for (fault, said), (name, says) in WHY_COPY.items():
-        if answer.get(fault) == said:
-            return wrong(f"{fault}: {says}", name)
-    return Says(COPIES, "Each of the three copies of the state is where you say.")(answer)
 
 
 # ---- 4: add up what may come twice -----------------------------------------------------------------------------------
@@ -197,13 +168,14 @@ def _added(deposits: Any) -> dict[str, int]:
 
 
 def twice_in_part() -> list[tuple[list[Deposit]]]:
-    """Return deposits of which a batch was written again, after another one."""
+    """Return deposits of which a batch was written again, whole or in part, and of which the last one came twice."""
     chance = random.Random(151)
     batches = [
         [(f"account-{chance.randrange(3)}", {"id": 10 * batch + n, "amount": chance.choice([5, 10])}) for n in range(6)]
         for batch in range(3)
     ]
-    return [([*batches[0], *batches[1], *batches[1], *batches[2]],), ([*batches[0], *batches[0][3:], *batches[2]],)]
+    first, second, third = batches
+    return [([*first, *again, *third],) for again in ([*second, *second], first[3:], first[-1:])]
 
 
 # ---- 5: which batch runs again ---------------------------------------------------------------------------------------
@@ -243,36 +215,21 @@ def _numbers(folder: Path) -> set[int]:
     return {int(file.name) for file in folder.iterdir() if file.name.isdigit()}
 
 
-BATCH_MISTAKES = (
-    Misconception(
-        "numbers compared as texts",
-        "File names are texts, and as a text 9 comes after 10. Make numbers of them first.",
-        gives(batch_by_name),
-    ),
-    Misconception(
-        "what is done is done",
-        "You return the last batch that is in commits. That one is finished; one that is in offsets and not in "
-        "commits is not.",
-        gives(last_done),
-    ),
-    Misconception(
-        "a batch that was never begun",
-        "You return a batch that is not in offsets, where none was interrupted. Nothing runs again then: None.",
-        gives(next_one),
-    ),
-    Misconception(
-        "begun and done",
-        "You return the last batch that was begun, also if it was finished. Look into commits as well.",
-        gives(last_begun),
-    ),
-)
+WRONG_BATCHES = {
+    "numbers compared as texts": batch_by_name,
+    "what is done is done": last_done,
+    "a batch that was never begun": next_one,
+    "begun and done": last_begun,
+}
 
 
 def examine_batch(answer: Any) -> Verdict:
     """Judge a function of checkpoint folders."""
     with _checkpoints((12, 11), (11, 11), (1, 0), (10, 10), (0, 0)) as folders:
         tested = "each was the checkpoint of another query, some of more than ten batches, one of none."
-        return Asks(like(batch_to_run_again, lambda: [(each,) for each in folders]), tested, BATCH_MISTAKES)(answer)
+        return Asks(like(batch_to_run_again, lambda: [(each,) for each in folders]), tested, wrong=WRONG_BATCHES)(
+            answer
+        )
 
 
 @contextmanager
@@ -309,11 +266,7 @@ def examine_never_twice(answer: Any) -> Verdict:
     except (StreamsKitError, TypeError) as error:
         return Verdict(False, f"It does not run with these settings: {error}", cause=error)
     if after > before:
-        return wrong(
-            f"The last batch ran again, and {after - before} records are in the topic a second time. At least once is "
-            "to write first, and to note after it that it is written. Who dies between the two writes again.",
-            "at least once",
-        )
+        return mistaken("at least once", again=after - before)
     return right(f"The last batch ran again, wrote nothing twice, and the {len(table)} balances are right.")
 
 

@@ -7,12 +7,12 @@ from typing import Any
 import pandas as pd
 from pyspark.sql import functions as F
 
-from streamskit.api.windows import TimeWindows, Windowed
+from streamskit.api.windows import JoinWindows, TimeWindows, Windowed
 from streamskit.course.datasets import flights as data
 from streamskit.course.datasets.event_time import HOUR
-from streamskit.course.datasets.flights import AIRLINE_SCHEMA, FLIGHT_SCHEMA
+from streamskit.course.datasets.flights import AIRLINE_SCHEMA, FLIGHT_SCHEMA, PLANE_SCHEMA, WEATHER_SCHEMA
 from streamskit.course.labs.difference import Outcome, StoreRows
-from streamskit.course.labs.exercise import Verdict, right, wrong
+from streamskit.course.labs.exercise import Verdict, mistaken, right, wrong
 from streamskit.course.labs.recording import Batch, Piped, Recording, Row
 from streamskit.dsl.builder import StreamsBuilder
 from streamskit.dsl.materialized import Materialized
@@ -84,12 +84,10 @@ def by_maker(day: str) -> dict[str, Tally]:
     return tallied(rows, rows["manufacturer"].fillna("unknown"))
 
 
-def by_rain(day: str, next_hour: bool = False) -> dict[str, Tally]:
-    """Return the tally of flights in rain and without, by the weather of their hour or by the first that comes."""
+def by_rain(day: str) -> dict[str, Tally]:
+    """Return the tally of flights in rain and without, by the weather of their hour."""
     seen = rows_of_day("weather", day)[["origin", "time_hour", "precip"]]
     rows = rows_of_day("flights", day)
-    if next_hour:
-        rows = rows.assign(time_hour=rows["time_hour"] + pd.to_timedelta(rows["minute"].gt(0).astype(int), "h"))
     rows = rows.merge(seen, on=["origin", "time_hour"])
     return tallied(rows, rows["precip"].gt(0).map({True: "rain", False: "dry"}))
 
@@ -135,11 +133,6 @@ def flown(rows: Iterable[Row]) -> int:
     return sum(row.value["flights"] for row in rows if isinstance(row.value, dict) and "flights" in row.value)
 
 
-def keys_of(rows: Iterable[Row]) -> set[Any]:
-    """The keys of rows, without their windows."""
-    return {row.key.key if isinstance(row.key, Windowed) else row.key for row in rows}
-
-
 def sizes_of(rows: Iterable[Row]) -> set[int]:
     """The sizes of the windows of rows."""
     return {row.key.end - row.key.start for row in rows if isinstance(row.key, Windowed)}
@@ -161,41 +154,6 @@ def other_window_size(outcome: Outcome) -> bool:
     """The store has windows of another size."""
     store = only_store(outcome)
     return bool(store.actual) and sizes_of(store.actual) != sizes_of(store.expected)
-
-
-def codes_for_names(outcome: Outcome) -> bool:
-    """The keys are codes of airlines."""
-    keys = keys_of(only_store(outcome).actual)
-    return bool(keys) and keys <= set(data.flights_table("airlines")["carrier"])
-
-
-def by_airport(outcome: Outcome) -> bool:
-    """The keys are airports."""
-    keys = keys_of(only_store(outcome).actual)
-    return bool(keys) and keys <= {"EWR", "JFK", "LGA"}
-
-
-def none_unknown(outcome: Outcome) -> bool:
-    """All manufacturers are there, and the unknown is not."""
-    store = only_store(outcome)
-    return keys_of(store.expected) - keys_of(store.actual) == {"unknown"}
-
-
-def all_unknown(outcome: Outcome) -> bool:
-    """All flights are of unknown planes."""
-    return keys_of(only_store(outcome).actual) == {"unknown"}
-
-
-def without_number_missing(outcome: Outcome) -> bool:
-    """As many flights are missing as have no tail number."""
-    store = only_store(outcome)
-    return flown(store.expected) - flown(store.actual) == rows_of_day("flights", MAKERS_DAY)["tailnum"].isna().sum()
-
-
-def weather_of_next_hour(outcome: Outcome) -> bool:
-    """The rows are those of the weather that comes after the flight."""
-    found = {row.key: row.value for row in only_store(outcome).actual}
-    return found == by_rain(RAIN_DAY, next_hour=True)
 
 
 # ---- grace -----------------------------------------------------------------------------------------------------------
@@ -231,22 +189,13 @@ def examine_grace(answer: Callable[[list[dict[str, Any]]], Any]) -> Verdict:
     ):
         given, due = answer(records), least_grace(records)
         if given == by_the_clock(records):
-            return wrong(
-                "You measure how long each flight takes until it lands. What makes a record late is stream time: the "
-                "largest timestamp of the records before it. Nobody looks at a clock, and a flight that lands late in "
-                "a quiet night is not late at all.",
-                "clock instead of stream time",
-            )
+            return mistaken("clock instead of stream time")
         if given != due:
             return wrong(f"For {told} your function says {given!r}; the least is {due}.")
     if (given := answer(plain(0, 30, 60, 90, 120))) != 0:
         return wrong(f"For records that come in order your function says {given!r}. None of them is late: 0 is enough.")
     if answer(plain(0, 180, 30)) != 3:
-        return wrong(
-            "A window closes as soon as stream time reaches its end plus the grace. A record that comes at that very "
-            "moment is late, so two hours of grace are not enough for one that comes two hours after the end.",
-            "open at the moment of closing",
-        )
+        return mistaken("open at the moment of closing")
     return right(
         "Four lists of records: Newark in August, LaGuardia in February, records in order, and one that comes at the "
         "very moment of closing. Your grace loses none of them, and an hour less would."
@@ -254,20 +203,6 @@ def examine_grace(answer: Callable[[list[dict[str, Any]]], Any]) -> Verdict:
 
 
 # ---- the board -------------------------------------------------------------------------------------------------------
-
-
-def delays_by_hour(builder: StreamsBuilder) -> None:
-    """Keep the tally of each airline and hour, as the first exercise asks for."""
-    flight = builder.stream("flights", value=Serdes.json(FLIGHT_SCHEMA))
-    airline = builder.global_table("airlines", value=Serdes.json(AIRLINE_SCHEMA))
-    named = flight.join(
-        airline,
-        lambda flight, airline: F.struct(airline.name, flight.arr_delay),
-        key_selector=lambda airport, flight: flight.carrier,
-    )
-    windows = TimeWindows.of_size_and_grace("1 hour", "2 days")
-    store = Materialized("delays-by-hour", value=TALLY, retention="10 days")
-    named.group_by(lambda v: v.name).windowed_by(windows).aggregate(nobody, add, store)
 
 
 def board_due(day: dict[tuple[str, int], Tally], hour: int) -> list[dict[str, Any]]:
@@ -283,26 +218,23 @@ def board_due(day: dict[tuple[str, int], Tally], hour: int) -> list[dict[str, An
 def examine_board(answer: Callable[[Any, int], Any]) -> Verdict:
     """Ask a board for each hour of a day."""
     builder = StreamsBuilder()
-    delays_by_hour(builder)
+    hours()(builder)
     day = by_airline_and_hour(BOARD_DAY)
-    hours = sorted({hour for _, hour in day})
+    starts = sorted({hour for _, hour in day})
     with TopologyTestDriver(builder.build()) as driver:
         for topic, records in (("airlines", data.airlines()), ("flights", of_day(BOARD_DAY))):
             rows = [(each["key"], each["value"], each["timestamp"]) for each in records]
             driver.create_input_topic(topic).pipe_records(rows)
         store = driver.state_store("delays-by-hour")
-        for hour in hours:
+        for hour in starts:
             try:
                 given = answer(store, hour)
             except ZeroDivisionError:
-                return wrong(
-                    "An airline of whose flights none has landed has no mean delay: the board shows None for it.",
-                    "a mean of nothing",
-                )
+                return mistaken("a mean of nothing")
             verdict = _judged(given, board_due(day, hour), hour)
             if verdict is not None:
                 return verdict
-    return right(f"{len(hours)} boards of a day that you have not seen, each hour's, are those of pandas.")
+    return right(f"{len(starts)} boards of a day that you have not seen, each hour's, are those of pandas.")
 
 
 def _judged(given: Any, due: list[dict[str, Any]], hour: int) -> Verdict | None:
@@ -311,28 +243,118 @@ def _judged(given: Any, due: list[dict[str, Any]], hour: int) -> Verdict | None:
     if not isinstance(given, list) or any(not isinstance(line, dict) or line.keys() != names for line in given):
         return wrong(f"The board has to be a list of dicts with airline, flights and delay; it is {given!r:.200}.")
     if len(given) > len(due):
-        return wrong(
-            f"The board of {at} has {len(given)} lines, and {len(due)} airlines fly in that hour. fetch_all(first, "
-            "last) gives the windows that begin at both of its times, too.",
-            "more than one hour",
-        )
+        return mistaken("more than one hour", at=at, lines=len(given), due=len(due))
     given, due = [_rounded(line) for line in given], [_rounded(line) for line in due]
     if given == due:
         return None
     if any(line["delay"] is None and line | {"delay": 0.0} in given for line in due):
-        return wrong(
-            f"On the board of {at} an airline of whose flights none has landed is shown with a delay of zero. Nobody "
-            "knows its delay yet: None.",
-            "missing taken for zero",
-        )
+        return mistaken("missing taken for zero", at=at)
     if all(line in given for line in due):
-        return wrong(
-            f"The board of {at} has the right lines in another order: the largest delay first, None last, and airlines "
-            "of the same delay by name.",
-            "another order",
-        )
+        return mistaken("another order", at=at)
     return wrong(f"The board of {at} should have the line {next(line for line in due if line not in given)}.")
 
 
 def _rounded(line: dict[str, Any]) -> dict[str, Any]:
     return line | {"delay": None if line["delay"] is None else round(line["delay"], 3)}
+
+
+# ---- wrong answers ---------------------------------------------------------------------------------------------------
+
+Answer = Callable[[StreamsBuilder], None]
+
+
+def hours(grace: str = "2 days", size: str = "1 hour", by: Callable[[Any], Any] = lambda v: v.name) -> Answer:
+    """Return the answer to the first exercise with these windows, grouped by this."""
+
+    def answer(builder: StreamsBuilder) -> None:
+        flight = builder.stream("flights", value=Serdes.json(FLIGHT_SCHEMA))
+        airline = builder.global_table("airlines", value=Serdes.json(AIRLINE_SCHEMA))
+        named = flight.join(
+            airline,
+            lambda flight, airline: F.struct(airline.name, flight.carrier, flight.origin, flight.arr_delay),
+            key_selector=lambda airport, flight: flight.carrier,
+        )
+        windows = TimeWindows.of_size_and_grace(size, grace)
+        store = Materialized("delays-by-hour", value=TALLY, retention="10 days")
+        named.group_by(by).windowed_by(windows).aggregate(nobody, add, store)
+
+    return answer
+
+
+def makers(kind: str, rekeyed: bool = True, numbered: bool = False) -> Answer:
+    """Return the answer that joins flights with planes in this way.
+
+    Args:
+        kind: of the join, as its method is called.
+        rekeyed: whether the flights get their tail number as a key before.
+        numbered: whether flights without a tail number are filtered out.
+    """
+
+    def answer(builder: StreamsBuilder) -> None:
+        flight = builder.stream("flights", value=Serdes.json(FLIGHT_SCHEMA))
+        plane = builder.table("planes", value=Serdes.json(PLANE_SCHEMA))
+        flight = flight.filter(lambda v: v.tailnum.isNotNull()) if numbered else flight
+        flight = flight.select_key(lambda v: v.tailnum) if rekeyed else flight
+        joined = getattr(flight, kind)(
+            plane,
+            lambda flight, plane: F.struct(
+                F.coalesce(plane.manufacturer, F.lit("unknown")).alias("maker"), flight.arr_delay
+            ),
+        )
+        joined.group_by(lambda v: v.maker).aggregate(nobody, add, Materialized("delays-by-maker", value=TALLY))
+
+    return answer
+
+
+def rain(windows: JoinWindows) -> Answer:
+    """Return the answer that joins flights with the weather in these windows."""
+
+    def answer(builder: StreamsBuilder) -> None:
+        flight = builder.stream("flights", value=Serdes.json(FLIGHT_SCHEMA))
+        observed = builder.stream("weather", value=Serdes.json(WEATHER_SCHEMA))
+        joined = flight.join(
+            observed,
+            lambda flight, weather: F.struct(
+                F.when(weather.precip > 0, "rain").otherwise("dry").alias("sky"), flight.arr_delay
+            ),
+            windows,
+        )
+        joined.group_by(lambda v: v.sky).aggregate(nobody, add, Materialized("delays-in-rain", value=TALLY))
+
+    return answer
+
+
+def within(difference: str | int = 0, grace: str = "2 days") -> JoinWindows:
+    """Return windows of a join that reach as far back as ahead."""
+    return JoinWindows.of_time_difference_and_grace(difference, grace)
+
+
+def grace_until_closing(records: list[dict[str, Any]]) -> int:
+    """Return the grace with which a window closes when the record comes that it waits for."""
+    times = [record["timestamp"] for record in records]
+    over = [seen - (time // HOUR + 1) * HOUR for seen, time in zip(accumulate(times, max), times, strict=True)]
+    return -(-max(0, *over) // HOUR)
+
+
+def board(until: int = 0, unknown: float | None = None, divides: bool = False, by_name: bool = False) -> Any:
+    """Return a board with a mistake.
+
+    Args:
+        until: how much later than the hour the last window begins.
+        unknown: the mean delay of an airline of whose flights none has landed.
+        divides: whether it is computed for such an airline, too.
+        by_name: whether the lines are in the order of names.
+    """
+
+    def line(airline: str, tally: Tally) -> dict[str, Any]:
+        mean = tally["minutes"] / tally["landed"] if tally["landed"] or divides else unknown
+        return {"airline": airline, "flights": tally["flights"], "delay": mean}
+
+    def worst_first(line: dict[str, Any]) -> Any:
+        return line["airline"] if by_name else (line["delay"] is None, -(line["delay"] or 0), line["airline"])
+
+    def answer(store: Any, hour: int) -> list[dict[str, Any]]:
+        found = store.fetch_all(hour, hour + until)
+        return sorted((line(window.key, tally) for window, tally in found), key=worst_first)
+
+    return answer

@@ -1,15 +1,17 @@
 """The exercises of lab 04: orders that look up rows by keys of their own, in tables that every task holds whole."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from typing import Any
 
+from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from streamskit.course.labs.difference import Outcome
-from streamskit.course.labs.exercise import Exercise, Lab, Runs, Says
+from streamskit.course.labs.exercise import Runs, Says
+from streamskit.course.labs.lab_files import lab
 from streamskit.course.labs.loops import Due, looped
-from streamskit.course.labs.misconceptions import Misconception, nothing_came
+from streamskit.course.labs.misconceptions import never_met, results_after
 from streamskit.course.labs.parts import SaysEach
 from streamskit.course.labs.recording import Costume, Piped, Recording
 from streamskit.dsl.builder import StreamsBuilder
@@ -122,52 +124,6 @@ def looked_up(
     return looped(piped, (target,), due)
 
 
-# ---- signs of typical mistakes ---------------------------------------------------------------------------------------
-
-
-def own_key_looked_up(outcome: Outcome) -> bool:
-    """No order finds a row, in a topology that has somewhere to send results."""
-    sinks = {sink.topic for sink in outcome.trial.topology.sinks}
-    return nothing_came(outcome) and set(outcome.recording.outputs) <= sinks
-
-
-def keys_of_the_table(outcome: Outcome) -> bool:
-    """The results have the keys of the table's rows."""
-    rows = {record.key for record in outcome.recording.records if record.topic != "orders"}
-    return bool(outcome.actual) and {row.key for row in outcome.actual} <= rows
-
-
-def unmatched_came(outcome: Outcome) -> bool:
-    """An order that finds no row made a result."""
-    orders = outcome.at(lambda record: record.topic == "orders" and record.value is not None)
-    return any(moment.extra and not moment.expected for moment in orders)
-
-
-def unmatched_are_missing(outcome: Outcome) -> bool:
-    """What came is right, and orders that find no row are missing."""
-    missing = [row for moment in outcome.moments for row in moment.missing]
-    extra = [row for moment in outcome.moments for row in moment.extra]
-    return bool(missing) and not extra and all(str(row.value).endswith("?") for row in missing)
-
-
-def null_for_unmatched(outcome: Outcome) -> bool:
-    """An order that finds no row made a result that is null, or has null in it as a text."""
-    extra = [row for moment in outcome.moments for row in moment.extra]
-    return bool(extra) and all(row.value is None or str(row.value).split()[-1] in ("null", "in") for row in extra)
-
-
-def half_matched_came(outcome: Outcome) -> bool:
-    """An order that finds a row in one table only made a result."""
-    return any(moment.extra and not moment.expected for moment in outcome.at(lambda record: record.topic == "orders"))
-
-
-def codes_for_names(outcome: Outcome) -> bool:
-    """The results have the keys that were looked up, in place of what was found."""
-    codes = {record.key for record in outcome.recording.records if record.topic != "orders"}
-    values = [row.value for moment in outcome.moments for row in moment.extra if isinstance(row.value, dict)]
-    return bool(values) and all(codes & {value.get("customer"), value.get("country")} for value in values)
-
-
 # ---- questions whose answers are computed ----------------------------------------------------------------------------
 
 STORY = (
@@ -213,201 +169,171 @@ def rows_held() -> dict[str, int]:
     }
 
 
-def typical_rows(expected: Mapping[str, int]) -> dict[str, dict[int, tuple[str, str]]]:
-    """Return for each part the wrong numbers that are typical, each with the mistake's name and what to think of."""
-    copies = "a table taken for a global one"
-    return {
-        "table: tasks": {
-            TASKS_OF_ORDERS: (
-                "repartitioned and cut as before",
-                "The orders get a new key and go through a topic of their own, which is cut as the table's is: equal "
-                "keys have to meet.",
-            ),
-            TASKS_OF_ORDERS + TASKS_OF_COUNTRIES: (
-                "a task for each topic",
-                "A task reads one partition of each topic that the join brings together, not one partition in all.",
-            ),
-        },
-        "table: rows": {
-            ROWS * TASKS_OF_COUNTRIES: (copies, "Each row of a plain table is in one task: that of its partition."),
-        },
-        "global table: tasks": {
-            TASKS_OF_COUNTRIES: (
-                "a global table cuts nothing",
-                "The orders stay in the partitions they are in, and a task is made for each of those. The global "
-                "table's own partitions make no tasks.",
-            ),
-            1: ("global is not single", "Global says that each task has all rows, not that there is one task."),
-        },
-        "global table: rows": {
-            ROWS: (
-                "one copy for all",
-                "Every task has to find any key, so each holds all rows. (Kafka Streams shares one copy within an "
-                "instance; here each task has one.)",
-            ),
-            ROWS * TASKS_OF_COUNTRIES: (
-                "copies by the table's partitions",
-                "The copies are as many as tasks that join, and those are as many as the orders' topic has partitions.",
-            ),
-        },
-    }
+# ---- signs -----------------------------------------------------------------------------------------------------------
 
 
-# ---- mistakes that more than one exercise knows ----------------------------------------------------------------------
+def keys_of_the_table(outcome: Outcome) -> bool:
+    """The results have the keys of the table's rows."""
+    rows = {record.key for record in outcome.recording.records if record.topic != "orders"}
+    return bool(outcome.actual) and {row.key for row in outcome.actual} <= rows
 
-OWN_KEY = Misconception(
-    "looked up by the order's own key",
-    "No order finds a row. The key of an order is its number, and no row has that. The key selector makes the key to "
-    "look up, of the order's key and value.",
-    own_key_looked_up,
-)
-TABLES_KEY = Misconception(
-    "the key of the row that was found",
-    "Your results have the table's keys. A join with a global table needs no new key: the order looks a row up, and "
-    "keeps its own key.",
-    keys_of_the_table,
-)
 
-LAB = Lab(
+def null_for_unmatched(outcome: Outcome) -> bool:
+    """An order that finds no row made a result that is null, or has null in it as a text."""
+    extra = [row for moment in outcome.moments for row in moment.extra]
+    return bool(extra) and all(row.value is None or str(row.value).split()[-1] in ("null", "in") for row in extra)
+
+
+def codes_for_names(outcome: Outcome) -> bool:
+    """The results have the keys that were looked up, in place of what was found."""
+    codes = {record.key for record in outcome.recording.records if record.topic != "orders"}
+    values = [row.value for moment in outcome.moments for row in moment.extra if isinstance(row.value, dict)]
+    return bool(values) and all(codes & {value.get("customer"), value.get("country")} for value in values)
+
+
+# ---- answers ---------------------------------------------------------------------------------------------------------
+
+Answer = Callable[[StreamsBuilder], None]
+Selector = Callable[[Any, Any], Any]
+
+OWN_KEY: Selector = lambda k, v: k  # noqa: E731
+BY_COUNTRY: Selector = lambda k, v: v.country  # noqa: E731
+BY_CUSTOMER: Selector = lambda k, v: v.customer  # noqa: E731
+
+
+def one_country(
+    target: str, kind: str, selector: Selector = BY_COUNTRY, rekeyed: bool = False, unknown: str | None = None
+) -> Answer:
+    """Return the answer that looks up the country of an order by this key.
+
+    Args:
+        target: the topic of the results.
+        kind: of the join, as its method is called.
+        selector: returns the key to look up.
+        rekeyed: whether the orders get their country as a key before.
+        unknown: what is written for a country that is not there.
+    """
+
+    def told(order: Column, country: Column) -> Column:
+        return F.concat(order.customer, F.lit(" in "), F.coalesce(country, F.lit(unknown)))
+
+    def answer(builder: StreamsBuilder) -> None:
+        countries = builder.global_table("countries", materialized="countries")
+        orders = builder.stream("orders", value=Serdes.json("customer string, country string"))
+        orders = orders.select_key(BY_COUNTRY) if rekeyed else orders
+        getattr(orders, kind)(countries, told, key_selector=selector).to(target)
+
+    return answer
+
+
+def in_full(
+    kinds: tuple[str, str] = ("join", "join"),
+    keys: tuple[Selector, Selector] = (BY_COUNTRY, BY_CUSTOMER),
+    rekeyed: bool = False,
+    codes: bool = False,
+) -> Answer:
+    """Return the answer that looks up countries and then customers.
+
+    Args:
+        kinds: of the two joins.
+        keys: return what is looked up.
+        rekeyed: whether the orders get their customer as a key before.
+        codes: whether the results keep the customers' codes.
+    """
+
+    def placed(order: Column, country: Column) -> Column:
+        return F.struct(order.customer, order.total, country.alias("country"))
+
+    def full(order: Column, customer: Column) -> Column:
+        return F.struct((order.customer if codes else customer).alias("customer"), order.country, order.total)
+
+    def answer(builder: StreamsBuilder) -> None:
+        countries, customers = builder.global_table("countries"), builder.global_table("customers")
+        orders = builder.stream("orders", value=Serdes.json("customer string, country string, total int"))
+        orders = orders.select_key(BY_CUSTOMER) if rekeyed else orders
+        found = getattr(orders, kinds[0])(countries, placed, key_selector=keys[0])
+        getattr(found, kinds[1])(customers, full, key_selector=keys[1]).to("full-orders")
+
+    return answer
+
+
+# ---- the lab ---------------------------------------------------------------------------------------------------------
+
+LAB = lab(
     "04-global-ktable",
-    "GlobalKTable",
-    (
-        Exercise(
-            "orders_with_countries",
-            "Give each order the name of its country.",
-            Runs(
-                joined,
-                (
-                    OWN_KEY,
-                    TABLES_KEY,
-                    Misconception(
-                        "left in place of inner",
-                        "An order that finds no country made a result. An inner join, join(...), is silent about it; "
-                        "left_join is not.",
-                        unmatched_came,
-                    ),
-                ),
-            ),
-            (
-                "join takes three things: the global table, a joiner, and what makes the key to look up.",
-                "key_selector=... takes a function of the order's key and value. Where in an order is its country?",
-                "key_selector=lambda k, v: v.country",
-            ),
-        ),
-        Exercise(
-            "orders_of_anywhere",
-            "Send all orders on, with a question mark where the country is not known.",
-            Runs(
-                all_orders,
-                (
-                    OWN_KEY,
-                    TABLES_KEY,
-                    Misconception(
-                        "inner in place of left",
-                        "Orders of unknown countries are missing. An inner join is silent where there is no row; a "
-                        "left join gives the joiner a null.",
-                        unmatched_are_missing,
-                    ),
-                    Misconception(
-                        "null in the joiner",
-                        "An order of an unknown country came with a null. The joiner of a left join gets null where no "
-                        "row is found, and a text joined with null is null: F.coalesce puts something in its place.",
-                        null_for_unmatched,
-                    ),
-                ),
-            ),
-            (
-                "A left join calls the joiner for every order, also where there is no row or no country is named.",
-                "In the joiner the country may be null. F.coalesce(a, b) is b where a is null.",
-                'orders.left_join(countries, lambda order, country: F.concat(order.customer, F.lit(" in "), '
-                'F.coalesce(country, F.lit("?"))), key_selector=lambda k, v: v.country)',
-            ),
-        ),
-        Exercise(
-            "names_at_the_time",
-            "Say which name of a country each order is given.",
-            Says(
-                names_found,
-                "Your program ran on the seven records: these are the names that it gave.",
-                {
-                    ("Norway", "Finland", "Norway", None): (
-                        "the row of the order's time",
-                        "You compare times. The lookup does not: an order finds the row that is there when the order "
-                        "is processed, whatever the two timestamps are.",
-                    ),
-                    ("Norway", None, "Norway", "Finland"): (
-                        "the row of the order's time",
-                        "o3 is older than the new name, and it comes after it. The lookup does not compare times: it "
-                        "finds the row that is there.",
-                    ),
-                    ("Norway", "Finland", "Noreg", "Finland"): (
-                        "a row that comes later",
-                        "o2 came before Finland did. An update of a global table makes no result, and mends none.",
-                    ),
-                    ("Noreg", "Finland", "Noreg", "Finland"): (
-                        "a row that comes later",
-                        "You take the table as it is in the end. An order is joined once, when it comes; a global "
-                        "table's update makes no result, and mends none.",
-                    ),
-                    ("Norway", None, "Noreg", None): (
-                        "the row of the order's time",
-                        "o4 is older than Finland's record, and comes after it. It finds the row that is there.",
-                    ),
-                },
-            ),
-            (
-                "Go through the records in the order in which they stand: that is how they arrive.",
-                "Do the timestamps matter? Does an update of the table touch orders that came before?",
-                "o1: Norway, as there is no other name yet. o2 comes before Finland. o3 comes after Noreg, o4 after "
-                "Finland.",
-            ),
-        ),
-        Exercise(
-            "rows_in_tasks",
-            "Say in how many tasks a join is made, and how many rows they hold, with a table and a global one.",
-            SaysEach(
-                rows_held,
-                f"With a table each of the {ROWS} rows is in one of {TASKS_OF_COUNTRIES} tasks; with a global table "
-                f"each of {TASKS_OF_ORDERS} tasks has all of them.",
-                typical_rows,
-            ),
-            (
-                "A plain join brings equal keys together: both topics are cut in the same way. A global one does not.",
-                "With a table the orders go through a repartition topic, cut as the countries are. With a global table "
-                "they stay where they are.",
-                "Table: a task for each of the two partitions of the countries, each row in one of them. Global table: "
-                "a task for each of the six partitions of the orders, with all rows in each.",
-            ),
-        ),
-        Exercise(
-            "orders_in_full",
-            "Give each order the names of its customer and of its country.",
-            Runs(
-                star,
-                (
-                    OWN_KEY,
-                    TABLES_KEY,
-                    Misconception(
-                        "half of it found",
-                        "An order came of which one name is not known. Only those that find both rows come out: two "
-                        "inner joins, one after the other.",
-                        half_matched_came,
-                    ),
-                    Misconception(
-                        "code in place of name",
-                        "Your results still have the codes of customers or countries. The joiner gets the order and "
-                        "what was found: the name is what was found.",
-                        codes_for_names,
-                    ),
-                ),
-            ),
-            (
-                "Two global tables, two joins one after the other. What the first joiner makes is what the second "
-                "selector sees.",
-                "The first joiner has to keep the field that the second join looks up, and the total.",
-                'orders.join(countries, lambda o, country: F.struct(o.customer, o.total, country.alias("country")), '
-                "key_selector=lambda k, v: v.country), and the same with the customers",
-            ),
-        ),
+    orders_with_countries=Runs(
+        joined,
+        wrong={
+            "looked up by the order's own key": one_country("orders-with-countries", "join", OWN_KEY),
+            "the key of the row that was found": one_country("orders-with-countries", "join", rekeyed=True),
+            "left in place of inner": [
+                one_country("orders-with-countries", "left_join", unknown=unknown) for unknown in (None, "?")
+            ],
+        },
+        signs={
+            "looked up by the order's own key": never_met,
+            "the key of the row that was found": keys_of_the_table,
+            "left in place of inner": results_after("orders"),
+        },
+    ),
+    orders_of_anywhere=Runs(
+        all_orders,
+        wrong={
+            "looked up by the order's own key": [
+                one_country("all-orders", kind, OWN_KEY, unknown="?") for kind in ("join", "left_join")
+            ],
+            "the key of the row that was found": one_country("all-orders", "left_join", rekeyed=True, unknown="?"),
+            "inner in place of left": one_country("all-orders", "join", unknown="?"),
+            "null in the joiner": one_country("all-orders", "left_join"),
+        },
+        signs={
+            "looked up by the order's own key": never_met,
+            "the key of the row that was found": keys_of_the_table,
+            "null in the joiner": null_for_unmatched,
+        },
+    ),
+    names_at_the_time=Says(
+        names_found,
+        "Your program ran on the seven records: these are the names that it gave.",
+        wrong={
+            "the row of the order's time": ("Norway", "Finland", "Norway", None),
+            "the row of o3's time": ("Norway", None, "Norway", "Finland"),
+            "the row of o4's time": ("Norway", None, "Noreg", None),
+            "a row that comes later": ("Norway", "Finland", "Noreg", "Finland"),
+            "the row that is there in the end": ("Noreg", "Finland", "Noreg", "Finland"),
+        },
+    ),
+    rows_in_tasks=SaysEach(
+        rows_held,
+        f"With a table each of the {ROWS} rows is in one of {TASKS_OF_COUNTRIES} tasks; with a global table "
+        f"each of {TASKS_OF_ORDERS} tasks has all of them.",
+        {
+            "repartitioned and cut as before": {"table: tasks": TASKS_OF_ORDERS},
+            "a task for each topic": {"table: tasks": TASKS_OF_ORDERS + TASKS_OF_COUNTRIES},
+            "a table taken for a global one": {"table: rows": ROWS * TASKS_OF_COUNTRIES},
+            "a global table cuts nothing": {"global table: tasks": TASKS_OF_COUNTRIES},
+            "global is not single": {"global table: tasks": 1},
+            "one copy for all": {"global table: rows": ROWS},
+            "copies by the table's partitions": {"global table: rows": ROWS * TASKS_OF_COUNTRIES},
+        },
+    ),
+    orders_in_full=Runs(
+        star,
+        wrong={
+            "looked up by the order's own key": [
+                in_full(keys=keys) for keys in ((OWN_KEY, BY_CUSTOMER), (BY_COUNTRY, OWN_KEY))
+            ],
+            "the key of the row that was found": in_full(rekeyed=True),
+            "half of it found": [
+                in_full(kinds) for kinds in (("left_join", "join"), ("join", "left_join"), ("left_join", "left_join"))
+            ],
+            "code in place of name": in_full(codes=True),
+        },
+        signs={
+            "looked up by the order's own key": never_met,
+            "the key of the row that was found": keys_of_the_table,
+            "half of it found": results_after("orders"),
+            "code in place of name": codes_for_names,
+        },
     ),
 )

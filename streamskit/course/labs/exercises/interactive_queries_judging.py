@@ -19,9 +19,8 @@ from streamskit import (
     TimeWindows,
     Windowed,
 )
-from streamskit.course.labs.asking import Ask, gives
+from streamskit.course.labs.asking import Ask
 from streamskit.course.labs.local_instances import LocalInstances
-from streamskit.course.labs.misconceptions import Misconception
 from streamskit.course.labs.recording import RECORDED, Costume, Recording
 from streamskit.course.labs.stores import Filling, table
 
@@ -87,13 +86,6 @@ def ask_trades_of() -> list[Ask]:
     wanted = [*rows, "BRK.C", "B", "IBM", ""]
     return [Ask(f"trades_of(store, {symbol!r})", (store, symbol), rows.get(symbol, 0)) for symbol in wanted]
 
-
-MISSING_IS_NONE = Misconception(
-    "a missing key handed on as None",
-    "get(...) returns None where the store has no row. The task asks for a number: nobody has traded that symbol, so "
-    "its number of trades is 0.",
-    gives(lambda store, symbol: store.get(symbol)),
-)
 
 # ---- 2: a range ------------------------------------------------------------------------------------------------------
 

@@ -1,239 +1,379 @@
-"""The exercises of lab 06: which records find each other, by which key, and what becomes of those that do not."""
+"""Lab 06: which records find each other, by which key, and what becomes of those that do not."""
 
-from streamskit.course.labs.exercise import Exercise, Lab, Runs
-from streamskit.course.labs.exercises.joins_judging import (
-    INNER_FOR_LEFT,
-    LEFT_FOR_INNER,
-    NO_WINDOW,
-    SIDES_TURNED,
-    TOO_NARROW,
-    TOO_WIDE,
-    bounds_turned,
-    deliveries,
-    never_met,
-    orders_with_names,
-    parcels_with_routes,
-    right_unmatched_missing,
-    right_unmatched_not_asked,
-    table_for_stream,
-    two_streams,
-    unmatched_too_early,
-    unmatched_too_late,
-)
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+from streamskit.api.windows import JoinWindows
+from streamskit.course.labs.difference import Outcome
+from streamskit.course.labs.exercise import Runs
+from streamskit.course.labs.lab_files import lab
 from streamskit.course.labs.misconceptions import (
-    Misconception,
+    never_met,
     results_after,
     silent_after,
+    too_early,
+    too_late,
     wrong_keys,
 )
+from streamskit.course.labs.recording import Costume, Piped, Recording, Row
+from streamskit.dsl.builder import StreamsBuilder
+from streamskit.serdes import Serdes
 
-LAB = Lab(
+PEOPLE = {"a": "ann", "b": "ben", "c": "cleo", "d": "dora", "z": "zoe"}
+HALF_HOUR = 18_000
+"""100 ms of the recordings of two streams are half an hour of the stories: so many times as slow."""
+MINUTE = 60_000
+"""A millisecond of the recordings with tables is a minute of the stories."""
+
+NOTHING = "nothing"
+"""How the stories write a side that is missing."""
+
+ORDER = Serdes.json("order string, user string")
+PARCEL = Serdes.json("id long, city string")
+OPEN_ORDER = Serdes.json("user string, weight long")
+
+Answer = Callable[[StreamsBuilder], None]
+
+
+# ---- the recordings in the lab's words -------------------------------------------------------------------------------
+
+
+def words(spelled: Mapping[str, str]) -> Callable[[str, Any], Any]:
+    """Return a costume's `value`, which writes these words in place of others wherever they stand in a text."""
+    pattern = re.compile("|".join(map(re.escape, spelled)))
+    return lambda _, value: value and pattern.sub(lambda found: spelled[found[0]], value)
+
+
+def two_streams(vector: str, left: str, right: str, target: str, until: int | None = None) -> Recording:
+    """Return a recorded join of two streams; its records are named by their topic's first letter."""
+    spelled = {"null": NOTHING, "l": left[0], "r": right[0]}
+    topics = {"left": left, "right": right, "out": target}
+    return Recording.of(vector, Costume(topics, {}, PEOPLE, HALF_HOUR, words(spelled)), until=until)
+
+
+def orders_of_both() -> Recording:
+    """Return the recorded join with two bounds, and an order of another day, with which a4 is given up."""
+    recording = two_streams("joins-stream-stream-asymmetric", "appliance-orders", "electronic-orders", "bundles")
+    later = Piped("electronic-orders", "zoe", "e9", recording.records[-1].timestamp + 1440 * MINUTE)
+    return replace(recording, steps=(*recording.steps, later))
+
+
+def orders_with_names() -> Recording:
+    """Return the recorded join of orders with the table of those who gave them."""
+    users = {"c1": "ann", "c2": "ben"}
+
+    def told(topic: str, value: Any) -> Any:
+        if topic == "orders":
+            return {"order": value["id"], "user": users.get(value.get("customer"))}
+        return value.replace("Bob", "Ben")
+
+    topics = {"orders": "orders", "customers": "users", "out": "named-orders"}
+    return Recording.of("joins-stream-table-rekeyed-inner", Costume(topics, {}, users, MINUTE, told))
+
+
+def parcels_with_routes() -> Recording:
+    """Return the recorded join of parcels with the global table of the ways to each city."""
+    people, cities = {"1": "ann", "2": "ben", "3": "cleo", "5": "dora"}, {"de": "Oslo", "fr": "Rome"}
+    spelled = words({"Germany": "ship", "France": "train", "Nowhere": "cart", "@": " by "})
+
+    def told(topic: str, value: Any) -> Any:
+        if topic == "stream" and value is not None:
+            return {"id": value["id"], "city": cities.get(value.get("country"))}
+        return spelled(topic, value)
+
+    topics = {"stream": "parcels", "global": "routes", "out": "dispatches"}
+    return Recording.of("joins-stream-global-inner", Costume(topics, {}, people | cities, MINUTE, told))
+
+
+def deliveries() -> Recording:
+    """Return the recorded join of two tables by a foreign key: orders, and where their users live."""
+    users = {"c1": "ann", "c2": "ben", "c3": "cleo", "c7": "gus", "c8": "hal", "c9": "ida"}
+    spelled = words({"Anna": "Rome", "Ann": "Oslo", "Bob": "Lima", "Nobody's": "Bonn", "/": " kg to "})
+
+    def told(topic: str, value: Any) -> Any:
+        if topic == "orders" and value is not None:
+            return {"user": users.get(value.get("customer")), "weight": value["total"]}
+        return spelled(topic, value)
+
+    topics = {"orders": "open-orders", "customers": "users", "out": "deliveries"}
+    return Recording.of("joins-table-table-foreign-key", Costume(topics, {}, users, MINUTE, told), until=10)
+
+
+# ---- signs -----------------------------------------------------------------------------------------------------------
+
+
+def sides_turned(outcome: Outcome) -> bool:
+    """Each pair is written the wrong way round."""
+    turned = {(key, "+".join(reversed(value.split("+")))) for key, value in matched(outcome.actual)}
+    return bool(turned & set(matched(outcome.expected)))
+
+
+def fewer_pairs(outcome: Outcome) -> bool:
+    """All pairs that came are right, and some are missing."""
+    return bool(matched(outcome.actual)) and matched(outcome.actual) < matched(outcome.expected)
+
+
+def more_pairs(outcome: Outcome) -> bool:
+    """All pairs are there, and others beside them."""
+    return matched(outcome.actual) > matched(outcome.expected)
+
+
+def right_alone(outcome: Outcome) -> bool:
+    """Something came from the right side without a partner, where only the left side is kept."""
+    return _has_right_alone(outcome.actual) and not _has_right_alone(outcome.expected)
+
+
+def right_alone_missing(outcome: Outcome) -> bool:
+    """Nothing came from the right side without a partner, where both sides are kept."""
+    return bool(outcome.actual) and _has_right_alone(outcome.expected) and not _has_right_alone(outcome.actual)
+
+
+def _has_right_alone(rows: list[Row]) -> bool:
+    return any(str(row.value).startswith(f"{NOTHING}+") for row in rows)
+
+
+def matched(rows: list[Row]) -> Counter[tuple[Any, str]]:
+    """Return the pairs among results, by key and value, such as ("ann", "a1+e1")."""
+    return Counter((row.key, row.value) for row in rows if row.value and NOTHING not in row.value)
+
+
+WINDOWS = {"window too narrow": fewer_pairs, "window too wide": more_pairs}
+
+
+# ---- answers of two streams ------------------------------------------------------------------------------------------
+
+
+class TwoStreams:
+    """Answers that join two topics, of which each is a stream unless it is said otherwise.
+
+    Args:
+        left: the topic on whose stream join is called.
+        right: the other one.
+        target: where the pairs go.
+    """
+
+    def __init__(self, left: str, right: str, target: str) -> None:
+        self._left, self._right, self._target = left, right, target
+
+    def __call__(
+        self, windows: JoinWindows | None, kind: str = "join", read: str = "stream", turned: bool = False
+    ) -> Answer:
+        """Return the answer that joins in these windows.
+
+        Args:
+            windows: none for a join with a table.
+            kind: of the join, as its method is called.
+            read: how the right topic is read: "stream" or "table".
+            turned: whether join is called on the right stream.
+        """
+
+        def answer(builder: StreamsBuilder) -> None:
+            one, other = builder.stream(self._left), getattr(builder, read)(self._right)
+            one, other = (other, one) if turned else (one, other)
+            getattr(one, kind)(other, pair, *([windows] if windows else [])).to(self._target)
+
+        return answer
+
+
+def pair(left: Column, right: Column) -> Column:
+    """Write a pair as the lab's joiner does."""
+    return F.concat_ws("+", F.coalesce(left, F.lit(NOTHING)), F.coalesce(right, F.lit(NOTHING)))
+
+
+def apart(difference: str | int = "30 minutes", grace: str = "0 minutes") -> JoinWindows:
+    """Return windows for records that are so far apart."""
+    return JoinWindows.of_time_difference_and_grace(difference, grace)
+
+
+bundles = TwoStreams("appliance-orders", "electronic-orders", "bundles")
+calls = TwoStreams("appliance-orders", "electronic-orders", "advice-calls")
+accounts = TwoStreams("checkouts", "payments", "accounts")
+SOON = apart().before("6 minutes")
+
+
+# ---- answers with tables ---------------------------------------------------------------------------------------------
+
+
+def named(orders: str = "stream", users: str = "table", rekeyed: bool = True, kind: str = "join", **how: Any) -> Answer:
+    """Return an answer that joins orders with their users' names."""
+
+    def answer(builder: StreamsBuilder) -> None:
+        left, right = getattr(builder, orders)("orders", value=ORDER), getattr(builder, users)("users")
+        left = left.select_key(lambda v: v.user) if rekeyed else left
+        found = getattr(left, kind)(right, lambda order, name: F.concat(order.order, F.lit(":"), name), **how)
+        (found.to_stream() if orders == "table" else found).to("named-orders")
+
+    return answer
+
+
+def rekeyed_after(builder: StreamsBuilder) -> None:
+    """Join by the orders' ids, and choose the user as the key when it is too late."""
+    orders, users = builder.stream("orders", value=ORDER), builder.table("users")
+    found = orders.join(users, lambda order, name: F.struct(order.order, order.user, name.alias("name")))
+    by_user = found.select_key(lambda v: v.user)
+    by_user.map_values(lambda v: F.concat(v.order, F.lit(":"), v["name"])).to("named-orders")
+
+
+def users_first(builder: StreamsBuilder) -> None:
+    """Call join on the table."""
+    orders, users = builder.stream("orders", value=ORDER), builder.table("users")
+    users.join(orders, lambda name, order: F.concat(order.order, F.lit(":"), name)).to_stream().to("named-orders")
+
+
+def sent(rekeyed: bool = False, kind: str = "join", **how: Any) -> Answer:
+    """Return an answer that looks up the ways of parcels."""
+
+    def answer(builder: StreamsBuilder) -> None:
+        parcels, routes = builder.stream("parcels", value=PARCEL), builder.global_table("routes")
+        parcels = parcels.select_key(lambda v: v.city) if rekeyed else parcels
+        by_way = getattr(parcels, kind)(
+            routes, lambda parcel, way: F.concat(parcel.id.cast("string"), F.lit(" by "), way), **how
+        )
+        by_way.to("dispatches")
+
+    return answer
+
+
+def followed(orders: str = "table", users: str = "table", kind: str = "join", **how: Any) -> Answer:
+    """Return an answer that joins open orders with the cities of their users."""
+
+    def answer(builder: StreamsBuilder) -> None:
+        left, right = getattr(builder, orders)("open-orders", value=OPEN_ORDER), getattr(builder, users)("users")
+        found = getattr(left, kind)(
+            right, lambda order, city: F.concat(order.weight.cast("string"), F.lit(" kg to "), city), **how
+        )
+        (found.to_stream() if orders == "table" else found).to("deliveries")
+
+    return answer
+
+
+# ---- the lab ---------------------------------------------------------------------------------------------------------
+
+LAB = lab(
     "06-joins",
-    "Joins",
-    (
-        Exercise(
-            "bundle_deals",
-            "Join appliances with the electronics bought soon after: a window that reaches further to one side.",
-            Runs(
-                lambda: two_streams(
-                    "joins-stream-stream-asymmetric", "appliance-orders", "electronic-orders", "bundles"
-                ),
-                (
-                    SIDES_TURNED,
-                    table_for_stream("electronic-orders"),
-                    Misconception(
-                        "before and after swapped",
-                        "Pairs came whose electronic order is the earlier one by more than six minutes, and some whose "
-                        "electronic order is later are missing. before and after are told from the left stream: after "
-                        "says how much later the right record may be.",
-                        bounds_turned,
-                    ),
-                    TOO_NARROW,
-                    TOO_WIDE,
-                    LEFT_FOR_INNER,
-                ),
-                NO_WINDOW,
-            ),
-            (
-                "A JoinWindows has three durations: how far back it reaches, how far ahead, and its grace.",
-                "of_time_difference_with_no_grace reaches as far back as ahead. Which method shortens one of them?",
-                'JoinWindows.of_time_difference_with_no_grace("30 minutes").before(...) with the shorter time.',
-            ),
+    bundle_deals=Runs(
+        orders_of_both,
+        wrong={
+            "sides swapped": [bundles(SOON, turned=True), bundles(apart().after("6 minutes"), turned=True)],
+            "a table where a stream is asked for": [bundles(None, kind, "table") for kind in ("join", "left_join")],
+            "before and after swapped": [
+                bundles(apart(grace=late).after("6 minutes")) for late in ("0 minutes", "1 day")
+            ],
+            "window too narrow": [bundles(apart("6 minutes")), bundles(apart(30 * MINUTE - 1).before("6 minutes"))],
+            "window too wide": [bundles(apart()), bundles(apart("1 hour").before("6 minutes"))],
+            "left or outer instead of inner": [bundles(SOON, kind) for kind in ("left_join", "outer_join")],
+            "no window": bundles(None),
+        },
+        signs={
+            "sides swapped": sides_turned,
+            "a table where a stream is asked for": silent_after("electronic-orders"),
+            **WINDOWS,
+        },
+        errors={"joined within a window": "no window"},
+    ),
+    advice_calls=Runs(
+        lambda: two_streams(
+            "joins-stream-stream-left", "appliance-orders", "electronic-orders", "advice-calls", until=12
         ),
-        Exercise(
-            "advice_calls",
-            "Join each appliance order with the electronics within half an hour, or with nothing.",
-            Runs(
-                lambda: two_streams(
-                    "joins-stream-stream-left", "appliance-orders", "electronic-orders", "advice-calls", 12
-                ),
-                (
-                    SIDES_TURNED,
-                    table_for_stream("electronic-orders"),
-                    INNER_FOR_LEFT,
-                    Misconception(
-                        "outer instead of left",
-                        "Electronic orders without an appliance came, too. The task asks for every appliance order: "
-                        "for those of one side.",
-                        right_unmatched_not_asked,
-                    ),
-                    TOO_NARROW,
-                    TOO_WIDE,
-                    Misconception(
-                        "a grace that was not asked for",
-                        "The pairs are right, and what has no partner comes too late, or not at all. A result with "
-                        "null waits until the window and its grace are over.",
-                        unmatched_too_late,
-                    ),
-                ),
-                NO_WINDOW,
+        wrong={
+            "sides swapped": [calls(apart(), kind, turned=True) for kind in ("left_join", "join", "outer_join")],
+            "a table where a stream is asked for": [calls(None, kind, "table") for kind in ("left_join", "join")],
+            "inner instead of left or outer": [calls(apart(grace=late)) for late in ("0 minutes", "1 day")],
+            "outer instead of left": [calls(apart(far), "outer_join") for far in ("30 minutes", "1 hour")],
+            "window too narrow": [calls(apart(far), "left_join") for far in ("6 minutes", 30 * MINUTE - 1)],
+            "window too wide": calls(apart("1 hour"), "left_join"),
+            "a grace that was not asked for": [
+                calls(apart(grace=late), "left_join") for late in ("10 minutes", "30 minutes", "1 day")
+            ],
+            "no window": calls(None, "left_join"),
+        },
+        signs={
+            "sides swapped": sides_turned,
+            "a table where a stream is asked for": silent_after("electronic-orders"),
+            "outer instead of left": right_alone,
+            **WINDOWS,
+            "a grace that was not asked for": too_late,
+        },
+        errors={"joined within a window": "no window"},
+    ),
+    settled_accounts=Runs(
+        lambda: two_streams("joins-stream-stream-outer-grace", "checkouts", "payments", "accounts"),
+        wrong={
+            "sides swapped": accounts(apart(grace="45 minutes"), "outer_join", turned=True),
+            "a table where a stream is asked for": [accounts(None, kind, "table") for kind in ("left_join", "join")],
+            "inner instead of left or outer": [accounts(apart(grace=late)) for late in ("45 minutes", "1 day")],
+            "left instead of outer": [accounts(apart(grace=late), "left_join") for late in ("45 minutes", "0 minutes")],
+            "window too narrow": accounts(apart("6 minutes", "45 minutes"), "outer_join"),
+            "window too wide": accounts(apart("1 hour", "45 minutes"), "outer_join"),
+            "grace forgotten": [accounts(apart(grace=late), "outer_join") for late in ("0 minutes", "15 minutes")],
+            "a longer grace than asked for": accounts(apart(grace="1 day"), "outer_join"),
+            "no window": accounts(None, "outer_join"),
+        },
+        signs={
+            "sides swapped": sides_turned,
+            "a table where a stream is asked for": silent_after("payments"),
+            "left instead of outer": right_alone_missing,
+            **WINDOWS,
+            "grace forgotten": too_early,
+            "a longer grace than asked for": too_late,
+        },
+        errors={"joined within a window": "no window"},
+    ),
+    named_orders=Runs(
+        orders_with_names,
+        wrong={
+            "wrong key before the join": [named(rekeyed=False), rekeyed_after],
+            "a table where a stream is asked for": named("table", rekeyed=False, foreign_key=lambda v: v.user),
+            "left instead of inner": named(kind="left_join"),
+            "GlobalKTable instead of a re-keyed stream": named(
+                users="global_table", rekeyed=False, key_selector=lambda v: v.user
             ),
-            (
-                "Three joins of two streams differ in what becomes of a record without a partner. Which keeps those of "
-                "one side?",
-                "left_join is called on the side that is kept whole. pair writes the missing side already.",
-                'appliances.left_join(electronics, pair, JoinWindows.of_time_difference_with_no_grace("30 minutes"))',
-            ),
-        ),
-        Exercise(
-            "settled_accounts",
-            "Match checkouts and payments, tell what is missing on either side, and wait for what is late.",
-            Runs(
-                lambda: two_streams("joins-stream-stream-outer-grace", "checkouts", "payments", "accounts"),
-                (
-                    SIDES_TURNED,
-                    table_for_stream("payments"),
-                    INNER_FOR_LEFT,
-                    Misconception(
-                        "left instead of outer",
-                        "Payments without a checkout are missing. A left join keeps what is unmatched on one side; "
-                        "the task asks for both.",
-                        right_unmatched_missing,
-                    ),
-                    TOO_NARROW,
-                    TOO_WIDE,
-                    Misconception(
-                        "grace forgotten",
-                        "A record was given up too early, and went out without a partner before its window and its "
-                        "grace were over. The task allows 45 minutes of grace.",
-                        unmatched_too_early,
-                    ),
-                    Misconception(
-                        "a longer grace than asked for",
-                        "What has no partner comes too late, or not at all: it waits for the window and the grace.",
-                        unmatched_too_late,
-                    ),
-                ),
-                NO_WINDOW,
-            ),
-            (
-                "Who is kept without a partner: the left side, the right one, or both? And for how long does it wait?",
-                "outer_join, and a JoinWindows that is told two durations: the time difference and the grace.",
-                'checkouts.outer_join(payments, pair, JoinWindows.of_time_difference_and_grace("30 minutes", ...))',
-            ),
-        ),
-        Exercise(
-            "named_orders",
-            "Join orders with the table of users, which has another key.",
-            Runs(
-                orders_with_names,
-                (
-                    Misconception(
-                        "wrong key before the join",
-                        "No order found its user. A stream meets a table by the stream's key, which is the order's id "
-                        "here, and the table's key is the user. Which step changes the key, and does it come before "
-                        "the join?",
-                        never_met,
-                    ),
-                    Misconception(
-                        "a table where a stream is asked for",
-                        "A user's row made a result. Orders are a stream here: each looks its user up once, when it "
-                        "arrives, and what changes in the table later is for later orders.",
-                        results_after("users"),
-                    ),
-                    Misconception(
-                        "left instead of inner",
-                        "An order without a known user came out. The task asks for orders whose user is there.",
-                        results_after("orders"),
-                    ),
-                    Misconception(
-                        "GlobalKTable instead of a re-keyed stream",
-                        "The values are right, and stand under the orders' ids. A join with a global table leaves the "
-                        "stream's key as it is; the task asks for the user as the key.",
-                        wrong_keys,
-                    ),
-                ),
-                {"a table can be joined with": "sides swapped"},
-            ),
-            (
-                "By which key do a stream and a table meet? By which is the topic of the orders written?",
-                "select_key makes the key of a part of the value. The join comes after it.",
-                "orders.select_key(lambda v: v.user).join(users, lambda order, name: F.concat(order.order, ...))",
-            ),
-        ),
-        Exercise(
-            "parcel_routes",
-            "Find each parcel's way in a global table, by the city in its value.",
-            Runs(
-                parcels_with_routes,
-                (
-                    Misconception(
-                        "looked up by the record's own key",
-                        "No parcel found its way: the keys of the parcels are people, and those of the routes are "
-                        "cities. The key selector says which key to look up.",
-                        never_met,
-                    ),
-                    Misconception(
-                        "re-keyed for a global table",
-                        "The values are right, and stand under cities. A global table is looked up by a key of your "
-                        "choice, so a parcel keeps the key it has.",
-                        wrong_keys,
-                    ),
-                    Misconception(
-                        "left instead of inner",
-                        "A parcel without a known way came out. The task leaves those out: an inner join.",
-                        results_after("parcels"),
-                    ),
-                ),
-                {"say which key to look up": "key selector forgotten"},
-            ),
-            (
-                "A global table does not ask for the stream's own key. Something else has to say what to look up.",
-                "builder.global_table(...), and join with a third argument, key_selector=, a function of the parcel.",
-                "parcels.join(routes, lambda parcel, way: F.concat(...), key_selector=lambda v: v.city)",
-            ),
-        ),
-        Exercise(
-            "open_deliveries",
-            "Keep a table of deliveries up to date that follows both its orders and its users.",
-            Runs(
-                deliveries,
-                (
-                    Misconception(
-                        "joined by the orders' own keys",
-                        "No order found its user: the orders' keys are ids, and the users' are names. Two tables meet "
-                        "by the same key, unless foreign_key= says which row of the other table a row belongs to.",
-                        never_met,
-                    ),
-                    Misconception(
-                        "a stream where a table is asked for",
-                        "When a user moves, nothing comes out. A stream looks its partner up once and forgets it; a "
-                        "table remembers its rows, so that the other side's update reaches them.",
-                        silent_after("users"),
-                    ),
-                    Misconception(
-                        "left instead of inner",
-                        "An order came out whose user is not there. The task leaves those out: an inner join.",
-                        results_after("open-orders"),
-                    ),
-                ),
-                {"a table can be joined with": "a stream where a table is asked for"},
-            ),
-            (
-                "When a user moves, the deliveries of all their orders change. So which of the two sides is a table?",
-                "Both are. Their keys differ: the order's value names the user, and join has an argument for that.",
-                'orders.join(users, joiner, foreign_key=lambda v: v.user).to_stream().to("deliveries")',
-            ),
-        ),
+            "sides swapped": users_first,
+        },
+        signs={
+            "wrong key before the join": never_met,
+            "a table where a stream is asked for": results_after("users"),
+            "left instead of inner": results_after("orders"),
+            "GlobalKTable instead of a re-keyed stream": wrong_keys,
+        },
+        errors={"a table can be joined with": "sides swapped"},
+    ),
+    parcel_routes=Runs(
+        parcels_with_routes,
+        wrong={
+            "looked up by the record's own key": sent(key_selector=lambda k, v: k),
+            "re-keyed for a global table": sent(rekeyed=True, key_selector=lambda k, v: k),
+            "left instead of inner": sent(kind="left_join", key_selector=lambda v: v.city),
+            "key selector forgotten": sent(),
+        },
+        signs={
+            "looked up by the record's own key": never_met,
+            "re-keyed for a global table": wrong_keys,
+            "left instead of inner": results_after("parcels"),
+        },
+        errors={"say which key to look up": "key selector forgotten"},
+    ),
+    open_deliveries=Runs(
+        deliveries,
+        wrong={
+            "joined by the orders' own keys": followed(),
+            "a stream where a table is asked for": [
+                followed("stream", "global_table", key_selector=lambda v: v.user),
+                followed("table", "stream"),
+            ],
+            "left instead of inner": followed(kind="left_join", foreign_key=lambda v: v.user),
+        },
+        signs={
+            "joined by the orders' own keys": never_met,
+            "a stream where a table is asked for": silent_after("users"),
+            "left instead of inner": results_after("open-orders"),
+        },
+        errors={"a table can be joined with": "a stream where a table is asked for"},
     ),
 )

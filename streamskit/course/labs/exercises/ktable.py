@@ -1,210 +1,339 @@
-"""The exercises of lab 03: rows that are replaced and deleted, groups that they enter and leave, updates kept back."""
+"""Lab 03: rows that are replaced and deleted, groups that they enter and leave, updates that are kept back."""
 
-from streamskit.course.labs.exercise import Exercise, Lab, Runs
-from streamskit.course.labs.exercises.ktable_judging import (
-    BALANCES,
-    MINUTE,
-    OTHERWISE,
-    ROWS_OWN_KEY,
-    SECOND,
-    SILENT_FILTER,
-    TOMBSTONE_MISSED,
-    UPDATES_COUNTED,
-    adding_subtracts,
-    addresses,
-    at_the_limit,
-    below_zero,
-    counts_updates,
-    every_update,
-    fees,
-    large_ones,
-    last_fee,
-    never_falls,
-    number_of_large_ones,
-    read_as_a_stream,
-    rows_that_do_not_pass,
-    sent_too_early,
-    sent_too_late,
-    store_of_all_rows,
-    typical_numbers,
-    updates_sent,
-)
-from streamskit.course.labs.misconceptions import Misconception
-from streamskit.course.labs.parts import SaysEach
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+from typing import Any
 
-LAB = Lab(
+from pyspark.sql import functions as F
+
+from streamskit.course.labs.difference import Outcome
+from streamskit.course.labs.exercise import Runs
+from streamskit.course.labs.lab_files import lab
+from streamskit.course.labs.misconceptions import never_deleted, too_early, too_late
+from streamskit.course.labs.parts import SaysEach, Typical
+from streamskit.course.labs.recording import Costume, Recording
+from streamskit.dsl.builder import StreamsBuilder
+from streamskit.dsl.kstream import KStream
+from streamskit.dsl.ktable import KTable
+from streamskit.dsl.materialized import BufferConfig, Suppressed
+from streamskit.serdes import Serdes
+from streamskit.testing import TopologyTestDriver
+
+PEOPLE = {"a": "ada", "b": "bob", "c": "cy", "d": "dan", "e": "eve", "ann": "ada", "cat": "cy"}
+CITIES = {"eu": "Oslo", "us": "Turku"}
+STREETS = {"a": "Elm", "b": "Oak", "c": "Ash", "d": "Fir", "e": "Yew", "n": "Nowhere"}
+SECOND, MINUTE = 1_000, 600
+"""How many times slower the stories are: a millisecond of the recordings is a second; 100 of them are a minute."""
+
+LIMIT = 1000
+BALANCES = (("ada", 500), ("bob", 2000), ("ada", 1500), ("ada", 700), ("ada", 600), ("bob", 2500), ("cy", 300))
+"""The balances that the notebook shows."""
+
+
+# ---- the recordings, in the words of the stories ---------------------------------------------------------------------
+
+
+def addresses(vector: str, target: str, scale: int, stores: dict[str, str]) -> Recording:
+    """Return a recording in which the texts are addresses."""
+    dress = Costume({"in": "addresses", "out": target}, stores, PEOPLE, scale, lambda _, value: address(value))
+    return Recording.of(vector, dress, list(stores))
+
+
+def large_ones() -> Recording:
+    """Return a recording in which the numbers are balances."""
+    topics, stores = {"in": "balances", "out": "large-balances"}, {"rich": "large-balances"}
+    dress = Costume(topics, stores, PEOPLE, SECOND, lambda _, value: balance(value))
+    return Recording.of("ktable-filter-materialized", dress, ["rich"])
+
+
+def number_of_large_ones() -> Recording:
+    """Return a recording in which balances are counted."""
+    dress = Costume(
+        {"in": "balances", "out": "how-many"},
+        keys=PEOPLE | {"rich": "large"},
+        scale=SECOND,
+        value=lambda topic, value: balance(value) if topic == "in" else value,
+    )
+    return begun(Recording.of("ktable-filter-then-count", dress), 8, "how-many")
+
+
+def fees() -> Recording:
+    """Return a recording in which the regions are cities."""
+    topics = {"in": "members", "out": "fees-of-cities"}
+    dress = Costume(topics, keys=PEOPLE | CITIES, scale=SECOND, value=lambda _, value: member(value))
+    return begun(Recording.of("ktable-group-by-reduce", dress), 7, "fees-of-cities")
+
+
+def begun(recording: Recording, steps: int, store: str) -> Recording:
+    """Return the first steps of a recording, as each costs time; the store is what its updates add up to."""
+    outputs = {topic: tuple(row for row in rows if row.step < steps) for topic, rows in recording.outputs.items()}
+    last = {row.key: row._replace(step=-1) for rows in outputs.values() for row in rows}
+    rows = tuple(row for row in last.values() if row.value is not None)
+    dropped = {step: count for step, count in recording.dropped.items() if step < steps}
+    return replace(recording, steps=recording.steps[:steps], outputs=outputs, stores={store: rows}, dropped=dropped)
+
+
+def address(value: str | None) -> str | None:
+    """Return a street with a number: Elm 2 for a2."""
+    return None if value is None else f"{STREETS[value[0]]} {value[1:] if value[1:].isdigit() else 7}"
+
+
+def balance(value: int | None) -> int | None:
+    """Return a balance above the limit for a number above 10; 6 is the limit itself."""
+    return None if value is None else LIMIT if value == 6 else value * 100
+
+
+def member(value: Any) -> Any:
+    """Return a member of a city; what is no member stays as it is."""
+    if not isinstance(value, dict):
+        return value
+    city = {"city": CITIES[value["region"]]} if "region" in value else {}
+    return city | {"fee": value["amount"]}
+
+
+# ---- a question whose answer is counted ------------------------------------------------------------------------------
+
+
+@cache
+def updates_sent() -> dict[str, int]:
+    """Count what a filtered table sends: without a store, with one at the source, and with a cache in one batch."""
+    return {
+        "no store": _sent(None, cached=False),
+        "a store": _sent("balances", cached=False),
+        "one batch": _sent("balances", cached=True),
+    }
+
+
+def _sent(store: str | None, cached: bool) -> int:
+    builder = StreamsBuilder()
+    table = builder.table("balances", value=Serdes.long(), materialized=store)
+    table.filter(lambda v: v > LIMIT).to_stream().to("large-balances")
+    with TopologyTestDriver(builder.build(), cache=cached) as driver:
+        driver.create_input_topic("balances").pipe_records(list(BALANCES))  # without a cache, as if one by one
+        return len(driver.create_output_topic("large-balances").read_records_to_list())
+
+
+OTHERWISE = {
+    "no store": "Without a store the table remembers nothing, so that the filter has to answer every single record.",
+    "a store": "With a store: go through the records, and ask of each what its row was before.",
+    "one batch": "In one batch: what was each row before the batch, and what is it at its end? Nothing was before.",
+}
+
+
+PASSING = sum(value > LIMIT for _, value in BALANCES)
+TYPICAL_UPDATES: dict[str, Typical] = {
+    "a filter that deletes nothing": {"no store": PASSING, "a store": PASSING},
+    "needless tombstones": {
+        "no store": lambda due: due["a store"],
+        "a store": lambda due: due["no store"],
+        "one batch": len(dict(BALANCES)),
+    },
+    "the cache folds nothing": {"one batch": lambda due: due["a store"]},
+}
+
+
+# ---- signs -----------------------------------------------------------------------------------------------------------
+
+
+def deletions_unanswered(outcome: Outcome) -> bool:
+    """Nothing came where a row was deleted, and something should."""
+    due = [moment for moment in outcome.at(lambda record: record.value is None) if moment.expected]
+    return bool(due) and bool(outcome.actual) and not any(moment.actual for moment in due)
+
+
+def at_the_limit(outcome: Outcome) -> bool:
+    """A balance that is the limit itself is taken for one above it."""
+    return any(row.value == LIMIT for moment in outcome.moments for row in moment.extra)
+
+
+def store_of_all_rows(outcome: Outcome) -> bool:
+    """The store holds rows that should not be there, and none is missing from it."""
+    return any(store.extra and not store.missing for store in outcome.stores)
+
+
+def every_update(outcome: Outcome) -> bool:
+    """Each record makes its result at once."""
+    return bool(outcome.actual) and all(len(moment.actual) == 1 for moment in outcome.moments)
+
+
+def keys_of_the_rows(outcome: Outcome) -> bool:
+    """The results have the keys of the rows, where they should have those of groups."""
+    rows = {record.key for record in outcome.recording.records}
+    groups = {row.key for row in outcome.expected}
+    return bool(outcome.actual) and not rows & groups and {row.key for row in outcome.actual} <= rows
+
+
+# ---- answers ---------------------------------------------------------------------------------------------------------
+
+Answer = Callable[[StreamsBuilder], None]
+Fold = Callable[[int, int], int]
+Table = Callable[[StreamsBuilder], KTable]
+
+MEMBER = Serdes.json("city string, fee long")
+
+
+def sends(table: Table, topic: str, then: Callable[[KStream], KStream] = lambda updates: updates) -> Answer:
+    """Return the answer that writes a table's updates to a topic."""
+    return lambda builder: then(table(builder).to_stream()).to(topic)
+
+
+def streamed(builder: StreamsBuilder) -> None:
+    """Read changes of addresses as a stream."""
+    builder.stream("addresses").to("address-changes")
+
+
+def newest(builder: StreamsBuilder) -> KTable:
+    """Keep the newest address by hand."""
+    return builder.stream("addresses").group_by_key().reduce(lambda old, new: new, "addresses-now")
+
+
+def accounts(builder: StreamsBuilder, store: str | None = None) -> KTable:
+    """Return the table of all balances."""
+    return builder.table("balances", value=Serdes.long(), materialized=store)
+
+
+def large(builder: StreamsBuilder) -> KStream:
+    """Return a stream of large balances."""
+    return builder.stream("balances", value=Serdes.long()).filter(lambda v: v > LIMIT)
+
+
+def of_cities(adder: Fold, subtractor: Fold, by: Callable[[Any, Any], Any] = lambda k, v: v.city) -> Answer:
+    """Return the answer that sums up fees with these functions."""
+
+    def sums(builder: StreamsBuilder) -> KTable:
+        grouped = builder.table("members", value=MEMBER).group_by(lambda k, v: (by(k, v), v.fee))
+        return grouped.reduce(adder, subtractor, "fees-of-cities")
+
+    return sends(sums, "fees-of-cities")
+
+
+def fees_of_updates(builder: StreamsBuilder) -> KTable:
+    """Sum up the fees of all updates."""
+    updates = builder.table("members", value=MEMBER).to_stream().map(lambda k, v: (v.city, v.fee))
+    return updates.group_by_key().reduce(lambda total, fee: total + fee, "fees-of-cities")
+
+
+def held(suppressed: Suppressed) -> Answer:
+    """Return the answer that holds updates back so."""
+    return sends(lambda b: b.table("addresses").suppress(suppressed), "seldom-changes")
+
+
+def how_many(table: Table, by: Callable[[Any], Any] = lambda k: F.lit("large")) -> Answer:
+    """Return the answer that counts the rows of a table."""
+    return sends(lambda b: table(b).group_by(lambda k, v: (by(k), v)).count("how-many"), "how-many")
+
+
+def plus(total: int, fee: int) -> int:
+    """Return the sum with a fee."""
+    return total + fee
+
+
+def minus(total: int, fee: int) -> int:
+    """Return the sum without a fee."""
+    return total - fee
+
+
+# ---- the lab ---------------------------------------------------------------------------------------------------------
+
+LAB = lab(
     "03-ktable",
-    "KTable",
-    (
-        Exercise(
-            "newest_address",
-            "Keep each customer's newest address in a table, and send its updates.",
-            Runs(
-                lambda: addresses("ktable-source", "address-changes", SECOND, {"rows": "addresses-now"}),
-                (
-                    Misconception(
-                        "a table read as a stream",
-                        "A record without a key came out, and nothing keeps rows. What stream() reads are events; the "
-                        "newest address of each customer is a table.",
-                        read_as_a_stream,
-                    ),
-                    TOMBSTONE_MISSED,
+    newest_address=Runs(
+        lambda: addresses("ktable-source", "address-changes", SECOND, {"rows": "addresses-now"}),
+        wrong={
+            "a table read as a stream": streamed,
+            "tombstone missed": [
+                sends(newest, "address-changes"),
+                sends(
+                    lambda b: b.table("addresses", materialized="addresses-now"),
+                    "address-changes",
+                    lambda updates: updates.filter(lambda v: v.isNotNull()),
                 ),
-            ),
-            (
-                "Every record is the new value of its key's row, and a null deletes the row: what is that called?",
-                "builder.table(...) reads a topic so. Its store gets a name with materialized=..., and to_stream() "
-                "gives its updates.",
-                'builder.table("addresses", materialized="addresses-now")',
-            ),
-        ),
-        Exercise(
-            "large_balances",
-            "Keep the accounts with more than 1000, and say when one no longer belongs to them.",
-            Runs(
-                large_ones,
-                (
-                    SILENT_FILTER,
-                    Misconception(
-                        "the limit itself",
-                        "A balance of exactly 1000 came through. Above 1000 means more than that.",
-                        at_the_limit,
-                    ),
-                    Misconception(
-                        "the store of another table",
-                        "The store holds rows that do not pass the filter: it is that of the table before. Here the "
-                        "result of the filter is to be kept, so the name is given to filter(...).",
-                        store_of_all_rows,
-                    ),
+            ],
+            "the store has another name": sends(lambda b: b.table("addresses"), "address-changes"),
+            "nothing comes out": lambda b: b.table("addresses", materialized="addresses-now"),
+        },
+        signs={"tombstone missed": deletions_unanswered},
+    ),
+    large_balances=Runs(
+        large_ones,
+        wrong={
+            "a filter that deletes nothing": [
+                sends(lambda b: large(b).to_table("large-balances"), "large-balances"),
+                sends(
+                    lambda b: accounts(b, "large-balances"),
+                    "large-balances",
+                    lambda updates: updates.filter(lambda v: v > LIMIT),
                 ),
+            ],
+            "the limit itself": sends(
+                lambda b: accounts(b).filter(lambda v: v >= LIMIT, "large-balances"), "large-balances"
             ),
-            (
-                "Is it the stream that is filtered, or the table? They differ when an account falls below the limit.",
-                "builder.table(...), then filter(...), then to_stream(). The filter takes the name of the store.",
-                'builder.table("balances", value=Serdes.long()).filter(lambda v: v > 1000, "large-balances")',
+            "the store of another table": sends(
+                lambda b: accounts(b, "large-balances").filter(lambda v: v > LIMIT), "large-balances"
             ),
-        ),
-        Exercise(
-            "updates_sent",
-            "Say how many updates a filtered table sends: without a store, with one, in one batch.",
-            SaysEach(
-                updates_sent,
-                f"The three programs ran on the {len(BALANCES)} records: your numbers are what they sent.",
-                typical_numbers,
-                OTHERWISE,
-            ),
-            (
-                "Without a store: every record of the table makes an update, the value or a tombstone.",
-                "With a store a tombstone is sent only where a row was there before. In a batch, only the last value "
-                "of each key counts.",
-                "No store: one for each of the seven records. A store: bob's 2000 and 2500, ada's 1500, and one more. "
-                "One batch: of three rows only bob's passes in the end.",
-            ),
-        ),
-        Exercise(
-            "fees_of_cities",
-            "Sum up the fees of each city's members, who move, pay more, and leave.",
-            Runs(
-                fees,
-                (
-                    ROWS_OWN_KEY,
-                    UPDATES_COUNTED,
-                    Misconception(
-                        "last instead of sum",
-                        "Each result is the fee that has just come. The adder gets the sum so far and the new fee.",
-                        last_fee,
-                    ),
-                    Misconception(
-                        "old value not taken out",
-                        "Your sums never fall. Before a row's new value is added, the subtractor gets its old one and "
-                        "has to take it out: of the same city, or of the one that the member left.",
-                        never_falls,
-                    ),
-                    Misconception(
-                        "adder and subtractor exchanged",
-                        "A member who comes makes the sum smaller. The adder is the first function, the subtractor the "
-                        "second.",
-                        adding_subtracts,
-                    ),
-                    Misconception(
-                        "subtractor the wrong way round",
-                        "The sums are right until something is taken out, and then fall below zero. The subtractor "
-                        "gets the sum first and the old value second.",
-                        below_zero,
-                    ),
+        },
+        signs={
+            "a filter that deletes nothing": never_deleted,
+            "the limit itself": at_the_limit,
+            "the store of another table": store_of_all_rows,
+        },
+    ),
+    updates_sent=SaysEach(
+        updates_sent,
+        f"The three programs ran on the {len(BALANCES)} records: your numbers are what they sent.",
+        TYPICAL_UPDATES,
+        OTHERWISE,
+    ),
+    fees_of_cities=Runs(
+        fees,
+        wrong={
+            "grouped by the row's own key": of_cities(plus, minus, lambda k, v: k),
+            "updates counted as new rows": sends(fees_of_updates, "fees-of-cities"),
+            "last instead of sum": [
+                of_cities(lambda total, fee: fee, subtractor)
+                for subtractor in (minus, lambda total, fee: total, lambda total, fee: fee)
+            ],
+            "old value not taken out": of_cities(plus, lambda total, fee: total),
+            "adder and subtractor exchanged": of_cities(minus, plus),
+            "subtractor the wrong way round": of_cities(plus, lambda total, fee: fee - total),
+        },
+        signs={"grouped by the row's own key": keys_of_the_rows},
+    ),
+    labels_to_print=Runs(
+        lambda: addresses("ktable-suppress-time-limit", "seldom-changes", MINUTE, {}),
+        wrong={
+            "every update goes out": sends(lambda b: b.table("addresses", materialized="labels"), "seldom-changes"),
+            "held back too short": [
+                held(Suppressed.until_time_limit(60)),
+                held(Suppressed.until_time_limit("30 seconds")),
+                held(Suppressed.until_time_limit("1 minute", BufferConfig.max_records(1).emit_early_when_full())),
+            ],
+            "held back too long": [held(Suppressed.until_time_limit(limit)) for limit in ("2 minutes", "1 hour")],
+        },
+        signs={
+            "every update goes out": every_update,
+            "held back too short": too_early,
+            "held back too long": too_late,
+        },
+    ),
+    how_many_are_large=Runs(
+        number_of_large_ones,
+        wrong={
+            "grouped by the row's own key": how_many(lambda b: accounts(b).filter(lambda v: v > LIMIT), lambda k: k),
+            "updates counted as new rows": sends(
+                lambda b: (
+                    accounts(b)
+                    .filter(lambda v: v > LIMIT)
+                    .to_stream()
+                    .group_by(lambda v: F.lit("large"))
+                    .count("how-many")
                 ),
+                "how-many",
             ),
-            (
-                "Group the table by city, each row with its fee for a value, and reduce: one function puts a fee in, "
-                "the other takes the old one out.",
-                "group_by(lambda k, v: (v.city, v.fee)), then reduce(adder, subtractor, name). Both functions get the "
-                "sum and a fee.",
-                '.reduce(lambda total, new: total + new, lambda total, old: total - old, "fees-of-cities")',
-            ),
-        ),
-        Exercise(
-            "labels_to_print",
-            "Hold the updates of each row back for a minute, and send the last of them.",
-            Runs(
-                lambda: addresses("ktable-suppress-time-limit", "seldom-changes", MINUTE, {}),
-                (
-                    Misconception(
-                        "every update goes out",
-                        "Each update goes out at once, so nothing holds it back. A store or a cache does not do that "
-                        "for a given time; suppress(...) does.",
-                        every_update,
-                    ),
-                    Misconception(
-                        "held back too short",
-                        "Updates go out before a row's minute is over. A duration without a unit is in milliseconds, "
-                        "and a buffer that emits early does not wait for the time limit.",
-                        sent_too_early,
-                    ),
-                    Misconception(
-                        "held back too long",
-                        "Updates that should be out are still held back. A row waits for a minute of stream time from "
-                        "the first update that is held back, whichever key moves that time.",
-                        sent_too_late,
-                    ),
-                ),
-            ),
-            (
-                "Between the table and its updates stands a step that keeps them back for some stream time.",
-                "suppress(...) takes Suppressed.until_time_limit(duration), and belongs before to_stream().",
-                'builder.table("addresses").suppress(Suppressed.until_time_limit("1 minute")).to_stream()',
-            ),
-        ),
-        Exercise(
-            "how_many_are_large",
-            "Keep count of the accounts with more than 1000.",
-            Runs(
-                number_of_large_ones,
-                (
-                    ROWS_OWN_KEY,
-                    Misconception(
-                        "updates counted as new rows",
-                        "Your count is larger than the number of accounts: an account that changes is counted once "
-                        "more. Group and count the table, not the stream of its updates.",
-                        counts_updates,
-                    ),
-                    Misconception(
-                        "rows that never leave",
-                        "Your count never falls. An account that falls below the limit, or is closed, has to leave the "
-                        "group. A stream's filter does not tell that; a table's filter does.",
-                        never_falls,
-                    ),
-                    Misconception(
-                        "the filter is missing",
-                        "An account below the limit changed the count. Filter the table before it is grouped.",
-                        rows_that_do_not_pass,
-                    ),
-                ),
-            ),
-            (
-                "Which rows are counted? And how do you count all rows of a table together: under which key?",
-                'A table, filter(...), then group_by(...) with the same key for every row: F.lit("large"). Then count.',
-                '.filter(lambda v: v > 1000).group_by(lambda k, v: (F.lit("large"), v)).count("how-many")',
-            ),
-        ),
+            "rows that never leave": how_many(lambda b: large(b).to_table()),
+            "the filter is missing": how_many(accounts),
+        },
+        signs={"grouped by the row's own key": keys_of_the_rows},
     ),
 )

@@ -3,15 +3,16 @@
 import math
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 from streamskit.course.datasets.event_time import NEW_YEAR
 from streamskit.course.datasets.movies import MOVIES, movies, ratings
-from streamskit.course.labs.asking import Ask, Asks, gives, reads_all
+from streamskit.course.labs.asking import Ask, Asks, reading_all, reads_all
 from streamskit.course.labs.difference import Outcome
-from streamskit.course.labs.exercise import Exercise, Lab, Runs
-from streamskit.course.labs.loops import Due, as_if, looped, piped
-from streamskit.course.labs.misconceptions import Misconception
+from streamskit.course.labs.exercise import Runs
+from streamskit.course.labs.lab_files import lab
+from streamskit.course.labs.loops import Due, WrongLoop, looped, piped
 from streamskit.course.labs.recording import Batch, Piped, Recording, Step
 from streamskit.course.labs.stores import table
 from streamskit.serdes import Serdes
@@ -60,19 +61,9 @@ def _averages(
     return looped(steps, ["rated-averages"], loop, {"ratings-by-title": totals})
 
 
-def titles_without_years(outcome: Outcome) -> bool:
-    """The keys are titles without the year."""
-    return any(str(row.key) in {movie.title for movie in MOVIES} for row in outcome.actual)
-
-
-def movies_by_id(outcome: Outcome) -> bool:
-    """The keys are the movies' ids."""
-    return any(str(row.key) in TITLES for row in outcome.actual)
-
-
-def viewers(outcome: Outcome) -> bool:
-    """The keys are viewers."""
-    return any(str(row.key).startswith("viewer") for row in outcome.actual)
+def another_key(outcome: Outcome) -> bool:
+    """The keys are the movies' ids, or viewers."""
+    return any(str(row.key) in TITLES or str(row.key).startswith("viewer") for row in outcome.actual)
 
 
 # ---- 2 and 4: asking for averages ------------------------------------------------------------------------------------
@@ -146,7 +137,7 @@ def _best(
 RATED = "ann/01 9, bob/01 7, ann/02 4, ann/01 5, bob/01 10, ann/02 6, ann/01 9"
 
 
-def _last_words(take_out_sum: bool = True, take_out_count: bool = True) -> Recording:
+def _last_words(take_out_sum: bool = True, take_out_count: bool = True, by_movie: bool = True) -> Recording:
     words: dict[tuple[str, str], int] = {}
     totals: dict[str, dict[str, int]] = defaultdict(lambda: {"count": 0, "sum": 0})
 
@@ -154,12 +145,13 @@ def _last_words(take_out_sum: bool = True, take_out_count: bool = True) -> Recor
         movie, rating = record.value["movie_id"], record.value["rating"]
         before = words.get((record.key, movie))
         words[record.key, movie] = rating
-        total = totals[movie]
+        group = movie if by_movie else record.key
+        total = totals[group]
         again = before is not None
         total = {"count": total["count"] + 1 - (again and take_out_count), "sum": total["sum"] + rating}
         total["sum"] -= before if before is not None and take_out_sum else 0
-        totals[movie] = total
-        yield Due("last-words", movie, total)
+        totals[group] = total
+        yield Due("last-words", group, total)
 
     steps = []
     for minute, given in enumerate(RATED.split(", ")):
@@ -168,6 +160,11 @@ def _last_words(take_out_sum: bool = True, take_out_count: bool = True) -> Recor
         value = {"viewer": viewer, "movie_id": f"movie-{movie}", "rating": int(rating)}
         steps.append(Piped("rated-ratings", viewer, value, NEW_YEAR + minute * 60_000))
     return looped(steps, ["last-words"], loop, {"last-words-by-movie": totals})
+
+
+def by_viewer(outcome: Outcome) -> bool:
+    """The rows are those of viewers."""
+    return any("movie" not in str(row.key) for row in outcome.actual)
 
 
 # ---- 5: how far opinions differ --------------------------------------------------------------------------------------
@@ -202,190 +199,63 @@ def _spread(made: Callable[[list[int]], Any] = _deviation) -> Recording:
     return looped(some_ratings(10, 103, ("movie-05", "movie-08")), ["rating-spread"], loop)
 
 
-LAB = Lab(
+LAB = lab(
     "20-movie-ratings",
-    "Movie ratings",
-    (
-        Exercise(
-            "running_average",
-            "Keep count and sum of each movie's ratings, and send its average with each of them.",
-            Runs(
-                _averages,
-                (
-                    Misconception(
-                        "titles without their years",
-                        "The keys are titles alone, and three movies are called Ben-Hur: they share a row, without any "
-                        "error.",
-                        titles_without_years,
-                    ),
-                    Misconception(
-                        "another key than the title",
-                        "The keys are the movies' ids, or viewers. The title is known after the join; group_by makes "
-                        "it the key.",
-                        lambda outcome: movies_by_id(outcome) or viewers(outcome),
-                    ),
-                    Misconception(
-                        "an average averaged with the next rating",
-                        "Each result is halfway between the average before and the new rating. The tenth rating moves "
-                        "an average by a tenth of the difference: count and sum have to be known.",
-                        as_if(lambda: _averages(_of_the_last_two)),
-                    ),
-                    Misconception(
-                        "the last rating for the average",
-                        "Each result is the rating that has just come.",
-                        as_if(lambda: _averages(lambda given: float(given[-1]))),
-                    ),
-                ),
+    running_average=Runs(
+        _averages,
+        wrong={
+            "titles without their years": WrongLoop(
+                lambda: _averages(key=lambda movie: TITLES[movie][: -len(" (1959)")])
             ),
-            (
-                "What has to be kept of a title's ratings, so that the next average can be computed?",
-                'aggregate(lambda v: F.struct(...), materialized="ratings-by-title") with F.count("*") and '
-                "F.sum(v.rating); then map_values divides.",
-                'F.struct(F.count("*").alias("count"), F.sum(v.rating).alias("sum")), and '
-                'map_values(lambda v: v.sum / v["count"])',
+            "another key than the title": WrongLoop(lambda: _averages(key=lambda movie: movie)),
+            "an average averaged with the next rating": WrongLoop(lambda: _averages(_of_the_last_two)),
+            "the last rating for the average": WrongLoop(lambda: _averages(lambda given: float(given[-1]))),
+        },
+        signs={"another key than the title": another_key},
+    ),
+    average_of_a_title=Asks(
+        _ask_together,
+        "of titles of three movies, of one movie, and of none; another title begins like one of them.",
+        wrong={
+            "averages averaged": [
+                _of_averages,
+                _undivided_averages,
+                lambda store, title: _of_averages(store, title, ""),
+            ],
+            "keys that begin alike taken for one title": lambda store, title: _together(store, title, ""),
+            "divided by nothing": _undivided,
+            "whole store read for one title": reading_all(_together),
+        },
+        habits={"whole store read for one title": reads_all},
+    ),
+    last_words=Runs(
+        _last_words,
+        wrong={
+            "by viewer instead of by movie": WrongLoop(lambda: _last_words(by_movie=False)),
+            "a changed rating counts twice": WrongLoop(lambda: _last_words(False, False)),
+            "the old rating left in the sum": WrongLoop(lambda: _last_words(take_out_sum=False)),
+            "the old rating left in the count": WrongLoop(lambda: _last_words(take_out_count=False)),
+        },
+        signs={"by viewer instead of by movie": by_viewer},
+    ),
+    best_movies=Asks(
+        _ask_best,
+        "for one rating, for as many as some movie has, and for more than any has.",
+        wrong={
+            "sum taken for average": [_best(lambda total: total["sum"]), _best(lambda total: total["count"])],
+            "worst first": _best(sign=1),
+            "at least taken for more than": _best(more=1),
+            "too few ratings": _best(all_of_them=True),
+        },
+    ),
+    rating_spread=Runs(
+        _spread,
+        wrong={
+            "variance instead of deviation": WrongLoop(lambda: _spread(_variance)),
+            "a sample instead of all ratings": [WrongLoop(partial(_spread, _sample(first))) for first in (None, 0.0)],
+            "difference to the last rating": WrongLoop(
+                lambda: _spread(lambda given: float(abs(given[-1] - given[-2])) if given[1:] else 0.0)
             ),
-        ),
-        Exercise(
-            "average_of_a_title",
-            "Say what viewers think of all movies of one title together.",
-            Asks(
-                _ask_together,
-                "of titles of three movies, of one movie, and of none; another title begins like one of them.",
-                (
-                    Misconception(
-                        "averages averaged",
-                        "You take the average of the movies' averages, and so a movie that few have seen weighs as "
-                        "much as the others. Add up the sums, add up the counts, divide at the end.",
-                        gives(_of_averages, _undivided_averages, lambda store, title: _of_averages(store, title, "")),
-                    ),
-                    Misconception(
-                        "keys that begin alike taken for one title",
-                        "King Kong Lives is another movie, whose title begins like King Kong. Behind a title come a "
-                        "blank and a bracket: they belong to the prefix.",
-                        gives(lambda store, title: _together(store, title, "")),
-                    ),
-                    Misconception(
-                        "divided by nothing",
-                        "There is no movie of that title, and so nothing to divide by. The task wants None.",
-                        gives(_undivided),
-                    ),
-                ),
-                (
-                    Misconception(
-                        "whole store read for one title",
-                        "The answers are right, and all movies were read for each. prefix_scan reads those that begin "
-                        "alike.",
-                        reads_all,
-                    ),
-                ),
-            ),
-            (
-                "The keys are titles with the year. Which call finds the three Ben-Hurs, and nothing else?",
-                'store.prefix_scan(f"{title} (") has them; each value has count and sum.',
-                'sum(v["sum"] for each) / sum(v["count"] for each), or None if there are none.',
-            ),
-        ),
-        Exercise(
-            "last_words",
-            "Let only the last rating of each viewer for a movie count.",
-            Runs(
-                _last_words,
-                (
-                    Misconception(
-                        "a changed rating counts twice",
-                        "A viewer who rates a movie again counts as two. Of a table the old row has to be taken out "
-                        "before the new one is put in: that is what the subtractor is for.",
-                        as_if(lambda: _last_words(False, False)),
-                    ),
-                    Misconception(
-                        "the old rating left in the sum",
-                        "When a viewer rates again, the count stays as it is, and the sum grows by the whole new "
-                        "rating. The subtractor takes the old one out of both.",
-                        as_if(lambda: _last_words(take_out_sum=False)),
-                    ),
-                    Misconception(
-                        "the old rating left in the count",
-                        "When a viewer rates again, the old rating leaves the sum, and still counts. The subtractor "
-                        "takes it out of both.",
-                        as_if(lambda: _last_words(take_out_count=False)),
-                    ),
-                    Misconception(
-                        "by viewer instead of by movie",
-                        "The rows are those of viewers. The table's rows have to be grouped by the movie.",
-                        lambda outcome: any("movie" not in str(row.key) for row in outcome.actual),
-                    ),
-                ),
-            ),
-            (
-                "First a table with a row for each viewer and movie; then its rows are grouped by movie.",
-                "select_key(viewer/movie), to_table(), group_by(lambda key, v: (v.movie_id, v.rating)), aggregate with "
-                "an adder and a subtractor.",
-                'taken_out: {"count": total["count"] - 1, "sum": total["sum"] - rating}',
-            ),
-        ),
-        Exercise(
-            "best_movies",
-            "List the movies with enough ratings, the best average first.",
-            Asks(
-                _ask_best,
-                "for one rating, for as many as some movie has, and for more than any has.",
-                (
-                    Misconception(
-                        "sum taken for average",
-                        "You sort by the sum, and the movie that was rated most often is first. Divide by the count.",
-                        gives(_best(lambda total: total["sum"]), _best(lambda total: total["count"])),
-                    ),
-                    Misconception("worst first", "You begin with the movie that is liked least.", gives(_best(sign=1))),
-                    Misconception(
-                        "at least taken for more than",
-                        "A movie with just as many ratings as are asked for is missing.",
-                        gives(_best(more=1)),
-                    ),
-                    Misconception(
-                        "too few ratings",
-                        "Movies are in it that have fewer ratings than are asked for. One viewer's 10 is no average.",
-                        gives(_best(all_of_them=True)),
-                    ),
-                ),
-            ),
-            (
-                "For another order than that of the keys a store is read whole. Which rows stay, and what are they "
-                "sorted by?",
-                "sorted(..., key=...) with two parts: minus the average, and the title.",
-                'sorted(found, key=lambda row: (-row[1]["sum"] / row[1]["count"], row[0]))',
-            ),
-        ),
-        Exercise(
-            "rating_spread",
-            "Send with each rating how far the opinions on its movie differ.",
-            Runs(
-                _spread,
-                (
-                    Misconception(
-                        "variance instead of deviation",
-                        "That is the mean of the squares of the differences. The deviation is its square root.",
-                        as_if(lambda: _spread(_variance)),
-                    ),
-                    Misconception(
-                        "a sample instead of all ratings",
-                        "You divide by one less than the number of ratings, as for a sample of them. These are all "
-                        "ratings there are, and the first one has a deviation of 0.",
-                        as_if(*(lambda first=first: _spread(_sample(first)) for first in (None, 0.0))),
-                    ),
-                    Misconception(
-                        "difference to the last rating",
-                        "Results depend only on the last ratings. Three numbers have to be kept: how many, their sum, "
-                        "and the sum of their squares.",
-                        as_if(lambda: _spread(lambda given: float(abs(given[-1] - given[-2])) if given[1:] else 0.0)),
-                    ),
-                ),
-            ),
-            (
-                "An average needs two numbers. Which third one is needed for the deviation?",
-                "Keep count, sum, and the sum of the squares; the variance is squares / count - (sum / count) ** 2.",
-                "F.sqrt(v.squares / v.n - (v.sum / v.n) * (v.sum / v.n)) in map_values; or let Spark do all of it with "
-                "F.stddev_pop.",
-            ),
-        ),
+        },
     ),
 )

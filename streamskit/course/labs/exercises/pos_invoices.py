@@ -5,20 +5,35 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+from streamskit.api.processor import FixedKeyProcessor, FixedKeyRecord, ProcessorContext
 from streamskit.course.datasets.invoices import invoices
-from streamskit.course.labs.asking import Ask, Asks, gives
+from streamskit.course.labs.asking import Ask, Asks
 from streamskit.course.labs.difference import Outcome
-from streamskit.course.labs.exercise import Exercise, Lab, Runs, Verdict, topology_of, wrong
-from streamskit.course.labs.loops import Due, looped, piped
-from streamskit.course.labs.misconceptions import Misconception
+from streamskit.course.labs.exercise import Runs, Verdict, mistaken, topology_of
+from streamskit.course.labs.lab_files import lab
+from streamskit.course.labs.loops import Due, WrongLoop, looped, piped
 from streamskit.course.labs.recording import Costume, Piped, Recording
+from streamskit.dsl.builder import StreamsBuilder
 from streamskit.kafka.topic_partition import partition_for
+from streamskit.serdes import Serdes
+from streamskit.state.stores import Stores
 
 FIELDS = ("InvoiceNumber", "CreatedTime", "StoreID", "CustomerType", "CustomerCardNo", "TotalAmount", "DeliveryType")
 ADDRESS = ("AddressLine", "City", "PinCode", "ContactNumber")
 ITEM = ("ItemCode", "ItemPrice", "ItemQty")
 
 Invoice = dict[str, Any]
+Answer = Callable[[StreamsBuilder], None]
+
+INVOICE = Serdes.json(
+    "InvoiceNumber string, CreatedTime long, StoreID string, CustomerType string, CustomerCardNo string, "
+    "TotalAmount double, DeliveryType string, "
+    "DeliveryAddress struct<AddressLine: string, City: string, PinCode: string, ContactNumber: string>, "
+    "InvoiceLineItems array<struct<ItemCode: string, ItemPrice: double, ItemQty: long>>"
+)
 
 
 def some_invoices(count: int, seed: int) -> list[Piped]:
@@ -44,26 +59,12 @@ def _drivers_and_messages() -> Recording:
     return replace(recording, outputs=kept)
 
 
-def _missing_of(outcome: Outcome, topic: str, where: Callable[[Invoice], bool]) -> bool:
-    """Some record of a topic is missing, all of them after invoices of one kind, and nothing else is wrong."""
-    moments = [moment for moment in outcome.differing if moment.topic == topic]
-    records = [outcome.piped(moment) for moment in moments]
-    others = len(outcome.differing) > len(moments) or any(moment.extra for moment in moments)
-    return bool(records) and not others and all(record is not None and where(record.value) for record in records)
-
-
 def _is_delivered(invoice: Invoice) -> bool:
     return invoice["DeliveryType"].upper() == "HOME-DELIVERY"
 
 
 def _is_prime(invoice: Invoice) -> bool:
     return invoice["CustomerType"].upper() == "PRIME"
-
-
-def takeaways_shipped(outcome: Outcome) -> bool:
-    """An invoice without a delivery went to the drivers."""
-    takeaways = outcome.at(lambda record: not _is_delivered(record.value))
-    return any(moment.extra for moment in takeaways if moment.topic == "pos-shipment")
 
 
 def in_one_branch_only(outcome: Outcome) -> bool:
@@ -73,20 +74,55 @@ def in_one_branch_only(outcome: Outcome) -> bool:
     return any(moment.actual for moment in due) and any(moment.missing and not moment.actual for moment in due)
 
 
+def to_drivers_and_customers(
+    delivered: Callable[[Column], Column] = lambda v: F.upper(v.DeliveryType) == "HOME-DELIVERY", apart: bool = True
+) -> Answer:
+    """Return the answer that sends the drivers these invoices; or that splits them, unless they are to go apart."""
+
+    def message(v: Column) -> Column:
+        points = (v.TotalAmount * 0.02).alias("EarnedLoyaltyPoints")
+        return F.struct(v.InvoiceNumber, v.CustomerCardNo, v.TotalAmount, points)
+
+    def answer(builder: StreamsBuilder) -> None:
+        pos = builder.stream("pos-invoices", value=INVOICE)
+        prime = pos.filter(lambda v: F.upper(v.CustomerType) == "PRIME")
+        shipped = pos.filter(delivered)
+        if not apart:
+            split = pos.split("of-").branch(lambda v: F.upper(v.CustomerType) == "PRIME", name="prime")
+            branches = split.branch(delivered, name="home").no_default_branch()
+            prime, shipped = branches["of-prime"], branches["of-home"]
+        prime.map_values(message).to("pos-loyalty")
+        shipped.to("pos-shipment")
+
+    return answer
+
+
 # ---- 2: nobody can be found in the lines -----------------------------------------------------------------------------
 
 
-def _lines() -> Recording:
+def _lines(
+    counts: Callable[[Invoice], bool] = lambda invoice: True,
+    worth: Callable[[Invoice], float] = lambda line: line["ItemPrice"] * line["ItemQty"],
+    secret: str = "",
+    apart: bool = True,
+) -> Recording:
+    """Return the lines of invoices.
+
+    Args:
+        counts: whether an invoice is one of those whose lines come.
+        worth: of a line.
+        secret: a field of the invoice that is told, too.
+        apart: whether every line comes, or only the first.
+    """
+
     def loop(record: Piped) -> Iterator[Due]:
         invoice = record.value
         place = invoice.get("DeliveryAddress", {})
-        for line in invoice["InvoiceLineItems"]:
-            sold = {name: line[name] for name in ("ItemCode", "ItemQty")}
-            worth = {"TotalValue": line["ItemPrice"] * line["ItemQty"]}
-            of_invoice = {"InvoiceNumber": invoice["InvoiceNumber"], "StoreID": invoice["StoreID"]}
-            yield Due(
-                "pos-trends", record.key, {**of_invoice, "City": place.get("City"), **sold, **worth}, record.timestamp
-            )
+        for line in invoice["InvoiceLineItems"][: None if apart else 1] if counts(invoice) else ():
+            value = {"InvoiceNumber": invoice["InvoiceNumber"], "StoreID": invoice["StoreID"]}
+            value |= {"City": place.get("City"), **{name: line[name] for name in ("ItemCode", "ItemQty")}}
+            value |= {"TotalValue": worth(line)} | ({secret: invoice[secret]} if secret else {})
+            yield Due("pos-trends", record.key, value, record.timestamp)
 
     return looped(some_invoices(8, seed=19), ["pos-trends"], loop)
 
@@ -110,78 +146,61 @@ def not_taken_apart(outcome: Outcome) -> bool:
     return several and bool(outcome.actual) and all(len(moment.actual) <= 1 for moment in outcome.moments)
 
 
-def only_of_deliveries(outcome: Outcome) -> bool:
-    """The lines of what was taken away in the shop are missing, and no others."""
-    return _missing_of(outcome, "pos-trends", lambda invoice: not _is_delivered(invoice))
-
-
-def price_of_one(outcome: Outcome) -> bool:
-    """The worth of a line is the price of one piece."""
-    prices = {
-        line["ItemCode"]: line["ItemPrice"]
-        for record in outcome.recording.records
-        for line in record.value["InvoiceLineItems"]
-    }
-    rows = [row.value for row in outcome.actual if isinstance(row.value, dict) and "TotalValue" in row.value]
-    return bool(rows) and all(row["TotalValue"] == prices.get(row.get("ItemCode")) for row in rows)
-
-
 # ---- 3: points -------------------------------------------------------------------------------------------------------
 
-_POINTS = Runs(
-    lambda: Recording.of(
-        "processor-pos-rewards",
-        Costume({"pos": "pos-invoices", "notifications": "pos-notifications"}),
-        ["customer-rewards"],
-    ),
-    (
-        Misconception(
-            "points by shop",
-            "The key of the notifications is the shop, and so is that of the points. A processor works with the key "
-            "that a record has: select_key has to make it the customer's card before.",
-            lambda outcome: any(str(row.key).startswith("STR") for row in outcome.actual),
-        ),
-        Misconception(
-            "points for those who are not prime",
-            "A customer without PRIME got points. Filter before you count.",
-            lambda outcome: any(moment.extra for moment in outcome.at(lambda record: not _is_prime(record.value))),
-        ),
-        Misconception(
-            "capital letters taken for granted",
-            "Only the invoice on which the till wrote prime is missing. Tills write it in capitals or not; F.upper "
-            "makes them alike.",
-            lambda outcome: _missing_of(
-                outcome, "pos-notifications", lambda invoice: invoice["CustomerType"] != "PRIME" and _is_prime(invoice)
-            ),
-        ),
-        Misconception(
-            "total not kept",
-            "The total is never more than the points of one invoice. What is to be known at the next invoice has to "
-            "be put into the store, and read from there.",
-            lambda outcome: (
-                bool(outcome.actual)
-                and all(
-                    isinstance(row.value, dict)
-                    and row.value.get("TotalLoyaltyPoints") == row.value.get("EarnedLoyaltyPoints")
-                    for row in outcome.actual
-                )
-            ),
-        ),
-    ),
-)
+
+class _Points(Runs):
+    """Examines the results, and then, as a driver has one partition, whether a customer's records would meet."""
+
+    def __call__(self, answer: Any) -> Verdict:
+        verdict = super().__call__(answer)
+        if verdict.passed and len(topology_of(answer).sub_topologies()) == 1:
+            return mistaken("no repartition before the store")
+        return verdict
 
 
-def _examine_points(answer: Any) -> Verdict:
-    """Examine the results, and then what a driver with one partition cannot show: whether a customer's records meet."""
-    verdict = _POINTS(answer)
-    if verdict.passed and len(topology_of(answer).sub_topologies()) == 1:
-        return wrong(
-            "All results are right, in a driver whose topics have one partition. With more of them they are not: "
-            "select_key writes another key on a record and leaves it in its partition, so that a customer who buys in "
-            "several shops has points in several tasks. repartition(...) brings a customer's records together.",
-            "no repartition before the store",
-        )
-    return verdict
+class _Rewards(FixedKeyProcessor):
+    """Adds up points; `keeps` says whether it puts them into the store."""
+
+    keeps = True
+
+    def init(self, context: ProcessorContext) -> None:
+        super().init(context)
+        self.points = context.state_store("customer-rewards")
+
+    def process(self, record: FixedKeyRecord) -> None:
+        earned = record.value["TotalAmount"] * 0.02
+        total = (self.points.get(record.key) or 0.0) + earned
+        if self.keeps:
+            self.points.put(record.key, total)
+        told = {name: record.value[name] for name in ("InvoiceNumber", "CustomerCardNo", "TotalAmount")}
+        self.context.forward(record.with_value(told | {"EarnedLoyaltyPoints": earned, "TotalLoyaltyPoints": total}))
+
+
+class _Forgetful(_Rewards):
+    keeps = False
+
+
+def rewarded(
+    processor: type[FixedKeyProcessor] = _Rewards,
+    prime: Callable[[Column], Column] = lambda v: F.upper(v.CustomerType) == "PRIME",
+    rekeyed: bool = True,
+    repartitioned: bool = True,
+) -> Answer:
+    """Return the answer that has a processor add up the points of these invoices."""
+    notified = Serdes.json(
+        "InvoiceNumber string, CustomerCardNo string, TotalAmount double, EarnedLoyaltyPoints double, "
+        "TotalLoyaltyPoints double"
+    )
+
+    def answer(builder: StreamsBuilder) -> None:
+        store = Stores.persistent_key_value_store("customer-rewards", Serdes.string(), Serdes.double())
+        stream = builder.stream("pos-invoices", value=INVOICE).filter(prime)
+        stream = stream.select_key(lambda v: v.CustomerCardNo) if rekeyed else stream
+        stream = stream.repartition(name="rewards") if repartitioned else stream
+        stream.process_values(processor, stores=[store], value=notified).to("pos-notifications")
+
+    return answer
 
 
 # ---- 4: who would have several totals --------------------------------------------------------------------------------
@@ -219,215 +238,83 @@ def _split(
 # ---- 5: what is sold best --------------------------------------------------------------------------------------------
 
 
-def _sales() -> Recording:
+def _sales(
+    pieces: Callable[[Invoice], float] = lambda line: line["ItemQty"],
+    worth: Callable[[Invoice], float] = lambda line: line["ItemPrice"] * line["ItemQty"],
+    by_shop: bool = False,
+) -> Recording:
     sales: dict[str, dict[str, Any]] = {}
 
     def loop(record: Piped) -> Iterable[Due]:
         for line in record.value["InvoiceLineItems"]:
-            sold = sales.setdefault(line["ItemCode"], {"invoices": 0, "sold": 0, "worth": 0.0})
+            key = record.key if by_shop else line["ItemCode"]
+            sold = sales.setdefault(key, {"invoices": 0, "sold": 0, "worth": 0.0})
             sold["invoices"] += 1
-            sold["sold"] += line["ItemQty"]
-            sold["worth"] += line["ItemPrice"] * line["ItemQty"]
+            sold["sold"] += pieces(line)
+            sold["worth"] += worth(line)
         return ()
 
     return looped(some_invoices(10, seed=37), [], loop, {"sales-by-item": sales})
 
 
-def _sales_are(**other: Callable[[list[Invoice]], float]) -> Callable[[Outcome], bool]:
-    """Recognise sales of which some fields are made in another way from the lines of an item."""
-
-    def sign(outcome: Outcome) -> bool:
-        lines: dict[str, list[Invoice]] = defaultdict(list)
-        for record in outcome.recording.records:
-            for line in record.value["InvoiceLineItems"]:
-                lines[line["ItemCode"]].append(line)
-        rows = [row for store in outcome.stores for row in store.actual if row.key in lines]
-        return bool(rows) and all(
-            isinstance(row.value, dict)
-            and all(row.value.get(name) == made(lines[row.key]) for name, made in other.items())
-            for row in rows
-        )
-
-    return sign
-
-
-def by_shop(outcome: Outcome) -> bool:
-    """The rows of the store are those of shops."""
-    return any(str(row.key).startswith("STR") for store in outcome.stores for row in store.actual)
-
-
-LAB = Lab(
+LAB = lab(
     "19-pos-invoices",
-    "Point of sale",
-    (
-        Exercise(
-            "drivers_and_messages",
-            "Send home deliveries to the drivers, and messages about their points to prime customers.",
-            Runs(
-                _drivers_and_messages,
-                (
-                    Misconception(
-                        "a home delivery missed",
-                        "An invoice is missing on which the till wrote Home-Delivery, and whose customer is not prime. "
-                        "Tills write in capitals or not, F.upper makes them alike; and who is prime does not matter to "
-                        "the drivers.",
-                        lambda outcome: _missing_of(
-                            outcome,
-                            "pos-shipment",
-                            lambda invoice: invoice["DeliveryType"] == "Home-Delivery",
-                        ),
-                    ),
-                    Misconception(
-                        "takeaways sent to the drivers",
-                        "The drivers got an invoice on which nothing is to be delivered.",
-                        takeaways_shipped,
-                    ),
-                    Misconception(
-                        "a record in one branch only",
-                        "An invoice that is delivered to a prime customer went to one topic and not to the other. "
-                        "split() gives a record to the first branch that takes it; two steps after the same stream "
-                        "both get it.",
-                        in_one_branch_only,
-                    ),
-                ),
-            ),
-            (
-                "The stream pos can be used twice. What do the drivers want to know of an invoice?",
-                "pos.filter(...) keeps the invoices for which a Column is true, and to(...) sends them on unchanged.",
-                'pos.filter(lambda v: F.upper(v.DeliveryType) == "HOME-DELIVERY").to("pos-shipment")',
-            ),
+    drivers_and_messages=Runs(
+        _drivers_and_messages,
+        wrong={
+            "a home delivery missed": to_drivers_and_customers(lambda v: v.DeliveryType == "HOME-DELIVERY"),
+            "takeaways sent to the drivers": to_drivers_and_customers(lambda v: F.lit(True)),
+            "a record in one branch only": to_drivers_and_customers(apart=False),
+        },
+        signs={"a record in one branch only": in_one_branch_only},
+    ),
+    lines_without_names=Runs(
+        _lines,
+        wrong={
+            "a customer can be found": WrongLoop(lambda: _lines(secret="CustomerCardNo")),
+            "invoice not taken apart": WrongLoop(lambda: _lines(apart=False)),
+            "lines of deliveries only": WrongLoop(lambda: _lines(_is_delivered)),
+            "price taken for worth": WrongLoop(lambda: _lines(worth=lambda line: line["ItemPrice"])),
+        },
+        signs={"a customer can be found": customers_can_be_found, "invoice not taken apart": not_taken_apart},
+    ),
+    points_of_a_customer=_Points(
+        lambda: Recording.of(
+            "processor-pos-rewards",
+            Costume({"pos": "pos-invoices", "notifications": "pos-notifications"}),
+            ["customer-rewards"],
         ),
-        Exercise(
-            "lines_without_names",
-            "Make a record of each line of an invoice, in which nobody can be found.",
-            Runs(
-                _lines,
-                (
-                    Misconception(
-                        "a customer can be found",
-                        "A card, a street or a telephone number stands in the topic, where all who may read it will "
-                        "read it for as long as it is kept. The task names the fields; the others stay behind.",
-                        customers_can_be_found,
-                    ),
-                    Misconception(
-                        "invoice not taken apart",
-                        "One record came of each invoice, however many lines it has. map_values makes one value of a "
-                        "value; flat_map_values makes a record of each element of an array.",
-                        not_taken_apart,
-                    ),
-                    Misconception(
-                        "lines of deliveries only",
-                        "The lines of takeaways are missing. They have no address, and so a null for the city.",
-                        only_of_deliveries,
-                    ),
-                    Misconception(
-                        "price taken for worth",
-                        "TotalValue is the price of one piece. A line is worth its price times its quantity.",
-                        price_of_one,
-                    ),
-                ),
+        wrong={
+            "points by shop": [rewarded(rekeyed=False), rewarded(rekeyed=False, repartitioned=False)],
+            "points for those who are not prime": rewarded(prime=lambda v: F.lit(True)),
+            "capital letters taken for granted": rewarded(prime=lambda v: v.CustomerType == "PRIME"),
+            "total not kept": rewarded(_Forgetful),
+            "no repartition before the store": rewarded(repartitioned=False),
+        },
+    ),
+    split_customers=Asks(
+        _ask_in_several_tasks,
+        "with 60 to 300 invoices in one to four partitions.",
+        wrong={
+            "the new key taken for the place": lambda records, partition_of: set(),
+            "shops taken for partitions": [
+                lambda records, partition_of: _split(records, lambda record: record["key"]),
+                lambda records, partition_of: _split(records, lambda record: record["value"]["StoreID"]),
+            ],
+            "customers who get no points": lambda records, partition_of: _split(
+                records, lambda record: partition_of(record["key"]), prime=False
             ),
-            (
-                "flat_map_values wants a function that makes an array: here one struct for each line.",
-                "F.transform(v.InvoiceLineItems, lambda item: F.struct(...)) makes an array of structs; the function "
-                "sees item and v. A field that is computed gets its name with .alias(...).",
-                "F.struct(v.InvoiceNumber, v.StoreID, v.DeliveryAddress.City, item.ItemCode, item.ItemQty, "
-                '(item.ItemPrice * item.ItemQty).alias("TotalValue"))',
+            "customers of one task": lambda records, partition_of: _split(
+                records, lambda record: partition_of(record["key"]), least=1
             ),
-        ),
-        Exercise(
-            "points_of_a_customer",
-            "Keep each prime customer's points in a store, and tell them with each invoice.",
-            _examine_points,
-            (
-                "A processor sees one invoice after the other. Under which key should it see them, and where are they "
-                "brought together?",
-                "filter, select_key(lambda v: v.CustomerCardNo), repartition(...), process_values(a class, "
-                "stores=[...], value=...). In process: read the store, add, put, forward.",
-                "total = (self.points.get(record.key) or 0.0) + earned; self.points.put(record.key, total); "
-                "self.context.forward(record.with_value({...}))",
-            ),
-        ),
-        Exercise(
-            "split_customers",
-            "Find the prime customers who would have points in several tasks without a repartition.",
-            Asks(
-                _ask_in_several_tasks,
-                "with 60 to 300 invoices in one to four partitions.",
-                (
-                    Misconception(
-                        "the new key taken for the place",
-                        "You look where the customer's card would lie, and each card lies in one place. The record was "
-                        "written by the till, under its shop: it is in the shop's partition, whatever key it has now.",
-                        gives(lambda records, partition_of: set()),
-                    ),
-                    Misconception(
-                        "shops taken for partitions",
-                        "You count customers of several shops. Two shops may share a partition, and then their "
-                        "invoices meet in one task.",
-                        gives(
-                            lambda records, partition_of: _split(records, lambda record: record["key"]),
-                            lambda records, partition_of: _split(records, lambda record: record["value"]["StoreID"]),
-                        ),
-                    ),
-                    Misconception(
-                        "customers who get no points",
-                        "Customers are in it who are not prime. The filter stands before the store.",
-                        gives(
-                            lambda records, partition_of: _split(
-                                records, lambda record: partition_of(record["key"]), prime=False
-                            )
-                        ),
-                    ),
-                    Misconception(
-                        "customers of one task",
-                        "All prime customers are in it. Those whose invoices lie in one partition have one total, and "
-                        "a right one.",
-                        gives(
-                            lambda records, partition_of: _split(
-                                records, lambda record: partition_of(record["key"]), least=1
-                            )
-                        ),
-                    ),
-                ),
-            ),
-            (
-                "Which key did the record have when it was written, and where does that put it?",
-                'For each prime card, collect partition_of(record["key"]) in a set.',
-                "Return the cards whose set has more than one element.",
-            ),
-        ),
-        Exercise(
-            "sales_by_item",
-            "Keep for each item on how many invoices it was, how often it was sold, and for how much.",
-            Runs(
-                _sales,
-                (
-                    Misconception(
-                        "sales by shop",
-                        "The rows of the store are those of shops. The lines have to be grouped by the item, which is "
-                        "in their value: group_by(...).",
-                        by_shop,
-                    ),
-                    Misconception(
-                        "lines counted in place of pieces",
-                        "sold is the number of lines. A line may be about several pieces: sum up ItemQty.",
-                        _sales_are(sold=len),
-                    ),
-                    Misconception(
-                        "prices added in place of worth",
-                        "worth is the sum of the prices. A line is worth its price times its quantity.",
-                        _sales_are(worth=lambda lines: sum(line["ItemPrice"] for line in lines)),
-                    ),
-                ),
-            ),
-            (
-                "Three steps: lines, then the lines of one item together, then what is kept of them.",
-                "flat_map_values as in exercise 2, group_by(lambda v: v.ItemCode), aggregate(a Column function, "
-                '"sales-by-item").',
-                'lambda v: F.struct(F.count("*").alias("invoices"), F.sum(v.ItemQty).alias("sold"), '
-                'F.sum(v.ItemPrice * v.ItemQty).alias("worth"))',
-            ),
-        ),
+        },
+    ),
+    sales_by_item=Runs(
+        _sales,
+        wrong={
+            "sales by shop": WrongLoop(lambda: _sales(by_shop=True)),
+            "lines counted in place of pieces": WrongLoop(lambda: _sales(pieces=lambda line: 1)),
+            "prices added in place of worth": WrongLoop(lambda: _sales(worth=lambda line: line["ItemPrice"])),
+        },
     ),
 )

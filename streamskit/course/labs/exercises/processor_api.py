@@ -1,402 +1,209 @@
 """The exercises of lab 10: processors that keep state, choose a child, and are called by one of two clocks."""
 
-from streamskit.course.labs.exercise import Exercise, Lab, Runs
+from streamskit.api.processor import Record
+from streamskit.course.labs.exercise import Runs
+from streamskit.course.labs.exercises import processor_api_answers as answers
 from streamskit.course.labs.exercises import processor_api_recordings as recordings
 from streamskit.course.labs.exercises import processor_api_signs as signs
-from streamskit.course.labs.misconceptions import Misconception, wrong_timestamps
+from streamskit.course.labs.exercises.processor_api_signs import has_no_key, is_null
+from streamskit.course.labs.lab_files import lab
+from streamskit.course.labs.misconceptions import stopped_at, wrong_timestamps
 
-# ---- mistakes that more than one exercise knows ----------------------------------------------------------------------
-
-NOT_CONNECTED = Misconception(
-    "store not connected",
-    "The processor asks for a store that it was not given. To be in the topology is not enough: the step that uses a "
-    "store has to name it.",
-    signs.said("has no store"),
-)
-IMMUTABLE = Misconception(
-    "record changed in place",
-    "A record cannot be changed. with_value, with_key and with_timestamp make another one.",
-    signs.said("cannot assign to field"),
-)
-FIELD = Misconception(
-    "state in a field",
-    "All records are right, and the store is empty: what you remember is in a field of the processor, perhaps. A field "
-    "is gone after a restart. What has to last belongs into a store, which has a changelog.",
-    signs.kept_in_a_field,
-)
-NOT_FORWARDED = Misconception(
-    "forward forgotten",
-    "The store is right, and nothing comes out. What process() returns goes nowhere: a processor passes on what it "
-    "gives to forward, and nothing else.",
-    signs.not_forwarded,
-)
-NO_NULLS = Misconception(
-    "null value not handled",
-    "It stopped at a record with a null value. A processor is given every record as it is; nobody filters them for it.",
-    signs.stopped_at(signs.is_null),
-)
-WALL_CLOCK = Misconception(
-    "wall clock for stream time",
-    "Something came when only the wall clock had moved. Stream time is the latest timestamp among the records; it "
-    "stands still while none come.",
-    signs.called_by_wall_clock,
-)
-TIME_OF_THE_CALL = Misconception(
-    "timestamp of the forwarded record",
-    "Keys and values are right, and the timestamps are not. A record made in a punctuation has the time that you give "
-    "it: the task asks for the one that the punctuation was called with.",
-    wrong_timestamps,
-)
-REFUSED = {"has no store": NOT_CONNECTED.name}
-GENERAL = (NOT_CONNECTED, IMMUTABLE, FIELD, NOT_FORWARDED)
-
-STOPS = Exercise(
-    "stops_of_a_trip",
-    "Count each truck's stops in a store; a null value ends the trip.",
-    Runs(
+LAB = lab(
+    "10-processor-api",
+    stops_of_a_trip=Runs(
         recordings.stops,
-        (
-            *GENERAL,
-            Misconception(
-                "null key not handled",
-                "It stopped at a record without a key. A processor is given such records, too, and a store has no row "
-                "for them: leave them out first.",
-                signs.stopped_at(signs.has_no_key),
+        wrong={
+            "store not connected": answers.stops(connected=False),
+            "record changed in place": answers.stops(tell=answers.change),
+            "state in a field": answers.stops(
+                counted=answers.count_in_a_dict, delete=lambda stops, truck: stops.counts.pop(truck, None)
             ),
-            Misconception(
-                "null key not handled",
-                "Something came of a record without a key. A processor is given every record as it is: leaving those "
-                "out is up to you.",
-                signs.without_key_forwarded,
+            "forward forgotten": [
+                answers.stops(tell=lambda *_: None, leave=lambda stops, record: stops.delete(record.key))
+            ],
+            "null key not handled": answers.stops(without_key=answers.Stops.arrive),
+            "null key forwarded": answers.stops(without_key=lambda stops, record: stops.tell(record, 1)),
+            "null value not handled": answers.stops(leave=lambda stops, record: stops.tell(record, -len(record.value))),
+            "nothing put into the store": answers.stops(counted=lambda stops, truck: (stops.stops.get(truck) or 0) + 1),
+            "one count for all keys": answers.stops(counted=answers.count_all_trucks),
+            "null value counted": answers.stops(leave=answers.Stops.arrive),
+            "null value passed over": [
+                answers.stops(leave=lambda stops, record: stops.delete(record.key)),
+                answers.stops(leave=lambda *_: None),
+            ],
+            "row not deleted": answers.stops(delete=lambda stops, truck: stops.stops.get(truck)),
+            "timestamp of the forwarded record": answers.stops(
+                tell=lambda stops, record, count: stops.context.forward(
+                    Record(record.key, count, stops.context.current_stream_time_ms())
+                )
             ),
-            NO_NULLS,
-            Misconception(
-                "nothing put into the store",
-                "Every stop is counted as the first: the store is asked, and never told. get() returns a value, and "
-                "what you make of it stays with you until put() writes it back.",
-                signs.never_put,
-            ),
-            Misconception(
-                "one count for all keys",
-                "The first stop of a truck goes on from another truck's count. A task has many keys, and one processor "
-                "for all of them: what belongs to a key is kept under that key.",
-                signs.one_count_for_all_keys,
-            ),
-            Misconception(
-                "null value counted",
-                "A null value was counted as one more stop. It ends the trip, and tells how many stops there were, "
-                "with a minus.",
-                signs.nulls_counted,
-            ),
-            Misconception(
-                "null value passed over",
-                "Nothing came of the null values. A truck's trip ends with one: its row goes, and its count comes out.",
-                signs.nulls_passed_over,
-            ),
-            Misconception(
-                "row not deleted",
-                "After the end of a trip the count goes on where it was. delete(), or put() of None, takes the row "
-                "away.",
-                signs.row_not_deleted,
-            ),
-            Misconception(
-                "timestamp of the forwarded record",
-                "Keys and values are right, and the timestamps are not. A count has the time of the stop that made it, "
-                "though later ones came before it; with_value keeps it.",
-                wrong_timestamps,
-            ),
-        ),
-        REFUSED,
+        },
+        signs={
+            "state in a field": signs.kept_in_a_field,
+            "forward forgotten": signs.not_forwarded,
+            "null key not handled": stopped_at(has_no_key),
+            "null key forwarded": signs.without_key_forwarded,
+            "null value not handled": stopped_at(is_null),
+            "nothing put into the store": signs.never_put,
+            "null value passed over": signs.nulls_passed_over,
+            "timestamp of the forwarded record": wrong_timestamps,
+        },
+        errors={"has no store": "store not connected", "cannot assign to field": "record changed in place"},
     ),
-    (
-        "Three kinds of records: without a key, with a null value, and all others. The first kind is dealt with.",
-        "get(key) returns None where there is no row, and so does delete(key), which otherwise returns what there was. "
-        "Each of the two kinds ends in one forward.",
-        "With a null value: before = self.stops.delete(record.key), and forward record.with_value(None if before is "
-        "None else -before). Otherwise: now = (self.stops.get(record.key) or 0) + 1, put it, and forward it.",
-    ),
-)
-
-PALLETS = Exercise(
-    "pallets_by_hand",
-    "Wire a topology by hand, and forward each record to the children that it is for.",
-    Runs(
+    pallets_by_hand=Runs(
         recordings.pallets,
-        (
-            IMMUTABLE,
-            Misconception(
-                "no child of that name",
-                "forward names a child that the processor does not have. A child is the name of a node, such as a "
-                "sink, and not that of its topic.",
-                signs.said("follows it to forward to"),
+        wrong={
+            "record changed in place": answers.pallets(unload=answers.change),
+            "no child of that name": answers.pallets(moved="moved-pallets"),
+            "null value not handled": answers.pallets(process=answers.Ramp.sort),
+            "forward to all children": answers.pallets(process=answers.Ramp.load),
+            "forward to the wrong child": answers.pallets(moved="loaded"),
+            "the record as it came": answers.pallets(amount=lambda ramp, record: record),
+            "zero belongs nowhere": answers.pallets(
+                load=lambda ramp, record: record.value and ramp.context.forward(record)
             ),
-            NO_NULLS,
-            Misconception(
-                "forward to all children",
-                "Every record came in every topic. Without to=, forward reaches all children; with to= the one of that "
-                "name.",
-                signs.to_all_children,
-            ),
-            Misconception(
-                "forward to the wrong child",
-                "The right records came, in other topics than they should.",
-                signs.to_another_child,
-            ),
-            Misconception(
-                "the record as it came",
-                "What was unloaded came with its minus where the amount is asked for. Each child can be given another "
-                "record.",
-                signs.not_negated,
-            ),
-            Misconception(
-                "zero belongs nowhere",
-                "Only the record with the value 0 is missing. Which of your cases is it?",
-                signs.case_forgotten(0),
-            ),
-        ),
+        },
+        signs={
+            "null value not handled": stopped_at(is_null),
+            "forward to the wrong child": signs.to_another_child,
+        },
+        errors={
+            "cannot assign to field": "record changed in place",
+            "follows it to forward to": "no child of that name",
+        },
     ),
-    (
-        "Three cases: a null value, a negative one, all others. In which of them may forward do without to=?",
-        "A null value goes to the child log. A negative one goes to two children, and not as the same record. Others "
-        "go to all.",
-        'self.context.forward(record.with_value(-record.value), to="moved"), then self.context.forward(record, '
-        'to="log"); in the last case self.context.forward(record).',
-    ),
-)
-
-READINGS = Exercise(
-    "readings_so_far",
-    "Tell each minute of stream time how many readings there have been.",
-    Runs(
+    readings_so_far=Runs(
         recordings.told_by_stream_time,
-        (
-            NOT_CONNECTED,
-            IMMUTABLE,
-            WALL_CLOCK,
-            Misconception(
-                "scheduled with every record",
-                "There are more and more reports, also where none is due: each record schedules one more punctuation. "
-                "Schedule it once, in init().",
-                signs.called_more_and_more,
+        wrong={
+            "store not connected": answers.readings(init=lambda report, context: context.state_store("count")),
+            "record changed in place": answers.readings(process=answers.change),
+            "wall clock for stream time": answers.readings(clock=answers.WALL),
+            "scheduled with every record": answers.readings(process=answers.counted_and_scheduled),
+            "a report with every record": answers.readings(
+                process=answers.counted_and_reported, schedule=lambda report: None
             ),
-            Misconception(
-                "a report with every record",
-                "Every record brought a report. process() is called for each record; what is to happen once in a "
-                "minute is for a punctuation.",
-                signs.called_by_every_record,
-            ),
-            Misconception(
-                "called too often",
-                "Reports come where none is due. By stream time a punctuation is due when the stream passes a "
-                "multiple of its interval: once a minute, here. A number without a unit is in milliseconds.",
-                signs.called_where_none_is_due,
-            ),
-            Misconception(
-                "missed calls made up for",
-                "After a gap there are several reports. A punctuation that was missed several times is called once, "
-                "and the next one is due at the following multiple.",
-                signs.missed_calls_made_up_for,
-            ),
-            Misconception(
-                "first report forgotten",
-                "Only the first report is missing. By stream time a punctuation is due with the very first record: "
-                "before it the stream had no time at all.",
-                signs.first_call_missing,
-            ),
-            Misconception(
-                "the record that moved the clock not counted",
-                "Each report is one short. A punctuation comes after the record that has moved stream time there, so "
-                "that one is counted.",
-                signs.counted_too_late,
-            ),
-            Misconception(
-                "counted anew each minute",
-                "Your reports begin to count anew after each one. The task asks for all readings so far.",
-                signs.counted_anew,
-            ),
-            TIME_OF_THE_CALL,
-        ),
-        REFUSED,
+            "called too often": answers.readings(every="10 seconds"),
+            "missed calls made up for": answers.readings(**answers.by_hand(made_up=True)),
+            "first report forgotten": answers.readings(**answers.by_hand(first=False)),
+            "the record that moved the clock not counted": answers.readings(**answers.by_hand(too_soon=True)),
+            "counted anew each minute": answers.readings(report=answers.reported_and_forgotten),
+            "timestamp of the forwarded record": answers.readings(told=lambda report, time: time // 60_000 * 60_000),
+        },
+        signs={
+            "wall clock for stream time": signs.called_by_wall_clock,
+            "scheduled with every record": signs.called_more_and_more,
+            "a report with every record": signs.called_by_every_record,
+            "called too often": signs.called_where_none_is_due,
+            "first report forgotten": signs.first_call_missing,
+            "timestamp of the forwarded record": wrong_timestamps,
+        },
+        errors={"has no store": "store not connected", "cannot assign to field": "record changed in place"},
     ),
-    (
-        "Two things to do in init(): begin to count, and ask to be called. A third one is a function to be called.",
-        "self.context.schedule takes a duration, a clock and a function of one argument, the time. There are two "
-        "clocks: PunctuationType.STREAM_TIME and PunctuationType.WALL_CLOCK_TIME.",
-        'context.schedule("1 minute", PunctuationType.STREAM_TIME, self.report); report(self, time) forwards '
-        'Record("all", f"{self.count} readings by {time}", time).',
-    ),
-)
-
-ROLL_CALL = Exercise(
-    "roll_call",
-    "Tell four times, by the wall clock, how far the readings are; then be silent.",
-    Runs(
+    roll_call=Runs(
         recordings.told_by_wall_clock,
-        (
-            IMMUTABLE,
-            Misconception(
-                "stream time for wall clock",
-                "Reports came with records, and by stream time none come while nothing happens. A roll call has to "
-                "come on a quiet road, too: that is for the wall clock.",
-                signs.called_by_records,
-            ),
-            Misconception(
-                "punctuation not cancelled",
-                "The first four calls are right, and more follow. schedule() returns a handle, whose cancel() ends the "
-                "calls, also from within one.",
-                signs.called_on_and_on,
-            ),
-            Misconception(
-                "cancelled a call too early",
-                "Only the fourth call is missing: forward first, and then look whether that was the last.",
-                signs.last_call_missing,
-            ),
-            Misconception(
-                "first call forgotten",
-                "Only the call before the first record is missing. The clock runs from the start of the application, "
-                "so schedule in init(), which is called before any record.",
-                signs.first_call_missing,
-            ),
-            Misconception(
-                "wall clock told as stream time",
-                "A report tells the time of its call as the stream's. They are two clocks: ask the context for stream "
-                "time.",
-                signs.wall_clock_for_stream_time,
-            ),
-            Misconception(
-                "last record taken for stream time",
-                "A report tells the time of the record that came last, which was out of order. Stream time is the "
-                "latest timestamp so far, and never goes back.",
-                signs.last_record_for_stream_time,
-            ),
-            TIME_OF_THE_CALL,
-        ),
+        wrong={
+            "record changed in place": answers.calls(process=answers.change),
+            "stream time for wall clock": answers.calls(clock=answers.STREAM),
+            "punctuation not cancelled": [answers.calls(last=last) for last in (-1, 5, 6)],
+            "cancelled a call too early": answers.calls(last=3),
+            "first call forgotten": answers.calls(schedule=lambda call: None, process=answers.scheduled_at_first),
+            "wall clock told as stream time": answers.calls(now=lambda call, time: time),
+            "last record taken for stream time": answers.calls(now=lambda call, time: call.latest),
+            "timestamp of the forwarded record": answers.calls(told=lambda call, time: max(0, call.latest)),
+        },
+        signs={
+            "stream time for wall clock": signs.called_by_records,
+            "punctuation not cancelled": signs.called_on_and_on,
+            "first call forgotten": signs.first_call_missing,
+            "timestamp of the forwarded record": wrong_timestamps,
+        },
+        errors={"cannot assign to field": "record changed in place"},
     ),
-    (
-        "schedule() returns something: keep it in a field, so that the function that is called can end it.",
-        "Count the calls in a field. context.current_stream_time_ms() knows stream time, and says -1 before the first "
-        "record.",
-        'In init: self.handle = context.schedule("1 minute", PunctuationType.WALL_CLOCK_TIME, self.call). In call, '
-        "after forward: if self.calls == 4: self.handle.cancel().",
-    ),
-)
-
-HIGHEST = Exercise(
-    "highest_reading",
-    "Send each minute the highest reading of every truck that sent some, and begin anew.",
-    Runs(
+    highest_reading=Runs(
         recordings.highest_readings,
-        (
-            *GENERAL,
-            NO_NULLS,
-            WALL_CLOCK,
-            Misconception(
-                "a report with every record",
-                "Records brought reports where none is due. process() is called for each record, and keeps; telling "
-                "is for a punctuation.",
-                signs.called_where_none_is_due,
+        wrong={
+            "store not connected": answers.highest(connected=False),
+            "record changed in place": answers.highest(keep=answers.change),
+            "state in a field": answers.highest(
+                keep=answers.keep_in_a_dict,
+                rows=lambda highest: sorted(highest.kept.items()),
+                delete=lambda highest, truck: highest.kept.pop(truck),
             ),
-            Misconception(
-                "only the key in hand",
-                "Each report tells of one truck. A punctuation belongs to the task and not to a key: it comes once "
-                "for all keys, and all() walks through their rows.",
-                signs.only_the_key_in_hand,
+            "forward forgotten": answers.highest(tell=lambda *_: None),
+            "null value not handled": answers.highest(process=answers.Highest.keep),
+            "wall clock for stream time": answers.highest(clock=answers.WALL),
+            "a report with every record": answers.highest(process=answers.keep_and_tell),
+            "only the key in hand": answers.highest(
+                rows=lambda highest: [(highest.truck, highest.highest.get(highest.truck))]
             ),
-            Misconception(
-                "rows in another order",
-                "The right records came in another order. all() gives rows in the order of their keys' bytes, in which "
-                "truck-10 comes before truck-2.",
-                signs.in_another_order,
+            "rows in another order": answers.highest(
+                rows=lambda highest: sorted(highest.highest.all(), key=lambda row: int(row[0].split("-")[1]))
             ),
-            Misconception(
-                "zero for a truck without a row",
-                "A report says 0, which no truck has sent. Where a store has no row, get() returns None; below zero, "
-                "0 is no stand-in for that.",
-                signs.zero_for_none,
+            "zero for a truck without a row": answers.highest(
+                keep=lambda highest, record: highest.highest.put(
+                    record.key, max(highest.highest.get(record.key) or 0.0, record.value)
+                )
             ),
-            Misconception(
-                "rows not deleted",
-                "A report tells again of trucks that were silent since the one before. What has been told has to go "
-                "from the store.",
-                signs.rows_told_again,
+            "rows not deleted": answers.highest(delete=lambda *_: None),
+            "last instead of highest": answers.highest(
+                keep=lambda highest, record: highest.highest.put(record.key, record.value)
             ),
-            Misconception(
-                "last instead of highest",
-                "A truck's reading is lower than its highest: the last one was kept.",
-                signs.last_for_highest,
+            "timestamp of the forwarded record": answers.highest(
+                tell=lambda highest, truck, value, time: highest.context.forward(
+                    Record(truck, value, time // 60_000 * 60_000)
+                )
             ),
-            TIME_OF_THE_CALL,
-        ),
-        REFUSED,
+        },
+        signs={
+            "state in a field": signs.kept_in_a_field,
+            "forward forgotten": signs.not_forwarded,
+            "null value not handled": stopped_at(is_null),
+            "wall clock for stream time": signs.called_by_wall_clock,
+            "a report with every record": signs.called_where_none_is_due,
+            "rows in another order": signs.in_another_order,
+            "rows not deleted": signs.rows_told_again,
+            "last instead of highest": signs.last_for_highest,
+            "timestamp of the forwarded record": wrong_timestamps,
+        },
+        errors={"has no store": "store not connected", "cannot assign to field": "record changed in place"},
     ),
-    (
-        "process() keeps the higher of two readings; a punctuation by stream time tells all rows and deletes them.",
-        "process: leave null values out; put the reading if there is no row, or a lower one. The punctuation: for "
-        "each row of all() forward a Record and delete the key.",
-        "for truck, highest in self.highest.all(): self.context.forward(Record(truck, highest, time)), and then "
-        "self.highest.delete(truck).",
-    ),
-)
-
-LAST_SEEN = Exercise(
-    "last_seen",
-    "Keep where each truck was last, by the time of its records and not by their order.",
-    Runs(
+    last_seen=Runs(
         recordings.positions,
-        (
-            *GENERAL,
-            Misconception(
-                "value without its time",
-                "The store keeps a time beside each value: put a ValueAndTimestamp, of the place and of the record's "
-                "time.",
-                signs.said("keeps a time beside each value"),
+        wrong={
+            "store not connected": answers.places(connected=False),
+            "record changed in place": answers.places(tell=answers.change),
+            "value without its time": answers.places(keep=lambda seen, record: seen.seen.put(record.key, record.value)),
+            "state in a field": answers.places(
+                keep=answers.place_in_a_dict, known=lambda seen, truck: seen.places.get(truck)
             ),
-            NO_NULLS,
-            Misconception(
-                "None is Python's word",
-                "A text says None, where the task asks for nowhere.",
-                signs.none_in_text,
+            "forward forgotten": answers.places(tell=lambda *_: None),
+            "null value not handled": answers.places(place=lambda seen, record: "" + record.value),
+            "None is Python's word": answers.places(place=lambda seen, record: f"{record.value}"),
+            "nothing put into the store": answers.places(keep=lambda *_: None),
+            "compared with stream time": answers.places(
+                is_older=lambda seen, record, known: record.timestamp < seen.context.current_stream_time_ms()
             ),
-            Misconception(
-                "nothing put into the store",
-                "Every record is taken for its truck's first. What is to be known later has to be put into the store.",
-                signs.always_new,
+            "equally old is not older": answers.places(
+                is_older=lambda seen, record, known: known is not None and record.timestamp <= known.timestamp
             ),
-            Misconception(
-                "compared with stream time",
-                "A truck of which nothing is known was ignored. Stream time is that of all trucks of the task; a "
-                "truck's own time stands beside its value in the store.",
-                signs.older_than_the_stream_ignored,
-            ),
-            Misconception(
-                "equally old is not older",
-                "A record as old as what is known was ignored. Only older ones are; of two that are equally old, the "
-                "later to arrive counts.",
-                signs.equally_old_ignored,
-            ),
-            Misconception(
-                "older record believed",
-                "A record that is older than what is known replaced it. Records arrive in the order of their offsets, "
-                "not of their timestamps.",
-                signs.older_record_kept,
-            ),
-            Misconception(
-                "another time kept",
-                "The places are right, and the times beside them are not. The time of a place is that of the record "
-                "that told it.",
-                signs.other_time_kept,
-            ),
-        ),
-        REFUSED,
-    ),
-    (
-        "Three cases: nothing is known of the truck; the record is not older than what is known; it is older.",
-        "get() returns None, or a ValueAndTimestamp with the fields value and timestamp. Compare that with "
-        "record.timestamp. Putting ValueAndTimestamp(None, ...) deletes the row.",
-        "old = self.seen.get(record.key); if old is None or record.timestamp >= old.timestamp: put "
-        "ValueAndTimestamp(record.value, record.timestamp) and forward the text of the move; else forward the one "
-        "that begins with ignored.",
+            "older record believed": answers.places(is_older=lambda *_: False),
+            "another time kept": answers.places(time=lambda seen, record: seen.context.current_stream_time_ms()),
+        },
+        signs={
+            "state in a field": signs.kept_in_a_field,
+            "forward forgotten": signs.not_forwarded,
+            "null value not handled": stopped_at(is_null),
+            "None is Python's word": signs.none_in_text,
+            "nothing put into the store": signs.always_new,
+            "compared with stream time": signs.older_than_the_stream_ignored,
+            "equally old is not older": signs.equally_old_ignored,
+            "older record believed": signs.older_record_kept,
+        },
+        errors={
+            "has no store": "store not connected",
+            "cannot assign to field": "record changed in place",
+            "keeps a time beside each value": "value without its time",
+        },
     ),
 )
-
-LAB = Lab("10-processor-api", "Processor API", (STOPS, PALLETS, READINGS, ROLL_CALL, HIGHEST, LAST_SEEN))

@@ -3,15 +3,19 @@
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
 from streamskit.course.datasets.event_time import NEW_YEAR
-from streamskit.course.datasets.quotes import deals, quotes
-from streamskit.course.labs.asking import Ask, Asks, gives, reads_all
+from streamskit.course.datasets.quotes import QUOTE_SCHEMA, deals, quotes
+from streamskit.course.labs.asking import Ask, Asks, reading_all, reads_all
 from streamskit.course.labs.difference import Outcome
-from streamskit.course.labs.exercise import Exercise, Lab, Runs
-from streamskit.course.labs.loops import Due, as_if, looped, piped
-from streamskit.course.labs.misconceptions import Misconception
+from streamskit.course.labs.exercise import Runs
+from streamskit.course.labs.lab_files import lab
+from streamskit.course.labs.loops import Due, WrongLoop, looped, piped
 from streamskit.course.labs.recording import Piped, Recording
 from streamskit.course.labs.stores import table
+from streamskit.dsl.builder import StreamsBuilder
 from streamskit.serdes import Serdes
 
 MINUTE = 60_000
@@ -82,6 +86,21 @@ def _exposure(worth: Worth = _by_sign, only_after: str = "", deletes: bool = Tru
 def unmatched_sent(outcome: Outcome) -> bool:
     """Something came where one of the two sides is not known."""
     return any(moment.extra and not moment.expected for moment in outcome.moments)
+
+
+def valued(kind: str) -> Callable[[StreamsBuilder], None]:
+    """Return the answer that joins positions and quotes in this way."""
+
+    def worth(held: Column, quote: Column) -> Column:
+        price = F.when(held < 0, quote.ask).otherwise(quote.bid)
+        return F.struct(held.alias("quantity"), (held * price).alias("worth"))
+
+    def answer(builder: StreamsBuilder) -> None:
+        positions = builder.table("risk-positions", value=Serdes.long())
+        prices = builder.table("risk-quotes", value=Serdes.json(QUOTE_SCHEMA))
+        getattr(positions, kind)(prices, worth).to_stream().to("risk-exposure")
+
+    return answer
 
 
 # ---- 3 and 4: asking for what is at stake ----------------------------------------------------------------------------
@@ -175,224 +194,88 @@ def _alarms(size: Callable[[int], int] = abs, each: bool = False, equal: bool = 
     return looped(steps, ["risk-alarms"], loop)
 
 
-LAB = Lab(
+LAB = lab(
     "21-risk-management",
-    "Risk management",
-    (
-        Exercise(
-            "risk_positions",
-            "Keep what is held of each asset, and what was paid for it in all.",
-            Runs(
-                _positions,
-                (
-                    Misconception(
-                        "sales counted as purchases",
-                        "The position grows with each deal. A sale makes it smaller, and brings money in: both count "
-                        "negative.",
-                        as_if(lambda: _positions(lambda deal: 1, lambda deal: deal["quantity"] * deal["price"])),
-                    ),
-                    Misconception(
-                        "money without a sign",
-                        "The quantities are right. What was paid grows with each deal, and a sale brings money in.",
-                        as_if(lambda: _positions(paid=lambda deal: deal["quantity"] * deal["price"])),
-                    ),
-                    Misconception(
-                        "prices added in place of money",
-                        "paid is a sum of prices. A deal costs its price times its quantity.",
-                        as_if(
-                            lambda: _positions(paid=lambda deal: _sign(deal) * deal["price"]),
-                            lambda: _positions(paid=lambda deal: deal["price"]),
-                        ),
-                    ),
-                    Misconception(
-                        "the last deal for the position",
-                        "Each result is the last deal alone. A deal is a change: it is added to what was held before.",
-                        as_if(lambda: _positions(forgets=True)),
-                    ),
+    risk_positions=Runs(
+        _positions,
+        wrong={
+            "sales counted as purchases": WrongLoop(
+                lambda: _positions(lambda deal: 1, lambda deal: deal["quantity"] * deal["price"])
+            ),
+            "money without a sign": WrongLoop(lambda: _positions(paid=lambda deal: deal["quantity"] * deal["price"])),
+            "prices added in place of money": [
+                WrongLoop(lambda: _positions(paid=lambda deal: _sign(deal) * deal["price"])),
+                WrongLoop(lambda: _positions(paid=lambda deal: deal["price"])),
+            ],
+            "the last deal for the position": WrongLoop(lambda: _positions(forgets=True)),
+        },
+    ),
+    exposure_view=Runs(
+        _exposure,
+        wrong={
+            "a side that is missing": [valued("left_join"), valued("outer_join")],
+            "valued at the wrong side of the quote": [
+                WrongLoop(lambda: _exposure(lambda quantity, quote: quantity * quote["bid"])),
+                WrongLoop(lambda: _exposure(lambda quantity, quote: quantity * quote["ask"])),
+                WrongLoop(
+                    lambda: _exposure(lambda quantity, quote: quantity * quote["bid" if quantity < 0 else "ask"])
                 ),
+                WrongLoop(lambda: _exposure(lambda quantity, quote: quantity * (quote["bid"] + quote["ask"]) / 2)),
+            ],
+            "only one side's changes": [
+                WrongLoop(lambda: _exposure(only_after="risk-positions", deletes=False)),
+                WrongLoop(lambda: _exposure(only_after="risk-quotes", deletes=False)),
+            ],
+        },
+        signs={"a side that is missing": unmatched_sent},
+    ),
+    at_stake=Asks(
+        _ask_at_stake,
+        "with a limit that one asset has just reached, and with one that none has.",
+        wrong={
+            "what is owed forgotten": [
+                _at_stake(size=lambda worth: worth),
+                _at_stake(size=lambda worth: worth, order=lambda worth: -worth),
+            ],
+            "sorted with the sign": [_at_stake(order=lambda worth: -worth), _at_stake(order=lambda worth: worth)],
+            "least first": _at_stake(order=abs),
+            "the limit itself": _at_stake(equal=True),
+            "in the order of the store": _at_stake(order=lambda worth: 0),
+        },
+    ),
+    gain=Asks(
+        _ask_gain,
+        "of gains and losses, of an asset that was sold out, and of some that a store does not know.",
+        wrong={
+            "null taken for 0": [
+                _gain_in_part,
+                lambda positions, exposure, asset: _gain(positions, exposure, asset, 0),
+                lambda positions, exposure, asset: _gain(positions, exposure, asset, 0.0),
+            ],
+            "gains and losses exchanged": lambda positions, exposure, asset: _gain(positions, exposure, asset, sign=-1),
+            "an unknown asset asked for its fields": lambda positions, exposure, asset: (
+                exposure.get(asset)["worth"] - positions.get(asset)["paid"]
             ),
-            (
-                "The function gets the asset, a deal, and what was held so far. What does the deal change?",
-                'The change is deal["quantity"], and minus that where the side is SELL.',
-                'signed = deal["quantity"] if deal["side"] == "BUY" else -deal["quantity"]; add it to quantity, and '
-                'signed * deal["price"] to paid.',
+            "a gain of nothing taken for none": lambda positions, exposure, asset: (
+                _gain(positions, exposure, asset) if (exposure.get(asset) or {}).get("worth") else None
             ),
-        ),
-        Exercise(
-            "exposure_view",
-            "Join positions and quotes to a view of what each position is worth.",
-            Runs(
-                _exposure,
-                (
-                    Misconception(
-                        "valued at the wrong side of the quote",
-                        "What is held would be sold at the bid; what is owed, a negative position, would have to be "
-                        "bought at the ask.",
-                        as_if(
-                            lambda: _exposure(lambda quantity, quote: quantity * quote["bid"]),
-                            lambda: _exposure(lambda quantity, quote: quantity * quote["ask"]),
-                            lambda: _exposure(
-                                lambda quantity, quote: quantity * quote["bid" if quantity < 0 else "ask"]
-                            ),
-                            lambda: _exposure(lambda quantity, quote: quantity * (quote["bid"] + quote["ask"]) / 2),
-                        ),
-                    ),
-                    Misconception(
-                        "only one side's changes",
-                        "The view changes with the one topic and not with the other. A stream that is joined with a "
-                        "table looks it up; two tables that are joined follow both.",
-                        as_if(
-                            lambda: _exposure(only_after="risk-positions", deletes=False),
-                            lambda: _exposure(only_after="risk-quotes", deletes=False),
-                        ),
-                    ),
-                    Misconception(
-                        "a side that is missing",
-                        "A record came for an asset of which only a position or only a quote is known. Without a "
-                        "quote nobody can say what a position is worth: join, not left_join.",
-                        unmatched_sent,
-                    ),
-                ),
-            ),
-            (
-                "Both topics say what is true now. What does that make of them: streams or tables?",
-                "builder.table(...) twice, join with a function of both values, to_stream().to(...).",
-                "F.when(held < 0, quote.ask).otherwise(quote.bid) is the price.",
-            ),
-        ),
-        Exercise(
-            "at_stake",
-            "List the assets of which more is at stake than a limit, the most first.",
-            Asks(
-                _ask_at_stake,
-                "with a limit that one asset has just reached, and with one that none has.",
-                (
-                    Misconception(
-                        "what is owed forgotten",
-                        "Negative positions are missing. To owe a million is as much at stake as to hold one: compare "
-                        "without the sign.",
-                        gives(
-                            _at_stake(size=lambda worth: worth),
-                            _at_stake(size=lambda worth: worth, order=lambda worth: -worth),
-                        ),
-                    ),
-                    Misconception(
-                        "sorted with the sign",
-                        "The assets are the right ones. What is owed stands at the wrong place: sort without the sign.",
-                        gives(_at_stake(order=lambda worth: -worth), _at_stake(order=lambda worth: worth)),
-                    ),
-                    Misconception("least first", "You begin with the least.", gives(_at_stake(order=abs))),
-                    Misconception(
-                        "the limit itself",
-                        "An asset is in it that has just reached the limit. The task wants those with more.",
-                        gives(_at_stake(equal=True)),
-                    ),
-                    Misconception(
-                        "in the order of the store",
-                        "The assets are the right ones, in the order of their names. The task wants the most first.",
-                        gives(_at_stake(order=lambda worth: 0)),
-                    ),
-                ),
-            ),
-            (
-                "The order of the keys does not help here: the store is read whole.",
-                "Compare abs(row['worth']) with the limit, and sort by it.",
-                'sorted(found, key=lambda pair: -abs(pair[1]["worth"])), and then the names.',
-            ),
-        ),
-        Exercise(
-            "gain",
-            "Say what was gained with an asset, from two stores; None where one of them doesn't know it.",
-            Asks(
-                _ask_gain,
-                "of gains and losses, of an asset that was sold out, and of some that a store does not know.",
-                (
-                    Misconception(
-                        "null taken for 0",
-                        "A store that does not know an asset says None, and you go on with 0: an asset without a quote "
-                        "looks like a loss of all that was paid.",
-                        gives(
-                            _gain_in_part,
-                            lambda positions, exposure, asset: _gain(positions, exposure, asset, 0),
-                            lambda positions, exposure, asset: _gain(positions, exposure, asset, 0.0),
-                        ),
-                    ),
-                    Misconception(
-                        "gains and losses exchanged",
-                        "The sign is wrong: what it is worth, less what was paid, is the gain.",
-                        gives(lambda positions, exposure, asset: _gain(positions, exposure, asset, sign=-1)),
-                    ),
-                    Misconception(
-                        "an unknown asset asked for its fields",
-                        "A store that does not know an asset returns None, and None has no fields.",
-                        gives(
-                            lambda positions, exposure, asset: (
-                                exposure.get(asset)["worth"] - positions.get(asset)["paid"]
-                            )
-                        ),
-                    ),
-                    Misconception(
-                        "a gain of nothing taken for none",
-                        "An asset was sold out, is worth 0, and was a gain all the same. Ask whether the row is None, "
-                        "not whether its number is 0.",
-                        gives(
-                            lambda positions, exposure, asset: (
-                                _gain(positions, exposure, asset) if (exposure.get(asset) or {}).get("worth") else None
-                            )
-                        ),
-                    ),
-                ),
-                (
-                    Misconception(
-                        "whole store read for one key",
-                        "The answers are right, and whole stores were read for them. Both are asked by key.",
-                        reads_all,
-                    ),
-                ),
-            ),
-            (
-                "Two look-ups, and a case in which there is no answer.",
-                "held = positions.get(asset), valued = exposure.get(asset); either may be None.",
-                'return None if held is None or valued is None else valued["worth"] - held["paid"]',
-            ),
-        ),
-        Exercise(
-            "limit_alarms",
-            "Send an alarm when a position passes the limit of 100, and not again until it was back within.",
-            Runs(
-                _alarms,
-                (
-                    Misconception(
-                        "an alarm at each deal",
-                        "As long as a position is beyond the limit, each deal gives an alarm. It is wanted when the "
-                        "limit is passed: the state before the deal has to be known, too.",
-                        as_if(lambda: _alarms(each=True), lambda: _alarms(each=True, equal=True)),
-                    ),
-                    Misconception(
-                        "what is owed forgotten",
-                        "There is no alarm for a position below -100. To owe is as much of a risk as to hold.",
-                        as_if(lambda: _alarms(size=lambda held: held), lambda: _alarms(lambda held: held, each=True)),
-                    ),
-                    Misconception(
-                        "the limit itself",
-                        "A position of just 100 gives an alarm. The limit may be reached, and not passed.",
-                        as_if(lambda: _alarms(equal=True)),
-                    ),
-                    Misconception(
-                        "one alarm for ever",
-                        "A position that came back and passes the limit again gives no alarm. What is remembered of "
-                        "the first one has to be forgotten when the position is back within the limit.",
-                        as_if(lambda: _alarms(once=True)),
-                    ),
-                ),
-            ),
-            (
-                "What has to be known of an asset before a deal, so that one can tell whether this deal passes the "
-                "limit?",
-                "A processor with a store of positions: read what was held, add the deal, write it back. Forward if it "
-                "was within the limit before and is not now.",
-                "if abs(before) <= 100 < abs(after): self.context.forward(record.with_value({...}))",
-            ),
-        ),
+            "whole store read for one key": reading_all(_gain),
+        },
+        habits={"whole store read for one key": reads_all},
+    ),
+    limit_alarms=Runs(
+        _alarms,
+        wrong={
+            "an alarm at each deal": [
+                WrongLoop(lambda: _alarms(each=True)),
+                WrongLoop(lambda: _alarms(each=True, equal=True)),
+            ],
+            "what is owed forgotten": [
+                WrongLoop(lambda: _alarms(size=lambda held: held)),
+                WrongLoop(lambda: _alarms(lambda held: held, each=True)),
+            ],
+            "the limit itself": WrongLoop(lambda: _alarms(equal=True)),
+            "one alarm for ever": WrongLoop(lambda: _alarms(once=True)),
+        },
     ),
 )

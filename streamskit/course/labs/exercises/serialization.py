@@ -1,132 +1,93 @@
-"""The exercises of lab 05: what bytes mean, with which serde, by which schema; and serdes of one's own."""
+"""Lab 05: what bytes mean, with which serde, by which schema; and serdes of one's own."""
 
-from streamskit.course.labs.exercise import Exercise, Lab, Runs
+from streamskit.course.labs.exercise import Judges, Runs
+from streamskit.course.labs.exercises import serialization_answers as answers
+from streamskit.course.labs.exercises.serialization_answers import NOTE, VENUE, schema
 from streamskit.course.labs.exercises.serialization_judging import (
     LINES,
+    MISREAD,
     as_fractions,
     as_text,
     examine_cents,
     examine_grown_schema,
     examine_schema_number,
-    examine_values,
     longs_unread,
     null_for_corrupt,
     other_forms_read,
     stock,
     tickets,
-    told,
+    values_read,
 )
-from streamskit.course.labs.misconceptions import Misconception
+from streamskit.course.labs.lab_files import lab
+from streamskit.course.labs.parts import SaysEach
+from streamskit.serdes import Serdes
 
-LAB = Lab(
+LAB = lab(
     "05-serialization",
-    "Serialization",
-    (
-        Exercise(
-            "values_read",
-            "Read the bytes of seven values.",
-            examine_values,
-            (
-                "Numbers are big-endian, so the first byte counts most, and negative ones begin with ff.",
-                "Text is UTF-8. How many bytes has an empty text, and how many has a null?",
-                'int.from_bytes(data, "big", signed=True), data.decode(), or the serde itself: Serdes.short().',
-            ),
-        ),
-        Exercise(
-            "stock_levels",
-            "Read a topic with the serde that wrote it.",
-            told(
-                "Payloads of 8, 4 and no bytes, and a null, went in; what came out is what Kafka Streams gave "
-                "with its long serde, and what it could not read was skipped.",
-                Runs(
-                    stock,
-                    (
-                        Misconception(
-                            "bytes read as text",
-                            "The results are texts. Any bytes are some text, so there is no error, and no number "
-                            "either. Without value= a stream reads text.",
-                            as_text,
-                        ),
-                        Misconception(
-                            "bytes read as another number",
-                            "The results are numbers with fractions. A long and a double both have 8 bytes, so the one "
-                            "serde reads what the other wrote, and makes something else of it.",
-                            as_fractions,
-                        ),
-                        Misconception(
-                            "numbers of another width",
-                            "The numbers have 8 bytes here, and your serde wants another width. It refuses them all, "
-                            "and may take other bytes for a number.",
-                            longs_unread,
-                        ),
-                    ),
-                ),
-            ),
-            (
-                "Count the bytes of one value. Which of Kafka's numbers have as many?",
-                "Two have 8 bytes, and only one of them is a whole number.",
-                'builder.stream("stock", value=Serdes.long())',
-            ),
-        ),
-        Exercise(
-            "schema_number",
-            "Find a schema's number in the bytes of a record.",
-            examine_schema_number,
-            (
-                "A registry's record begins with a byte 0, and then comes the number.",
-                "It has 4 bytes: data[1:5]. What if there are fewer, or the first byte is another?",
-                'if data is None or len(data) < 5 or data[0] != 0: return None; then int.from_bytes(data[1:5], "big")',
-            ),
-        ),
-        Exercise(
-            "grown_schema",
-            "Add two fields to an Avro schema so that old records can still be read.",
-            examine_grown_schema,
-            (
-                "An old record has neither field. What should a reader put in their place?",
-                'Each new field has a "default". A type of text or null is written as a list of both.',
-                '{"name": "note", "type": ["null", "string"], "default": None}, and venue likewise with "unknown".',
-            ),
-        ),
-        Exercise(
-            "Cents",
-            "Write a serde whose bytes are those of Java's integers.",
-            examine_cents,
-            (
-                "Three parts: the Spark type, value to bytes, bytes to value. What is None in either direction?",
-                'value.to_bytes(4, "big", signed=True), and the same way back.',
-                'if len(data) != 4: raise ValueError(...), before int.from_bytes(data, "big", signed=True)',
-            ),
-        ),
-        Exercise(
-            "tickets_of_lines",
-            "Read a till's lines with a serde of your own, and write them as JSON.",
-            told(
-                f"{len(LINES)} records went in: good lines, lines too short, too long, not numbers, not UTF-8, empty, "
-                "and a null. What came out is what a plain loop in Python makes of them.",
-                Runs(
-                    tickets,
-                    (
-                        Misconception(
-                            "an error hidden as a null",
-                            "A line that cannot be read came out as a null: a tombstone, which deletes. Let the serde "
-                            "raise a ValueError; what is to become of such a record, the application decides.",
-                            null_for_corrupt,
-                        ),
-                        Misconception(
-                            "a line of another form read",
-                            "Something that is no line of this form became a ticket. There are exactly three parts; "
-                            "the second is a number, the third a whole one.",
-                            other_forms_read,
-                        ),
-                    ),
-                ),
-            ),
-            (
-                "A class that extends Serde, as in exercise 5: a data_type, serialize and deserialize.",
-                'symbol, price, size = data.decode().split("|") fails by itself where there are not three parts.',
-                'builder.stream("till-lines", value=TillLine()).to("tickets", value=TICKET)',
-            ),
-        ),
+    values_read=SaysEach(
+        values_read, "Each of your values is the one that the serde reads in the bytes that Java wrote.", MISREAD
+    ),
+    stock_levels=Runs(
+        stock,
+        wrong={
+            "bytes read as text": answers.stock(None),
+            "bytes read as another number": answers.stock(Serdes.double()),
+            "numbers of another width": [answers.stock(Serdes.integer()), answers.stock(Serdes.short())],
+        },
+        signs={
+            "bytes read as text": as_text,
+            "bytes read as another number": as_fractions,
+            "numbers of another width": longs_unread,
+        },
+        tested="Payloads of 8, 4 and no bytes, and a null, went in; what came out is what Kafka Streams gave with its "
+        "long serde, and what it could not read was skipped.",
+    ),
+    schema_number=Judges(
+        examine_schema_number,
+        {
+            "read from the wrong end": lambda data: int.from_bytes(data[1:5], "little"),
+            "magic byte taken into the number": lambda data: int.from_bytes(data[:4], "big"),
+            "one byte instead of four": lambda data: data[4],
+            "fails where there is no number": lambda data: int.from_bytes(data[1:5], "big") if data[0] == 0 else None,
+            "magic byte not looked at": lambda data: int.from_bytes(data[1:5], "big"),
+        },
+    ),
+    grown_schema=Judges(
+        examine_grown_schema,
+        {
+            "field without a default": schema({"name": "venue", "type": "string"}, NOTE),
+            "old field left out": schema(VENUE, NOTE, without="size"),
+            "new field left out": [schema(VENUE), schema(NOTE)],
+            "text instead of null": schema(VENUE, {"name": "note", "type": "string", "default": "null"}),
+            "another default": schema({**VENUE, "default": ""}, NOTE),
+            "type that does not fit": schema(VENUE, {**NOTE, "type": ["null", "int"]}),
+        },
+    ),
+    Cents=Judges(
+        examine_cents,
+        {
+            "no data_type": answers.WithoutType,
+            "null not let through": answers.NoNulls,
+            "sign forgotten": [answers.Unsigned, answers.UnsignedRead],
+            "written from the wrong end": answers.FromTheEnd,
+            "another width": answers.Wide,
+            "digits instead of a number": answers.Digits,
+            "read from the wrong end": answers.ReadFromTheEnd,
+            "empty taken for null": answers.EmptyIsNull,
+            "corrupt bytes read all the same": answers.Trusting,
+            "another error than ValueError": answers.OtherError,
+        },
+    ),
+    tickets_of_lines=Runs(
+        tickets,
+        wrong={
+            "an error hidden as a null": answers.tickets(answers.NullForError()),
+            "a line of another form read": [
+                answers.tickets(serde) for serde in (answers.FirstThree(), answers.Rounded())
+            ],
+        },
+        signs={"an error hidden as a null": null_for_corrupt, "a line of another form read": other_forms_read},
+        tested=f"{len(LINES)} records went in: good lines, lines too short, too long, not numbers, not UTF-8, empty, "
+        "and a null. What came out is what a plain loop in Python makes of them.",
     ),
 )

@@ -9,8 +9,9 @@ from typing import Any
 from streamskit.api.error_handlers import LogAndContinue
 from streamskit.common.errors import StreamsKitError
 from streamskit.course.labs.difference import Outcome
-from streamskit.course.labs.exercise import Says, Verdict, right, unwritten, wrong
+from streamskit.course.labs.exercise import Verdict, mistaken, right, unwritten, wrong
 from streamskit.course.labs.misconceptions import wrong_types
+from streamskit.course.labs.parts import Typical
 from streamskit.course.labs.recording import RECORDED, Costume, Piped, Recording, Row
 from streamskit.dsl.builder import StreamsBuilder
 from streamskit.serdes import RegistryError, SchemaRegistry, Serde, Serdes
@@ -44,31 +45,20 @@ PAYLOADS: dict[str, tuple[Serde, bytes | None]] = {
 """The bytes that the notebook shows, and the serde that its text names."""
 
 
-def examine_values(answer: Any) -> Verdict:
-    """Compare the values that a learner has read with those that the serdes read."""
-    if isinstance(answer, dict):
-        for name in answer.keys() & PAYLOADS.keys():
-            mistake = misread(answer[name], *PAYLOADS[name])
-            if mistake:
-                return wrong(f"{name}: {mistake[1]}", mistake[0])
-    values = {name: serde.deserialize(data) for name, (serde, data) in PAYLOADS.items()}
-    return Says(values, "Each of your values is the one that the serde reads in the bytes that Java wrote.")(answer)
+def values_read() -> dict[str, Any]:
+    """Return what the serdes read in the bytes."""
+    return {name: serde.deserialize(data) for name, (serde, data) in PAYLOADS.items()}
 
 
-def misread(value: Any, serde: Serde, data: bytes | None) -> tuple[str, str] | None:
-    """Return the mistake by which a value was read in some bytes, and what to know instead."""
-    right_one = serde.deserialize(data)
-    if data is None or data == b"":
-        if value in (None, "") and value != right_one:
-            return "empty and null confused", "no bytes at all are null, and a text of length 0 is a value of its own."
-        return None
-    if isinstance(right_one, bool) or not isinstance(right_one, int) or value == right_one:
-        return None
-    if value == int.from_bytes(data, "big"):
-        return "sign forgotten", "the first bit of a whole number is its sign: ff at the front makes it negative."
-    if value in (int.from_bytes(data, "little"), int.from_bytes(data, "little", signed=True)):
-        return "read from the wrong end", "Kafka's numbers are big-endian: the first byte counts most."
-    return None
+NUMBERS = ("stock", "change", "discount")
+MISREAD: dict[str, Typical] = {
+    "empty and null confused": {"remark": None, "review": ""},
+    "sign forgotten": {name: int.from_bytes(PAYLOADS[name][1] or b"", "big") for name in ("change", "discount")},
+    "read from the wrong end": {
+        name: tuple(int.from_bytes(PAYLOADS[name][1] or b"", "little", signed=signed) for signed in (False, True))
+        for name in NUMBERS
+    },
+}
 
 
 # ---- the serde of a topic --------------------------------------------------------------------------------------------
@@ -85,16 +75,6 @@ def _as_bytes(step: Any, serde: Serde) -> Any:
     if not isinstance(step, Piped) or step.raw or step.value is None:
         return step
     return step._replace(value=serde.serialize(step.value), raw=("value",))
-
-
-def told(says: str, examine: Callable[[Any], Verdict]) -> Callable[[Any], Verdict]:
-    """Have an examiner say what was tested in these words."""
-
-    def examined(answer: Any) -> Verdict:
-        verdict = examine(answer)
-        return replace(verdict, says=says) if verdict.passed else verdict
-
-    return examined
 
 
 def as_text(outcome: Outcome) -> bool:
@@ -122,33 +102,29 @@ def examine_schema_number(answer: Any) -> Verdict:
         data = b"\0" + number.to_bytes(4, "big") + b"\x08KO"
         found = answer(data)
         if found != number:
-            says = f"{data.hex(' ')} was written with schema {number}, and your function says {found!r}."
-            return wrong(f"{says} {_number_misread(found, data)[1]}".strip(), _number_misread(found, data)[0])
+            mistake, said = _number_misread(found, data), data.hex(" ")
+            says = f"{said} was written with schema {number}, and your function says {found!r}."
+            return mistaken(mistake, data=said, number=number, found=found) if mistake else wrong(says)
     for payload in (b'{"symbol": "KO"}', b"KO|61.5", b"", b"\0\0\0", None):
         try:
             found = answer(payload)
         except (TypeError, IndexError, ValueError) as error:
-            says = (
-                f"It fails at {payload!r}: {type(error).__name__}: {error}. Such a payload has no number: return None."
-            )
-            return wrong(says, "fails where there is no number")
+            said = f"{type(error).__name__}: {error}"
+            return mistaken("fails where there is no number", payload=repr(payload), error=said)
         if found is not None:
-            says = f"{payload!r} has no schema's number, and your function says {found!r}."
-            return wrong(f"{says} The first byte tells: a registry's records begin with 0.", "magic byte not looked at")
+            return mistaken("magic byte not looked at", payload=repr(payload), found=found)
     return right(
         "Records of four schemas gave their numbers; two other texts, an empty payload, one that is cut off, "
         "and a null gave none."
     )
 
 
-def _number_misread(found: Any, data: bytes) -> tuple[str, str]:
+def _number_misread(found: Any, data: bytes) -> str:
     if found == int.from_bytes(data[1:5], "little"):
-        return "read from the wrong end", "The number is big-endian: its first byte counts most."
+        return "read from the wrong end"
     if found in (int.from_bytes(data[:4], "big"), int.from_bytes(data[:5], "big")):
-        return "magic byte taken into the number", "The first byte is none of the number's four."
-    if found in (data[4], data[1]):
-        return "one byte instead of four", "The number has four bytes."
-    return "", ""
+        return "magic byte taken into the number"
+    return "one byte instead of four" if found in (data[4], data[1]) else ""
 
 
 # ---- a schema that grows ---------------------------------------------------------------------------------------------
@@ -177,7 +153,7 @@ def examine_grown_schema(answer: Any) -> Verdict:
     try:
         second = Serdes.avro(answer, registry, topic="trades")
     except RegistryError as error:
-        return wrong(f"The registry refuses it. {error}", "field without a default")
+        return mistaken("field without a default", error=error)
     except (StreamsKitError, ValueError, TypeError, KeyError) as error:
         return wrong(f"It is not a schema: {type(error).__name__}: {error}")
     return _differs(second.deserialize(first.serialize(TRADE))) or _does_not_fit(first, second)
@@ -185,15 +161,14 @@ def examine_grown_schema(answer: Any) -> Verdict:
 
 def _differs(read: dict[str, Any]) -> Verdict | None:
     """Judge what the new schema has read in an old record."""
-    told = f"An old record reads as {read}."
     if lost := TRADE.keys() - read.keys():
-        return wrong(f"{told} {', '.join(sorted(lost))} is gone: old fields stay.", "old field left out")
+        return mistaken("old field left out", read=read, lost=", ".join(sorted(lost)))
     if missing := {"venue", "note"} - read.keys():
-        return wrong(f"{told} There is no {' and no '.join(sorted(missing))} in it.", "new field left out")
+        return mistaken("new field left out", read=read, missing=" and no ".join(sorted(missing)))
     if read["note"] == "null" or read["venue"] is None:
-        return wrong(f"{told} null and the text 'null' are two things.", "text instead of null")
+        return mistaken("text instead of null", read=read)
     if read != {**TRADE, "venue": "unknown", "note": None}:
-        return wrong(f"{told} Its venue should be 'unknown' and its note null.", "another default")
+        return mistaken("another default", read=read)
     return None
 
 
@@ -204,7 +179,7 @@ def _does_not_fit(first: Serde, second: Serde) -> Verdict:
         try:
             data = second.serialize(trade)
         except ValueError as error:
-            return wrong(f"A new record cannot be written: {error}", "type that does not fit")
+            return mistaken("type that does not fit", error=error)
         if second.deserialize(data) != trade or first.deserialize(data) != TRADE:
             return wrong(f"{trade} does not come back as it was written.")
     return right(
@@ -231,7 +206,7 @@ def examine_cents(answer: Any) -> Verdict:
     try:
         serde.data_type.simpleString()
     except (NotImplementedError, AttributeError) as error:
-        return wrong(f"{error} Write data_type = T.IntegerType() in the class.", "no data_type")
+        return mistaken("no data_type", error=error)
     found = next((each for each in (*_null_kept(serde), *_as_java(serde), *_refused(serde)) if each), None)
     return found or _in_a_topology(serde)
 
@@ -240,8 +215,8 @@ def _null_kept(serde: Serde) -> Iterator[Verdict | None]:
     for what, function in (("serialize", serde.serialize), ("deserialize", serde.deserialize)):
         found, error = _tried(function, None)
         if found is not None or error:
-            says = f"{what}(None) has to be None, and {f'raises {error!r}' if error else f'is {found!r}'}."
-            yield wrong(f"{says} A null has no bytes, and no bytes are a null.", "null not let through")
+            did = f"raises {error!r}" if error else f"is {found!r}"
+            yield mistaken("null not let through", call=f"{what}(None)", did=did)
 
 
 def _as_java(serde: Serde) -> Iterator[Verdict | None]:
@@ -250,14 +225,15 @@ def _as_java(serde: Serde) -> Iterator[Verdict | None]:
         written, error = _tried(serde.serialize, value)
         if written != data:
             got = f"raises {error!r}" if error else f"gives {written!r}"
-            yield wrong(
-                f"Java writes {value} as {data.hex(' ')}; yours {got}.", _writing_mistake(value, data, written, error)
-            )
+            mistake, java = _writing_mistake(value, data, written, error), data.hex(" ")
+            says = f"Java writes {value} as {java}; yours {got}."
+            yield mistaken(mistake, case="writing", told=says) if mistake else wrong(says)
         read, error = _tried(serde.deserialize, data)
         if read != value:
             got = f"raises {error!r}" if error else f"reads {read!r}"
             mistake = "sign forgotten" if read == int.from_bytes(data, "big") else _from_wrong_end(read, data)
-            yield wrong(f"{data.hex(' ')} is {value}; yours {got}.", mistake)
+            says = f"{data.hex(' ')} is {value}; yours {got}."
+            yield mistaken(mistake, case="reading", told=says) if mistake else wrong(says)
 
 
 def _writing_mistake(value: int, data: bytes, written: Any, error: Exception | None) -> str:
@@ -280,11 +256,9 @@ def _refused(serde: Serde) -> Iterator[Verdict | None]:
         read, error = _tried(serde.deserialize, data)
         if error is None:
             name = "empty taken for null" if data == b"" and read is None else "corrupt bytes read all the same"
-            says = f"{data!r} is no whole number of 4 bytes, and yours reads {read!r}. Raise a ValueError: an error is "
-            yield wrong(f"{says}better than a wrong price.", name)
+            yield mistaken(name, data=repr(data), read=repr(read))
         elif not isinstance(error, ValueError):
-            says = f"At {data!r} yours raises {error!r}. A serde says with a ValueError that it cannot read bytes."
-            yield wrong(says, "another error than ValueError")
+            yield mistaken("another error than ValueError", data=repr(data), error=repr(error))
 
 
 def _in_a_topology(serde: Serde) -> Verdict:

@@ -1,12 +1,15 @@
 """The exercises of lab 07: what a row remembers, by which key, and which of its updates go out."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from streamskit.course.labs.difference import Moment, Outcome
-from streamskit.course.labs.exercise import Exercise, Lab, Runs, Says
-from streamskit.course.labs.misconceptions import Misconception, silent_after
+from pyspark.sql import functions as F
+
+from streamskit.course.labs.difference import Outcome
+from streamskit.course.labs.exercise import Runs, Says
+from streamskit.course.labs.lab_files import lab
+from streamskit.course.labs.misconceptions import silent_after
 from streamskit.course.labs.recording import Costume, Piped, Recording, Row
 from streamskit.dsl.builder import StreamsBuilder
 from streamskit.serdes import Serdes
@@ -124,31 +127,13 @@ def cached_updates() -> int:
         return len(driver.create_output_topic("totals").read_records_to_list())
 
 
-# ---- signs of typical mistakes ---------------------------------------------------------------------------------------
+# ---- signs -----------------------------------------------------------------------------------------------------------
 
 
 def zero_kept(outcome: Outcome) -> bool:
     """Where a row should be deleted, it is kept with the value zero."""
-    return any(row.value == 0 for moment in outcome.moments for row in moment.extra if _is_deletion(moment.expected))
-
-
-def last_value(outcome: Outcome) -> bool:
-    """Each result is the value that has just come, whatever was before."""
-    pairs = [(record, row) for m in outcome.moments if (record := outcome.piped(m)) for row in m.actual]
-    return bool(outcome.differing) and bool(pairs) and all(row.value == record.value for record, row in pairs)
-
-
-def one_too_many(outcome: Outcome) -> bool:
-    """Each result has counted one order too many."""
-    pairs = _dicts(outcome)
-    return bool(pairs) and all(came.get("orders") == due["orders"] + 1 for due, came in pairs)
-
-
-def starts_anew(outcome: Outcome) -> bool:
-    """Each result is that of a first order."""
-    return bool(outcome.actual) and all(
-        isinstance(row.value, dict) and row.value.get("orders") == 1 for row in outcome.actual
-    )
+    deleted = [m for m in outcome.moments if any(row.value is None for row in m.expected)]
+    return any(row.value == 0 for moment in deleted for row in moment.extra)
 
 
 def counted_by_voter(outcome: Outcome) -> bool:
@@ -161,23 +146,6 @@ def empty_counted(outcome: Outcome) -> bool:
     return any(row.key == "" for row in outcome.actual)
 
 
-def returns_added(outcome: Outcome) -> bool:
-    """Each result is as if returns were sales."""
-    return [row.value for row in outcome.actual] == [row.value for row in folded(1)]
-
-
-def waits_for_both(outcome: Outcome) -> bool:
-    """Only for products which have had records in one topic so far are results missing."""
-    seen: dict[Any, set[str]] = defaultdict(set)
-    missing, others = list[Moment](), list[Moment]()
-    for moment in outcome.moments:
-        if record := outcome.piped(moment):
-            seen[record.key].add(record.topic)
-            if moment.differs:
-                (missing if not moment.actual and len(seen[record.key]) == 1 else others).append(moment)
-    return bool(missing) and not others and bool(outcome.actual)
-
-
 def word_kept(outcome: Outcome) -> bool:
     """The word that empties a basket lies in one."""
     return any("pay" in (row.value or ()) for row in outcome.actual)
@@ -188,195 +156,146 @@ def emptied(outcome: Outcome) -> bool:
     return any(row.value == [] for row in outcome.actual)
 
 
-def one_update_a_scan(outcome: Outcome) -> bool:
-    """No record makes more than one result, where some should."""
-    return bool(outcome.actual) and all(len(moment.actual) <= 1 for moment in outcome.moments)
+# ---- answers ---------------------------------------------------------------------------------------------------------
+
+Answer = Callable[[StreamsBuilder], None]
+LONG = Serdes.long()
+SUMMARY = Serdes.json("orders long, total long, prices array<long>")
+BASKET = Serdes.json("array<string>")
 
 
-def _is_deletion(rows: tuple[Row, ...]) -> bool:
-    return any(row.value is None for row in rows)
+def reduced(reducer: Callable[[int, int], int | None]) -> Answer:
+    """Return the answer that keeps what this reducer returns."""
+
+    def answer(builder: StreamsBuilder) -> None:
+        payments = builder.stream("payments", value=LONG).group_by_key()
+        payments.reduce(reducer, "balances").to_stream().to("balances")
+
+    return answer
 
 
-def _dicts(outcome: Outcome) -> list[tuple[dict[str, Any], dict[str, Any]]]:
-    """The values that should have come beside those that came, where these are dicts and as many as those."""
-    due, came = [row.value for row in outcome.expected], [row.value for row in outcome.actual]
-    fits = len(due) == len(came) and all(isinstance(value, dict) for value in (*due, *came))
-    return list(zip(due, came, strict=True)) if fits else []
+def summed(orders: int = 0, adder: Callable[..., Any] | None = None) -> Answer:
+    """Return the answer whose initializer has so many orders, with another adder if one is given."""
+
+    def add(product: str, price: int, summary: dict[str, Any]) -> dict[str, Any]:
+        prices = [*summary["prices"], price]
+        return {"orders": summary["orders"] + 1, "total": sum(prices), "prices": prices}
+
+    def answer(builder: StreamsBuilder) -> None:
+        grouped = builder.stream("prices", value=LONG).group_by_key()
+        nothing = {"orders": orders, "total": 0, "prices": []}
+        grouped.aggregate(lambda: nothing, adder or add, "summaries", value=SUMMARY).to_stream().to("summaries")
+
+    return answer
 
 
-LAB = Lab(
+def anew(product: str, price: int, summary: dict[str, Any]) -> dict[str, Any]:
+    """Make a summary of one order."""
+    return {"orders": 1, "total": price, "prices": [price]}
+
+
+def by_voter(builder: StreamsBuilder) -> None:
+    """Count how often each person has voted."""
+    votes = builder.stream("votes").filter(lambda v: v != "")
+    votes.group_by_key().count("favourites").to_stream().to("favourites")
+
+
+def all_votes(builder: StreamsBuilder) -> None:
+    """Count empty votes, too."""
+    builder.stream("votes").group_by(lambda v: v).count("favourites").to_stream().to("favourites")
+
+
+def net(sign: int) -> Answer:
+    """Return the answer that adds returns with this sign."""
+
+    def answer(builder: StreamsBuilder) -> None:
+        sold, returned = (builder.stream(topic, value=LONG).group_by_key() for topic in ("sales", "returns"))
+        both = sold.cogroup(lambda product, amount, total: total + amount)
+        both = both.cogroup(returned, lambda product, amount, total: total + sign * amount)
+        both.aggregate(lambda: 0, "net-sales", value=LONG).to_stream().to("net-sales")
+
+    return answer
+
+
+def sales_alone(builder: StreamsBuilder) -> None:
+    """Add up what is sold, and read the returns for nothing."""
+    builder.stream("returns", value=LONG).filter(lambda v: F.lit(False)).to("net-sales")
+    sold = builder.stream("sales", value=LONG).group_by_key()
+    sold.reduce(lambda total, amount: total + amount, "net-sales").to_stream().to("net-sales")
+
+
+def joined_sums(builder: StreamsBuilder) -> None:
+    """Join the sums of both topics."""
+    sold, returned = (
+        builder.stream(topic, value=LONG).group_by_key().reduce(lambda total, amount: total + amount)
+        for topic in ("sales", "returns")
+    )
+    both = sold.join(returned, lambda sales, returns: sales - returns, materialized="net-sales")
+    both.to_stream().to("net-sales")
+
+
+def baskets_with(paid: Callable[[list[str], str], list[str] | None], apart: bool = True) -> Answer:
+    """Return the answer that makes this of a basket when it is paid, an item at a time or a scan."""
+
+    def put(cart: str, item: str, basket: list[str]) -> list[str] | None:
+        for each in item.split(" "):
+            basket = paid(basket, each) if each == "pay" else [*(basket or []), each]  # type: ignore[assignment]
+        return basket
+
+    def answer(builder: StreamsBuilder) -> None:
+        scans = builder.stream("scans")
+        items = scans.flat_map_values(lambda v: F.split(v, " ")) if apart else scans
+        items.group_by_key().aggregate(list, put, "baskets", value=BASKET).to_stream().to("baskets")
+
+    return answer
+
+
+# ---- the lab ---------------------------------------------------------------------------------------------------------
+
+LAB = lab(
     "07-stateful-operations",
-    "Stateful operations",
-    (
-        Exercise(
-            "customer_balance",
-            "Keep each customer's balance, and close the account when it is zero.",
-            Runs(
-                balances,
-                (
-                    Misconception(
-                        "zero kept instead of deleted",
-                        "An account with nothing in it is still there, with the value 0. A reducer that returns None "
-                        "deletes the row: a null goes out, and the next payment starts anew.",
-                        zero_kept,
-                    ),
-                    Misconception(
-                        "last payment instead of the sum",
-                        "Each result is the payment that has just come. A reducer gets two values, what was kept and "
-                        "what comes, and returns what is kept from now on.",
-                        last_value,
-                    ),
-                ),
-            ),
-            (
-                "A reducer makes one value of two: the balance so far and the next payment.",
-                "It returns their sum, with one exception. Which return value deletes a row?",
-                "lambda balance, payment: None if balance + payment == 0 else balance + payment",
-            ),
-        ),
-        Exercise(
-            "order_summary",
-            "Keep the number of orders, their total and all prices of each product.",
-            Runs(
-                summaries,
-                (
-                    Misconception(
-                        "initializer that counts",
-                        "Every product has one order too many. The initializer makes what a product has before its "
-                        "first order: nothing. Then the aggregator adds the first order, too.",
-                        one_too_many,
-                    ),
-                    Misconception(
-                        "aggregate forgotten",
-                        "Every result is that of a first order. The aggregator's third argument is what was kept so "
-                        "far; what it returns has to be made of that.",
-                        starts_anew,
-                    ),
-                ),
-            ),
-            (
-                "The result has another type than the prices, so a reducer will not do. What does an aggregate need?",
-                "An initializer without arguments, an aggregator of product, price and summary, and value=SUMMARY.",
-                'aggregate(lambda: {"orders": 0, "total": 0, "prices": []}, add, "summaries", value=SUMMARY)',
-            ),
-        ),
-        Exercise(
-            "favourite_products",
-            "Count votes by product, which is in the value, and leave empty ones out.",
-            Runs(
-                favourites,
-                (
-                    Misconception(
-                        "counted by the key that was there",
-                        "Your results stand under people: you count how often each has voted. The product is in the "
-                        "value, and has to become the key before anything is counted.",
-                        counted_by_voter,
-                    ),
-                    Misconception(
-                        "empty vote counted",
-                        "The empty text has a row of its own. A record whose new key is null belongs to no group "
-                        "and is left out; a filter before the count does the same.",
-                        empty_counted,
-                    ),
-                ),
-            ),
-            (
-                "Records can be grouped by something else than their key.",
-                "group_by(...) takes a function of the value. What about an empty text?",
-                'builder.stream("votes").filter(lambda v: v != "").group_by(lambda v: v).count("favourites")',
-            ),
-        ),
-        Exercise(
-            "net_sales",
-            "Fold sales and returns, two streams, into one table.",
-            Runs(
-                net_sales,
-                (
-                    Misconception(
-                        "returns added",
-                        "A return is counted like a sale. Each stream of a cogroup has a function of its own: that of "
-                        "the returns takes away.",
-                        returns_added,
-                    ),
-                    Misconception(
-                        "returns left out",
-                        "No return changes a row. Each stream has to be added to the cogroup.",
-                        silent_after("returns"),
-                    ),
-                    Misconception(
-                        "a join instead of a cogroup",
-                        "Products with sales only, or returns only, have no row yet. A join waits for both sides; "
-                        "in a cogroup each record does its part alone.",
-                        waits_for_both,
-                    ),
-                ),
-            ),
-            (
-                "One table, two kinds of records: each kind has its own way to change a row.",
-                "cogroup begins with one grouped stream and its function; a second one adds the other with its own.",
-                "sold.cogroup(add).cogroup(returned, take_away).aggregate(lambda: 0, ..., value=Serdes.long())",
-            ),
-        ),
-        Exercise(
-            "updates_with_cache",
-            "Say how many updates go out when the record cache is on.",
-            Says(
-                cached_updates,
-                "The payments were piped in two micro-batches with the cache on, and the updates counted: one for each "
-                "key and commit interval in which it has changed.",
-                {
-                    7: (
-                        "cache forgotten",
-                        "That is one update for each payment, as it would be without the cache. The cache keeps a "
-                        "row's updates back until the commit, and lets the last one out.",
-                    ),
-                    3: (
-                        "cache that is never emptied",
-                        "That is one update for each customer. Each commit empties the cache: a row that changes again "
-                        "in the next interval goes out again.",
-                    ),
-                    2: (
-                        "one update for each commit",
-                        "The cache folds the updates of one key, not those of different keys.",
-                    ),
-                },
-            ),
-            (
-                "Without the cache there would be seven. Which of them does nobody get to see with it?",
-                "Take one interval after the other: which rows have changed in it? Each of them goes out once.",
-                "In the first interval ann and ben change. And in the second?",
-            ),
-        ),
-        Exercise(
-            "shopping_baskets",
-            "Keep the basket of each cart, item by item, until it is paid.",
-            Runs(
-                baskets,
-                (
-                    Misconception(
-                        "the word kept as an item",
-                        "The word pay lies in a basket. It is not an item: it deletes the basket.",
-                        word_kept,
-                    ),
-                    Misconception(
-                        "emptied instead of deleted",
-                        "A basket that is paid for is an empty list with you. The task asks for no basket at all: None "
-                        "deletes the row, and a null goes out.",
-                        emptied,
-                    ),
-                    Misconception(
-                        "a scan at a time instead of an item",
-                        "Each record makes one result at most. A scan can hold several items, and each of them is to "
-                        "change the basket by itself: make records of them first.",
-                        one_update_a_scan,
-                    ),
-                ),
-            ),
-            (
-                "A scan holds several items. Make one record of each, then keep a list for each cart.",
-                'flat_map_values(lambda v: F.split(v, " ")), group_by_key(), aggregate. What does None do?',
-                'aggregate(list, lambda cart, item, basket: None if item == "pay" else [*basket, item], ...)',
-            ),
-        ),
+    customer_balance=Runs(
+        balances,
+        wrong={
+            "zero kept instead of deleted": reduced(lambda kept, paid: kept + paid),
+            "last payment instead of the sum": [
+                reduced(lambda kept, paid: paid),
+                reduced(lambda kept, paid: paid or None),
+            ],
+        },
+        signs={"zero kept instead of deleted": zero_kept},
+    ),
+    order_summary=Runs(
+        summaries,
+        wrong={"initializer that counts": summed(orders=1), "aggregate forgotten": summed(adder=anew)},
+    ),
+    favourite_products=Runs(
+        favourites,
+        wrong={"counted by the key that was there": by_voter, "empty vote counted": all_votes},
+        signs={"counted by the key that was there": counted_by_voter, "empty vote counted": empty_counted},
+    ),
+    net_sales=Runs(
+        net_sales,
+        wrong={
+            "returns added": net(sign=1),
+            "returns left out": sales_alone,
+            "a join instead of a cogroup": joined_sums,
+        },
+        signs={"returns left out": silent_after("returns")},
+    ),
+    updates_with_cache=Says(
+        cached_updates,
+        "The payments were piped in two micro-batches with the cache on, and the updates counted: one for each "
+        "key and commit interval in which it has changed.",
+        wrong={"cache forgotten": 7, "cache that is never emptied": 3, "one update for each commit": 2},
+    ),
+    shopping_baskets=Runs(
+        baskets,
+        wrong={
+            "the word kept as an item": baskets_with(lambda basket, word: [*basket, word]),
+            "emptied instead of deleted": baskets_with(lambda basket, word: []),
+            "a scan at a time instead of an item": baskets_with(lambda basket, word: None, apart=False),
+        },
+        signs={"the word kept as an item": word_kept, "emptied instead of deleted": emptied},
     ),
 )

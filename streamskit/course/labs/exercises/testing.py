@@ -1,20 +1,21 @@
 """The exercises of lab 11: tests that pass with a program that is right, and fail with those that are not."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import cache, partial
+from typing import Any
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from streamskit.api.windows import TimeWindows
-from streamskit.course.labs.exercise import Exercise, Lab
+from streamskit.course.labs.lab_files import lab
 from streamskit.course.labs.parts import SaysEach
 from streamskit.course.labs.telling_apart import Program, TellsApart
 from streamskit.dsl.builder import StreamsBuilder
 from streamskit.dsl.kstream import KStream
 from streamskit.dsl.materialized import EmitStrategy, Materialized
 from streamskit.serdes import Serdes
-from streamskit.testing import TopologyTestDriver
+from streamskit.testing import TestRecord, TopologyTestDriver
 from streamskit.topology import Topology
 
 LOGIN = Serdes.json("ok boolean, address string")
@@ -101,224 +102,191 @@ def alarms_sent() -> dict[str, int]:
         return {"one by one": one_by_one, "as a batch": len(reported.read_records_to_list())}
 
 
-def typical_numbers(expected: Mapping[str, int]) -> dict[str, dict[int, tuple[str, str]]]:
-    """Return for each part the wrong numbers that are typical, each with the mistake's name and what to think of."""
-    return {
-        "one by one": {
-            5: ("an alarm for each failure", "The first two failures raise none: three are needed."),
-            1: (
-                "one alarm for all",
-                "Each failure from the third on changes the count, and each change of three or more is sent.",
-            ),
-        },
-        "as a batch": {
-            expected["one by one"]: (
-                "a batch taken for single records",
-                "Spark's own count folds what a batch brings: the row changes once, from nothing to five.",
-            ),
-            5: (
-                "a batch taken for single records",
-                "Spark's own count folds what a batch brings: the row changes once, from nothing to five.",
-            ),
-            0: ("a batch taken for nothing", "The count goes from nothing to five, and five is an alarm."),
-        },
-    }
-
-
 CLOCK = {"emit_interval": "1 second"}
 
-LAB = Lab(
+
+# ---- tests that let a program through --------------------------------------------------------------------------------
+
+Test = Callable[[TopologyTestDriver], None]
+FAILED = {"ok": False, "address": "10.0.0.7"}
+
+
+def until_alarm(failures: int, quiet: int = 0, due: bool = True) -> Test:
+    """Return a test that pipes failures and then looks for an alarm, and before for none after the first few."""
+
+    def test(driver: TopologyTestDriver) -> None:
+        logins, reported = driver.create_input_topic("logins"), driver.create_output_topic("alarms")
+        for second in range(failures):
+            logins.pipe_input("ada", FAILED, second * 1000)
+            assert second + 1 != quiet or reported.is_empty()
+        assert reported.is_empty() != due
+
+    return test
+
+
+def in_windows(*logins: tuple[str, int], counted: int, start: int = 0) -> Test:
+    """Return a test that pipes failures at these seconds, and looks how many of ada's count in a window."""
+
+    def test(driver: TopologyTestDriver) -> None:
+        for name, second in logins:
+            driver.create_input_topic("logins").pipe_input(name, FAILED, second * 1000)
+        failures: Any = driver.state_store("failures")
+        assert failures.fetch("ada", start * 1000) == counted
+
+    return test
+
+
+def of_balances(*balances: int | None, left: list[int | None]) -> Test:
+    """Return a test that pipes one account's balances, and looks what comes out."""
+
+    def test(driver: TopologyTestDriver) -> None:
+        for balance in balances:
+            driver.create_input_topic("balances").pipe_input("ada", balance)
+        updates = driver.create_output_topic("large-balances").read_records_to_list()
+        assert [update.value for update in updates] == left
+
+    return test
+
+
+def of_finals(quiet: bool = False) -> Test:
+    """Return a test that looks for a final result, and for none after the first record if it is to."""
+
+    def test(driver: TopologyTestDriver) -> None:
+        logins, finals = driver.create_input_topic("logins"), driver.create_output_topic("finals")
+        logins.pipe_input("ada", FAILED, 10_000)
+        assert not quiet or finals.is_empty()
+        logins.pipe_input("ada", FAILED, 71_000)
+        driver.advance_wall_clock_time("1 second")
+        logins.pipe_input("ada", FAILED, 72_000)
+        assert not finals.is_empty()
+
+    return test
+
+
+def rows(records: list[Any]) -> list[Any]:
+    """Return keys and values."""
+    return [(record.key, record.value) for record in records]
+
+
+def of_orders(without: str | None = "", seen: Callable[[list[Any]], Any] = rows) -> Test:
+    """Return a test that pipes orders without those of a text, and looks at this of the records that come."""
+
+    def test(driver: TopologyTestDriver) -> None:
+        texts = ("orderNumber-1000", "orderNumber-2400", "test-9999", None)
+        orders = [("ada", text) for text in texts if text != without]
+        driver.create_input_topic("orders").pipe_records(orders)
+        large = driver.create_output_topic("large-orders").read_records_to_list()
+        assert seen(large) == seen([TestRecord("ada", 2400, 0)])
+
+    return test
+
+
+def silent(driver: TopologyTestDriver) -> None:
+    """Assert nothing."""
+    driver.create_input_topic("orders").pipe_input("ada", "orderNumber-2400")
+
+
+LAB = lab(
     "11-testing",
-    "Testing",
-    (
-        Exercise(
-            "three_failures",
-            "Test that the third failed login within a minute raises an alarm.",
-            TellsApart(
-                Program(alarms),
-                (
-                    Program(
-                        partial(alarms, least=2),
-                        "two are enough",
-                        "It raises an alarm at the second failure already: what is in the topic before the third?",
-                    ),
-                    Program(
-                        partial(alarms, least=4),
-                        "four are needed",
-                        "It is silent at the third failure: is there an alarm, and for whom?",
-                    ),
-                    Program(
-                        partial(alarms, successes_too=True),
-                        "successes are counted",
-                        "It counts successful logins as well, so that two failures and a success raise an alarm.",
-                    ),
-                ),
+    three_failures=TellsApart(
+        Program(alarms),
+        {
+            "two are enough": Program(partial(alarms, least=2)),
+            "four are needed": Program(partial(alarms, least=4)),
+            "successes are counted": Program(partial(alarms, successes_too=True)),
+        },
+        wrong={
+            "slipped through: two are enough": until_alarm(3),
+            "slipped through: four are needed": until_alarm(4, quiet=2),
+            "slipped through: successes are counted": until_alarm(3, quiet=2),
+            "a test that a right program fails": until_alarm(2),
+            "a test that cannot fail": lambda driver: None,
+        },
+    ),
+    late_failures=TellsApart(
+        Program(alarms),
+        {
+            "no grace": Program(partial(alarms, grace="0 seconds")),
+            "a second of grace too much": Program(partial(alarms, grace="11 seconds")),
+            "windows of two minutes": Program(partial(alarms, size="2 minutes")),
+        },
+        wrong={
+            "slipped through: no grace": in_windows(("ada", 20), ("bob", 70), ("ada", 50), counted=1),
+            "slipped through: a second of grace too much": in_windows(
+                ("ada", 20), ("bob", 65), ("ada", 40), ("bob", 75), ("ada", 50), counted=2
             ),
-            (
-                "Assert twice: what is there after two failures, and what after three?",
-                "alarms.is_empty() before the third; alarms.read_record() after it. Its key is windowed: key.key is "
-                "the person.",
-                'assert alarms.is_empty(); logins.pipe_input("ada", FAILED, 30_000); '
-                'alarm = alarms.read_record(); assert (alarm.key.key, alarm.value) == ("ada", 3)',
+            "slipped through: windows of two minutes": in_windows(
+                ("ada", 70), ("bob", 125), ("ada", 80), ("bob", 130), ("ada", 90), counted=2, start=60
             ),
-        ),
-        Exercise(
-            "late_failures",
-            "Test that a failure counts until its window has closed, and not after it.",
-            TellsApart(
-                Program(alarms),
-                (
-                    Program(
-                        partial(alarms, grace="0 seconds"),
-                        "no grace",
-                        "It drops what comes after the end of its window, though the grace period is not over: try a "
-                        "failure of the first minute when stream time is between 60 and 70 seconds.",
-                    ),
-                    Program(
-                        partial(alarms, grace="11 seconds"),
-                        "a second of grace too much",
-                        "It closes the window at 71 seconds, not at 70. Test at the limit: move stream time to exactly "
-                        "70,000, and pipe a failure of the first minute.",
-                    ),
-                    Program(
-                        partial(alarms, size="2 minutes"),
-                        "windows of two minutes",
-                        "Its windows are two minutes long, so that the first one is open much longer.",
-                    ),
-                ),
+        },
+    ),
+    alarms_of_five=SaysEach(
+        alarms_sent,
+        "The five failures were piped both ways: your numbers are what came out.",
+        {
+            "an alarm for each failure": {"one by one": 5},
+            "one alarm for all": {"one by one": 1},
+            "a batch taken for single records": {"as a batch": lambda due: due["one by one"]},
+            "a batch taken for five records": {"as a batch": 5},
+            "a batch taken for nothing": {"as a batch": 0},
+        },
+    ),
+    accounts_that_fall=TellsApart(
+        Program(large_balances),
+        {
+            "nothing is deleted": Program(large_records),
+            "a closed account stays": Program(partial(large_balances, nulls_too=False)),
+            "the limit is large": Program(partial(large_balances, limit=LIMIT - 1)),
+        },
+        wrong={
+            "slipped through: nothing is deleted": of_balances(2000, left=[2000]),
+            "slipped through: a closed account stays": of_balances(2000, 1000, left=[2000, None]),
+            "slipped through: the limit is large": of_balances(2000, None, left=[2000, None]),
+        },
+    ),
+    finals_by_the_clock=TellsApart(
+        Program(finals, driver=CLOCK),
+        {
+            "every update is sent": Program(partial(finals, final=False), CLOCK),
+            "it does not look at the clock": Program(finals),
+        },
+        wrong={
+            "slipped through: every update is sent": of_finals(),
+            "slipped through: it does not look at the clock": of_finals(quiet=True),
+        },
+    ),
+    large_orders_tested=TellsApart(
+        Program(large_orders),
+        {
+            "1000 is large": Program(partial(large_orders, is_large=lambda v: v >= 1000)),
+            "everything is an order": Program(partial(large_orders, is_order=lambda v: v.contains("-"))),
+            "nulls come through": Program(
+                partial(
+                    large_orders,
+                    is_order=lambda v: v.isNull() | is_order(v),
+                    is_large=lambda v: v.isNull() | is_large(v),
+                )
             ),
-            (
-                "Somebody else's failure moves stream time. Do that twice: into the grace period, and to its end.",
-                'driver.state_store("failures").fetch("ada", 0) is ada\'s count in the first minute, and '
-                "driver.dropped() the number of records that came too late.",
-                "ada at 20_000; bob at 65_000; ada at 40_000 counts (2). bob at 70_000; ada at 50_000 is dropped: "
-                "still 2, and dropped() is 1.",
+            "the key is lost": Program(
+                partial(large_orders, last=lambda orders: orders.select_key(lambda v: v.cast("string")))
             ),
-        ),
-        Exercise(
-            "alarms_of_five",
-            "Say how many alarms five failures raise, one by one and as a batch.",
-            SaysEach(
-                alarms_sent, "The five failures were piped both ways: your numbers are what came out.", typical_numbers
+            "texts for numbers": Program(
+                partial(large_orders, last=lambda orders: orders.map_values(lambda v: v.cast("string")))
             ),
-            (
-                "One by one every failure changes the count. From which one on is it sent?",
-                "In a batch the count is changed once, by all that the batch brings.",
-                "One by one: 3, 4 and 5. As a batch: 5 only.",
+            "every record twice": Program(
+                partial(large_orders, last=lambda orders: orders.flat_map_values(lambda v: F.array(v, v)))
             ),
-        ),
-        Exercise(
-            "accounts_that_fall",
-            "Test that an account which is no longer large leaves the table of large ones.",
-            TellsApart(
-                Program(large_balances),
-                (
-                    Program(
-                        large_records,
-                        "nothing is deleted",
-                        "It filters a stream: an account that falls below the limit makes no tombstone, and so stays "
-                        "large for ever.",
-                    ),
-                    Program(
-                        partial(large_balances, nulls_too=False),
-                        "a closed account stays",
-                        "It ignores null values, so that an account that is closed stays where it is: pipe a null.",
-                    ),
-                    Program(
-                        partial(large_balances, limit=LIMIT - 1),
-                        "the limit is large",
-                        "It takes an account of exactly 1000 for a large one. Test at the limit.",
-                    ),
-                ),
+        },
+        wrong={
+            "slipped through: 1000 is large": of_orders("orderNumber-1000"),
+            "slipped through: everything is an order": of_orders("test-9999"),
+            "slipped through: nulls come through": of_orders(None),
+            "slipped through: the key is lost": of_orders(seen=lambda records: [each.value for each in records]),
+            "slipped through: texts for numbers": of_orders(
+                seen=lambda records: [(each.key, int(each.value or 0)) for each in records]
             ),
-            (
-                "What can happen to a large account? It stays large, falls to the limit, falls below it, is closed.",
-                "A row that leaves makes a record with a null value. Read all records and compare their keys and "
-                "values with a list.",
-                'ada has 2000, then 1000: ("ada", 2000), ("ada", None). bob has 3000, then 999: the same. cy has 4000, '
-                'and is closed with a null: ("cy", 4000), ("cy", None).',
-            ),
-        ),
-        Exercise(
-            "finals_by_the_clock",
-            "Test that a final count comes once, after its window has closed and the clock has moved.",
-            TellsApart(
-                Program(finals, driver=CLOCK),
-                (
-                    Program(
-                        partial(finals, final=False),
-                        "every update is sent",
-                        "It sends every update of a window that is still open: what is in the topic after the first "
-                        "record?",
-                        CLOCK,
-                    ),
-                    Program(
-                        finals,
-                        "it does not look at the clock",
-                        "It sends a closed window's count at once, without waiting for the clock on the wall: what is "
-                        "in the topic before you move it?",
-                    ),
-                ),
-            ),
-            (
-                "Two clocks: records move stream time, advance_wall_clock_time moves the other. A record after that "
-                "makes the program look.",
-                "Pipe into the minute and past its end within the grace; move the clock, pipe, and nothing must be "
-                "there. Then close the window with a record: still nothing, until the clock has moved once more.",
-                'ada at 10_000 and 71_000: the topic is empty. advance_wall_clock_time("1 second"); ada at 72_000: one '
-                "record, the count 1 of the window that starts at 0.",
-            ),
-        ),
-        Exercise(
-            "large_orders_tested",
-            "Test a program as well as you can: six broken ones are waiting.",
-            TellsApart(
-                Program(large_orders),
-                (
-                    Program(
-                        partial(large_orders, is_large=lambda v: v >= 1000),
-                        "1000 is large",
-                        "It takes 1000 for a number above 1000. Test at the limit.",
-                    ),
-                    Program(
-                        partial(large_orders, is_order=lambda v: v.contains("-")),
-                        "everything is an order",
-                        "It takes a text such as test-9999 for an order. Pipe what should not come out, too.",
-                    ),
-                    Program(
-                        partial(
-                            large_orders,
-                            is_order=lambda v: v.isNull() | is_order(v),
-                            is_large=lambda v: v.isNull() | is_large(v),
-                        ),
-                        "nulls come through",
-                        "It lets a record without a value through. Pipe a null.",
-                    ),
-                    Program(
-                        partial(large_orders, last=lambda orders: orders.select_key(lambda v: v.cast("string"))),
-                        "the key is lost",
-                        "It sends the number for a key in place of the customer. Assert the keys.",
-                    ),
-                    Program(
-                        partial(large_orders, last=lambda orders: orders.map_values(lambda v: v.cast("string"))),
-                        "texts for numbers",
-                        "It sends the number as a text. Assert the values themselves.",
-                    ),
-                    Program(
-                        partial(large_orders, last=lambda orders: orders.flat_map_values(lambda v: F.array(v, v))),
-                        "every record twice",
-                        "It sends each record twice. Assert all that comes out, and not only the first record.",
-                    ),
-                ),
-            ),
-            (
-                "What can go wrong? The limit, the texts that are no orders, a null, the key, the type, the number of "
-                "records.",
-                "Pipe six or seven records of each kind, and compare the list of all keys and values that came out "
-                "with the list that you expect.",
-                "assert [(r.key, r.value) for r in large.read_records_to_list()] == [...], with orders of 999, 1000, "
-                "1001 and 2400, a test-9999 and a null among what you pipe",
-            ),
-        ),
+            "slipped through: every record twice": of_orders(seen=lambda records: set(rows(records))),
+            "a test that cannot fail": silent,
+        },
     ),
 )

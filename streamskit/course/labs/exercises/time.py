@@ -1,19 +1,21 @@
 """The exercises of lab 09: where a record's time comes from, how far time has come, and what is late."""
 
 from collections import defaultdict
+from collections.abc import Callable
 from typing import Any
 
-from streamskit.api.windows import TimeWindows, Windowed
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+from streamskit.api.timestamp_extractor import TimestampExtractor
+from streamskit.api.windows import TimeWindows
 from streamskit.course.datasets.event_time import at
-from streamskit.course.labs.difference import Outcome
-from streamskit.course.labs.exercise import Exercise, Lab, Runs, Says
-from streamskit.course.labs.misconceptions import (
-    Misconception,
-    late_records_counted,
-    stopped,
-)
+from streamskit.course.labs.exercise import Runs, Says
+from streamskit.course.labs.lab_files import lab
+from streamskit.course.labs.misconceptions import stopped
 from streamskit.course.labs.recording import Costume, Recording
 from streamskit.dsl.builder import StreamsBuilder
+from streamskit.serdes import Serdes
 from streamskit.testing import TopologyTestDriver
 
 MINUTE = 60_000
@@ -114,215 +116,117 @@ def late(grace: int, by_product: bool = False) -> tuple[str, ...]:
     return tuple(found)
 
 
-# ---- signs of typical mistakes ---------------------------------------------------------------------------------------
+# ---- answers ---------------------------------------------------------------------------------------------------------
+
+Answer = Callable[[StreamsBuilder], None]
+ORDER = Serdes.json("order long, time long")
 
 
-def arrival_for_event(outcome: Outcome) -> bool:
-    """Each result has the timestamp with which its record came, where it should have another."""
-    pairs = [(record, row) for m in outcome.moments if (record := outcome.piped(m)) for row in m.actual]
-    return bool(outcome.differing) and bool(pairs) and all(row.timestamp == record.timestamp for record, row in pairs)
+def timed(timestamps: TimestampExtractor | None) -> Answer:
+    """Return the answer that reads tickets with these timestamps."""
+    return lambda builder: builder.stream("tickets", timestamps=timestamps).to("valid-tickets")
 
 
-def missing_time_skipped(outcome: Outcome) -> bool:
-    """What came is right, and records that have no time of their own are missing."""
-    silent = [moment for moment in outcome.differing if not moment.actual]
-    return bool(outcome.actual) and bool(silent) and silent == outcome.differing
+def uploaded(timestamps: TimestampExtractor | None) -> Answer:
+    """Return the answer that reads uploads with these timestamps."""
+    return lambda builder: builder.stream("uploads", value=ORDER, timestamps=timestamps).to("orders")
 
 
-def impossible_time_guessed(outcome: Outcome) -> bool:
-    """A record with a time before 1970 came out."""
-    return any(isinstance(row.value, dict) and (row.value.get("time") or 0) < 0 for row in outcome.actual)
+def by_value(
+    invalid: str = "skip", missing: str = "partition time", time: Callable[[Column], Column] = lambda v: v.time
+) -> TimestampExtractor:
+    """Return the extractor of an order's own time, or of another."""
+    return TimestampExtractor.of(time, invalid=invalid, missing=missing)
 
 
-def heartbeats_counted(outcome: Outcome) -> bool:
-    """There are results after heartbeats."""
-    return any(moment.actual for moment in outcome.at(lambda record: record.value == "heartbeat"))
+def per_minute(grace: str = "0 seconds", filtered: str = "before") -> Answer:
+    """Return the answer that counts tickets; heartbeats are left out "before" the windows, "after" them or "never"."""
+
+    def answer(builder: StreamsBuilder) -> None:
+        tickets = builder.stream("tickets")
+        tickets = tickets.filter(lambda v: v != "heartbeat") if filtered == "before" else tickets
+        windows = TimeWindows.of_size_and_grace("1 minute", grace)
+        counts = tickets.group_by_key().windowed_by(windows).count().to_stream()
+        (counts.filter(lambda v: v > 0) if filtered == "after" else counts).to("tickets-per-minute")
+
+    return answer
 
 
-def windows_in_all(outcome: Outcome) -> bool:
-    """The count of all tickets is one of windows."""
-    return any(isinstance(row.key, Windowed) for row in outcome.trial.outputs.get("tickets-in-all", ()))
+def counted_twice(grace: str = "1 minute", all_in: TimeWindows | None = None) -> Answer:
+    """Return the answer that counts tickets by the minute, and all of them in windows of some kind or in none."""
+
+    def answer(builder: StreamsBuilder) -> None:
+        grouped = builder.stream("tickets").group_by_key()
+        whole: Any = grouped.windowed_by(all_in) if all_in else grouped
+        whole.count("tickets-in-all").to_stream().to("tickets-in-all")
+        windows = TimeWindows.of_size_and_grace("1 minute", grace)
+        grouped.windowed_by(windows).count().to_stream().to("tickets-by-minute")
+
+    return answer
 
 
-LAB = Lab(
+# ---- the lab ---------------------------------------------------------------------------------------------------------
+
+LAB = lab(
     "09-time",
-    "Time",
-    (
-        Exercise(
-            "valid_tickets",
-            "Skip the records of clocks that are not set.",
-            Runs(
-                tickets_of_broken_clocks,
-                (
-                    Misconception(
-                        "failing or guessing instead of skipping",
-                        "A record without a valid timestamp stopped the program. Failing is what happens by default; "
-                        "and a guess by partition time fails as well while there is no record to guess by. The task "
-                        "asks to skip such records.",
-                        stopped,
-                    ),
-                ),
+    valid_tickets=Runs(
+        tickets_of_broken_clocks,
+        wrong={
+            "failing or guessing instead of skipping": [
+                timed(None),
+                timed(TimestampExtractor.fail_on_invalid()),
+                timed(TimestampExtractor.use_partition_time_on_invalid()),
+            ]
+        },
+        signs={"failing or guessing instead of skipping": stopped},
+    ),
+    sold_at=Runs(
+        orders_by_their_own_time,
+        wrong={
+            "failing or guessing instead of skipping": uploaded(by_value("fail")),
+            "arrival instead of event time": uploaded(None),
+            "impossible time guessed": [
+                uploaded(by_value(time=lambda v: F.abs(v.time))),
+                uploaded(by_value(time=lambda v: F.when(v.time < 0, 0).otherwise(v.time))),
+            ],
+            "missing time skipped": uploaded(by_value(missing="skip")),
+        },
+        signs={"failing or guessing instead of skipping": stopped},
+    ),
+    stream_time_after=Says(
+        stream_times,
+        "Stream time is the largest event time so far: each of your times was compared with the maximum of "
+        "the times up to there.",
+        wrong={
+            "event time instead of stream time": tuple(TIMES),
+            "the end known from the start": (max(TIMES),) * len(TIMES),
+        },
+    ),
+    late_orders=Says(
+        dropped_by_a_program,
+        "The orders were piped one by one into a count in windows of ten minutes with five of grace, and those "
+        "noted after which the driver had dropped one more.",
+        wrong={
+            "out of order taken for late": out_of_order(),
+            "grace forgotten": late(0),
+            "a stream time for each product": late(5, by_product=True),
+        },
+    ),
+    tickets_per_minute=Runs(
+        tickets_among_heartbeats,
+        wrong={
+            "heartbeats counted": [per_minute(filtered="never"), per_minute(filtered="after")],
+            "late record counted": [per_minute("1 minute"), per_minute("1 day")],
+        },
+    ),
+    tickets_counted_twice=Runs(
+        two_counts,
+        wrong={
+            "windows where none are asked for": counted_twice(
+                all_in=TimeWindows.of_size_and_grace("1 minute", "1 minute")
             ),
-            (
-                "TimestampExtractor has three ready-made answers to a negative timestamp: fail, skip, and guess.",
-                "The one for this task logs the record and skips it.",
-                "TimestampExtractor.log_and_skip_on_invalid()",
-            ),
-        ),
-        Exercise(
-            "sold_at",
-            "Take a record's time from its value; guess one that is missing, skip one that is impossible.",
-            Runs(
-                orders_by_their_own_time,
-                (
-                    Misconception(
-                        "failing or guessing instead of skipping",
-                        "The program stopped at a record without a usable time. invalid= says what becomes of an "
-                        "impossible one, and of a missing one as long as there is no time yet to guess by: it fails "
-                        "unless you say otherwise.",
-                        stopped,
-                    ),
-                    Misconception(
-                        "arrival instead of event time",
-                        "Your results have the timestamps with which the records arrived. The time in the value counts "
-                        "only if the stream is told to take it: timestamps=.",
-                        arrival_for_event,
-                    ),
-                    Misconception(
-                        "impossible time guessed",
-                        "An order with a time before 1970 came out. That time is impossible rather than missing, and "
-                        "the task skips such orders.",
-                        impossible_time_guessed,
-                    ),
-                    Misconception(
-                        "missing time skipped",
-                        "Orders without a time are left out. The task guesses their time by that of the records before "
-                        "them: a TimestampExtractor can treat a missing time another way than an impossible one.",
-                        missing_time_skipped,
-                    ),
-                ),
-            ),
-            (
-                "A TimestampExtractor takes the time from the value, and has two more settings for when there is none.",
-                "TimestampExtractor.of(lambda v: v.time, invalid=..., missing=...): what is to become of each?",
-                'TimestampExtractor.of(lambda v: v.time, invalid="skip", missing="partition time")',
-            ),
-        ),
-        Exercise(
-            "stream_time_after",
-            "Say how far stream time has come after each record.",
-            Says(
-                stream_times,
-                "Stream time is the largest event time so far: each of your times was compared with the maximum of "
-                "the times up to there.",
-                {
-                    tuple(TIMES): (
-                        "event time instead of stream time",
-                        "These are the orders' own times. Stream time does not go back when a record is older.",
-                    ),
-                    (max(TIMES),) * len(TIMES): (
-                        "the end known from the start",
-                        "That is the largest of all times. Stream time knows only the records that have come so far.",
-                    ),
-                },
-            ),
-            (
-                "Follow the records in the order in which they arrive. Which of them move time forward?",
-                "An older record leaves stream time where it is.",
-                "It begins with 10:02, 10:12, 10:12, 10:16, and changes only once after that.",
-            ),
-        ),
-        Exercise(
-            "late_orders",
-            "Name the orders that come too late for their windows.",
-            Says(
-                dropped_by_a_program,
-                "The orders were piped one by one into a count in windows of ten minutes with five of grace, and those "
-                "noted after which the driver had dropped one more.",
-                {
-                    out_of_order(): (
-                        "out of order taken for late",
-                        "These are all orders that are older than one before. Such an order still counts while its "
-                        "window is open, until stream time reaches the window's end plus the grace.",
-                    ),
-                    late(0): (
-                        "grace forgotten",
-                        "These would be late without grace. A window of ten minutes stays open five minutes longer.",
-                    ),
-                    late(5, by_product=True): (
-                        "a stream time for each product",
-                        "So it would be if each product had a stream time of its own. There is one for a partition, "
-                        "whatever the keys of its records.",
-                    ),
-                },
-            ),
-            (
-                "For each order: when does its window end, when does it close, and how far is stream time?",
-                "The window from 10:00 to 10:10 closes when stream time reaches 10:15, that from 10:10 at 10:25.",
-                "e3 and e5 are out of order and in time. Three of the others are late.",
-            ),
-        ),
-        Exercise(
-            "tickets_per_minute",
-            "Count in windows, where heartbeats must not close them.",
-            Runs(
-                tickets_among_heartbeats,
-                (
-                    Misconception(
-                        "heartbeats counted",
-                        "A heartbeat made a result, and closed the windows before it, so that a ticket was dropped. "
-                        "It has to go before anything is counted: what is filtered out there does not move the time "
-                        "of the windows.",
-                        heartbeats_counted,
-                    ),
-                    Misconception(
-                        "late record counted",
-                        "A ticket came after a newer ticket had closed its window, and was counted. The task allows no "
-                        "grace.",
-                        late_records_counted,
-                    ),
-                ),
-            ),
-            (
-                "A record that does not reach the count cannot close its windows. Which step keeps records back?",
-                "filter comes before group_by_key. Then windows of a minute without grace.",
-                'builder.stream("tickets").filter(lambda v: v != "heartbeat").group_by_key().windowed_by(...)',
-            ),
-        ),
-        Exercise(
-            "tickets_counted_twice",
-            "Count the same tickets in all and by the minute, and see what lateness changes.",
-            Runs(
-                two_counts,
-                (
-                    Misconception(
-                        "windows where none are asked for",
-                        "The topic tickets-in-all holds counts of windows. The count of all tickets has none: only "
-                        "the other one is cut into minutes.",
-                        windows_in_all,
-                    ),
-                    Misconception(
-                        "late record counted",
-                        "A ticket that came after its window had closed was counted in it. A minute of grace, and no "
-                        "more: a window closes a minute after its end.",
-                        late_records_counted,
-                    ),
-                    Misconception(
-                        "record in time dropped",
-                        "A ticket came out of order, and less than a minute after its window's end, and is missing. "
-                        "The task allows a minute of grace.",
-                        lambda outcome: any(
-                            moment.missing and moment.topic == "tickets-by-minute" and not moment.actual
-                            for moment in outcome.differing
-                        ),
-                    ),
-                ),
-            ),
-            (
-                "One stream, grouped once, and two counts of it: a grouped stream can be used twice.",
-                "The one is count(...), the other windowed_by(...).count(). Each goes to its own topic.",
-                'grouped.windowed_by(TimeWindows.of_size_and_grace("1 minute", "1 minute")).count()',
-            ),
-        ),
+            "late record counted": counted_twice("1 day"),
+            "record in time dropped": [counted_twice("0 seconds"), counted_twice("30 seconds")],
+        },
     ),
 )

@@ -1,13 +1,19 @@
 """The exercises of lab 13: where a topology is cut, how many tasks it has, and what many slots can do for them."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
+from pyspark.sql import Column
+
 from streamskit.common.errors import StreamsKitError
-from streamskit.course.labs.asking import Asks, gives, like
-from streamskit.course.labs.exercise import Exercise, Lab, Runs, Says, Verdict, right, topology_of, unwritten, wrong
+from streamskit.course.labs.asking import Asks, like
+from streamskit.course.labs.difference import Outcome
+from streamskit.course.labs.exercise import Judges, Runs, Says, Verdict, mistaken, right, topology_of
 from streamskit.course.labs.exercises import live
-from streamskit.course.labs.misconceptions import Misconception
+from streamskit.course.labs.lab_files import lab
+from streamskit.course.labs.parts import SaysEach, Typical
 from streamskit.course.labs.recording import Costume, Recording
 from streamskit.dsl.builder import StreamsBuilder
 from streamskit.serdes import Serdes
@@ -56,41 +62,19 @@ def two_in_one(builder: StreamsBuilder) -> None:
 PROGRAMS = {
     "A": filtered, "B": by_key, "C": by_customer, "D": rekeyed_before, "E": rekeyed_after, "F": two_in_one
 }  # fmt: skip
-WHY_CUT = {
-    ("A", 2): ("steps are no cuts", "A: from its source to its sink nothing leaves the task. Steps do not cut."),
-    ("B", 2): (
-        "grouping by the key it has",
-        "B: grouping by the key that is there leaves all records where they are: no repartition topic, no cut.",
-    ),
-    ("C", 1): (
-        "another key, another partition",
-        "C: group_by gives another key, whose records may lie in other partitions. They travel through a topic.",
-    ),
-    ("D", 1): (
-        "a key that was changed on the way",
-        "D: select_key alone cuts nothing. What works by key after it does: the records have to move before they are "
-        "counted, also with a filter in between.",
-    ),
-    ("E", 2): (
-        "a key that nobody works by",
-        "E: the key changes at the end, and no step after it works by key. Records are not moved for nothing.",
-    ),
-    ("F", 1): (
-        "nothing joins the two",
-        "F: two pipelines of one program, without an arrow or a store between them, are two sub-topologies.",
-    ),
+TYPICAL_CUTS: dict[str, Typical] = {
+    "steps are no cuts": {"A": 2},
+    "grouping by the key it has": {"B": 2},
+    "another key, another partition": {"C": 1},
+    "a key that was changed on the way": {"D": 1},
+    "a key that nobody works by": {"E": 2},
+    "nothing joins the two": {"F": 1},
 }
 
 
-def examine_cuts(answer: Any) -> Verdict:
-    """Judge the numbers of sub-topologies, by those that the programs have."""
-    if not isinstance(answer, dict) or ... in answer.values():
-        return unwritten("Put a number in place of each `...`.")
-    expected = {name: len(topology_of(program).sub_topologies()) for name, program in PROGRAMS.items()}
-    for (name, number), (mistake, says) in WHY_CUT.items():
-        if answer.get(name) == number:
-            return wrong(says, mistake)
-    return Says(expected, f"{len(expected)} programs were built, and their sub-topologies counted.")(answer)
+def sub_topologies() -> dict[str, int]:
+    """Count the sub-topologies of each program."""
+    return {name: len(topology_of(program).sub_topologies()) for name, program in PROGRAMS.items()}
 
 
 # ---- 2, 3: tasks -----------------------------------------------------------------------------------------------------
@@ -140,26 +124,11 @@ def _sizes(topology: Topology, partitions: Partitions, internal: bool = True) ->
 
 
 WRONG_COUNTS = {
-    all_partitions: (
-        "partitions added up",
-        "All partitions of all source topics are added up. Within a sub-topology a task reads the same partition of "
-        "each topic, so that only the largest one counts.",
-    ),
-    largest_topic: (
-        "one largest topic for all",
-        "Only the largest topic of the whole program counts in your answer. Each sub-topology has tasks of its own, "
-        "and those add up.",
-    ),
-    without_repartition: (
-        "repartition topic forgotten",
-        "A sub-topology is missing: the one that reads the repartition topic. It has tasks like any other.",
-    ),
-    written_too: (
-        "topics that are written counted",
-        "A topic that is only written was counted. Tasks come from what is read.",
-    ),
+    "partitions added up": all_partitions,
+    "one largest topic for all": largest_topic,
+    "repartition topic forgotten": without_repartition,
+    "topics that are written counted": written_too,
 }
-"""Functions that count tasks wrongly, each with the mistake's name and what to think of."""
 
 
 def shop(builder: StreamsBuilder) -> None:
@@ -176,12 +145,8 @@ SHOP = {
 }  # fmt: skip
 
 
-def examine_shop(answer: Any) -> Verdict:
-    """Judge the number of tasks of the shop."""
-    topology = topology_of(shop)
-    mistakes = {counted(topology, SHOP): mistake for counted, mistake in WRONG_COUNTS.items()}
-    says = "The shop's topology was built, and its tasks counted from the partitions of what it reads."
-    return Says(tasks(topology, SHOP), says, mistakes)(answer)
+def _in_the_shop(count: Callable[[Topology, Partitions], int]) -> int:
+    return count(topology_of(shop), SHOP)
 
 
 def others() -> list[tuple[Topology, Partitions]]:
@@ -222,33 +187,45 @@ def in_cents() -> Recording:
     return Recording.of("basic-reduce", dress, ["sums"])
 
 
-def examine_detour(answer: Any) -> Verdict:
-    """Judge sums in cents, by their records first and then by the number of sub-topologies."""
-    verdict = Runs(
-        in_cents,
-        (
-            Misconception(
-                "zero kept",
-                "A sum of zero stayed. A reducer that returns None deletes the row, as the program above does.",
-                lambda outcome: any(row.value == 0 for moment in outcome.moments for row in moment.extra),
-            ),
-            Misconception(
-                "euros for cents",
-                "The sums are in euros. The topic and the store are to have cents.",
-                lambda outcome: bool(outcome.actual) and outcome.actual[0].value == outcome.expected[0].value / 100,
-            ),
-        ),
-    )(answer)
-    if not verdict.passed or verdict.outcome is None:
-        return verdict
-    parts = len(verdict.outcome.trial.topology.sub_topologies())
-    if parts > 1:
-        return wrong(
-            f"The sums are right, and the topology still has {parts} sub-topologies. map, select_key and group_by may "
-            "change the key, whatever they do with it; map_values and group_by_key cannot.",
-            "a step that may change the key",
-        )
-    return right(f"{verdict.says} The topology has one sub-topology, and no repartition topic.")
+class Detour(Runs):
+    """Examines sums in cents, by their records first and then by the number of sub-topologies."""
+
+    def __call__(self, answer: Any) -> Verdict:
+        verdict = super().__call__(answer)
+        if not verdict.passed or verdict.outcome is None:
+            return verdict
+        parts = len(verdict.outcome.trial.topology.sub_topologies())
+        if parts > 1:
+            return mistaken("a step that may change the key", parts=parts)
+        return right(f"{verdict.says} The topology has one sub-topology, and no repartition topic.")
+
+
+def summed(
+    reducer: Callable[[int, int], int | None], factor: int = 100, rekeyed: bool = False
+) -> Callable[[StreamsBuilder], None]:
+    """Return the answer that adds up amounts times a factor, with a step that may change the key if it is to."""
+
+    def answer(builder: StreamsBuilder) -> None:
+        amounts = builder.stream("amounts", value=LONG).map_values(lambda v: v * factor)
+        grouped = amounts.group_by(lambda k, v: k) if rekeyed else amounts.group_by_key()
+        grouped.reduce(reducer, "sums").to_stream().to("sums")
+
+    return answer
+
+
+def add(total: int, amount: int) -> int | None:
+    """Add up, and delete a sum of zero."""
+    return total + amount or None
+
+
+def zero_kept(outcome: Outcome) -> bool:
+    """A sum of zero stayed."""
+    return any(row.value == 0 for moment in outcome.moments for row in moment.extra)
+
+
+def in_euros(outcome: Outcome) -> bool:
+    """The sums are in euros."""
+    return bool(outcome.actual) and outcome.actual[0].value == outcome.expected[0].value / 100
 
 
 # ---- 5: turns --------------------------------------------------------------------------------------------------------
@@ -261,31 +238,6 @@ def dealt_out(tasks: int, slots: int) -> tuple[int, int]:
         turns, idle, left = turns + 1, max(0, slots - left), left - slots
     return turns, idle
 
-
-TURN_MISTAKES = (
-    Misconception(
-        "a turn that is not full forgotten",
-        "The last turn is missing where it is not full: what is left over needs a turn, too.",
-        gives(lambda tasks, slots: (tasks // slots, max(0, slots - tasks))),
-    ),
-    Misconception(
-        "idle in the first turn only",
-        "The turns are right. Idle slots are those of the last turn, which there may be with fewer slots than tasks, "
-        "too.",
-        gives(lambda tasks, slots: (-(-tasks // slots), max(0, slots - tasks))),
-    ),
-    Misconception(
-        "none idle is not all idle",
-        "The turns are right. Where the last turn is full, no slot idles in it.",
-        gives(lambda tasks, slots: (-(-tasks // slots), slots - tasks % slots)),
-    ),
-    Misconception(
-        "what is left over for who is idle",
-        "The turns are right. The second number is that of the tasks in the last turn; asked is how many slots have "
-        "none.",
-        gives(lambda tasks, slots: (-(-tasks // slots), tasks % slots)),
-    ),
-)
 
 # ---- 6: topics of different size -------------------------------------------------------------------------------------
 
@@ -312,103 +264,66 @@ def examine_balances(answer: Any) -> Verdict:
     ordered = {customer: sum(amount for key, amount in orders if key == customer) for customer in CUSTOMERS}
     expected = {customer: ordered[customer] - amount for customer, amount in returns}
     if found == {customer: ordered[customer] + amount for customer, amount in returns}:
-        return wrong("What came back was added. A return takes its amount off the balance.", "returns added")
+        return mistaken("returns added")
     says = f"{len(orders)} orders and {len(returns)} returns went through a broker; every balance is right."
     return Says(expected, says)(found)
 
 
+def balances(signed: Callable[[Column], Column], partitions: int | None = None) -> Callable[[StreamsBuilder], None]:
+    """Return the answer that adds returns with this sign, sent through a topic with so many partitions if it is to."""
+
+    def answer(builder: StreamsBuilder) -> None:
+        returns = builder.stream("lab-returns", value=LONG).map_values(signed)
+        returns = returns.repartition(partitions=partitions) if partitions else returns
+        both = builder.stream("lab-orders", value=LONG).merge(returns)
+        both.group_by_key().reduce(lambda total, amount: total + amount, "balances")
+
+    return answer
+
+
 def _refused(error: StreamsKitError) -> Verdict:
     if "brings together" in str(error):
-        says = (
-            "It is refused: four partitions meet three, so that the same customer would be in two tasks, each with "
-            "half of the balance. Send one of the two, or both, through a topic with as many partitions as the other."
-        )
-        return Verdict(False, says, wrong(says, "topics of different size").misconception, cause=error)
+        return replace(mistaken("topics of different size"), cause=error)
     return Verdict(False, f"It does not run: {error}", cause=error)
 
 
 # ---- the lab ---------------------------------------------------------------------------------------------------------
 
-LAB = Lab(
+LAB = lab(
     "13-topology-and-tasks",
-    "Topology and tasks",
-    (
-        Exercise(
-            "cuts",
-            "Say how many sub-topologies six programs have.",
-            examine_cuts,
-            (
-                "Ask two questions of each program: does a step work by key, and may the key have changed before it?",
-                "Steps that work by key are aggregations and joins. The key may change in group_by, select_key, map "
-                "and flat_map.",
-                "Two of C, D and F are cut by a repartition topic; the third has two pipelines. The other programs "
-                "are whole.",
-            ),
-        ),
-        Exercise(
-            "tasks_of_the_shop",
-            "Compute the tasks of a program with three sub-topologies.",
-            examine_shop,
-            (
-                "Cut the program first. How many sub-topologies are there, and which topics does each of them read?",
-                "Orders and customers are read in one sub-topology, the repartition topic in another, visits in the "
-                "third.",
-                "12 and 12 in the first make 12; then 12, and 5.",
-            ),
-        ),
-        Exercise(
-            "count_tasks",
-            "Count the tasks of any topology, given the partitions of its topics.",
-            Asks(
-                like(tasks, others),
-                "the tasks of five topologies were counted.",
-                tuple(Misconception(*mistake, gives(counted)) for counted, mistake in WRONG_COUNTS.items()),
-            ),
-            (
-                "A loop over topology.sub_topologies(), each a list of nodes. Which of the nodes matter?",
-                "isinstance(node, Source): such a node has topics, a tuple of names. Take the largest number, and add "
-                "up.",
-                "sum(max(partitions[topic] for node in nodes if isinstance(node, Source) for topic in node.topics) "
-                "for nodes in topology.sub_topologies())",
-            ),
-        ),
-        Exercise(
-            "without_the_detour",
-            "Write a program again so that it needs no repartition topic.",
-            examine_detour,
-            (
-                "Which steps of the program may change the key, as far as Kafka Streams can see? Does any of them "
-                "really?",
-                "map returns a key, even if it is the same one; group_by chooses one. Each has a relative that leaves "
-                "the key alone.",
-                'builder.stream("amounts", value=Serdes.long()).map_values(lambda v: v * '
-                '100).group_by_key().reduce(add, "sums")',
-            ),
-        ),
-        Exercise(
-            "turns",
-            "Compute how many turns some tasks take on some slots, and how many slots idle in the last.",
-            Asks(
-                like(dealt_out, lambda: [(tasks, slots) for tasks in range(1, 14) for slots in range(1, 9)]),
-                "13 numbers of tasks were dealt out, each to 1 to 8 slots.",
-                TURN_MISTAKES,
-            ),
-            (
-                "math.ceil(tasks / slots) turns. How many places do so many turns have, in all?",
-                "turns * slots places, for so many tasks: the rest is empty, and it is all in the last turn.",
-                "turns = math.ceil(tasks / slots); return turns, turns * slots - tasks",
-            ),
-        ),
-        Exercise(
-            "balance_of_both",
-            "Add up topics of different size by key, so that it runs on a broker.",
-            examine_balances,
-            (
-                "What has four partitions can meet what has four. How do records get into a topic with another number?",
-                "repartition(partitions=4) sends a stream through a topic of the application's own.",
-                'returns = builder.stream("lab-returns", value=LONG).map_values(lambda v: '
-                "-v).repartition(partitions=4), then merge, group_by_key and reduce.",
-            ),
-        ),
+    cuts=SaysEach(
+        sub_topologies, f"{len(PROGRAMS)} programs were built, and their sub-topologies counted.", TYPICAL_CUTS
+    ),
+    tasks_of_the_shop=Says(
+        partial(_in_the_shop, tasks),
+        "The shop's topology was built, and its tasks counted from the partitions of what it reads.",
+        wrong={mistake: partial(_in_the_shop, counted) for mistake, counted in WRONG_COUNTS.items()},
+    ),
+    count_tasks=Asks(like(tasks, others), "the tasks of five topologies were counted.", wrong=WRONG_COUNTS),
+    without_the_detour=Detour(
+        in_cents,
+        wrong={
+            "zero kept": summed(lambda total, amount: total + amount),
+            "euros for cents": summed(add, 1),
+            "a step that may change the key": summed(add, rekeyed=True),
+        },
+        signs={"zero kept": zero_kept, "euros for cents": in_euros},
+    ),
+    turns=Asks(
+        like(dealt_out, lambda: [(tasks, slots) for tasks in range(1, 14) for slots in range(1, 9)]),
+        "13 numbers of tasks were dealt out, each to 1 to 8 slots.",
+        wrong={
+            "a turn that is not full forgotten": lambda tasks, slots: (tasks // slots, max(0, slots - tasks)),
+            "idle in the first turn only": lambda tasks, slots: (-(-tasks // slots), max(0, slots - tasks)),
+            "none idle is not all idle": lambda tasks, slots: (-(-tasks // slots), slots - tasks % slots),
+            "what is left over for who is idle": lambda tasks, slots: (-(-tasks // slots), tasks % slots),
+        },
+    ),
+    balance_of_both=Judges(
+        examine_balances,
+        {
+            "returns added": balances(lambda v: v, partitions=4),
+            "topics of different size": balances(lambda v: -v),
+        },
     ),
 )

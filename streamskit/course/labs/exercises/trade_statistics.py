@@ -4,16 +4,19 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from streamskit.api.windows import Windowed
+from pyspark.sql import functions as F
+
+from streamskit.api.windows import SlidingWindows, TimeWindows, Windowed
 from streamskit.course.datasets.event_time import NEW_YEAR
 from streamskit.course.datasets.trades import trades
-from streamskit.course.labs.asking import Ask, Asks, gives, reads_all
-from streamskit.course.labs.exercise import Exercise, Lab, Runs, Says
-from streamskit.course.labs.exercises.windows import END_INSIDE, one_window_a_record
-from streamskit.course.labs.loops import Due, as_if, looped, piped
-from streamskit.course.labs.misconceptions import Misconception
+from streamskit.course.labs.asking import Ask, Asks, reading_all, reads_all
+from streamskit.course.labs.exercise import Runs, Says
+from streamskit.course.labs.lab_files import lab
+from streamskit.course.labs.loops import Due, WrongLoop, looped, piped
 from streamskit.course.labs.recording import Costume, Piped, Recording
 from streamskit.course.labs.stores import windows
+from streamskit.dsl.builder import StreamsBuilder
+from streamskit.dsl.materialized import Materialized
 from streamskit.serdes import Serdes
 
 SECOND = 1_000
@@ -116,190 +119,86 @@ def _highest_value(store: Any, symbol: str, first: int, last: int) -> float | No
     return max((_average(row) for _, row in store.fetch(symbol, first, last)), default=None)
 
 
-LAB = Lab(
+# ---- answers ---------------------------------------------------------------------------------------------------------
+
+FIVE_SECONDS = TimeWindows.of_size_with_no_grace("5 seconds")
+
+
+def _kept_in(windows: TimeWindows | SlidingWindows) -> Callable[[StreamsBuilder], None]:
+    """Return the answer that keeps statistics in these windows."""
+
+    def answer(builder: StreamsBuilder) -> None:
+        stock = builder.stream("trades", value=Serdes.json("symbol string, price double, size int")).group_by_key()
+        kept = stock.windowed_by(windows).aggregate(
+            lambda v: F.struct(F.count("*").alias("count"), F.sum(v.price).alias("sum"), F.min(v.price).alias("min")),
+            Materialized("trade-stats", retention="1 hour"),
+        )
+        average = lambda v: F.struct(v["count"], v["sum"], v["min"], (v["sum"] / v["count"]).alias("avg"))  # noqa: E731
+        kept.to_stream().map_values(average).to("trade-stats")
+
+    return answer
+
+
+LAB = lab(
     "17-trade-statistics",
-    "Trade statistics",
-    (
-        Exercise(
-            "windows_of_a_trade",
-            "Say in which windows of five seconds, one begun each second, a trade counts.",
-            Says(
-                STARTS,
-                "Five windows hold second 12: one of five seconds begins each second, and the one that ends at 12 does "
-                "not hold it any more.",
-                {
-                    tuple(starts_of(TWELVE - 1, 5 * SECOND, SECOND)): (
-                        "window end inclusive",
-                        "The window that begins at 7 s ends at 12 s, and a window does not hold its end: [start, end).",
-                    ),
-                    (7_000, *STARTS): (
-                        "window end inclusive",
-                        "The window that begins at 7 s ends at 12 s, and a window does not hold its end: [start, end).",
-                    ),
-                    (10_000,): (
-                        "tumbling instead of hopping",
-                        "Only windows that tumble begin every five seconds. Here one begins each second, and they "
-                        "overlap.",
-                    ),
-                    (12_000,): (
-                        "one window a record",
-                        "That is the last window of the trade. Those that began up to five seconds before have not "
-                        "ended yet.",
-                    ),
-                    tuple(reversed(STARTS)): (
-                        "the latest first",
-                        "These are the windows; the task wants the earliest first.",
-                    ),
-                    tuple(start // SECOND for start in STARTS): (
-                        "seconds in place of milliseconds",
-                        "These are the windows, in seconds. Times are milliseconds, here as everywhere in Kafka.",
-                    ),
-                    len(STARTS): ("how many instead of which", "That is their number. Write a list of their starts."),
-                },
+    windows_of_a_trade=Says(
+        STARTS,
+        "Five windows hold second 12: one of five seconds begins each second, and the one that ends at 12 does "
+        "not hold it any more.",
+        wrong={
+            "window end inclusive": [tuple(starts_of(TWELVE - 1, 5 * SECOND, SECOND)), (7_000, *STARTS)],
+            "tumbling instead of hopping": (10_000,),
+            "one window a record": (12_000,),
+            "the latest first": tuple(reversed(STARTS)),
+            "seconds in place of milliseconds": tuple(start // SECOND for start in STARTS),
+            "how many instead of which": len(STARTS),
+        },
+    ),
+    price_statistics=Runs(
+        lambda: Recording.of("windows-hopping-trade-stats", Costume({"stats": "trade-stats"}), ["trade-stats"]),
+        wrong={
+            "tumbling instead of hopping": _kept_in(FIVE_SECONDS),
+            "sliding instead of hopping": _kept_in(SlidingWindows.of_time_difference_with_no_grace("5 seconds")),
+            "windows of another size": _kept_in(TimeWindows.of_size_with_no_grace(5).advance_by(1)),
+            "late record counted": _kept_in(
+                TimeWindows.of_size_and_grace("5 seconds", "50 minutes").advance_by("1 second")
             ),
-            (
-                "The last one begins at the trade itself. How long before can one have begun that still holds it?",
-                "A window holds its start and not its end. The one from 7 to 12 seconds does not hold second 12.",
-                "They begin at 8, 9, 10, 11 and 12 seconds; write milliseconds.",
+        },
+        errors={"cannot run in sessions or sliding windows": "sliding instead of hopping"},
+    ),
+    weighted_price=Runs(
+        _weighted_prices,
+        wrong={
+            "each trade weighs the same": WrongLoop(lambda: _weighted_prices(_mean)),
+            "divided by the number of trades": WrongLoop(
+                lambda: _weighted_prices(lambda some: sum(t["price"] * t["size"] for t in some) / len(some))
             ),
-        ),
-        Exercise(
-            "price_statistics",
-            "Keep count, sum and lowest price of the last five seconds, anew each second.",
-            Runs(
-                lambda: Recording.of("windows-hopping-trade-stats", Costume({"stats": "trade-stats"}), ["trade-stats"]),
-                (
-                    Misconception(
-                        "tumbling instead of hopping",
-                        "Each trade is in one window only. Windows of five seconds that begin each second overlap, so "
-                        "that a trade is in five of them: advance_by(...).",
-                        one_window_a_record,
-                    ),
-                    END_INSIDE,
-                ),
-            ),
-            (
-                "Two things are missing: how time is cut into windows, and what is kept of the trades in one.",
-                'TimeWindows.of_size_with_no_grace("5 seconds").advance_by("1 second"); and aggregate with a function '
-                "of the value that makes a struct of three aggregates.",
-                'lambda v: F.struct(F.count("*").alias("count"), F.sum(v.price).alias("sum"), '
-                'F.min(v.price).alias("min"))',
-            ),
-        ),
-        Exercise(
-            "weighted_price",
-            "Send the average price of ten seconds, in which a trade of 100 shares counts ten times one of 10.",
-            Runs(
-                _weighted_prices,
-                (
-                    Misconception(
-                        "each trade weighs the same",
-                        "Your average is that of the prices. A trade of many shares says more about the price than one "
-                        "of few: multiply by size before you add, and divide by the sum of the sizes.",
-                        as_if(lambda: _weighted_prices(_mean)),
-                    ),
-                    Misconception(
-                        "divided by the number of trades",
-                        "Prices times sizes are added up, and divided by the number of trades. Divide by the sum of "
-                        "the sizes.",
-                        as_if(
-                            lambda: _weighted_prices(lambda some: sum(t["price"] * t["size"] for t in some) / len(some))
-                        ),
-                    ),
-                    Misconception(
-                        "the last price for the average",
-                        "Each result is the price that has just come, whatever was before in its window.",
-                        as_if(lambda: _weighted_prices(lambda some: some[-1]["price"])),
-                    ),
-                ),
-            ),
-            (
-                "An average cannot be kept, only computed. What has to be kept so that this one can be?",
-                "Keep the sum of price times size and the sum of size, and divide in map_values.",
-                'F.struct(F.sum(v.price * v.size).alias("worth"), F.sum(v.size).alias("shares")), then '
-                "map_values(lambda v: v.worth / v.shares)",
-            ),
-        ),
-        Exercise(
-            "highest_average",
-            "Find the window with the highest average price of a symbol, among those that start in a span.",
-            Asks(
-                _ask_highest_average,
-                "of three symbols, of one window, and of a symbol without any.",
-                (
-                    Misconception(
-                        "sum taken for average",
-                        "You compare the sums of the prices, and the window with the most trades wins. Divide by the "
-                        "count.",
-                        gives(_highest_by(lambda row: row["sum"]), _highest_by(lambda row: row["count"])),
-                    ),
-                    Misconception(
-                        "lowest instead of highest",
-                        "You return the window with the lowest average.",
-                        gives(_highest_by(of=min)),
-                    ),
-                    Misconception(
-                        "lowest price taken for the average",
-                        "You compare the lowest prices of the windows. Their average is sum / count.",
-                        gives(_highest_by(lambda row: row["min"])),
-                    ),
-                    Misconception(
-                        "value instead of window",
-                        "You return the highest average itself. The task wants the start of its window.",
-                        gives(_highest_value),
-                    ),
-                    Misconception(
-                        "fetch's end taken for exclusive",
-                        "The last window of the span is left out. fetch has both ends in it, and so has the task.",
-                        gives(_highest_by(short=1), _highest_by(short=SECOND)),
-                    ),
-                    Misconception(
-                        "no windows at all",
-                        "Of a symbol that was not traded fetch returns an empty list, and of that there is no highest. "
-                        "The task wants None.",
-                        gives(_highest_of_some),
-                    ),
-                ),
-                (
-                    Misconception(
-                        "whole store read for a few windows",
-                        "The answers are right, and for each of them all windows of all symbols were read. fetch reads "
-                        "those of one symbol in a span of time.",
-                        reads_all,
-                    ),
-                ),
-            ),
-            (
-                "fetch gives pairs of a window's start and its value. By what do you compare them?",
-                "max(..., key=...) finds the pair; its first part is the start. What if there is no pair?",
-                'max(found, key=lambda pair: pair[1]["sum"] / pair[1]["count"])[0] if found else None',
-            ),
-        ),
-        Exercise(
-            "price_jumps",
-            "Tell when a price moves by 0.3 percent or more within five seconds.",
-            Runs(
-                _jumps,
-                (
-                    Misconception(
-                        "every update sent",
-                        "Windows came whose price has not moved enough. Only those are wanted in which the highest is "
-                        "0.3 percent above the lowest, or more.",
-                        as_if(lambda: _jumps(other=lambda low, high: {"low": low, "high": high})),
-                    ),
-                    Misconception(
-                        "percent taken for a factor",
-                        "You let through only what has moved by far more, or nothing: 0.3 percent is a factor of "
-                        "1.003.",
-                        as_if(lambda: _jumps(least=1.03), lambda: _jumps(least=1.3), lambda: _jumps(least=4.0)),
-                    ),
-                ),
-            ),
-            (
-                "Keep the lowest and the highest price of a window. When is a window worth a record?",
-                "aggregate to a struct of low and high, to_stream(), filter, to(...).",
-                "to_stream().filter(lambda v: v.high >= v.low * 1.003).to(...)",
-            ),
-        ),
+            "the last price for the average": WrongLoop(lambda: _weighted_prices(lambda some: some[-1]["price"])),
+        },
+    ),
+    highest_average=Asks(
+        _ask_highest_average,
+        "of three symbols, of one window, and of a symbol without any.",
+        wrong={
+            "sum taken for average": [_highest_by(lambda row: row["sum"]), _highest_by(lambda row: row["count"])],
+            "lowest instead of highest": _highest_by(of=min),
+            "lowest price taken for the average": _highest_by(lambda row: row["min"]),
+            "value instead of window": _highest_value,
+            "fetch's end taken for exclusive": [_highest_by(short=1), _highest_by(short=SECOND)],
+            "no windows at all": _highest_of_some,
+            "whole store read for a few windows": reading_all(_highest_by()),
+        },
+        habits={"whole store read for a few windows": reads_all},
+    ),
+    price_jumps=Runs(
+        _jumps,
+        wrong={
+            "every update sent": WrongLoop(lambda: _jumps(other=lambda low, high: {"low": low, "high": high})),
+            "percent taken for a factor": [
+                WrongLoop(lambda: _jumps(least=1.03)),
+                WrongLoop(lambda: _jumps(least=1.3)),
+                WrongLoop(lambda: _jumps(least=4.0)),
+            ],
+        },
     ),
 )

@@ -1,0 +1,78 @@
+"""Every mistake that a lab knows is made by a wrong answer, which is told as that mistake and as no other.
+
+What comes of each wrong answer is recorded. These tests compare the recordings; a few wrong answers of each lab are
+examined in `make test`, and all of them in `make soak`.
+"""
+
+from typing import Any
+
+import pytest
+
+from streamskit.course.labs import catalogue
+from streamskit.course.labs import wrong_answers as recording_of_answers
+from streamskit.course.labs.exercise import Lab, Runs
+from streamskit.course.labs.lab_files import recorded_of
+from streamskit.course.labs.student import main
+from streamskit.course.labs.wrong_answers import WrongAnswer, is_stale, told, unproven, wrong_answers
+from tests.labs.lab_runner import recorded
+
+LABS = [lab for lab in catalogue.labs() if lab.name in recorded()]
+
+pytestmark = pytest.mark.timeout(600)
+
+of_each_lab = pytest.mark.parametrize("lab", LABS, ids=lambda lab: lab.name)
+
+
+def examined(lab: Lab) -> list[Any]:
+    """Return a lab's wrong answers: in `make test` those are examined for which nothing has to run, and one other."""
+    known = list(wrong_answers(lab))
+    slow = [wrong for wrong in known if not wrong.is_quick and isinstance(wrong.exercise.examine, Runs)]
+    spread = slow[int(lab.name[:2]) % len(slow)] if slow else None  # another exercise in each lab
+    marks = {True: [], False: [pytest.mark.spark, pytest.mark.soak]}
+    return [
+        pytest.param(wrong, id=wrong.name, marks=pytest.mark.spark if wrong is spread else marks[wrong.is_quick])
+        for wrong in known
+    ]
+
+
+@of_each_lab
+def test_every_mistake_of_a_lab_has_its_words_and_a_wrong_answer_that_makes_it(lab: Lab) -> None:
+    assert unproven(lab) == []
+
+
+@of_each_lab
+def test_the_recorded_outcomes_are_those_of_the_lab_as_it_is(lab: Lab) -> None:
+    assert not is_stale(lab), f"the lab has changed: run `python -m streamskit labs record {lab.name}`"
+
+
+@of_each_lab
+def test_a_recorded_outcome_belongs_to_one_mistake_and_every_wrong_answer_has_one(lab: Lab) -> None:
+    recorded = recorded_of(lab.name)["outcomes"]
+    for exercise in lab.exercises:
+        known = [mistake for mistake, _ in exercise.wrong]
+        outcomes = recorded.get(exercise.name, {})
+        assert {mistake: len(each) for mistake, each in outcomes.items()} == {m: known.count(m) for m in known}
+        if isinstance(exercise.examine, Runs):
+            owners = [
+                {mistake for mistake in outcomes if each in outcomes[mistake]} for each in exercise.examine.recorded
+            ]
+            assert all(len(mistakes) == 1 for mistakes in owners)
+
+
+@pytest.mark.parametrize("wrong", [param for lab in LABS for param in examined(lab)])
+def test_a_wrong_answer_is_told_as_the_mistake_that_it_makes(wrong: WrongAnswer) -> None:
+    assert told(wrong) == wrong.mistake
+
+
+def test_record_takes_the_labs_that_are_named_or_those_that_changed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    recorded = list[str]()
+    monkeypatch.setattr(recording_of_answers, "record", lambda lab: recorded.append(lab.name))
+    monkeypatch.setattr(recording_of_answers, "_is_due", lambda lab: lab.name == "06-joins")
+    assert main(["record"]) == 0
+    assert main(["record", "windows", "12"]) == 0
+    monkeypatch.setattr(recording_of_answers, "_is_due", lambda lab: False)
+    assert main(["record"]) == 0
+    assert recorded == ["06-joins", "08-windows", "12-error-handling"]
+    assert capsys.readouterr().out.splitlines()[-1] == "No lab has changed since it was recorded."
