@@ -4,6 +4,7 @@ Values that are secret are `Secret`s, which do not show when they are printed. A
 path of a file that only this user can read: they stand in no command line, in no plan of Spark's and in no log.
 """
 
+import base64
 import os
 import re
 from collections.abc import Iterable, Mapping
@@ -39,6 +40,9 @@ SECRETS = (
     "ssl.keystore.password", "ssl.keystore.key", "ssl.keystore.certificate.chain", "ssl.key.password",
 )  # fmt: skip
 """Settings of Kafka's type `password`, and what goes into `sasl.jaas.config`."""
+
+PBES2 = bytes.fromhex("06092a864886f70d01050d")
+"""How an encrypted key says what it is encrypted with (RFC 8018)."""
 
 SECURITY = re.compile(r"(security|sasl|ssl)\..*")
 
@@ -295,8 +299,8 @@ def _check_store(own: Mapping[str, str], store: str) -> None:
     type_, location = own.get(f"ssl.{store}.type", "").upper(), own.get(f"ssl.{store}.location")
     if type_:
         _one_of(f"ssl.{store}.type", type_, STORE_TYPES)
-    if location is not None and not Path(location).is_file():
-        raise StreamsError(f"ssl.{store}.location names {location}, and there is no such file.")
+    if location is not None:
+        _check_file(store, Path(location), type_)
     inline = "ssl.truststore.certificates" if store == "truststore" else "ssl.keystore.key"
     if inline in own and type_ != "PEM":
         raise StreamsError(f"{inline} holds text in PEM: set ssl.{store}.type=PEM.")
@@ -304,10 +308,43 @@ def _check_store(own: Mapping[str, str], store: str) -> None:
         raise StreamsError(f"{inline} and ssl.{store}.location say the same thing twice: leave one of them.")
     if store == "keystore" and ("ssl.keystore.key" in own) != ("ssl.keystore.certificate.chain" in own):
         raise StreamsError("ssl.keystore.key and ssl.keystore.certificate.chain belong together: give both.")
+    if store == "keystore" and type_ == "PEM":
+        _check_key(own.get(inline) or Path(location or os.devnull).read_text(encoding="latin-1"))
     if type_ == "PEM" and f"ssl.{store}.password" in own:
         raise StreamsError(
             f"A store in PEM has no password: leave ssl.{store}.password out. That of its key is ssl.key.password."
         )
+
+
+def _check_file(store: str, path: Path, type_: str) -> None:
+    if not path.is_file():
+        raise StreamsError(f"ssl.{store}.location names {path}, and there is no such file.")
+    try:
+        is_pem = b"-----BEGIN" in path.read_bytes()
+    except OSError as failure:
+        raise StreamsError(f"ssl.{store}.location names {path}, which cannot be read: {failure.strerror}.") from failure
+    if is_pem and type_ != "PEM":  # without a type Java takes it for one of its own stores
+        raise StreamsError(f"ssl.{store}.location names {path}, which is in PEM: set ssl.{store}.type=PEM.")
+    if type_ == "PEM" and not is_pem:
+        raise StreamsError(f"ssl.{store}.type is PEM, and {path} is not in PEM: set it to PKCS12, if it is that.")
+
+
+def _check_key(text: str) -> None:
+    """Make sure that Java can read a key in PEM: its clients do not know what OpenSSL encrypts keys with by default."""
+    found = re.search(r"-----BEGIN ENCRYPTED PRIVATE KEY-----([^-]*)-----END", text)
+    if found is not None and PBES2 in _decoded(found[1]):
+        raise StreamsError(
+            "ssl.keystore.* has a key in PEM that is encrypted with PBES2, which Java's clients do not read. Keep the "
+            "key and its certificate in PKCS12: openssl pkcs12 -export -in key-and-certificate.pem -out key.p12; then "
+            "set ssl.keystore.type=PKCS12, ssl.keystore.location and ssl.keystore.password."
+        )
+
+
+def _decoded(text: str) -> bytes:
+    try:
+        return base64.b64decode(text)
+    except ValueError:
+        return b""  # who reads it says what is wrong with it
 
 
 def _one_of(name: str, value: str, values: Iterable[str]) -> None:

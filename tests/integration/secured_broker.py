@@ -18,12 +18,15 @@ from cryptography.hazmat.primitives.serialization import (
     pkcs12,
 )
 from cryptography.x509.oid import NameOID
+from kafka import KafkaAdminClient
 from kafka.admin import (
     ACL,
+    ACLFilter,
     ACLOperation,
     ACLPermissionType,
     ACLResourcePatternType,
     ResourcePattern,
+    ResourcePatternFilter,
     ResourceType,
     ScramMechanism,
     UserScramCredentialUpsertion,
@@ -32,6 +35,7 @@ from kafka.admin import (
 from streamskit.broker import EmbeddedBroker
 from streamskit.broker.settings import free_port
 from streamskit.kafka.connection import admin_client
+from streamskit.testing import wait_until
 
 HOST = "127.0.0.1"
 PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
@@ -128,6 +132,7 @@ class SecuredBroker:
         ]
         with admin_client(self.open.bootstrap_servers) as admin:
             assert not admin.create_acls(acls)["failed"]
+            wait_until(lambda: all(_is_there(admin, acl) for acl in acls), "the rights that were given", 10)
 
     def allow_application(self, principal: str, name: str) -> None:
         """Give the rights that an application needs whose id, topics and groups begin so (docs/operations.md)."""
@@ -174,6 +179,14 @@ def secured_broker(folder: Path, plain_users: dict[str, str]) -> Iterator[Secure
         yield SecuredBroker(
             broker, f"{HOST}:{sasl_ssl}", f"{HOST}:{ssl}", f"{HOST}:{sasl_plaintext}", authority
         )  # fmt: skip
+
+
+def _is_there(admin: KafkaAdminClient, acl: ACL) -> bool:
+    """Whether the broker goes by a list of access control: it hears of it a moment after the controller."""
+    pattern = acl.resource_pattern
+    like = ResourcePatternFilter(pattern.resource_type, pattern.resource_name, pattern.pattern_type)
+    found, _ = admin.describe_acls(ACLFilter(acl.principal, acl.host, acl.operation, acl.permission_type, like))
+    return bool(found)
 
 
 def _pattern(kind: str, name: str) -> ResourcePattern:

@@ -1,28 +1,40 @@
 """Whole applications on a broker that encrypts, asks who one is, and allows only what access control lists give."""
 
+import logging
 import re
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import httpx
+import javaproperties
 import psutil
 import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from streamskit import KafkaStreams, LogAndContinue, StreamsBuilder, StreamsError, Topology
+from streamskit import KafkaStreams, LogAndContinue, Serdes, StreamsBuilder, StreamsError, Topology
 from streamskit.broker import ExternalBroker
+from streamskit.cli import doctor
 from streamskit.common.errors import BrokerError
 from streamskit.environment.spark_log import spark_log
+from streamskit.execution.sinks import learn_to_ask_for_topics
 from streamskit.faults import Driver
 from streamskit.kafka.access import NoRightError, NotLetInError
+from streamskit.kafka.client_libraries import java_text
 from streamskit.kafka.connection import admin_client
+from streamskit.kafka.tail import Ends, Tail
+from streamskit.queries import Catalogue, Instance, QueryableStore
 from streamskit.queries.group.discovery import ask_group
 from streamskit.queries.instances import Instances
+from streamskit.queries.metadata import HostInfo
+from streamskit.runtime.purging import Purging
+from streamskit.state.stores import Store
 from streamskit.testing import wait_until
+from streamskit.views.topic_view import TopicView
 from tests.integration.secured_broker import SecuredBroker, secured_broker
 
 pytestmark = [pytest.mark.broker]
@@ -108,29 +120,111 @@ def rows(streams: KafkaStreams) -> dict[str, int]:
     return {row.key: row.value for row in streams.store("counts").all()}
 
 
+def command_lines() -> list[str]:
+    """Return the command lines of this process's children, and theirs."""
+    lines = []
+    for process in psutil.Process().children(recursive=True):
+        with_it = subprocess.run(["ps", "-ww", "-o", "args=", "-p", str(process.pid)], capture_output=True, text=True)
+        lines.append(with_it.stdout)
+    assert any("java" in line for line in lines)
+    return lines
+
+
+def found_in(folder: Path) -> list[Path]:
+    """Return the files in a folder that hold a secret."""
+    return [path for path in folder.rglob("*") if path.is_file() and SECRET.encode() in path.read_bytes()]
+
+
 # ---- whole applications ----------------------------------------------------------------------------------------------
 
 
-def test_an_application_runs_exactly_once_over_sasl_ssl_with_scram_and_is_rebuilt_from_the_cluster(
-    secured: SecuredBroker, scram: Settings, start: Run, name: str, state_dir: Path
-) -> None:
+@dataclass
+class Running:
+    """An application that runs exactly once over SASL_SSL with SCRAM, and all that was logged since it began."""
+
+    name: str
+    broker: ExternalBroker
+    settings: Settings
+    state_dir: Path
+    streams: KafkaStreams
+    log: Path
+
+    def restart(self) -> None:
+        """Close it, and start it again."""
+        self.streams.close()
+        self.streams = _started(self.name, self.settings, self.broker, self.state_dir)
+
+
+def _started(name: str, settings: Settings, broker: ExternalBroker, state_dir: Path) -> KafkaStreams:
+    streams = KafkaStreams(
+        counting(name), name, broker.bootstrap_servers, client_settings=settings, state_dir=state_dir,
+        processing_guarantee="exactly_once",
+        production_handler=LogAndContinue(),  # so that Java asks whether a record's topic is there
+    )  # fmt: skip
+    streams.start()
+    return streams
+
+
+@pytest.fixture(scope="module")
+def running(secured: SecuredBroker, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    name, folder = "secured-app", tmp_path_factory.mktemp("running")
+    settings = secured.user("alice", PASSWORDS["alice"])
+    secured.allow_application("User:alice", name)
     make_topics(secured, name)
-    mine = ExternalBroker(secured.sasl_ssl, scram)
-    mine.produce(f"{name}-in", [("1", "x"), ("2", "y"), ("3", "x")])
-    first = start(counting(name), secured.sasl_ssl, scram, processing_guarantee="exactly_once")
-    first.await_processed()
-    assert rows(first) == {"x": 2, "y": 1}
-    assert list(mine.consume(f"{name}-x", isolation="read_committed")["value"]) == ["x", "x"]
-    mine.create_topics(f"{name}-z")  # Python workers and Java have to ask the cluster for it
-    mine.produce(f"{name}-in", [("5", "z")])
-    first.await_processed()
-    assert list(mine.consume(f"{name}-z", isolation="read_committed")["value"]) == ["z"]
-    first.close()
-    shutil.rmtree(state_dir)
-    mine.produce(f"{name}-in", [("4", "y")])
-    second = start(counting(name), secured.sasl_ssl, scram, processing_guarantee="exactly_once")
-    second.await_processed()
-    assert rows(second) == {"x": 2, "y": 2, "z": 1}
+    broker = ExternalBroker(secured.sasl_ssl, settings)
+    broker.produce(f"{name}-in", [("1", "x"), ("2", "y"), ("3", "x")])
+    handler, everything = logging.FileHandler(folder / "python.log"), logging.getLogger()
+    level = everything.level
+    everything.addHandler(handler)
+    everything.setLevel(logging.DEBUG)
+    spark.conf.set("spark.sql.debug.maxToStringFields", "10000")
+    spark.sparkContext.setLogLevel("INFO")
+    streams = _started(name, settings, broker, folder / "state")
+    application = Running(name, broker, settings, folder / "state", streams, folder / "python.log")
+    application.streams.await_processed()
+    everything.setLevel(level)
+    everything.removeHandler(handler)
+    spark.sparkContext.setLogLevel("WARN")
+    yield application
+    application.streams.close()
+    spark.conf.unset("spark.sql.debug.maxToStringFields")
+
+
+def test_an_application_runs_exactly_once_over_sasl_ssl_with_scram(running: Running) -> None:
+    name, broker = running.name, running.broker
+    assert rows(running.streams) == {"x": 2, "y": 1}
+    assert list(broker.consume(f"{name}-x", isolation="read_committed")["value"]) == ["x", "x"]
+    broker.create_topics(f"{name}-z")  # Python workers and Java have to ask the cluster for it
+    broker.produce(f"{name}-in", [("4", "z")])
+    running.streams.await_processed()
+    assert list(broker.consume(f"{name}-z", isolation="read_committed")["value"]) == ["z"]
+
+
+def test_no_secret_is_in_a_plan_a_log_a_file_or_a_command_line(
+    running: Running, capsys: pytest.CaptureFixture[str]
+) -> None:
+    streams = running.streams
+    print(streams, repr(streams.config), streams.config.connection, streams.explain(), streams.topology.describe())
+    plans = [query._jsq.explainInternal(True) for query in streams.queries()]
+    progress = [str(query.lastProgress) for query in streams.queries()]
+    assert any("client.properties:sasl.jaas.config" in plan for plan in plans)  # where Java finds it
+    logs = [running.log.read_text(errors="replace"), spark_log().read_text(errors="replace")]
+    assert all("sasl" in log for log in logs)
+    for shown in (capsys.readouterr().out, *logs, *plans, *progress, " ".join(command_lines())):
+        assert SECRET not in shown
+    assert (streams.folder / "topology.json").is_file()
+    assert (streams.folder / "stores.json").is_file()
+    assert not found_in(running.state_dir)
+
+
+def test_a_folder_that_is_gone_is_rebuilt_from_a_secured_cluster(running: Running) -> None:
+    before = rows(running.streams)
+    running.streams.close()
+    shutil.rmtree(running.state_dir)
+    running.broker.produce(f"{running.name}-in", [("5", "y")])
+    running.restart()
+    running.streams.await_processed()
+    assert rows(running.streams) == before | {"y": before["y"] + 1}
 
 
 def test_an_application_runs_over_sasl_ssl_with_plain_in_a_process_of_its_own(
@@ -172,56 +266,90 @@ def test_instances_answer_over_certificates_on_both_sides(
         assert SECRET not in instances.log(server)
 
 
-# ---- secrets ---------------------------------------------------------------------------------------------------------
+# ---- each library, with all that it can be told ----------------------------------------------------------------------
 
 
-def test_no_secret_is_in_a_plan_a_log_a_file_or_a_command_line(
-    secured: SecuredBroker,
-    scram: Settings,
-    start: Run,
-    name: str,
-    state_dir: Path,
-    capfd: pytest.CaptureFixture[str],
-    caplog: pytest.LogCaptureFixture,
-    spark: SparkSession,
+def pem(secured: SecuredBroker) -> Settings:
+    return {"ssl.keystore.type": "PEM", "ssl.keystore.location": str(secured.authority.issue("carol"))}
+
+
+def pkcs12(secured: SecuredBroker) -> Settings:
+    store = secured.authority.issue("carol", PASSWORDS["carol"]).with_suffix(".p12")
+    own = {"ssl.keystore.type": "PKCS12", "ssl.keystore.location": str(store)}
+    return own | {"ssl.keystore.password": PASSWORDS["carol"]}
+
+
+def inline(secured: SecuredBroker) -> Settings:
+    key, begin, certificate = secured.authority.issue("carol").read_text().partition("-----BEGIN CERTIFICATE-----")
+    return {"ssl.keystore.type": "PEM", "ssl.keystore.key": key, "ssl.keystore.certificate.chain": begin + certificate}
+
+
+@pytest.mark.parametrize("store", [pem, pkcs12, inline])
+def test_certificates_in_every_kind_of_store_let_every_client_in(
+    secured: SecuredBroker, certificates: Settings, name: str, spark: SparkSession, store: Callable[..., Settings]
+) -> None:
+    trust = {key: value for key, value in certificates.items() if not key.startswith("ssl.keystore")}
+    assert_all_are_let_in(ExternalBroker(secured.ssl, trust | store(secured)), name, spark)
+
+
+@pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-512"])
+def test_a_user_is_let_in_without_encryption_by_every_client(
+    secured: SecuredBroker, plain: Settings, scram: Settings, name: str, spark: SparkSession, mechanism: str
+) -> None:
+    user = plain if mechanism == "PLAIN" else scram
+    bare = {key: value for key, value in user.items() if key.startswith("sasl")}
+    mine = ExternalBroker(secured.sasl_plaintext, bare | {"security.protocol": "SASL_PLAINTEXT"})
+    assert_all_are_let_in(mine, name, spark)
+
+
+def assert_all_are_let_in(broker: ExternalBroker, name: str, spark: SparkSession) -> None:
+    """Let kafka-python make a topic and write to it, librdkafka read it, and Java look for it."""
+    broker.create_topics(f"{name}-in")
+    assert broker.produce(f"{name}-in", [("1", "x")]) == 1
+    assert list(broker.consume(f"{name}-in")["value"]) == ["x"]
+    learn_to_ask_for_topics(spark)
+    missing: Any = spark._jvm.streamskit.MissingTopic  # type: ignore[union-attr]
+    assert missing.isThere(java_text(broker.connection, "admin"), f"{name}-in")
+    assert not missing.isThere(java_text(broker.connection, "admin"), f"{name}-out")
+
+
+def test_clients_of_one_kind_may_be_another_user(
+    secured: SecuredBroker, scram: Settings, plain: Settings, mallory: Settings, name: str
 ) -> None:
     make_topics(secured, name)
-    begins = spark_log().stat().st_size if spark_log().is_file() else 0
-    secured.open.produce(f"{name}-in", [("1", "x"), ("2", "y")])
-    spark.conf.set("spark.sql.debug.maxToStringFields", "10000")
-    with caplog.at_level("DEBUG"):
-        goes_on = {"production_handler": LogAndContinue()}  # so that Java asks whether a record's topic is there
-        streams = start(counting(name), secured.sasl_ssl, scram, processing_guarantee="exactly_once", **goes_on)
-        streams.await_processed()
-        streams.explain()
-        print(streams, repr(streams.config), streams.config.connection, streams.topology.describe())
-        plans = [query._jsq.explainInternal(True) for query in streams.queries()]
-        progress = [str(query.lastProgress) for query in streams.queries()]
-    assert any("client.properties:sasl.jaas.config" in plan for plan in plans)  # where Java finds it
-    said = capfd.readouterr()
-    log = spark_log().read_bytes()[begins:].decode(errors="replace")
-    spark.conf.unset("spark.sql.debug.maxToStringFields")
-    for shown in (said.out, said.err, caplog.text, log, *plans, *progress, " ".join(command_lines())):
-        assert SECRET not in shown
-    assert not found_in(state_dir)
-    assert not found_in(streams.folder)
-    assert streams.folder.is_dir()
-    assert (streams.folder / "stores.json").is_file() or any(streams.folder.rglob("*.json"))
+    secured.deny("User:alice", ("READ", "topic", name))
+    reader = {f"consumer.{key}": value for key, value in plain.items() if key.startswith("sasl")}
+    mine = ExternalBroker(secured.sasl_ssl, scram | reader)
+    mine.produce(f"{name}-in", [("1", "x")])
+    assert list(mine.consume(f"{name}-in")["value"]) == ["x"]
+    with pytest.raises(NoRightError, match=rf"does not allow User:alice Read on topic '{name}-in'"):
+        ExternalBroker(secured.sasl_ssl, scram).consume(f"{name}-in")
 
 
-def command_lines() -> list[str]:
-    """Return the command lines of this process's children, and theirs."""
-    lines = []
-    for process in psutil.Process().children(recursive=True):
-        with_it = subprocess.run(["ps", "-ww", "-o", "args=", "-p", str(process.pid)], capture_output=True, text=True)
-        lines.append(with_it.stdout)
-    assert any("java" in line for line in lines)
-    return lines
+def test_live_views_reach_a_secured_cluster(secured: SecuredBroker, scram: Settings, name: str) -> None:
+    make_topics(secured, name)
+    mine = ExternalBroker(secured.sasl_ssl, scram)
+    mine.produce(f"{name}-in", [{"key": "1", "value": "x", "partition": 0}])
+    tail = Tail(mine.connection, [f"{name}-in"], keep=5)
+    tail.look()
+    assert [record.value for record in tail.records()] == [b"x"]
+    assert TopicView(mine, f"{name}-in").take(None).rows
+    assert Ends(mine.connection).ask([f"{name}-in"]) == {f"{name}-in": {0: 1, 1: 0}}
 
 
-def found_in(folder: Path) -> list[Path]:
-    """Return the files in a folder that hold a secret."""
-    return [path for path in folder.rglob("*") if path.is_file() and SECRET.encode() in path.read_bytes()]
+def test_the_doctor_tries_a_cluster(
+    secured: SecuredBroker, scram: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    file = tmp_path / "client.properties"
+    file.write_text(javaproperties.dumps(scram))
+    monkeypatch.setattr(doctor, "doctor", lambda: ())
+    monkeypatch.setenv("COLUMNS", "500")
+    asked = ["--bootstrap-servers", secured.sasl_ssl, "--command-config", str(file)]
+    assert doctor.main(asked) == 0
+    assert "lets User:alice in; brokers: 1, topics that can be seen:" in " ".join(capsys.readouterr().out.split())
+    file.write_text(javaproperties.dumps(scram | {"sasl.password": "wrong"}))
+    assert doctor.main(asked) == 1
+    assert "does not let User:alice in: " in " ".join(capsys.readouterr().out.split())
 
 
 # ---- who is not let in -----------------------------------------------------------------------------------------------
@@ -249,7 +377,7 @@ def test_a_client_without_a_certificate_is_told_what_is_missing(secured: Secured
         ExternalBroker(secured.ssl, bare).topics()
 
 
-@pytest.mark.parametrize("listener", ["sasl_ssl", "ssl", "sasl_plaintext"])
+@pytest.mark.parametrize("listener", ["ssl", "sasl_plaintext"])
 def test_a_client_without_settings_is_told_to_have_some(secured: SecuredBroker, listener: str) -> None:
     refusal = r"does not take clients with security\.protocol=PLAINTEXT: it .*SASL.*client_settings="
     with pytest.raises(NotLetInError, match=refusal), admin_client(getattr(secured, listener), timeout=1):
@@ -330,11 +458,38 @@ def test_records_that_may_not_be_written_read_or_deleted_are_told_with_the_right
         his.create_topics(f"{name}-new")
 
 
-def test_an_instance_that_may_not_join_its_group_says_so(secured: SecuredBroker, mallory: Settings, name: str) -> None:
-    from streamskit.planning.planner import plan
-    from streamskit.runtime.topics import catalogue
+def test_who_has_a_certificate_is_named_as_it_says(secured: SecuredBroker, certificates: Settings, name: str) -> None:
+    make_topics(secured, name)
+    secured.open.produce(f"{name}-in", [("1", "x")])
+    secured.deny("User:CN=carol", ("READ", "topic", name))
+    with pytest.raises(NoRightError, match=r"allow User:CN=carol Read .* --allow-principal 'User:CN=carol' --op"):
+        ExternalBroker(secured.ssl, certificates).consume(f"{name}-in")
 
-    topology = counting(name)
-    whole = catalogue(name, topology, plan(topology, name))
+
+def test_records_that_nobody_reads_again_and_that_may_not_be_deleted_are_told_once(
+    secured: SecuredBroker, mallory: Settings, name: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    secured.open.create_topics(f"{name}-in")
+    secured.open.produce(f"{name}-in", [("1", "x")] * 1200)
+    secured.allow("User:mallory", ("READ", "topic", name))
+    mine = ExternalBroker(secured.sasl_ssl, mallory).connection
+    purging = Purging(mine, lambda: {f"{name}-in": {0: 1100}}, {})
+    purging.turn()
+    purging.turn()
+    (said,) = [record.getMessage() for record in caplog.records if record.name == "streamskit"]
+    assert f"does not allow User:mallory Delete on topic '{name}-in'" in said
+
+
+def test_an_instance_that_may_not_join_its_group_says_so(secured: SecuredBroker, mallory: Settings, name: str) -> None:
+    store = Store("counts", "key-value", Serdes.string(), Serdes.long())
+    stores = Catalogue(name, (QueryableStore(store, f"{name}-changelog", 0),))
+    secured.open.create_topics(f"{name}-changelog")
+    secured.allow("User:mallory", ("READ", "topic", name))
+    his = ExternalBroker(secured.sasl_ssl, mallory).connection
     with pytest.raises(NoRightError, match=rf"User:mallory Describe on group '{name}'"):
-        ask_group(ExternalBroker(secured.sasl_ssl, mallory).connection, whole)
+        ask_group(his, stores)
+    instance = Instance(stores, his, HostInfo("127.0.0.1", 9))
+    instance.start()
+    missing = f"does not allow User:mallory Read on group '{name}'"
+    wait_until(lambda: missing in instance.health().waits_for, "the reason why it has no share", 30)
+    instance.stop()

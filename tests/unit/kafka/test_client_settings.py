@@ -178,23 +178,42 @@ def test_brokers_under_other_names_are_allowed_to_all_clients_or_to_none() -> No
 
 @pytest.mark.parametrize("kind", ["PEM", "PKCS12", "inline"])
 def test_certificates_reach_the_clients_in_python_whatever_holds_them(authority: Authority, kind: str) -> None:
-    pem = authority.issue("carol", password="hush")
+    pem = authority.issue("carol")
     ca = authority.ca.read_text()
-    key, _, certificate = pem.read_text().partition("-----BEGIN CERTIFICATE-----")
+    key, begin, certificate = pem.read_text().partition("-----BEGIN CERTIFICATE-----")
     given = {
-        "PEM": {"ssl.keystore.type": "PEM", "ssl.keystore.location": str(pem), "ssl.key.password": "hush"},
+        "PEM": {"ssl.keystore.type": "PEM", "ssl.keystore.location": str(pem)},
         "PKCS12": {"ssl.keystore.type": "PKCS12", "ssl.keystore.location": str(pem.with_suffix(".p12")),
-                   "ssl.keystore.password": "hush"},
-        "inline": {"ssl.keystore.type": "PEM", "ssl.keystore.key": key, "ssl.key.password": "hush",
-                   "ssl.keystore.certificate.chain": f"-----BEGIN CERTIFICATE-----{certificate}"},
+                   "ssl.keystore.password": "changeit"},
+        "inline": {"ssl.keystore.type": "PEM", "ssl.keystore.key": key,
+                   "ssl.keystore.certificate.chain": begin + certificate},
     }[kind]  # fmt: skip
     trust = {"ssl.truststore.type": "PEM", "ssl.truststore.certificates": ca}
     made = ClientSettings.of("broker:9093", {"security.protocol": "SSL"} | trust | given)
     assert for_kafka_python(made, "admin")["ssl_context"].get_ca_certs()[0]["subject"][0][0][1].startswith("streamskit")
     files = key_material(made.of_role("admin"))
-    assert "ENCRYPTED PRIVATE KEY" in (files.key or pem).read_text()
+    assert ("ENCRYPTED PRIVATE KEY" in (files.key or pem).read_text()) == (kind == "PKCS12")
     assert certificate.split()[0] in (files.certificates or pem).read_text()
-    assert for_librdkafka(made, "admin")["ssl.key.password"] == "hush"
+    assert for_librdkafka(made, "admin").get("ssl.key.password") == ("changeit" if kind == "PKCS12" else None)
+
+
+def test_a_store_of_another_kind_than_its_type_says_is_told(authority: Authority) -> None:
+    pem = authority.issue("carol")
+    for store, type_, said in (
+        (pem, {}, "which is in PEM: set ssl.keystore.type=PEM."),
+        (pem.with_suffix(".p12"), {"ssl.keystore.type": "PEM"}, "is not in PEM: set it to PKCS12"),
+    ):
+        given = {"security.protocol": "SSL", "ssl.keystore.location": str(store)} | type_
+        with pytest.raises(StreamsError) as failure:
+            ClientSettings.of("broker:9093", given)
+        assert said in str(failure.value)
+
+
+def test_a_key_that_java_could_not_decrypt_is_refused_with_the_command_that_converts_it(authority: Authority) -> None:
+    pem = authority.issue("carol", password="hush")
+    given = {"security.protocol": "SSL", "ssl.keystore.type": "PEM", "ssl.keystore.location": str(pem)}
+    with pytest.raises(StreamsError, match=r"encrypted with PBES2, which Java's clients do not read.*openssl pkcs12"):
+        ClientSettings.of("broker:9093", given | {"ssl.key.password": "hush"})
 
 
 def test_a_store_of_javas_own_kind_is_refused_with_the_command_that_converts_it(tmp_path: Path) -> None:
