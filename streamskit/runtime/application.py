@@ -94,7 +94,7 @@ class Application:
             for topic, filling in filled_by_processors(self.topology).items()
         }  # fmt: skip
         # What a processor makes of a topic only this program can tell: no other instance has to be asked.
-        self.global_copies = Replica(self.config.bootstrap_servers, self.made_global, self.global_records.keep)
+        self.global_copies = Replica(self.config.connection, self.made_global, self.global_records.keep)
         self.copies: Replica | QueryServer = (
             Replica(self.config.connection, self.changelogs, self.global_records.keep)
             if self.config.application_server is None

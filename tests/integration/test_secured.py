@@ -16,7 +16,17 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from streamskit import KafkaStreams, LogAndContinue, Serdes, StreamsBuilder, StreamsError, Topology
+from streamskit import (
+    KafkaStreams,
+    LogAndContinue,
+    Processor,
+    Record,
+    Serdes,
+    Stores,
+    StreamsBuilder,
+    StreamsError,
+    Topology,
+)
 from streamskit.broker import ExternalBroker
 from streamskit.cli import doctor
 from streamskit.common.errors import BrokerError
@@ -101,9 +111,21 @@ def start(name: str, state_dir: Path) -> Iterator[Run]:
         streams.close()
 
 
+class UpperCase(Processor):
+    """Keeps the values of a topic in capital letters."""
+
+    def process(self, record: Record) -> None:
+        self.context.state_store("names").put(record.key, record.value and record.value.upper())
+
+
 def counting(name: str) -> Topology:
-    """Return a topology with all that talks to a broker: repartition, store, partitioner, chosen topics, a function."""
+    """Return a topology with all that talks to a broker.
+
+    That is a repartition topic, a store, a global store, a partitioner, topics that records choose, and a function.
+    """
     builder = StreamsBuilder()
+    names = Stores.in_memory_key_value_store("names", Serdes.string(), Serdes.string())
+    builder.add_global_store(names, f"{name}-names", UpperCase)
     records = builder.stream(f"{name}-in")
     records.peek(lambda key, value: None)
     records.to(lambda k, v: F.concat(F.lit(f"{name}-"), v), partitioner=lambda topic, key, value, count: [0])
@@ -113,7 +135,9 @@ def counting(name: str) -> Topology:
 
 
 def make_topics(secured: SecuredBroker, name: str) -> None:
-    secured.open.create_topics(f"{name}-in", f"{name}-out", f"{name}-x", f"{name}-y", partitions=2)
+    topics = (f"{name}-{end}" for end in ("in", "out", "names", "x", "y"))
+    secured.open.create_topics(*topics, partitions=2)
+    secured.open.produce(f"{name}-names", [("x", "ex"), ("y", "why")])
 
 
 def rows(streams: KafkaStreams) -> dict[str, int]:
@@ -193,6 +217,7 @@ def running(secured: SecuredBroker, spark: SparkSession, tmp_path_factory: pytes
 def test_an_application_runs_exactly_once_over_sasl_ssl_with_scram(running: Running) -> None:
     name, broker = running.name, running.broker
     assert rows(running.streams) == {"x": 2, "y": 1}
+    assert running.streams.store("names").get("y") == "WHY"
     assert list(broker.consume(f"{name}-x", isolation="read_committed")["value"]) == ["x", "x"]
     broker.create_topics(f"{name}-z")  # Python workers and Java have to ask the cluster for it
     broker.produce(f"{name}-in", [("4", "z")])
@@ -254,6 +279,7 @@ def test_instances_answer_over_certificates_on_both_sides(
     mine.produce(f"{name}-in", [(str(number), f"{'xy'[number % 2]}") for number in range(10)])
     streams = start(counting(name), secured.ssl, certificates, application_server="127.0.0.1:0")
     streams.await_processed()
+    assert streams.store("names").get("x") == "EX"
     with Instances(
         name, secured.ssl, client_settings=certificates, applications=state_dir, in_memory=True
     ) as instances:
@@ -419,7 +445,7 @@ def test_a_right_to_make_topics_a_group_or_transactions_that_is_missing_is_named
     with pytest.raises((StreamsError, BrokerError), match=rf"User:mallory Read on group '{name}-runner'"):
         start(counting(name), secured.sasl_ssl, mallory, **run)
     secured.allow("User:mallory", ("READ", "group", name))
-    with pytest.raises((StreamsError, BrokerError), match=rf"User:mallory Create on topic '{name}-0-trans"):
+    with pytest.raises((StreamsError, BrokerError), match=rf"User:mallory Create on topic '{name}-\d-transactions'"):
         start(counting(name), secured.sasl_ssl, mallory, **run)
     secured.allow("User:mallory", ("CREATE", "topic", name))
     with pytest.raises((StreamsError, BrokerError), match=rf"User:mallory Write on transactional id '{name}-\d"):

@@ -1,6 +1,7 @@
 """`ClientSettings`, and how the three libraries are told of them; nothing secret is shown."""
 
 import pickle
+import re
 import stat
 import subprocess
 from pathlib import Path
@@ -8,6 +9,7 @@ from typing import Any
 
 import pytest
 
+import streamskit
 from streamskit import StreamsConfig
 from streamskit.api import jaas
 from streamskit.api.client_settings import ClientSettings
@@ -230,6 +232,22 @@ def test_a_store_with_another_password_is_named_and_the_password_is_not(authorit
     with pytest.raises(StreamsError, match=r"carol.p12, and it does not open with ssl\.keystore\.password") as failure:
         for_kafka_python(ClientSettings.of("b:9", given), "admin")
     assert "wrong one" not in str(failure.value)
+
+
+def test_every_client_in_the_package_is_told_of_the_settings() -> None:
+    clients = re.compile(
+        r"(?<!\w)(AdminClient|Consumer|Producer|KafkaAdminClient|KafkaConsumer|KafkaProducer)\(\s*(.*)"
+    )
+    package = Path(streamskit.__file__).parent
+    sources = {path: path.read_text() for path in package.rglob("*.py")}
+    made = [(path.name, call["told"]) for path, text in sources.items() for call in clients.finditer(text)]
+    assert len(made) > 8
+    assert [call for call in made if not re.match(r"(\*\*)?for_(librdkafka|kafka_python)\(", call[1])] == []
+    # A config knows its address alone, and with what its clients show: who is told of the first is not let in.
+    bare = [path.name for path, text in sources.items() if re.search(r"config\.bootstrap_servers\b", text)]
+    assert bare == ["streams.py"]
+    scala = "".join(path.read_text() for path in package.rglob("*.scala"))
+    assert "BOOTSTRAP_SERVERS_CONFIG" not in scala.replace((package / "jvm" / "ClientSettings.scala").read_text(), "")
 
 
 # ---- what is not shown -----------------------------------------------------------------------------------------------
