@@ -25,14 +25,16 @@ of_each_lab = pytest.mark.parametrize("lab", LABS, ids=lambda lab: lab.name)
 
 def examined(lab: Lab) -> list[Any]:
     """Return a lab's wrong answers: in `make test` those are examined for which nothing has to run, and one other."""
-    known = list(wrong_answers(lab))
+    known, is_recorded = list(wrong_answers(lab)), lab.name in recorded()
     slow = [wrong for wrong in known if not wrong.is_quick and isinstance(wrong.exercise.examine, Runs)]
-    spread = slow[int(lab.name[:2]) % len(slow)] if slow else None  # another exercise in each lab
-    marks = {True: [], False: [pytest.mark.spark, pytest.mark.soak]}
-    return [
-        pytest.param(wrong, id=wrong.name, marks=pytest.mark.spark if wrong is spread else marks[wrong.is_quick])
-        for wrong in known
-    ]
+    spread = slow[int(lab.name[:2]) % len(slow)] if slow and is_recorded else None  # another exercise in each lab
+
+    def marks(wrong: WrongAnswer) -> list[Any]:
+        if wrong is spread:
+            return [pytest.mark.spark]
+        return [] if wrong.is_quick and is_recorded else [pytest.mark.spark, pytest.mark.soak]
+
+    return [pytest.param(wrong, id=wrong.name, marks=marks(wrong)) for wrong in known]
 
 
 @of_each_lab
@@ -59,7 +61,7 @@ def test_a_recorded_outcome_belongs_to_one_mistake_and_every_wrong_answer_has_on
             assert all(len(mistakes) == 1 for mistakes in owners)
 
 
-@pytest.mark.parametrize("wrong", [param for lab in LABS for param in examined(lab)])
+@pytest.mark.parametrize("wrong", [param for lab in catalogue.labs() for param in examined(lab)])
 def test_a_wrong_answer_is_told_as_the_mistake_that_it_makes(wrong: WrongAnswer) -> None:
     assert told(wrong) == wrong.mistake
 

@@ -11,6 +11,7 @@ from streamskit.course.datasets.event_time import NEW_YEAR
 from streamskit.course.datasets.trades import trades
 from streamskit.course.labs.asking import Ask, Asks, reading_all, reads_all
 from streamskit.course.labs.exercise import Runs, Says
+from streamskit.course.labs.exercises.windows import one_window_a_record
 from streamskit.course.labs.lab_files import lab
 from streamskit.course.labs.loops import Due, WrongLoop, looped, piped
 from streamskit.course.labs.recording import Costume, Piped, Recording
@@ -164,6 +165,7 @@ LAB = lab(
                 TimeWindows.of_size_and_grace("5 seconds", "50 minutes").advance_by("1 second")
             ),
         },
+        signs={"tumbling instead of hopping": one_window_a_record},
         errors={"cannot run in sessions or sliding windows": "sliding instead of hopping"},
     ),
     weighted_price=Runs(
