@@ -5,7 +5,7 @@ import re
 import socket
 import ssl
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple
 
@@ -14,7 +14,8 @@ from confluent_kafka.admin import AdminClient
 from kafka.errors import AuthorizationError
 from kafka.errors import KafkaError as KafkaPythonError
 
-from streamskit.api.client_settings import BootstrapServers, ClientSettings
+from streamskit.api import jaas
+from streamskit.api.client_settings import BootstrapServers, ClientSettings, Role
 from streamskit.common.errors import BrokerError
 from streamskit.kafka.client_libraries import client_log, for_librdkafka
 from streamskit.kafka.key_material import key_material
@@ -42,6 +43,11 @@ class Right(NamedTuple):
     resource: str
     name: str = ""
 
+    @property
+    def role(self) -> Role:
+        """Which kind of clients needs it."""
+        return {"Read": "consumer", "Write": "producer"}.get(self.operation, "admin")  # type: ignore[return-value]
+
     def __str__(self) -> str:
         return f"{self.operation} on {self.resource} '{self.name}'" if self.name else f"{self.operation} on the cluster"
 
@@ -54,12 +60,13 @@ class NotLetInError(BrokerError):
     """A broker answers, and does not let a client in. Mirrors `AuthenticationException`."""
 
 
-def principal(servers: BootstrapServers) -> str:
-    """Return whom a broker takes clients for, as "User:alice"; "" where only the broker knows."""
-    settings = ClientSettings.of(servers)
-    own = settings.of_role("admin")
-    if settings.principal or not own.get("security.protocol", "").endswith("SSL"):
-        return settings.principal
+def principal(servers: BootstrapServers, role: Role = "admin") -> str:
+    """Return whom a broker takes clients of a kind for, as "User:alice"; "" where only the broker knows."""
+    own = ClientSettings.of(servers).of_role(role)
+    if "sasl.jaas.config" in own:
+        return f"User:{jaas.credentials(own['sasl.jaas.config']).username}"
+    if not own.get("security.protocol", "").endswith("SSL"):
+        return ""
     certificates = key_material(own).certificates
     if certificates is None:
         return "User:ANONYMOUS"
@@ -70,22 +77,23 @@ def principal(servers: BootstrapServers) -> str:
 
 
 def no_right(servers: BootstrapServers, *rights: Right) -> NoRightError:
-    """Return the error for what a client is not allowed, with the command that allows it.
+    """Return the error for what clients are not allowed, with the commands that allow it.
 
     >>> print(no_right("broker:9092", Right("Read", "topic", "trades")))
     The broker at broker:9092 does not allow this client Read on topic 'trades'. Who administers it can: kafka-acls \
 --bootstrap-server broker:9092 --add --allow-principal User:... --operation Read --topic trades
     """
-    who = principal(servers)
-    spelled = ", ".join(map(str, rights))
+    lacking: dict[str, list[Right]] = {}
+    for right in rights:
+        lacking.setdefault(principal(servers, right.role), []).append(right)
+    spelled = " and ".join(f"{who or 'this client'} {', '.join(map(str, each))}" for who, each in lacking.items())
     commands = "; ".join(
         f"kafka-acls --bootstrap-server {servers} --add --allow-principal {_quoted(who or 'User:...')} "
         f"--operation {right.operation} {OPTIONS[right.resource]} {right.name}".rstrip()
-        for right in rights
+        for who, each in lacking.items()
+        for right in each
     )
-    return NoRightError(
-        f"The broker at {servers} does not allow {who or 'this client'} {spelled}. Who administers it can: {commands}"
-    )
+    return NoRightError(f"The broker at {servers} does not allow {spelled}. Who administers it can: {commands}")
 
 
 @contextmanager
@@ -118,14 +126,16 @@ def missing_rights(servers: BootstrapServers, needed: Iterable[Right]) -> list[R
     Raises:
         BrokerError: no broker answers.
     """
-    by_topic: dict[str, list[Right]] = {}
+    by_role: dict[Role, dict[str, list[Right]]] = {}
     for right in needed:
-        by_topic.setdefault(right.name, []).append(right)
-    if not by_topic:
-        return []
-    admin = AdminClient(for_librdkafka(servers, "admin"), logger=client_log)
+        by_role.setdefault(right.role, {}).setdefault(right.name, []).append(right)
+    return [right for role, by_topic in by_role.items() for right in _missing(servers, role, by_topic)]
+
+
+def _missing(servers: BootstrapServers, role: Role, by_topic: Mapping[str, Sequence[Right]]) -> Iterator[Right]:
+    """Yield those rights that clients of a kind do not have; a broker tells each who he is and what he may do."""
+    admin = AdminClient(for_librdkafka(servers, role), logger=client_log)
     futures = admin.describe_topics(TopicCollection(list(by_topic)), include_authorized_operations=True)
-    missing: list[Right] = []
     for topic, future in futures.items():
         try:
             allowed = {each.name.replace("_", "").lower() for each in future.result().authorized_operations or ()}
@@ -135,8 +145,7 @@ def missing_rights(servers: BootstrapServers, needed: Iterable[Right]) -> list[R
             if failure.args[0].code() != KafkaError.TOPIC_AUTHORIZATION_FAILED:
                 raise BrokerError(f"The broker at {servers} does not answer: {failure.args[0].str()}.") from failure
             allowed = set()
-        missing += [right for right in by_topic[topic] if right.operation.lower() not in allowed]
-    return missing
+        yield from (right for right in by_topic[topic] if right.operation.lower() not in allowed)
 
 
 def not_let_in(servers: BootstrapServers) -> NotLetInError | None:

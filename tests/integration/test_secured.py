@@ -33,7 +33,7 @@ from streamskit.common.errors import BrokerError
 from streamskit.environment.spark_log import spark_log
 from streamskit.execution.sinks import learn_to_ask_for_topics
 from streamskit.faults import Driver
-from streamskit.kafka.access import NoRightError, NotLetInError
+from streamskit.kafka.access import NoRightError, NotLetInError, Right, missing_rights
 from streamskit.kafka.client_libraries import java_text
 from streamskit.kafka.connection import admin_client
 from streamskit.kafka.tail import Ends, Tail
@@ -350,6 +350,12 @@ def test_clients_of_one_kind_may_be_another_user(
     assert list(mine.consume(f"{name}-in")["value"]) == ["x"]
     with pytest.raises(NoRightError, match=rf"does not allow User:alice Read on topic '{name}-in'"):
         ExternalBroker(secured.sasl_ssl, scram).consume(f"{name}-in")
+    rights = [Right("Read", "topic", f"{name}-in"), Right("Write", "topic", f"{name}-in")]
+    assert missing_rights(mine.connection, rights) == []
+    assert missing_rights(ExternalBroker(secured.sasl_ssl, scram).connection, rights) == rights[:1]
+    secured.deny("User:bob", ("READ", "topic", name))
+    with pytest.raises(NoRightError, match=rf"does not allow User:bob Read on topic '{name}-in'"):
+        mine.consume(f"{name}-in")
 
 
 def test_live_views_reach_a_secured_cluster(secured: SecuredBroker, scram: Settings, name: str) -> None:
