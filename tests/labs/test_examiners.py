@@ -20,6 +20,7 @@ def test_an_answer_with_a_part_missing_is_told_which_parts_there_are() -> None:
     assert "'as a batch'" in verdict("alarms_of_five", {"one by one": 3}).says
 
 
+@pytest.mark.spark
 def test_values_without_a_known_mistake_are_told_which_ones_are_wrong() -> None:
     found = verdict("cuts", {"A": 1, "B": 1, "C": 5, "D": 2, "E": 7, "F": 2})
     assert found.misconception is None

@@ -17,6 +17,7 @@ from streamskit.course.labs.exercises.flights_judging import (
     other_window_size,
     rain,
     rain_recording,
+    weather_of_next_hour,
     within,
 )
 from streamskit.course.labs.lab_files import lab
@@ -55,7 +56,11 @@ LAB = lab(
                 rain(within().before("30 minutes")),
             ],
         },
-        signs={"two observations for a flight": flights_doubled, "flights without their weather": flights_missing},
+        signs={
+            "weather of the next hour": weather_of_next_hour,
+            "two observations for a flight": flights_doubled,
+            "flights without their weather": flights_missing,
+        },
     ),
     departure_board=Judges(
         examine_board,

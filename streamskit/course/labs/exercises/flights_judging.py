@@ -84,10 +84,12 @@ def by_maker(day: str) -> dict[str, Tally]:
     return tallied(rows, rows["manufacturer"].fillna("unknown"))
 
 
-def by_rain(day: str) -> dict[str, Tally]:
-    """Return the tally of flights in rain and without, by the weather of their hour."""
+def by_rain(day: str, next_hour: bool = False) -> dict[str, Tally]:
+    """Return the tally of flights in rain and without, by the weather of their hour or by the first that comes."""
     seen = rows_of_day("weather", day)[["origin", "time_hour", "precip"]]
     rows = rows_of_day("flights", day)
+    if next_hour:
+        rows = rows.assign(time_hour=rows["time_hour"] + pd.to_timedelta(rows["minute"].gt(0).astype(int), "h"))
     rows = rows.merge(seen, on=["origin", "time_hour"])
     return tallied(rows, rows["precip"].gt(0).map({True: "rain", False: "dry"}))
 
@@ -154,6 +156,12 @@ def other_window_size(outcome: Outcome) -> bool:
     """The store has windows of another size."""
     store = only_store(outcome)
     return bool(store.actual) and sizes_of(store.actual) != sizes_of(store.expected)
+
+
+def weather_of_next_hour(outcome: Outcome) -> bool:
+    """The rows are those of the weather that comes after the flight."""
+    found = {row.key: row.value for row in only_store(outcome).actual}
+    return found == by_rain(RAIN_DAY, next_hour=True)
 
 
 # ---- grace -----------------------------------------------------------------------------------------------------------
