@@ -2,9 +2,6 @@
 
 from pathlib import Path
 
-from streamskit.course.labs import catalogue
-from streamskit.course.labs.lab_files import recorded_of
-
 ROOT = Path(__file__).parents[2]
 SOURCES, STUDENTS = ROOT / "labs" / "source", ROOT / "labs"
 
@@ -17,8 +14,3 @@ def source(name: str) -> Path:
 def student(name: str) -> Path:
     """Return the lab as a learner gets it."""
     return STUDENTS / f"{name}.ipynb"
-
-
-def recorded() -> list[str]:
-    """Return the labs whose wrong answers are recorded."""
-    return [name for name in catalogue.NAMES if recorded_of(name)]
