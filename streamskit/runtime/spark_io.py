@@ -120,6 +120,7 @@ class KafkaTopics:
         """
         plan = replace(plan, options=replace(plan.options, rules=self._rules(plan)))
         sink, options = self._sink(plan, checkpoint, producers)
+        Checkpoint(checkpoint).settle()
         runs, tasks = Checkpoint(checkpoint).begin_run(), plan.tasks(self.partitions)
         if self._in_real_time(plan):
             limits = BatchLimits(None)

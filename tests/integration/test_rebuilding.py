@@ -234,3 +234,30 @@ def test_without_one_of_the_copies_nothing_is_rebuilt_and_nothing_written_twice(
     twice = f"To begin anew would write all its results to '{name}-out', '{name}-counted' a second time"
     with pytest.raises(StreamsError, match=rf"Topic '{name}-1-checkpoint', with a copy of .* is gone, too. {twice}"):
         run(counting(name), **options)
+
+
+@pytest.mark.parametrize("guarantee", ["at_least_once", pytest.param("exactly_once", marks=pytest.mark.soak)])
+def test_an_application_whose_folder_was_moved_goes_on_where_it_stopped(
+    guarantee: str, broker: Broker, name: str, tmp_path: Path
+) -> None:
+    outputs = [f"{name}-{suffix}" for suffix in ("in", "names", "counts", "closed", "named", "pairs", "seen")]
+    broker.create_topics(*outputs, partitions=1)
+    broker.produce(f"{name}-names", [{"key": f"k{key}", "value": f"name {key}", "timestamp": 0} for key in range(KEYS)])
+    here, there = tmp_path / "here", tmp_path / "there"
+    write(broker, name, range(1, 20))  # number 0 has the time of the names
+    streams = run_in(here, broker, name, guarantee)
+    streams.close()
+    here.rename(there)
+    write(broker, name, range(20, 40))
+    again = run_in(there, broker, name, guarantee)
+    check_everything(broker, name, again, range(1, 40))
+    again.close()
+
+
+def run_in(state_dir: Path, broker: Broker, name: str, guarantee: str) -> KafkaStreams:
+    """Run everything there is to be processed."""
+    config: Any = {"state_dir": state_dir, "processing_guarantee": guarantee}
+    streams = KafkaStreams(everything(name), name, broker.bootstrap_servers, **config)
+    streams.start()
+    streams.await_processed("120 seconds")
+    return streams

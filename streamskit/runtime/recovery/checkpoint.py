@@ -10,6 +10,7 @@ Each file `7` has a checksum beside it, `.7.crc`.
 """
 
 import json
+import re
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,9 @@ from streamskit.runtime.recovery.checkpoint_errors import checksum_file, checksu
 
 Positions = dict[str, dict[int, int]]
 """Offsets by topic and partition."""
+
+SCHEMA = re.compile(r'"file:[^"]*?/(state/\d+/_stateSchema/[^"]+)"')
+"""How Spark's notes name a file with the schema of a state: by its whole path."""
 
 
 class Checkpoint:
@@ -92,6 +96,20 @@ class Checkpoint:
         said = json.dumps({"nextBatchWatermarkMs": planned["batchWatermarkMs"]}, separators=(",", ":"))
         (self.folder / "commits").mkdir(exist_ok=True)
         _write(self.folder / "commits" / str(number), ["v1", said])
+
+    def settle(self) -> None:
+        """Have Spark's notes name files of this folder by where it is now: it may have been moved.
+
+        Raises:
+            StreamsError: a note is damaged.
+        """
+        here = self.folder.absolute()
+        for note in self.folder.glob("state/*/_metadata/v2/*"):
+            if note.name.isdigit():
+                said = self._lines(note)
+                moved = [SCHEMA.sub(lambda found: json.dumps(f"file:{here}/{found[1]}"), line) for line in said]
+                if moved != said:
+                    _write(note, moved)
 
     def begin_run(self) -> list[int]:
         """Note that the query starts, and return the numbers of the micro-batches with which its runs began.
