@@ -20,7 +20,8 @@ import streamskit.{BatchPlanner, Lookahead, RecordSizes, TopicIds}
   * "most", how many records a micro-batch takes, and "bytes", how many bytes, about; "idle", for how many milliseconds a partition without records is waited
   * for (below 0, micro-batches end where those of Spark's source would); "merged", whether the partitions of equal
   * number are read by one task of Spark, record by record in order; "ids", the ids of the topics: a micro-batch fails
-  * where one of them is another topic by now; and "patience", what `default.api.timeout.ms` is for tasks of Spark.
+  * where one of them is another topic by now; and "patience", what `default.api.timeout.ms` is for all clients but those
+  * that Spark has in the driver.
   *
   * The ends that it chooses are in Spark's log of offsets like any others: what was begun is read again as it was.
   */
@@ -116,6 +117,8 @@ class StreamInOrder(whole: KafkaMicroBatchStream, options: CaseInsensitiveString
     changed.put(ConsumerConfig.AUTO_OFFSET_RESET_CONFIG, "none")
     changed.put(ConsumerConfig.MAX_POLL_RECORDS_CONFIG, Integer.valueOf(5000))
     changed.put(ConsumerConfig.RECEIVE_BUFFER_CONFIG, Integer.valueOf(-1))
+    // Spark makes its own clients anew when they have waited in vain; nobody does that for these.
+    Option(options.get("patience")).foreach(changed.put(ConsumerConfig.DEFAULT_API_TIMEOUT_MS_CONFIG, _))
     changed.remove(ConsumerConfig.GROUP_ID_CONFIG)
     changed
   }

@@ -46,6 +46,8 @@ BROKER_AWAY = re.compile(
     # A transaction that was open all the while was aborted by the broker when it came back.
     r"|ProducerFenced|InvalidProducerEpoch|InvalidTxnState|InvalidPidMapping|UnknownProducerId|OutOfOrderSequence"
     r")Exception\b"
+    # What Kafka's admin client says, of which Spark passes on the words without the name of the exception.
+    r"|Timed out waiting (for a node assignment|to send the call)|\bCall\(callName=.* timed out"
 )
 """What Spark's Kafka clients say when a broker does not answer: it may as well be a topic that is not there."""
 
