@@ -172,7 +172,7 @@ class ClientSettings:
         return plain | own
 
 
-BootstrapServers: TypeAlias = "str | ClientSettings"
+BootstrapServers: TypeAlias = str | ClientSettings
 """Where a cluster is: its address alone, or with what its clients show to be let in."""
 
 

@@ -1,7 +1,6 @@
 package org.apache.spark.sql.streamskit
 
 import java.nio.charset.StandardCharsets.UTF_8
-import java.util.regex.Matcher
 
 import scala.jdk.CollectionConverters._
 import scala.util.Using
@@ -65,14 +64,6 @@ class CheckpointFiles(val folder: String) {
       names(schemas).filter(!_.startsWith(".")).map(name =>
         s"state/$operator/_stateSchema/default/$name" -> bytes(new Path(schemas, name)))
   }.toMap
-
-  /** The same for a checkpoint in another folder: the paths of schemas are those in it. */
-  def moved(note: Array[Byte], to: String): Array[Byte] = {
-    val Array(version, said) = new String(note, UTF_8).split("\n", 2)
-    val place = root.getFileSystem(configuration).makeQualified(new Path(to))
-    val paths = s"\"[^\"]*/(state/\\d+/_stateSchema/default/[\\w-]+)\"".r
-    s"$version\n${paths.replaceAllIn(said, found => Matcher.quoteReplacement(s"\"$place/${found.group(1)}\""))}".getBytes(UTF_8)
-  }
 
   /** Whether each store still says what a micro-batch has changed in it. */
   def hasChanges(stores: Seq[String], batch: Long): Boolean =

@@ -12,10 +12,9 @@ import org.apache.kafka.clients.consumer.ConsumerRecord
   *
   * The new one begins with a micro-batch 0 that has read all that the old one had read, and is done.
   *
-  * @param folder where to make the checkpoint; it must not be there yet
-  * @param place where it is moved then
+  * @param folder where to make the checkpoint; it must not be there yet, and may be moved then, as any other
   */
-class CheckpointRebuild(servers: String, topic: String, folder: String, place: String) {
+class CheckpointRebuild(servers: String, topic: String, folder: String) {
   private val files = new CheckpointFiles(folder)
   private val parts = mutable.Map.empty[Seq[Byte], Array[Byte]]
 
@@ -46,8 +45,7 @@ class CheckpointRebuild(servers: String, topic: String, folder: String, place: S
     CheckpointCopy.partOf(record.key) match {
       case Some(_) => parts(record.key.toSeq) = record.value
       case None if CheckpointCopy.noteOf(record.key).isDefined =>
-        val name = CheckpointCopy.noteOf(record.key).get
-        files.write(name, if (name.contains("_metadata")) files.moved(record.value, place) else record.value)
+        files.write(CheckpointCopy.noteOf(record.key).get, record.value)
       case None =>
         val value = Option(record.headers.lastHeader("parts")) match {
           case Some(count) => whole(record, new String(count.value).toInt)

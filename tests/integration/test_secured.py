@@ -96,19 +96,13 @@ def mallory(secured: SecuredBroker) -> Settings:
 
 
 @pytest.fixture
-def start(name: str, state_dir: Path) -> Iterator[Run]:
-    """Starts a topology at an address with client settings; whatever was started is closed after the test."""
-    started: list[KafkaStreams] = []
+def start(run_on: Run) -> Run:
+    """Starts a topology at an address with client settings."""
 
     def begin(topology: Topology, address: str, settings: Settings, **options: Any) -> KafkaStreams:
-        streams = KafkaStreams(topology, name, address, client_settings=settings, state_dir=state_dir, **options)
-        started.append(streams)
-        streams.start()
-        return streams
+        return run_on(ExternalBroker(address), topology, client_settings=settings, **options)
 
-    yield begin
-    for streams in started:
-        streams.close()
+    return begin
 
 
 class UpperCase(Processor):

@@ -38,10 +38,10 @@ def ask_group(bootstrap_servers: BootstrapServers, catalogue: Catalogue) -> Plac
         admin_client(bootstrap_servers) as client,
         needing(bootstrap_servers, Right("Describe", "group", name)),
     ):
-        while (group := client.describe_groups([name])[name])["group_state"] in REBALANCING:
-            if time.monotonic() > deadline:
-                break
+        group = client.describe_groups([name])[name]
+        while group["group_state"] in REBALANCING and time.monotonic() < deadline:
             time.sleep(0.1)
+            group = client.describe_groups([name])[name]
         if "AUTHORIZATION_FAILED" in (group.get("error") or ""):
             raise no_right(bootstrap_servers, Right("Describe", "group", name))
     return placement_of(next(filter(None, map(_agreed, group["members"])), Assignment()), catalogue)

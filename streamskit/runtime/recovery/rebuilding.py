@@ -158,8 +158,7 @@ class Rebuilding:
         logger.warning(
             "'%s': the checkpoint of sub-topology %s is rebuilt from topic '%s'.", self._application_id, name, topic
         )
-        place = str(folder), str(self._folder / name)
-        rows = self._package.CheckpointRebuild(self._reader, topic, *place).run()
+        rows = self._package.CheckpointRebuild(self._reader, topic, str(folder)).run()
         position = Checkpoint(folder).position()
         logger.warning(
             "'%s': sub-topology %s has %s rows of state again, and goes on at %s.",
