@@ -30,6 +30,8 @@ _STATE = "org.apache.spark.sql.execution.streaming.state"
 
 SETTINGS = {
     "spark.ui.enabled": "false",
+    # Python workers are forked from a process that has imported what they need.
+    "spark.python.daemon.module": "streamskit.execution.python_daemon",
     "spark.ui.showConsoleProgress": "false",
     "spark.driver.memory": "2g",
     "spark.sql.session.timeZone": "UTC",
