@@ -14,6 +14,7 @@ FACES = (
     "streamskit.datasets",
     "streamskit.faults",
     "streamskit.labs",
+    "streamskit.lessons",
     "streamskit.testing",
     "streamskit.widgets",
 )

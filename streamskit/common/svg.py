@@ -21,12 +21,15 @@ def element(tag: str, *content: str, **attributes: str | float) -> str:
     Args:
         tag: its name.
         content: its content as markup, already escaped.
-        attributes: numbers, written by `number`, and text, escaped here; `_` in a name stands for `-`.
+        attributes: numbers, written by `number`, and text, escaped here; `_` in a name stands for `-`, and `class_`
+            for `class`.
 
     >>> element("text", "a &lt; b", x=1.25, font_size=11)
     '<text x="1.2" font-size="11">a &lt; b</text>'
+    >>> element("rect", class_="dark")
+    '<rect class="dark"/>'
     """
-    look = "".join(f' {name.replace("_", "-")}="{_attribute(value)}"' for name, value in attributes.items())
+    look = "".join(f' {name.rstrip("_").replace("_", "-")}="{_attribute(value)}"' for name, value in attributes.items())
     return f"<{tag}{look}>{''.join(content)}</{tag}>" if content else f"<{tag}{look}/>"
 
 

@@ -31,7 +31,7 @@ def markdown(path: Path) -> str:
 def test_a_lesson_begins_with_its_title_and_goals_and_ends_with_questions(lesson: Path) -> None:
     first, last = text(cells(lesson)[0]), text(cells(lesson)[-1])
     assert first.startswith(f"# {int(lesson.stem[:2])} · ")
-    assert "**When you are through, you can**" in first
+    assert "**After this lesson you can**" in first or "**When you are through, you can**" in first
     assert "## Questions" in last
     assert last.count("<details>") >= 2
 

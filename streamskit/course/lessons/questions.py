@@ -1,0 +1,127 @@
+"""The questions of the lessons: what to predict, the choices, and what typical wrong guesses are told. From TOML."""
+
+import difflib
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from streamskit.common.errors import StreamsKitError
+
+FOLDER = "predictions"
+
+
+@dataclass(frozen=True)
+class Question:
+    """Something to predict before a cell runs.
+
+    Args:
+        name: by which a lesson names it; no two lessons have the same.
+        lesson: the file it is in, such as "windows".
+        ask: the question.
+        because: why the result is what it is, told once there is one.
+        choices: answers to choose from, by letter; none where the learner writes a value.
+        mistakes: what a wrong guess is told, by the letter of the choice, or by the value as text.
+    """
+
+    name: str
+    lesson: str
+    ask: str
+    because: str
+    choices: Mapping[str, Any] = field(default_factory=dict)
+    mistakes: Mapping[str, str] = field(default_factory=dict)
+
+    def value_of(self, guess: Any) -> Any:
+        """Return what a guess stands for: the choice of a letter, else itself.
+
+        Raises:
+            StreamsKitError: there are choices, and it is none of them.
+        """
+        if not self.choices:
+            return guess
+        letter = self.letter_of(guess)
+        if not letter:
+            letters = ", ".join(f'"{each}"' for each in self.choices)
+            raise StreamsKitError(f"{guess!r} is none of the choices. Guess with one of their letters: {letters}.")
+        return self.choices[letter]
+
+    def letter_of(self, guess: Any) -> str:
+        """Return the letter of a choice, given by its letter or its value; nothing if it is none."""
+        if isinstance(guess, str) and guess.strip().lower() in self.choices:
+            return guess.strip().lower()
+        return next((letter for letter, value in self.choices.items() if same(value, guess)), "")
+
+    def mistake(self, guess: Any) -> str:
+        """Return what a wrong guess is told; nothing if it is none of the typical ones."""
+        return self.mistakes.get(self.letter_of(guess) or str(guess), "")
+
+
+def same(one: Any, other: Any) -> bool:
+    """Say whether a guess is right: equal values; text may differ in case and outer blanks, and may hold a number.
+
+    >>> same(" Oslo", "oslo"), same(2, 2.0), same("2", 2), same(True, 1), same((1, 2), [1, 2])
+    (True, True, True, False, True)
+    """
+    if isinstance(one, str) or isinstance(other, str):
+        return str(one).strip().casefold() == str(other).strip().casefold()
+    if isinstance(one, list | tuple) and isinstance(other, list | tuple):
+        return len(one) == len(other) and all(map(same, one, other))
+    return isinstance(one, bool) == isinstance(other, bool) and bool(one == other)
+
+
+@cache
+def questions() -> Mapping[str, Question]:
+    """Return all questions by name.
+
+    Raises:
+        StreamsKitError: two have the same name.
+    """
+    found: dict[str, Question] = {}
+    folder = files("streamskit.course.lessons") / FOLDER
+    for file in sorted(folder.iterdir(), key=lambda each: each.name):
+        if file.name.endswith(".toml"):
+            for question in parsed(file.read_text(), file.name.removesuffix(".toml")):
+                if question.name in found:
+                    raise StreamsKitError(f"Two questions are called '{question.name}': rename the one in {file.name}.")
+                found[question.name] = question
+    return found
+
+
+def parsed(toml: str, lesson: str) -> list[Question]:
+    """Return the questions of a file.
+
+    Raises:
+        StreamsKitError: one lacks its words, or has an entry that is not known.
+
+    >>> parsed('[seats]\\nask = "How many?"\\nbecause = "One each."', "demo")[0].name
+    'seats'
+    """
+    made = []
+    for name, entry in tomllib.loads(toml).items():
+        words = {part: _one_line(text) for part, text in entry.items() if isinstance(text, str)}
+        unknown = entry.keys() - {"ask", "because", "choices", "mistakes"}
+        if unknown or not {"ask", "because"} <= words.keys():
+            wrong = f"does not know {', '.join(sorted(unknown))}" if unknown else "needs both 'ask' and 'because'"
+            raise StreamsKitError(f"The question [{name}] of {lesson}.toml {wrong}.")
+        mistakes = {guess: _one_line(text) for guess, text in entry.get("mistakes", {}).items()}
+        made.append(Question(name, lesson, words["ask"], words["because"], entry.get("choices", {}), mistakes))
+    return made
+
+
+def question(name: str) -> Question:
+    """Return a question by its name.
+
+    Raises:
+        StreamsKitError: there is none.
+    """
+    if name not in questions():
+        near = difflib.get_close_matches(name, questions(), 3, 0.4)
+        advice = f"Did you mean {' or '.join(near)}?" if near else "The lesson's own cells have the names."
+        raise StreamsKitError(f"There is no question '{name}'. {advice}")
+    return questions()[name]
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())

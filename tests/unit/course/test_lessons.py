@@ -1,0 +1,198 @@
+"""Predictions, folds and drawings: what a learner sees before a guess and after one; nothing is told too early."""
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from streamskit.common.errors import StreamsKitError
+from streamskit.course.lessons import questions
+from streamskit.course.lessons.questions import Question, parsed
+from streamskit.lessons import Drawing, described, fold, predict, reveal
+
+ROOT = Path(__file__).parents[3]
+LESSONS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+
+SEATS = Question("seats", "demo", "How many seats?", "One for each guest.", {}, {"3": "You forgot the host."})
+DOOR = Question(
+    "door", "demo", "Which door?", "It is the wide one.", {"a": "left", "b": "right"}, {"a": "Left is the cupboard."}
+)
+
+
+@pytest.fixture(autouse=True)
+def two_questions(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(questions, "questions", lambda: {"seats": SEATS, "door": DOOR})
+
+
+def page(thing: Any) -> tuple[str, str]:
+    bundle = thing._repr_mimebundle_()
+    return bundle["text/html"], bundle["text/plain"]
+
+
+def test_without_a_guess_the_lesson_goes_on_and_the_answer_stays_folded() -> None:
+    assert "in place of the ..." in page(predict("seats"))[1]
+    html, text = page(reveal("seats", 4, "four chairs"))
+    assert html.startswith("<details style")
+    assert "The answer: 4." in html
+    assert "four chairs" in html
+    assert text == "[No prediction yet. Make one above, or unfold the result]"
+
+
+def test_a_right_guess_is_confirmed_and_explained() -> None:
+    assert "Your guess is noted: 4." in page(predict("seats", 4))[1]
+    html, text = page(reveal("seats", 4))
+    assert html.startswith("<details open")
+    assert text.endswith("✓ 4, as you said. One for each guest.")
+
+
+def test_a_typical_mistake_is_told_beside_the_result() -> None:
+    predict("seats", 3)
+    assert reveal("seats", 4).says() == "✗ You said 3; it is 4. You forgot the host. One for each guest."
+
+
+def test_a_wrong_guess_that_is_not_typical_is_told_the_result_and_why() -> None:
+    predict("seats", 7)
+    assert reveal("seats", 4).says() == "✗ You said 7; it is 4. One for each guest."
+
+
+@pytest.mark.parametrize("guess", ["a", " A", "left"])
+def test_a_choice_is_named_by_its_letter_or_its_value(guess: str) -> None:
+    predict("door", guess)
+    assert reveal("door", "right").says() == "✗ You said left; it is right. Left is the cupboard. It is the wide one."
+
+
+def test_a_guess_that_is_no_choice_is_not_taken_and_the_choices_are_named() -> None:
+    _, text = page(predict("door", "z"))
+    assert '\'z\' is none of the choices. Guess with one of their letters: "a", "b".' in text
+    assert not page(reveal("door", "right"))[0].startswith("<details open")
+
+
+def test_a_question_asked_again_without_a_guess_forgets_the_old_one() -> None:
+    predict("seats", 4)
+    predict("seats")
+    assert not reveal("seats", 4).is_right
+
+
+def test_the_verdict_is_of_what_the_cell_computed() -> None:
+    predict("seats", 4)
+    assert not reveal("seats", 5).is_right
+
+
+def test_a_result_that_is_no_choice_is_an_error_of_the_lesson() -> None:
+    with pytest.raises(StreamsKitError, match="has no choice 'window'"):
+        reveal("door", "window")
+
+
+def test_an_unknown_question_names_those_that_are_near() -> None:
+    with pytest.raises(StreamsKitError, match="Did you mean seats"):
+        predict("seat")
+
+
+def test_a_question_without_an_explanation_is_refused() -> None:
+    with pytest.raises(StreamsKitError, match="needs both 'ask' and 'because'"):
+        parsed('[seats]\nask = "How many?"', "demo")
+
+
+def test_a_misspelt_entry_of_a_question_is_refused() -> None:
+    with pytest.raises(StreamsKitError, match="does not know mistake"):
+        parsed('[seats]\nask = "How many?"\nbecause = "So."\nmistake = "No."', "demo")
+
+
+# ---- folds -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_fold_shows_its_title_only_and_escapes_what_is_in_it() -> None:
+    html, text = page(fold("The plan", "Filter (a < b)"))
+    assert html.index("<summary") < html.index("The plan") < html.index("</summary>") < html.index("a &lt; b")
+    assert text == "[The plan]"
+
+
+def test_a_figure_is_not_folded_without_words_for_it() -> None:
+    from matplotlib.figure import Figure
+
+    with pytest.raises(StreamsKitError, match="pass alt="):
+        fold("A plot", Figure())
+    assert '<img alt="an empty plot"' in fold("A plot", Figure(), alt="an empty plot").html
+
+
+def test_a_figure_has_its_alternative_text_in_the_page_and_instead_of_it() -> None:
+    from matplotlib.figure import Figure
+
+    html, text = page(described(Figure(), "two orders of a tv"))
+    assert html.startswith('<img alt="two orders of a tv"')
+    assert text == "two orders of a tv"
+
+
+# ---- drawings --------------------------------------------------------------------------------------------------------
+
+
+def drawn() -> Drawing:
+    drawing = Drawing("A topic & its reader", "Two records with the key tv lie in partition 0.", 400, 160)
+    drawing.log(100, 60, "partition 0", [("tv", "tv <1>"), None, ("tv", "tv 2")], keys=["tv"], first=5)
+    drawing.frame(10, 100, 200, 50, "task").drum(20, 120, 60, 30, "store").box(100, 120, 60, 24, "count")
+    drawing.rows(250, 100, "table", [("tv", "tv = 2")])
+    return drawing.arrow((0, 0), (50, 50), "reads", bend=10).line((0, 0), (9, 9), dashed=True)
+
+
+def test_a_drawing_is_valid_svg_with_a_title_and_words() -> None:
+    root = ElementTree.fromstring(drawn().svg())
+    name = "{http://www.w3.org/2000/svg}"
+    assert root.findtext(f"{name}title") == "A topic & its reader"
+    assert root.findtext(f"{name}desc") == "Two records with the key tv lie in partition 0."
+    words = [each.text for each in root.iter(f"{name}text")]
+    assert {"tv <1>", "tv 2", "5", "7", "task", "store", "count", "tv = 2", "reads"} <= set(words)
+
+
+def test_a_drawing_has_alternative_text_in_the_page() -> None:
+    assert drawn()._repr_html_().startswith('<img alt="Two records with the key tv lie in partition 0."')
+
+
+def test_everything_in_a_drawing_has_a_look_on_dark_paper() -> None:
+    svg = drawn().svg()
+    used = set(re.findall(r'class="([\w-]+)"', svg))
+    in_the_dark = set(re.findall(r"\.([lfs]-\w+)\{", svg))
+    assert used
+    assert used <= in_the_dark
+
+
+def test_a_drawing_without_words_is_refused() -> None:
+    with pytest.raises(StreamsKitError, match="needs words for those who cannot see it"):
+        Drawing("A topic", "a log")
+
+
+# ---- the lessons -----------------------------------------------------------------------------------------------------
+
+
+def calls(path: Path, function: str) -> list[str]:
+    code = ["".join(c["source"]) for c in json.loads(path.read_text())["cells"] if c["cell_type"] == "code"]
+    return re.findall(rf'\b{function}\(\s*"([^"]+)"', "\n".join(code))
+
+
+def asked() -> Iterator[tuple[str, str]]:
+    for lesson in LESSONS:
+        yield from ((lesson.name, name) for name in calls(lesson, "predict"))
+
+
+def test_every_question_is_asked_in_one_lesson_and_answered_after_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.undo()
+    assert sorted(name for _, name in asked()) == sorted(questions.questions())
+    for lesson in LESSONS:
+        assert calls(lesson, "predict") == calls(lesson, "reveal"), lesson.name
+
+
+def test_no_lesson_is_stored_with_a_guess() -> None:
+    for lesson in LESSONS:
+        code = "".join("".join(c["source"]) for c in json.loads(lesson.read_text())["cells"])
+        assert re.findall(r'\bpredict\("[^"]+", (?!\.\.\.\))', code) == [], lesson.name
+
+
+def test_what_a_wrong_choice_is_told_belongs_to_a_choice(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.undo()
+    for each in questions.questions().values():
+        if each.choices:
+            assert each.mistakes.keys() <= each.choices.keys(), each.name
+            assert len(each.mistakes) >= 1, each.name

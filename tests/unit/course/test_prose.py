@@ -1,0 +1,70 @@
+"""The lessons' prose is plain, idiomatic English: phrasings that read as translated are known, and not used."""
+
+import json
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from streamskit.course.lessons.questions import Question, questions
+
+ROOT = Path(__file__).parents[3]
+PHRASINGS: dict[str, str] = tomllib.loads((Path(__file__).parent / "banned_phrasings.toml").read_text())["phrasings"]
+LESSONS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+
+NOT_YET = tuple(f"{number:02}" for number in range(23))
+"""Lessons that still wait for their edit, by number; take a lesson off once its prose is clean."""
+
+
+def findings(text: str) -> list[str]:
+    """Say what to write in place of each phrasing that a text should not have; code is not prose."""
+    prose = re.sub(r"```.*?```|`[^`]*`", "`code`", text, flags=re.S)
+    # A line break within a paragraph is a blank.
+    prose = re.sub(r"(?<!\n)\n(?![\n|#-])", " ", prose)
+    return [
+        f"'{found[0].strip()}': write {instead}"
+        for pattern, instead in PHRASINGS.items()
+        for found in re.finditer(pattern, prose)
+    ]
+
+
+def prose_of(notebook: Path) -> dict[str, str]:
+    cells = json.loads(notebook.read_text())["cells"]
+    return {cell["id"]: "".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown"}
+
+
+def is_due(lesson: Path) -> bool:
+    return not lesson.name.startswith(tuple(f"{number}-" for number in NOT_YET))
+
+
+@pytest.mark.parametrize("lesson", list(filter(is_due, LESSONS)), ids=lambda path: path.stem)
+def test_a_lesson_is_written_in_plain_english(lesson: Path) -> None:
+    assert {cell: found for cell, text in prose_of(lesson).items() if (found := findings(text))} == {}
+
+
+@pytest.mark.parametrize("question", questions().values(), ids=lambda each: each.name)
+def test_a_prediction_is_written_in_plain_english(question: Question) -> None:
+    said = [question.ask, question.because, *map(str, question.choices.values()), *question.mistakes.values()]
+    assert findings("\n\n".join(said)) == []
+
+
+@pytest.mark.parametrize(
+    ("translated", "found"),
+    [
+        ("What becomes of an order?", "becomes of"),
+        ("By then, without\na word, it is closed.", "without a word"),
+        ("Who fails to log in three times is reported.", "Who fails to log in three times is reported."),
+        ("The rows stand in the order of arrival.", "stand in"),
+        ("A record comes late.", "record comes"),
+    ],
+)
+def test_a_translated_phrasing_is_found(translated: str, found: str) -> None:
+    assert found in findings(translated)[0]
+
+
+@pytest.mark.parametrize(
+    "plain", ["Who reads this topic?", "`dear` is a column.", "What happens to an order?", "A record arrives late."]
+)
+def test_plain_english_and_code_pass(plain: str) -> None:
+    assert findings(plain) == []
