@@ -107,7 +107,7 @@ class Drawing:
         return self._centred(x + width / 2, y + height / 2 + rim / 2, lines)
 
     def log(
-        self, x: float, y: float, name: str, records: Sequence[tuple[Any, str]], *, keys: Sequence[Any] = (),
+        self, x: float, y: float, name: str, records: Sequence[tuple[Any, str] | None], *, keys: Sequence[Any] = (),
         first: int = 0, cell: float = 62, faded: int = 0, offsets: bool = True,
     ) -> float:  # fmt: skip
         """Draw a partition: a row of records from left to right, their offsets above, and its name before them.

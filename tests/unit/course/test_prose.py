@@ -38,7 +38,7 @@ def is_due(lesson: Path) -> bool:
     return not lesson.name.startswith(tuple(f"{number}-" for number in NOT_YET))
 
 
-@pytest.mark.parametrize("lesson", list(filter(is_due, LESSONS)), ids=lambda path: path.stem)
+@pytest.mark.parametrize("lesson", [path for path in LESSONS if is_due(path)], ids=lambda path: path.stem)
 def test_a_lesson_is_written_in_plain_english(lesson: Path) -> None:
     assert {cell: found for cell, text in prose_of(lesson).items() if (found := findings(text))} == {}
 
