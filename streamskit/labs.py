@@ -3,6 +3,7 @@
 from streamskit.course.labs.checking import CheckFailed, check, hint
 from streamskit.course.labs.local_instances import LocalInstances
 from streamskit.course.labs.scores import Progress, progress
+from streamskit.course.labs.solutions import solution
 from streamskit.course.labs.stores import table, windows
 from streamskit.course.labs.student import reset
 from streamskit.course.labs.trying_out import try_out
@@ -15,6 +16,7 @@ __all__ = [
     "hint",
     "progress",
     "reset",
+    "solution",
     "table",
     "try_out",
     "windows",

@@ -24,6 +24,7 @@ partitions.'''
 [total]
 task = "Add up."
 hints = ["a", "b", "c"]
+why = "Because. It adds up."
 [total.mistakes]
 "off by one" = "{given} is one too many."
 [total.mistakes."wrong side"]
@@ -77,7 +78,8 @@ def test_a_file_that_is_no_toml_is_told_with_its_line(files: Path) -> None:
     [
         ('title = "Sums"', "", "has to begin with the lab's title"),
         ("[total", "[totals", "only one of them knows total, totals"),
-        ('["a", "b", "c"]', '["a"]', r"\[total\] in sums.toml needs a task and three hints"),
+        ('["a", "b", "c"]', '["a"]', r"\[total\] in sums.toml needs a task, three hints, and why"),
+        ('why = "Because. It adds up."', "", "needs a task, three hints, and why the solution is written as it is"),
         ('task = "Add up."', 'task = "Add up."\nhint = "a"', r"\[total\] in sums.toml has 'hint'; an exercise has"),
     ],
 )

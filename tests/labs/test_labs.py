@@ -8,6 +8,7 @@ import pytest
 
 from streamskit.common.errors import BrokerError
 from streamskit.course.labs import catalogue
+from streamskit.course.labs.instructors_sheet import questions_of, sheet
 from streamskit.course.labs.lab_files import recorded_of
 from streamskit.course.labs.rehearsal import cells, rehearse
 from streamskit.course.labs.student import student_version
@@ -60,6 +61,20 @@ def test_the_solutions_were_tried_as_they_are(name: str) -> None:
 @pytest.mark.parametrize("name", catalogue.NAMES)
 def test_the_students_version_is_in_step_with_its_source(name: str) -> None:
     assert nbformat.read(student(name), as_version=4) == student_version(source(name))
+
+
+def test_the_instructors_sheet_is_in_step_with_the_labs() -> None:
+    assert (STUDENTS / "instructors.md").read_text() == sheet(STUDENTS.parent), "run `python -m streamskit labs`"
+
+
+@pytest.mark.parametrize("name", catalogue.NAMES)
+def test_every_question_to_think_about_has_an_answer_which_is_folded(name: str) -> None:
+    texts = [cell.source for cell in nbformat.read(student(name), as_version=4).cells if cell.cell_type == "markdown"]
+    questions = questions_of(source(name))
+    assert 3 <= len(questions) <= 4
+    assert all(len(answer) > 40 for _, answer in questions)
+    assert texts[-1].startswith("## Done?")
+    assert not [line for line in texts[-1].splitlines() if line.startswith("- ")]
 
 
 @pytest.mark.parametrize("name", catalogue.NAMES)

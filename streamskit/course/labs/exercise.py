@@ -61,6 +61,7 @@ class Exercise:
         examine: judges what the learner wrote.
         hints: three of them, each saying more than the one before.
         words: what its mistakes are told as.
+        why: what is said of its solution, to whoever has passed.
     """
 
     name: str
@@ -68,6 +69,7 @@ class Exercise:
     examine: Examiner
     hints: tuple[str, str, str]
     words: Words = field(default_factory=dict)
+    why: str = ""
 
     def examine_answer(self, answer: Any) -> Verdict:
         """Judge what the learner wrote, in the exercise's words."""

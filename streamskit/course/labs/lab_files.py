@@ -19,7 +19,7 @@ EXERCISES = files("streamskit.course.labs") / "exercises"
 SOURCE, STUDENT = "labs/source/{name}/{name}.ipynb", "labs/{name}.ipynb"
 """Where nbgrader keeps a lab with its solutions, and where a learner finds it, in a copy of the course."""
 
-KEYS = frozenset({"task", "hints", "mistakes"})
+KEYS = frozenset({"task", "hints", "why", "mistakes"})
 """What the words of an exercise may hold."""
 
 
@@ -78,12 +78,12 @@ def _exercise(lab_name: str, name: str, words: Mapping[str, Any], examine: Exami
     where = f"[{name}] in {module_of(lab_name)}.toml"
     if odd := own.keys() - KEYS:
         raise StreamsKitError(f"{where} has {sorted(odd)[0]!r}; an exercise has {', '.join(sorted(KEYS))}.")
-    if not own.get("task") or len(own.get("hints", ())) != 3:
-        raise StreamsKitError(f"{where} needs a task and three hints.")
+    if not own.get("task") or len(own.get("hints", ())) != 3 or not own.get("why"):
+        raise StreamsKitError(f"{where} needs a task, three hints, and why the solution is written as it is.")
     mistakes: Words = {**words.get("mistakes", {}), **own.get("mistakes", {})}
     told = {mistake: _joined(says) for mistake, says in mistakes.items()}
     first, second, third = map(_one_line, own["hints"])
-    return Exercise(name, _one_line(own["task"]), examine, (first, second, third), told)
+    return Exercise(name, _one_line(own["task"]), examine, (first, second, third), told, _one_line(own["why"]))
 
 
 def _with_outcomes(examine: Examiner, outcomes: Mapping[str, list[str]]) -> Examiner:

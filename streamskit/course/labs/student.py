@@ -15,6 +15,7 @@ from nbformat import NotebookNode
 from streamskit.common.errors import StreamsKitError
 from streamskit.common.paths import project_dir
 from streamskit.course.labs import catalogue, scores, wrong_answers
+from streamskit.course.labs.instructors_sheet import SHEET, sheet
 from streamskit.course.labs.lab_files import SOURCE, STUDENT
 
 
@@ -42,13 +43,15 @@ def student_version(source: Path) -> NotebookNode:
 
 
 def write_student_versions(folder: Path | None = None) -> list[Path]:
-    """Make the student's version of every lab anew; return their paths."""
+    """Make the student's version of every lab anew, and the instructors' sheet; return their paths."""
     folder = folder or project_dir()
-    return [_write(folder, lab.name) for lab in catalogue.labs()]
+    written = folder / SHEET
+    written.write_text(sheet(folder))
+    return [*(_write(folder, lab.name) for lab in catalogue.labs()), written]
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Write the learners' versions of all labs; or, with `record`, note what comes of the labs' wrong answers."""
+    """Write the learners' labs and the instructors' sheet; or, with `record`, note what comes of wrong answers."""
     parser = argparse.ArgumentParser(prog="python -m streamskit labs", description=main.__doc__)
     parser.add_argument("what", nargs="?", choices=["write", "record"], default="write", help="what to do")
     parser.add_argument("labs", nargs="*", help="the labs to record; without any, those that changed since")

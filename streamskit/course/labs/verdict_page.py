@@ -21,7 +21,7 @@ LANE, BAR, DIGIT = 26, 15, 6
 MISSING, EXTRA = ("−", "expected, and did not come"), ("+", "came, and was not expected")
 
 
-def page(name: str, verdict: Verdict, passed_before: bool = False) -> str:
+def page(name: str, verdict: Verdict) -> str:
     """Return the page of a verdict on the exercise `name`."""
     sign, word, look = ("✓", "passed", "sk-live") if verdict.passed else ("✗", "not yet", "sk-failed")
     said = [f'<div><b class="{look}">{sign} {escape(name)}: {word}</b></div>']
@@ -34,6 +34,8 @@ def page(name: str, verdict: Verdict, passed_before: bool = False) -> str:
     said.append(differences(_lines(verdict), "asked" if verdict.answers else "after"))
     if not verdict.passed and verdict.written:
         said.append('<div class="sk-quiet">hint() says more, in three steps.</div>')
+    if verdict.passed:
+        said.append(f'<div class="sk-quiet">solution("{escape(name)}") shows ours beside yours.</div>')
     return STYLE + part("".join(f"<div>{each}</div>" for each in said if each), "verdict")
 
 
