@@ -79,6 +79,10 @@ def test_stubs_and_marks_are_left_out_of_our_solution() -> None:
     assert without_stub(cell) == 'parts = {"a": 1}'
 
 
+def test_no_more_than_two_empty_lines_are_left_where_a_mark_was() -> None:
+    assert without_stub("### BEGIN SOLUTION\na = 1\n\n\n### END SOLUTION\n\n\nb = 2") == "a = 1\n\n\nb = 2"
+
+
 @pytest.mark.parametrize("lab", catalogue.labs(), ids=lambda lab: lab.name)
 def test_every_exercise_has_a_solution_to_show_and_two_sentences_why(lab: Lab) -> None:
     def sentences(exercise: Exercise) -> int:

@@ -2,6 +2,7 @@
 
 import ast
 import inspect
+import re
 import sys
 from collections.abc import Mapping
 from html import escape
@@ -73,7 +74,7 @@ def without_stub(cell: str) -> str:
         for number, line in enumerate(lines, 1)
         if number not in stubs and line.strip() not in (BEGIN, END) and not _is_gap(line)
     ]
-    return "\n".join(kept).strip("\n")
+    return re.sub(r"\n{4,}", "\n\n\n", "\n".join(kept)).strip("\n")
 
 
 def written(name: str, notebook: Mapping[str, Any]) -> str:
