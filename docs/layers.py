@@ -16,6 +16,7 @@ BANDS = {
         "cli": "its commands: serve, broker, class-sharing",
         "datasets": "data sets, as lessons import them",
         "labs": "checks, as labs import them",
+        "lessons": "predictions and drawings, as lessons import them",
         "widgets": "live views, as lessons import them",
         "course": "data sets, labs and their checks, JupyterLab",
         "views": "live views and pictures for notebooks",

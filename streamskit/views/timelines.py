@@ -1,14 +1,20 @@
 """Pictures of records in time, drawn from what a topology took in and gave out: windows, joins, stream time, tables."""
 
 from collections.abc import Callable, Iterable, Sequence
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pandas as pd
 
 from streamskit.api.windows import JoinWindows, TimeWindows, Windowed
-from streamskit.views.charts import COLOURS, MINUTE, SECOND, round_times
+from streamskit.views.charts import COLOURS, round_times
 from streamskit.views.event_time_axis import stacked
+from streamskit.views.timeline_words import (
+    arrivals_in_words,
+    clock,
+    pairs_in_words,
+    rows_in_words,
+    windows_in_words,
+)
 
 if TYPE_CHECKING:  # matplotlib is imported when a picture is drawn
     from matplotlib.axes import Axes
@@ -26,17 +32,6 @@ class TimedRecord(NamedTuple):
     key: Any
     value: Any
     timestamp: int
-
-
-def clock(timestamp: int) -> str:
-    """Return a time of day in UTC, no finer than it has to be.
-
-    >>> clock(90_000), clock(60_000), clock(1)
-    ('00:01:30', '00:01', '00:00:00.001')
-    """
-    time = datetime.fromtimestamp(timestamp / SECOND, UTC)
-    spec = "minutes" if timestamp % MINUTE == 0 else "seconds" if timestamp % SECOND == 0 else "milliseconds"
-    return time.time().isoformat(spec)
 
 
 def as_table(records: Iterable[Any]) -> pd.DataFrame:
@@ -105,6 +100,9 @@ def windows_timeline(
     axes.set_yticks(list(lanes), list(lanes.values()))
     axes.set_ylim(-0.5, max(height, 1) - 0.5)
     figure.set_figheight(0.9 + 0.36 * max(height, 1))
+    figure.set_label(
+        windows_in_words(windows, lost, lambda value: _text(value, label), lambda value: _text(value, record_label))
+    )
     return finished(figure)
 
 
@@ -115,6 +113,7 @@ def join_timeline(
     names: tuple[str, str] = ("left", "right"),
     windows: JoinWindows | None = None,
     label: Label | None = None,
+    rows: bool = False,
 ) -> "Figure":
     """Draw the records of two sides on two lines of time, and a line between any two that were joined.
 
@@ -125,6 +124,7 @@ def join_timeline(
         names: what the sides are called.
         windows: the window of the join, drawn above each left record.
         label: makes the text beside a record of its value, by which a pair finds it; the value itself if not given.
+        rows: whether the right records are rows of a table, each drawn as a bar until the next update of its key.
     """
     sides = [[_timed(record) for record in side] for side in (left, right)]
     spans = []
@@ -143,17 +143,21 @@ def join_timeline(
             axes.plot(record.timestamp, height, mark, color=colour, markersize=9, zorder=3)
             va = "bottom" if above > 0 else "top"
             _write(axes, text, (record.timestamp, height), (0, 10 * above), ha="center", va=va)
+    if rows:
+        _rows(axes, sides[1], keys)
     for number, span in enumerate(spans):
         colour = COLOURS[keys.index(sides[0][number].key) % len(COLOURS)]
         axes.plot(span, [1.35 + number % 4 * 0.1] * 3, "|-", color=colour, linewidth=1.4, markersize=7)
+    pairs = list(pairs)
     for one, two in pairs:
-        _pair(axes, places, None if one is None else str(one), None if two is None else str(two))
+        _pair(axes, places, None if one is None else str(one), None if two is None else str(two), rows)
     for number, key in enumerate(keys):
         axes.plot([], [], MARKS[number % len(MARKS)], color=COLOURS[number % len(COLOURS)], label=str(key))
     _legend(axes, "key")
     axes.set_yticks([0, 1], [names[1], names[0]])
     axes.set_ylim(-0.4, 1.3 + 0.1 * min(len(spans), 4))
     figure.set_figheight(2.8)
+    figure.set_label(pairs_in_words(pairs, names))
     return finished(figure)
 
 
@@ -188,14 +192,18 @@ def stream_time(
     _points(axes, kept, "o", color=INK, markersize=7, label="record")
     if late:
         _points(axes, late, "x", color=LATE, markersize=9, markeredgewidth=2.2, label="too late, dropped")
+
+    def text(record: TimedRecord) -> str:
+        return str(record.key) if label is None else label(record.value)
+
     for place, record in [*kept, *late]:
-        text = str(record.key) if label is None else label(record.value)
-        _write(axes, text, (place, record.timestamp), (8, -2), ha="left", va="top")
+        _write(axes, text(record), (place, record.timestamp), (8, -2), ha="left", va="top")
     axes.set_yticks(*_ticks(*_span([*times, *ends])))
     axes.set_xticks(places)
     axes.set(xlabel="the records, in the order they came", ylabel="event time", xlim=(0.5, len(times) + 0.8))
     _legend(axes)
     axes.spines[["top", "right"]].set_visible(False)
+    figure.set_label(arrivals_in_words(came, lost, text))
     return finished(figure)
 
 
@@ -215,16 +223,19 @@ def punctuation_timeline(
     times = [_timed(record).timestamp for record in records]
     multiples = range(min(times) // interval * interval, max(times) + interval + 1, interval)
     axes.hlines(multiples, 0.5, len(times) + 0.8, colors=FAINT, linestyles=":", zorder=0, label="due from here on")
+    calls = list(calls)
     for number, (place, time) in enumerate(calls):
         axes.plot([place], [time], "*", color=LATE, markersize=17, zorder=4, label="" if number else "punctuation")
     axes.set_ylim(multiples[0] - interval / 3, multiples[-1])
     axes.set_yticks(*_ticks(multiples[0], multiples[-1]))
     _legend(axes)
+    said = "; ".join(f"at {clock(time)} after record {place}" for place, time in calls)
+    figure.set_label(f"{figure.get_label()} Punctuations: {said or 'none'}.")
     return finished(figure)
 
 
 def table_timeline(updates: Iterable[Any], value: Callable[[Any], float] | None = None) -> "Figure":
-    """Draw the rows of a table over time: a step at each update of a key, and a gap where the row was deleted.
+    """Draw the rows of a table over time: a step at each update of a key, and a cross where the row is deleted.
 
     Args:
         updates: what came out of the table, each (key, value, timestamp).
@@ -241,9 +252,13 @@ def table_timeline(updates: Iterable[Any], value: Callable[[Any], float] | None 
         colour, mark = COLOURS[number % len(COLOURS)], MARKS[number % len(MARKS)]
         axes.step([*(each.timestamp for each in own), last], [*heights, heights[-1]], where="post", color=colour)
         axes.plot([each.timestamp for each in own], heights, mark, color=colour, markersize=7, label=str(key))
+        # A deleted row has no height any more: the cross is where the row was.
+        gone = [(each.timestamp, heights[place - 1]) for place, each in enumerate(own) if each.value is None and place]
+        axes.plot([time for time, _ in gone], [y for _, y in gone], "x", color=LATE, markersize=10, markeredgewidth=2)
     _legend(axes)
     axes.set_ylim(bottom=0)
     figure.set_figheight(3)
+    figure.set_label(rows_in_words(rows, lambda each: f"{(value or float)(each.value):g}"))
     return finished(figure)
 
 
@@ -308,10 +323,22 @@ def _write(axes: "Axes", text: str, place: tuple[float, float], offset: tuple[in
     written.set_path_effects([withStroke(linewidth=2.5, foreground="white")])
 
 
-def _pair(axes: "Axes", places: list[dict[str, int]], one: str | None, two: str | None) -> None:
-    """Draw a line between two joined records, or a stub where one side is null."""
+def _rows(axes: "Axes", updates: Sequence[TimedRecord], keys: Sequence[Any]) -> None:
+    """Draw for each update of a table how long its row holds: until the next update of the key, or to the end."""
+    end = axes.get_xlim()[1]
+    for place, update in enumerate(updates):
+        later = [each.timestamp for each in updates[place + 1 :] if each.key == update.key]
+        if update.value is not None:
+            span = [update.timestamp, later[0] if later else end]
+            colour = COLOURS[keys.index(update.key) % len(COLOURS)]
+            axes.plot(span, [0, 0], "-", color=colour, linewidth=9, alpha=0.25, solid_capstyle="butt", zorder=1)
+
+
+def _pair(axes: "Axes", places: list[dict[str, int]], one: str | None, two: str | None, rows: bool) -> None:
+    """Draw a line between two joined records, or a stub where one side is null; to a row it goes straight down."""
     if one is not None and two is not None:
-        axes.plot([places[0][one], places[1][two]], [1, 0], color=INK, linewidth=1.3, zorder=2)
+        met = places[0][one] if rows else places[1][two]
+        axes.plot([places[0][one], met], [1, 0], color=INK, linewidth=1.3, zorder=2)
         return
     place, start, end = (places[0][one], 1.0, 0.7) if one is not None else (places[1][str(two)], 0.0, 0.3)
     axes.plot([place, place], [start, end], color=LATE, linewidth=1.3, linestyle=":", zorder=2)

@@ -44,10 +44,10 @@ def fold(title: str, *things: Any, alt: str = "") -> Folded:
     Args:
         title: the line that stays visible and opens the rest.
         things: what it opens, one below the other: text, a table, a drawing, a figure, or any value.
-        alt: a figure in words, for readers who cannot see it.
+        alt: a figure in words, where it does not bring its own.
 
     Raises:
-        StreamsKitError: there is a figure, and `alt` does not say what it shows.
+        StreamsKitError: there is a figure, and nothing says what it shows.
 
     >>> fold("What Spark runs", "Project [key, value]")._repr_mimebundle_()["text/plain"]
     '[What Spark runs]'
@@ -67,11 +67,11 @@ class Described:
         return {"text/html": self.html, "text/plain": self.alt}
 
 
-def described(figure: Any, alt: str) -> Described:
+def described(figure: Any, alt: str = "") -> Described:
     """Show a figure with words for readers who cannot see it.
 
     Args:
-        figure: of matplotlib, such as `windows_timeline` and its like return.
+        figure: of matplotlib; those of `windows_timeline` and its like bring their words along.
         alt: what it shows, with the values that matter.
 
     Raises:
@@ -79,7 +79,7 @@ def described(figure: Any, alt: str) -> Described:
 
     >>> described(figure, "two tv orders in one window")  # doctest: +SKIP
     """
-    return Described(_figure(figure, alt), alt)
+    return Described(_figure(figure, alt), alt or str(figure.get_label()))
 
 
 def markup(thing: Any, alt: str = "") -> str:
@@ -89,7 +89,7 @@ def markup(thing: Any, alt: str = "") -> str:
         StreamsKitError: it is a figure, and `alt` does not say what it shows.
 
     >>> markup([1, 2])
-    '<pre>[1, 2]</pre>'
+    '<pre style="overflow-x:auto">[1, 2]</pre>'
     """
     if hasattr(thing, "savefig"):
         return _figure(thing, alt)
@@ -98,10 +98,11 @@ def markup(thing: Any, alt: str = "") -> str:
         return str(found["text/html"])
     if hasattr(thing, "_repr_html_"):
         return str(thing._repr_html_())
-    return f"<pre>{escape(thing if isinstance(thing, str) else repr(thing))}</pre>"
+    return '<pre style="overflow-x:auto">' + f"{escape(thing if isinstance(thing, str) else repr(thing))}</pre>"
 
 
 def _figure(figure: Any, alt: str) -> str:
+    alt = alt or str(figure.get_label())
     if not alt:
         raise StreamsKitError("A figure needs its content in words, too: pass alt='...' for those who cannot see it.")
     file = BytesIO()

@@ -10,8 +10,14 @@ import pytest
 from streamskit.course.labs import catalogue
 
 ROOT = Path(__file__).parents[3]
-LESSONS = sorted((ROOT / "notebooks").glob("*.ipynb"))
-EVERY = [*LESSONS, *sorted((ROOT / "labs").glob("*.ipynb")), *sorted((ROOT / "labs" / "source").glob("*/*.ipynb"))]
+LESSONS = sorted((ROOT / "notebooks").glob("[0-9][0-9]-*.ipynb"))
+PRIMER = ROOT / "notebooks" / "00b-kafka-in-ten-minutes.ipynb"
+EVERY = [
+    *LESSONS,
+    PRIMER,
+    *sorted((ROOT / "labs").glob("*.ipynb")),
+    *sorted((ROOT / "labs" / "source").glob("*/*.ipynb")),
+]
 NAMES = [path.stem for path in LESSONS]
 
 

@@ -13,10 +13,10 @@ from streamskit.api.windows import JoinWindows, TimeWindows, Windowed
 from streamskit.datasets import NEW_YEAR, at
 from streamskit.testing.driver import TestRecord
 from streamskit.views.event_time_axis import stacked
+from streamskit.views.timeline_words import clock
 from streamskit.views.timelines import (
     LATE,
     as_table,
-    clock,
     join_timeline,
     punctuation_timeline,
     stream_time,
@@ -187,3 +187,54 @@ def test_a_deleted_row_leaves_a_gap() -> None:
 @pytest.mark.parametrize("figure", [windows_timeline([], []), join_timeline([], [], []), table_timeline([])])
 def test_nothing_makes_an_empty_picture(figure: Figure) -> None:
     assert texts(figure) == []
+
+
+# ---- in words --------------------------------------------------------------------------------------------------------
+
+
+def words(figure: Figure) -> str:
+    return str(figure.get_label())
+
+
+def test_windows_are_told_in_words_with_what_came_too_late() -> None:
+    records = [("tv", 1, at("09:05")), ("tv", 2, at("08:00"))]
+    hour = Windowed("tv", at("09:00"), at("10:00"))
+    figure = windows_timeline(records, [(hour, 7, at("09:05"))], dropped=records[1:])
+    assert words(figure) == ("Windows in event time. tv 09:00 to 10:00: 7. Too late and dropped: tv 2 at 08:00.")
+
+
+def test_a_join_is_told_in_words_with_who_found_no_match() -> None:
+    left = [("ann", "a1", at("09:00")), ("ann", "a2", at("12:00"))]
+    figure = join_timeline(left, [("ann", "e1", at("09:10"))], [("a1", "e1"), ("a2", None)], ("left", "right"))
+    assert words(figure) == "Joined records of left and right in event time. a1 with e1; a2 with null."
+
+
+def test_arrivals_are_told_in_words_with_stream_time() -> None:
+    records = [("a", 1, at("09:05")), ("b", 2, at("09:00"))]
+    figure = stream_time(records, dropped=records[1:])
+    assert words(figure) == (
+        "Records in the order of arrival. a from 09:05, stream time 09:05; b from 09:00, stream time 09:05, too late."
+    )
+
+
+def test_punctuations_are_told_in_words() -> None:
+    figure = punctuation_timeline([("a", 1, at("09:05"))], [(1, at("09:05"))], 60_000)
+    assert words(figure).endswith("Punctuations: at 09:05 after record 1.")
+
+
+def test_a_table_is_told_in_words_and_a_deleted_row_is_crossed_out() -> None:
+    figure = table_timeline([("cy", 5, at("09:00")), ("cy", None, at("09:01"))])
+    assert words(figure) == "The rows of a table over time. cy: 5 at 09:00, deleted at 09:01."
+    assert len(points(figure, "x", LATE)) == 1
+
+
+def test_a_row_is_drawn_as_long_as_it_holds_and_a_lookup_goes_straight_down_to_it() -> None:
+    orders = [("ann", "e1", at("09:10")), ("ann", "e2", at("09:30"))]
+    rows = [("ann", "Oslo", at("09:00")), ("ann", "Rome", at("09:20"))]
+    figure = join_timeline(orders, rows, [("e1", "Oslo"), ("e2", "Rome")], rows=True)
+    drawn = zip(axes_of(figure).lines, lines(figure), strict=True)
+    bars = [[time for time, _ in own] for line, (_, own) in drawn if line.get_linewidth() == 9]
+    assert [start for start, _ in bars] == [at("09:00"), at("09:20")]
+    assert bars[0][1] == at("09:20")
+    met = [own for _, own in lines(figure) if [y for _, y in own] == [1, 0]]
+    assert [(start, end) for (start, _), (end, _) in met] == [(at("09:10"),) * 2, (at("09:30"),) * 2]

@@ -1,0 +1,62 @@
+"""The pictures of `timelines` in words, for readers who cannot see them; made from the same records."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+MOST = 40
+"""How many records, windows or pairs are named at most."""
+
+Text = Callable[[Any], str]
+
+
+def clock(timestamp: int) -> str:
+    """Return a time of day in UTC, no finer than it has to be.
+
+    >>> clock(90_000), clock(60_000), clock(1)
+    ('00:01:30', '00:01', '00:00:00.001')
+    """
+    time = datetime.fromtimestamp(timestamp / 1000, UTC)
+    spec = "minutes" if timestamp % 60_000 == 0 else "seconds" if timestamp % 1000 == 0 else "milliseconds"
+    return time.time().isoformat(spec)
+
+
+def windows_in_words(windows: Mapping[Any, Any], dropped: Sequence[Any], text: Text, record_text: Text) -> str:
+    """Say what each window came to, and which records came too late."""
+    said = [f"{w.key} {clock(w.start)} to {clock(w.end)}: {text(value)}" for w, value in windows.items()]
+    lost = [f"{record.key} {record_text(record.value)} at {clock(record.timestamp)}" for record in dropped]
+    return "Windows in event time. " + _listed(said) + (f" Too late and dropped: {_listed(lost)}" if lost else "")
+
+
+def pairs_in_words(pairs: Iterable[tuple[Any, Any]], names: tuple[str, str]) -> str:
+    """Say which records of two sides met."""
+    said = [f"{'null' if one is None else one} with {'null' if two is None else two}" for one, two in pairs]
+    return f"Joined records of {names[0]} and {names[1]} in event time. " + _listed(said)
+
+
+def arrivals_in_words(records: Sequence[Any], dropped: Sequence[Any], text: Text) -> str:
+    """Say in the order of arrival when each record happened, and what stream time was with it."""
+    said, now = [], 0
+    for record in records:
+        now = max(now, record.timestamp)
+        late = ", too late" if record in dropped else ""
+        said.append(f"{text(record)} from {clock(record.timestamp)}, stream time {clock(now)}{late}")
+    return "Records in the order of arrival. " + _listed(said)
+
+
+def rows_in_words(rows: Mapping[Any, Sequence[Any]], text: Text) -> str:
+    """Say how each row of a table changed."""
+    said = [
+        f"{key}: " + ", ".join(f"{_gone(each, text)} at {clock(each.timestamp)}" for each in updates)
+        for key, updates in rows.items()
+    ]
+    return "The rows of a table over time. " + _listed(said)
+
+
+def _gone(update: Any, text: Text) -> str:
+    return "deleted" if update.value is None else text(update)
+
+
+def _listed(parts: Sequence[str]) -> str:
+    more = f"; and {len(parts) - MOST} more" if len(parts) > MOST else ""
+    return "; ".join(parts[:MOST]) + more + "."
