@@ -61,14 +61,14 @@ def side_effects(plans: list[Plan]) -> dict[str, SideEffect]:
 def catalogue(application_id: str, topology: Topology, plans: list[Plan]) -> Catalogue:
     """Return the stores that can be queried, each with its changelog and whether a key tells the partition."""
     entries = []
-    for group, plan in enumerate(plans):
+    for plan in plans:
         by_task = {store.name for node in plan.nodes if node.has_own_keys for store in node.stores}
         beyond = plan.windowed_topics()
         for store in plan.stores:
             topic = plan.changelog(store)
             # A row of windows in a plain table lies where the key without its window does.
             by_key = store.name not in by_task and (topic not in beyond or store.kind in ("window", "session"))
-            entries.append(QueryableStore(store, topic, group, by_key and not plan.keeps_partitions))
+            entries.append(QueryableStore(store, topic, plan.number, by_key and not plan.keeps_partitions))
     for topic, nodes in global_tables(topology).items():
         entries += [QueryableStore(node.store, topic, -1, everywhere=True) for node in nodes if node.store is not None]
     return Catalogue(application_id, tuple(entries))
@@ -324,5 +324,5 @@ class ApplicationTopics:
                 raise StreamsError(
                     f"{node.name} (written at {node.call_site}) brings together {spelled}: records with the same key "
                     "would be in different tasks and never meet. Create the topics with the same number of "
-                    "partitions, or put .repartition(partitions=...) before the join."
+                    "partitions, or put .repartition(partitions=...) before that step."
                 )
