@@ -1,16 +1,33 @@
 """Lessons: predict before you run, compare with what came, unfold what is long, and drawings of what happens inside."""
 
+from streamskit.course.lessons.architectures import BOTH, KAPPA, LAMBDA, LIBRARY, same_application_many_times
 from streamskit.course.lessons.drawing import Drawing
 from streamskit.course.lessons.folding import Described, Folded, described, fold
 from streamskit.course.lessons.join_drawings import clocks, co_partitioned, copies, foreign_key
 from streamskit.course.lessons.mechanisms import byte_strip, cached, cleaned, duality, logs, readers, rekeyed
+from streamskit.course.lessons.mechanisms_running import (
+    Span,
+    SubTopology,
+    error_handlers,
+    on_a_time_axis,
+    question_to_another_instance,
+    restored,
+    spans,
+    tasks_on_threads,
+)
 from streamskit.course.lessons.predicting import Comparison, predict, reveal
 
 __all__ = [
+    "BOTH",
+    "KAPPA",
+    "LAMBDA",
+    "LIBRARY",
     "Comparison",
     "Described",
     "Drawing",
     "Folded",
+    "Span",
+    "SubTopology",
     "byte_strip",
     "cached",
     "cleaned",
@@ -19,11 +36,18 @@ __all__ = [
     "copies",
     "described",
     "duality",
+    "error_handlers",
     "fold",
     "foreign_key",
     "logs",
+    "on_a_time_axis",
     "predict",
+    "question_to_another_instance",
     "readers",
     "rekeyed",
+    "restored",
     "reveal",
+    "same_application_many_times",
+    "spans",
+    "tasks_on_threads",
 ]

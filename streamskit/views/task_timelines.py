@@ -1,11 +1,12 @@
 """Pictures of who does the work: Spark's tasks in time, and the partitions of stores by instance."""
 
+from base64 import b64encode
 from collections.abc import Mapping
+from html import escape
 from io import BytesIO
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pandas as pd
-from IPython.display import Image
 
 from streamskit.api.windows import Windowed
 from streamskit.views.charts import COLOURS
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 INK = "#2563eb"
 
 
-class Picture(Image):
+class Picture:
     """A figure as an image, with a sentence for those who cannot see it.
 
     Args:
@@ -29,7 +30,12 @@ class Picture(Image):
     def __init__(self, figure: "Figure", alt: str) -> None:
         drawn = BytesIO()
         finished(figure).savefig(drawn, format="png", dpi=90)
-        super().__init__(data=drawn.getvalue(), format="png", alt=alt)  # type: ignore[no-untyped-call]
+        self.alt, self.data = alt, drawn.getvalue()
+
+    def _repr_html_(self) -> str:
+        # As HTML: JupyterLab leaves the words of an image out that is an output by itself.
+        data = b64encode(self.data).decode()
+        return f'<img alt="{escape(self.alt)}" style="max-width:100%" src="data:image/png;base64,{data}">'
 
     def __repr__(self) -> str:
         return f"<Picture: {self.alt}>"

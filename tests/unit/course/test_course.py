@@ -11,10 +11,12 @@ from streamskit.course.labs import catalogue
 
 ROOT = Path(__file__).parents[3]
 LESSONS = sorted((ROOT / "notebooks").glob("[0-9][0-9]-*.ipynb"))
-PRIMER = ROOT / "notebooks" / "00b-kafka-in-ten-minutes.ipynb"
+ASIDES = sorted((ROOT / "notebooks").glob("00[a-z]-*.ipynb"))
+"""Lessons without a number: they belong to the beginning, and have no lab."""
+
 EVERY = [
     *LESSONS,
-    PRIMER,
+    *ASIDES,
     *sorted((ROOT / "labs").glob("*.ipynb")),
     *sorted((ROOT / "labs" / "source").glob("*/*.ipynb")),
 ]
@@ -57,6 +59,15 @@ def test_every_link_inside_the_course_leads_to_a_file(notebook: Path) -> None:
     links = re.findall(r"\]\((?!https?:)([^)#]+)", markdown(notebook))
     place = ROOT / "labs" if "source" in notebook.parts else notebook.parent  # where learners have it
     assert [link for link in links if not (place / link).exists()] == []
+
+
+@pytest.mark.parametrize("aside", ASIDES, ids=lambda path: path.stem)
+def test_a_lesson_without_a_number_has_goals_and_leads_on(aside: Path) -> None:
+    first, last = text(cells(aside)[0]), text(cells(aside)[-1])
+    assert re.match(r"# \S", first)
+    assert re.search(r"\*\*After this \w+ you can\*\*", first)
+    assert re.search(r"Takes about \d+ minutes", first)
+    assert "**Next:**" in last
 
 
 def test_every_lesson_has_its_lab() -> None:

@@ -41,3 +41,8 @@ def test_who_hosts_what_is_told_for_each_moment() -> None:
     picture = hosting({"alone": alone, "both": both})
     assert picture.alt == "alone: A active 0 1; both: A active 0, B standby 0"
     assert picture.data.startswith(PNG)
+
+
+def test_a_picture_on_a_page_carries_its_words() -> None:
+    picture = tasks_timeline(tasks(("driver", 0, 0, 5)), 'A "small" batch')
+    assert picture._repr_html_().startswith('<img alt="A &quot;small&quot; batch: 1 tasks in 5 ms; ')

@@ -1,0 +1,88 @@
+"""The drawings of lessons 12 to 16, and of why Kafka Streams: their words say what they show, and they are SVG."""
+
+from xml.etree import ElementTree
+
+import pytest
+
+from streamskit.course.lessons.architectures import BOTH, KAPPA, LAMBDA, LIBRARY, same_application_many_times
+from streamskit.course.lessons.drawing import Drawing
+from streamskit.course.lessons.mechanisms_running import (
+    Span,
+    SubTopology,
+    error_handlers,
+    on_a_time_axis,
+    question_to_another_instance,
+    restored,
+    spans,
+    tasks_on_threads,
+)
+
+ORDERS = [SubTopology("orders", 4), SubTopology("repartition", 4)]
+
+
+def written(drawing: Drawing) -> list[str]:
+    """Return all texts of a drawing."""
+    return [text for each in ElementTree.fromstring(drawing.svg()).iter() if (text := (each.text or "").strip())]
+
+
+def test_the_handlers_have_the_counts_of_the_run() -> None:
+    drawing = error_handlers({"in": 100, "read": 3, "steps": 6, "write": 1, "out": 90})
+    assert {"3 fail", "6 fail", "1 fail", "100", "90"} <= set(written(drawing))
+    assert "3 fail at read, 6 fail at steps, 1 fail at write, and 90 come out" in drawing.alt
+
+
+def test_without_a_run_the_handlers_have_no_counts() -> None:
+    assert not [text for text in written(error_handlers()) if "fail" in text and text[0].isdigit()]
+
+
+def test_threads_beyond_the_tasks_are_idle() -> None:
+    alt = tasks_on_threads(ORDERS, 9).alt
+    assert "Thread 1 has the tasks 0_0." in alt
+    assert alt.endswith("Thread 9 is idle.")
+
+
+def test_every_task_is_on_exactly_one_thread() -> None:
+    alt = tasks_on_threads(ORDERS, 3).alt
+    assert [alt.count(f"{sub}_{part}") for sub in range(2) for part in range(4)] == [1] * 8
+
+
+def test_what_was_seen_several_times_in_a_row_is_one_bar() -> None:
+    samples = [(0.0, {"A": "active"}), (1.0, {"A": "active"}), (2.0, {"B": "active"}), (3.0, {})]
+    assert spans(samples, {"active": "green"}) == {
+        "A": [Span(0.0, 2.0, "active", "green")],
+        "B": [Span(2.0, 3.0, "active", "green")],
+    }
+
+
+def test_what_goes_and_returns_is_two_bars() -> None:
+    samples = [(0.0, {"A": "up"}), (1.0, {}), (2.0, {"A": "up"}), (3.0, {})]
+    assert spans(samples, {})["A"] == [Span(0.0, 1.0, "up", "blue"), Span(2.0, 3.0, "up", "blue")]
+
+
+def test_a_time_axis_tells_its_bars_and_moments() -> None:
+    drawing = on_a_time_axis("A kill", {"A": [Span(0, 2, "active", "blue")]}, {"killed": 2.0})
+    assert drawing.alt == "A: active from 0.0 s to 2.0 s. At 2.0 s: killed."
+    assert {"A", "active", "killed", "seconds"} <= set(written(drawing))
+
+
+def test_the_restored_store_has_the_last_value_of_each_key() -> None:
+    drawing = restored([("ann", "1"), ("bob", "2"), ("ann", "3")])
+    assert drawing.alt.endswith("a store with ann 3, bob 2.")
+
+
+def test_the_way_of_a_question_names_who_asks_whom() -> None:
+    drawing = question_to_another_instance("KO", "A", "C", 3, ["B"])
+    assert "So A asks C" in drawing.alt
+    assert "not involved: B" in written(drawing)
+
+
+@pytest.mark.parametrize("architecture", [LAMBDA, KAPPA, LIBRARY, BOTH], ids=lambda each: each.title.split()[0])
+def test_every_system_of_an_architecture_is_drawn_and_connected(architecture: object) -> None:
+    assert isinstance(architecture, type(LAMBDA))
+    texts = written(architecture.drawing())
+    assert all(system.words[0] in texts for system in architecture.systems.values())
+    assert {name for one, other, _ in architecture.flows for name in (one, other)} == set(architecture.systems)
+
+
+def test_instances_beyond_the_partitions_are_idle() -> None:
+    assert same_application_many_times(3, 2).alt.endswith("Instance 3 is idle.")
