@@ -1,6 +1,8 @@
 """How a step keeps and sends its results: `Materialized`, `EmitStrategy`, `Suppressed`; and the store it gets."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from streamskit.api.windows import AnyWindows, SessionWindows, SlidingWindows
 from streamskit.common.durations import Duration, to_milliseconds
@@ -20,11 +22,13 @@ class Materialized:
         retention: for how long a windowed store keeps a window.
         history: for how long a versioned store keeps old versions of a row; None makes an ordinary store.
         logged: whether the store's updates go to a changelog topic, so that it can be rebuilt.
+        changelog: settings for the changelog topic by Kafka's names, such as `{"segment.bytes": 1_048_576}`. They hold
+            when the topic is created.
 
     Mirrors `org.apache.kafka.streams.kstream.Materialized`.
 
     >>> Materialized("counts", retention="1 hour")
-    Materialized(name='counts', value=None, retention='1 hour', history=None, logged=True)
+    Materialized(name='counts', value=None, retention='1 hour', history=None, logged=True, changelog=None)
     """
 
     name: str | None = None
@@ -32,6 +36,7 @@ class Materialized:
     retention: Duration | None = None
     history: Duration | None = None
     logged: bool = True
+    changelog: Mapping[str, Any] | None = None
 
     @classmethod
     def versioned(cls, name: str, history_retention: Duration, value: Serde | None = None) -> "Materialized":
@@ -83,7 +88,8 @@ def table_store(
     elif materialized.history is not None:
         kind, retention = "versioned", to_milliseconds(materialized.history, "history retention")
     queryable = materialized.name is not None
-    return Store(check_name(name), kind, key, value, windows, retention, queryable, materialized.logged)
+    store = Store(check_name(name), kind, key, value, windows, retention, queryable)
+    return store.with_logging(materialized.logged, materialized.changelog)
 
 
 def _window_retention(materialized: Materialized, windows: AnyWindows, step: str) -> int:

@@ -218,8 +218,10 @@ class ApplicationTopics:
         for plan in self.plans:
             tasks = plan.tasks(partitions)
             yield from ((topic, tasks, REPARTITION) for topic in plan.handovers.values())
-            for topic in map(plan.changelog, plan.stores):
-                yield topic, tasks, WINDOWED_CHANGELOG if topic in windowed else CHANGELOG
+            for store in plan.stores:
+                topic = plan.changelog(store)
+                usual = WINDOWED_CHANGELOG if topic in windowed else CHANGELOG
+                yield topic, tasks, usual | dict(store.changelog)
             if self.exactly_once:
                 yield plan.transactions_topic, 1, TRANSACTIONS
             yield plan.checkpoint_topic, 1, CHECKPOINTS

@@ -38,4 +38,5 @@ def described_store(said: Mapping[str, Any]) -> Store:
     windows = said["windows"]
     if windows is not None:
         windows = WINDOWS[windows["kind"]](**{name: int(each) for name, each in windows.items() if name != "kind"})
-    return Store(**{**said, "key": key, "value": value, "windows": windows})
+    changelog = tuple((name, value) for name, value in said.get("changelog", ()))
+    return Store(**{**said, "key": key, "value": value, "windows": windows, "changelog": changelog})

@@ -1,6 +1,7 @@
 """`Stores`: the state stores that a processor may keep, as plain values that say what they hold and for how long."""
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from streamskit.api.windows import AnyWindows, JoinWindows, TimeWindows
@@ -26,13 +27,26 @@ class ValueAndTimestamp(NamedTuple):
     timestamp: int
 
 
+def topic_config(config: Mapping[str, Any] | None) -> tuple[tuple[str, str], ...]:
+    """Return settings of a topic as Kafka takes them: text, and `true` or `false`.
+
+    >>> topic_config({"segment.bytes": 1024, "preallocate": False})
+    (('segment.bytes', '1024'), ('preallocate', 'false'))
+    """
+    spelled = {True: "true", False: "false"}
+    return tuple(
+        (name, spelled[value] if isinstance(value, bool) else str(value)) for name, value in (config or {}).items()
+    )
+
+
 @dataclass(frozen=True)
 class Store:
     """A named table of state: `kind` is "key-value", "window", "session", "versioned" or "buffer".
 
     `retention` is in milliseconds; `queryable` says whether the user gave it a name; a store that is not `logged`
     has no changelog topic, and one that is not `cached` writes every single update to it. `timestamped` stores keep a
-    time beside each value; `max_entries` is for those that forget the key that was used least recently.
+    time beside each value; `max_entries` is for those that forget the key that was used least recently. `changelog` has
+    the settings of the changelog topic that differ from ours; they say nothing about the rows.
 
     Mirrors what `org.apache.kafka.streams.state.StoreBuilder` builds.
     """
@@ -49,6 +63,7 @@ class Store:
     persistent: bool = True
     timestamped: bool = False
     max_entries: int | None = None
+    changelog: tuple[tuple[str, str], ...] = field(default=(), compare=False)
 
     def with_caching(self, enabled: bool = True) -> "Store":
         """Return the same store; with caching its changelog gets the last value that a micro-batch gave a key.
@@ -64,13 +79,31 @@ class Store:
             raise TopologyError(f"Store '{self.name}' is versioned and cannot be cached: leave with_caching() out.")
         return replace(self, cached=enabled)
 
-    def with_logging(self, enabled: bool = True) -> "Store":
+    def with_logging(self, enabled: bool = True, config: Mapping[str, Any] | None = None) -> "Store":
         """Return the same store, with a changelog topic or without one; without, it cannot be queried from outside.
 
-        Its rows are safe all the same: Spark keeps them with its checkpoint.
+        Its rows are safe even without: Spark keeps them with its checkpoint.
+
+        Args:
+            enabled: whether there is a changelog.
+            config: settings for the changelog topic by Kafka's names, such as `segment.bytes`. They hold when the topic
+                is created; of one that is there already, Kafka's own tools change them.
+
+        Raises:
+            TopologyError: there are settings for a changelog that is switched off.
+
+        >>> Stores.persistent_key_value_store("totals", Serdes.string(), Serdes.long()).with_logging(
+        ...     config={"segment.bytes": 1_048_576}
+        ... ).changelog
+        (('segment.bytes', '1048576'),)
+
         Mirrors `StoreBuilder#withLoggingEnabled`.
         """
-        return replace(self, logged=enabled)
+        if config and not enabled:
+            raise TopologyError(
+                f"Store '{self.name}' has no changelog, so that cannot have settings: leave them out, or logging on."
+            )
+        return replace(self, logged=enabled, changelog=topic_config(config))
 
 
 class Stores:

@@ -1,9 +1,15 @@
-"""Which stores instances are told of, and how they share them out."""
+"""Which stores instances are told of, how they share them out, and with which settings changelogs are created."""
 
-from streamskit import Materialized, Serdes, StreamsBuilder, TimeWindows
+import json
+from typing import Any
+
+import pytest
+
+from streamskit import Materialized, Serdes, Stores, StreamsBuilder, TimeWindows, TopologyError
 from streamskit.planning.options import QueryOptions
 from streamskit.planning.planner import plan
-from streamskit.runtime.topics import catalogue
+from streamskit.runtime.topics import ApplicationTopics, catalogue
+from streamskit.state.description import describe_store, described_store
 
 
 def test_all_stores_of_a_partition_of_a_sub_topology_are_one_task_however_many_queries_run_it() -> None:
@@ -21,3 +27,51 @@ def test_all_stores_of_a_partition_of_a_sub_topology_are_one_task_however_many_q
         "app-totals-changelog",
         "app-by-time-changelog",
     }
+
+
+class NoTopics:
+    """A broker that has the topic `trades`, and remembers what is created."""
+
+    def __init__(self) -> None:
+        self.created: dict[str, dict[str, str]] = {}
+
+    def topics(self) -> dict[str, int]:
+        return {"trades": 2}
+
+    def create_topics(self, *names: str, partitions: int, config: dict[str, str]) -> None:
+        self.created |= dict.fromkeys(names, config)
+
+
+def created(materialized: Materialized) -> dict[str, str]:
+    """Return the settings with which the changelog of a count is created."""
+    builder = StreamsBuilder()
+    builder.stream("trades", value=Serdes.long()).group_by_key().count(materialized)
+    brokers: Any = NoTopics()
+    topology = builder.build()
+    ApplicationTopics("app", plan(topology, "app", QueryOptions(cache=True))).prepare(brokers)
+    return brokers.created["app-counts-changelog"]
+
+
+def test_a_changelog_is_created_with_the_settings_of_its_store_beside_the_usual_ones() -> None:
+    settings = created(Materialized("counts", changelog={"segment.bytes": 1_048_576, "preallocate": True}))
+    assert settings == {"cleanup.policy": "compact", "segment.bytes": "1048576", "preallocate": "true"}
+
+
+def test_settings_of_a_changelog_make_no_other_store_and_travel_with_its_description() -> None:
+    plain = Stores.persistent_key_value_store("totals", Serdes.string(), Serdes.long())
+    store = plain.with_logging(config={"segment.bytes": 1_048_576})
+    assert store == plain
+    assert described_store(json.loads(json.dumps(describe_store(store)))).changelog == (("segment.bytes", "1048576"),)
+
+
+def test_a_list_of_stores_of_an_earlier_version_has_no_settings_of_changelogs() -> None:
+    said = describe_store(Stores.persistent_key_value_store("totals", Serdes.string(), Serdes.long()))
+    del said["changelog"]
+    assert described_store(said).changelog == ()
+
+
+def test_settings_for_a_changelog_that_is_switched_off_are_refused() -> None:
+    builder = StreamsBuilder()
+    counted = builder.stream("trades").group_by_key()
+    with pytest.raises(TopologyError, match="'counts' has no changelog, so that cannot have settings"):
+        counted.count(Materialized("counts", logged=False, changelog={"segment.bytes": 1}))
