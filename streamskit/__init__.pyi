@@ -38,6 +38,7 @@ from .common.errors import StreamsNotStartedError as StreamsNotStartedError
 from .common.errors import StreamsRebalancingError as StreamsRebalancingError
 from .common.errors import TopologyError as TopologyError
 from .common.errors import UnknownStateStoreError as UnknownStateStoreError
+from .common.json_logs import log_as_json as log_as_json
 from .dsl.builder import StreamsBuilder as StreamsBuilder
 from .dsl.grouped_stream import CogroupedKStream as CogroupedKStream
 from .dsl.grouped_stream import KGroupedStream as KGroupedStream

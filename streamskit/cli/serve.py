@@ -10,6 +10,7 @@ from pathlib import Path
 
 from streamskit.api.streams_config import StreamsConfig, application_folder
 from streamskit.common.errors import StreamsError
+from streamskit.common.json_logs import log_as_json
 from streamskit.common.paths import state_dir as project_state_dir
 from streamskit.queries import Catalogue
 from streamskit.queries.metadata import HostInfo
@@ -54,6 +55,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--applications", type=Path, help="the state_dir of the application; .streamskit/applications if not given"
     )
+    parser.add_argument("--log-json", action="store_true", help="log as JSON, one object a line, to standard error")
     parser.add_argument(
         "--topology",
         metavar="MODULE:NAME",
@@ -63,6 +65,8 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _serve(chosen: argparse.Namespace) -> None:
+    if chosen.log_json:
+        log_as_json()
     config = StreamsConfig(
         chosen.application_id,
         chosen.bootstrap_servers,

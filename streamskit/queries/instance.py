@@ -4,7 +4,7 @@ import logging
 import threading
 import time
 import uuid
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
@@ -31,6 +31,7 @@ from streamskit.queries.group.assignor import ClientState
 from streamskit.queries.group.catalogue import Catalogue, QueryableStore
 from streamskit.queries.group.discovery import placement_of
 from streamskit.queries.group.membership import Membership
+from streamskit.queries.measures import Measure
 from streamskit.queries.metadata import HostInfo, Hosts, Placement
 from streamskit.queries.queryable_instance import InstanceHealth, PartitionState, StoreUpdate
 from streamskit.state.local import LocalStore
@@ -97,6 +98,8 @@ class Instance:
         self.stopped = ""
         self.application: Callable[[], InstanceHealth] = InstanceHealth
         """Returns how the application is that this instance is a part of; one in a process of its own has none."""
+        self.measure: Callable[[], Iterable[Measure]] = tuple
+        """Returns what that application measures."""
         self._ended = ""
         self._refusal: BrokerError | None = None
         self._reader = TopicReader(
@@ -189,6 +192,15 @@ class Instance:
         return replace(
             of_application, failure=failure, waits_for=of_application.waits_for or self._waits(), parts=parts
         )
+
+    def measures(self) -> Iterator[Measure]:
+        """Yield what is measured here now: of its stores, and of the application that it is a part of."""
+        yield from self.measure()
+        for name in sorted(self.stores):
+            yield Measure("stream_state_metrics_estimate_num_keys", len(self._local[name]), {"store": name})
+            for state in self.states(name):
+                where = {"store": name, "partition": str(state.partition), "role": state.role}
+                yield Measure("stream_task_metrics_restore_remaining_records", state.lag, where)
 
     def _waits(self) -> str:
         """Say why this instance cannot answer yet for all that it hosts; nothing where it can."""

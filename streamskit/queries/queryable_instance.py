@@ -1,10 +1,11 @@
 """What the REST layer asks of the instance it speaks for."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
 from streamskit.queries.group.catalogue import QueryableStore
+from streamskit.queries.measures import Measure
 from streamskit.queries.metadata import HostInfo, Hosts, Placement
 from streamskit.state.local import LocalStore
 
@@ -85,6 +86,9 @@ class QueryableInstance(Protocol):
         Raises:
             InvalidStateStoreError: one of them is not here, or not ready; the kind of error says which.
         """
+
+    def measures(self) -> Iterable[Measure]:
+        """Return what is measured here now: of its stores, and of the application that it is a part of."""
 
     def health(self) -> InstanceHealth:
         """Return how the instance is."""

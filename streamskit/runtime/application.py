@@ -3,6 +3,7 @@
 import logging
 import time
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -16,11 +17,13 @@ from streamskit.api.streams_config import StreamsConfig
 from streamskit.broker import ExternalBroker
 from streamskit.common.errors import StreamsError
 from streamskit.environment.session import spark_session
+from streamskit.environment.spark_java import LOST
 from streamskit.kafka.topic_reader import Isolation
 from streamskit.kafka.topics import TopicExtent
 from streamskit.planning.plan import Plan, is_readable
 from streamskit.planning.planner import plan
 from streamskit.queries import LocalStore, Replica, local_store
+from streamskit.queries.measures import Measure
 from streamskit.queries.query_server import QueryServer
 from streamskit.queries.queryable_instance import InstanceHealth
 from streamskit.runtime.catch_up import CatchUp
@@ -28,6 +31,8 @@ from streamskit.runtime.checkpoint_copies import LAST_COPY_SECONDS, CheckpointCo
 from streamskit.runtime.failures import explain
 from streamskit.runtime.global_stores import FilledStore, filled_by_processors
 from streamskit.runtime.global_tables import GlobalTableRecords
+from streamskit.runtime.group_offsets import LAST_COMMIT_SECONDS, GroupOffsets, forget
+from streamskit.runtime.measures import measures
 from streamskit.runtime.purging import LAST_PURGE_SECONDS, Purging
 from streamskit.runtime.query import RunningQuery, query_options
 from streamskit.runtime.recovery.application_folder import ApplicationFolder
@@ -118,6 +123,7 @@ class Application:
             servers, side_effects(self.plans), folder, self.supervisor.call_failed, self.supervisor.fail
         )
         self.home = ApplicationFolder(application_id, folder)
+        self.group_offsets = GroupOffsets(servers, application_id, self.processed)
         self._purging = Purging(servers, self._read_by_itself, self.topics.windowed)
         self.lock = ApplicationLock(application_id, folder)
         self._runner = SoleRunner(application_id, servers, folder, self.supervisor.fail)
@@ -127,6 +133,7 @@ class Application:
         self._watchdog = Watchdog(self._parts, self._part_died)
         if isinstance(self.copies, QueryServer):
             self.copies.instance.application = self._health
+            self.copies.instance.measure = self._measures
 
     def claim(self) -> None:
         """Become the one that runs the application, and leave all as it is where that cannot be.
@@ -168,6 +175,7 @@ class Application:
             self.checkpoint_copies.copy(self._spark, topics.transactions(self.plans))
         self._watchdog.start()
         self._purging.start()
+        self.group_offsets.start()
         self._topic_watch.watch(dict.fromkeys(topic for plan_ in self.plans for topic in plan_.topics))
         filled = self._catch_up(time.monotonic() + FILL_SECONDS)
         for copies, topics_ in self._readers:
@@ -199,7 +207,9 @@ class Application:
             ends = partial(self._catch_up(deadline).ends, self.topics.side_effects)
             in_time = self.side_effects.drain(ends, deadline)
             self._purging.finish(LAST_PURGE_SECONDS)
+            self.group_offsets.finish(LAST_COMMIT_SECONDS)
         self._purging.stop()
+        self.group_offsets.stop()
         self.copies.stop()
         self.global_copies.stop()
         self.side_effects.stop()
@@ -265,6 +275,12 @@ class Application:
         """A topic that it reads: of a query, or of a global table, where it has nothing else."""
         return self.plans[0].topics[0] if self.plans else self.topology.sources[0].topics[0]
 
+    def processed(self) -> dict[str, Mapping[int, int]]:
+        """Return how far the queries have come: by topic and partition, the offset to go on from."""
+        with suppress(*LOST):
+            return {topic: done for query in self.supervisor.queries for topic, done in query.position.items()}
+        return {}
+
     def _read_by_itself(self) -> dict[str, dict[int, int]]:
         """Return how far it has read the topics that it writes for itself."""
         between, found = self.topics.between, self.side_effects.done
@@ -279,6 +295,7 @@ class Application:
         self.home.delete()
         if self.topics.internal:
             self.brokers.delete_topics(*self.topics.internal, missing_ok=True)
+        forget(self.config.connection, self.config.application_id)
 
     def _rebuild(self, extents: Mapping[str, TopicExtent]) -> str:
         assert self._spark is not None, "Spark runs before a start looks at what there is"
@@ -319,3 +336,6 @@ class Application:
         state = self.states.state
         waits_for = "" if state is State.RUNNING else f"'{self.config.application_id}' is {state.name}."
         return InstanceHealth(state.name, str(self.supervisor.failure or ""), waits_for, self._parts())
+
+    def _measures(self) -> Iterable[Measure]:
+        return measures(self.states.state, self.supervisor, self.losses, self.group_offsets)

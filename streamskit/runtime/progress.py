@@ -3,7 +3,7 @@
 import json
 import logging
 import threading
-from collections import Counter
+from collections import Counter, deque
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +15,9 @@ from streamskit.execution.sources import is_clock
 from streamskit.planning.plan import Plan
 
 logger = logging.getLogger("streamskit")
+
+LATENCIES = 10
+"""Of how many micro-batches the times are kept."""
 
 
 def dropped(progress: StreamingQueryProgress) -> Counter[str]:
@@ -64,6 +67,10 @@ class Metrics:
         self.dropped: Counter[str] = Counter()
         self.processed = 0
         self.batches = 0
+        self.rate = 0.0
+        """How many records a second the last micro-batch has processed that had some."""
+        self.latencies: deque[int] = deque(maxlen=LATENCIES)
+        """How many milliseconds the last micro-batches took."""
 
     def follow(self, query: StreamingQuery) -> None:
         """Go on with another query that runs the same plan on the same checkpoint: its batches count on."""
@@ -77,7 +84,7 @@ class Metrics:
             for progress in batches_after(self._query, self._batch):
                 if progress.batchId > self._batch:
                     self.batches += 1
-                    self.processed += sum(source.numInputRows for source in progress.sources if not is_clock(source))
+                    self._count(progress)
                     if progress.sink.metrics.get("replayed") == "true":
                         logger.warning(
                             "'%s': sub-topology %s ran micro-batch %d again. Its records were written before, and were "
@@ -93,6 +100,14 @@ class Metrics:
                         "'%s': %s went on without %s, such as %s", self._plan.application_id, node, count, quote
                     )
         return self
+
+    def _count(self, progress: StreamingQueryProgress) -> None:
+        records = sum(source.numInputRows for source in progress.sources if not is_clock(source))
+        took = progress.durationMs["triggerExecution"]
+        self.processed += records
+        self.latencies.append(took)
+        if records:
+            self.rate = 1000 * records / max(took, 1)
 
 
 @dataclass(frozen=True)

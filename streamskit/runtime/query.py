@@ -2,7 +2,7 @@
 
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +17,7 @@ from streamskit.environment.spark_java import LOST
 from streamskit.planning.options import QueryOptions
 from streamskit.planning.plan import Plan
 from streamskit.runtime.progress import Metrics, Progress
+from streamskit.runtime.recovery.checkpoint import Checkpoint
 
 FIRST_WAIT, LONGEST_WAIT = 0.5, 30.0
 """How many seconds a query waits before it is run again: at first, and at most."""
@@ -93,6 +94,11 @@ class RunningQuery:
     def progress(self) -> Progress:
         """How far it has come."""
         return Progress.of(self.query)
+
+    @property
+    def position(self) -> Mapping[str, Mapping[int, int]]:
+        """By topic and partition, the offset to go on from, as far as is known; at first, where it left off before."""
+        return self.progress.offsets or Checkpoint(self.checkpoint).position()
 
     def await_end(self) -> Exception | None:
         """Wait until the Spark query has ended, and return why if it has failed."""

@@ -19,6 +19,7 @@ from streamskit.queries.group.discovery import ask_group, metadata_for_key, meta
 from streamskit.queries.metadata import KeyQueryMetadata, StreamsMetadata
 from streamskit.queries.query_server import QueryServer
 from streamskit.runtime.application import Application
+from streamskit.runtime.group_offsets import total_lag
 from streamskit.runtime.recovery.checkpoint_errors import telling_of_a_full_disk
 from streamskit.runtime.spark_reports import in_words, spark_plan
 from streamskit.runtime.states import ENDING, Listener, State
@@ -314,21 +315,27 @@ class KafkaStreams:
         One row for each node that dropped records, at least one for each query. Of late records those that Spark's own
         operators drop count once for each window and batch, so that the number is a lower bound there. `restarts` is
         how often the query was run again, after a failure or because the broker was away. `lost` is how many records
-        were deleted before the query read them.
+        were deleted before the query read them. `lag` is how many records of its topics lie behind what it has
+        processed; it is not known before its first micro-batch is done, nor while no broker answers. Kafka's own tools
+        show the same for each partition: `kafka-consumer-groups --describe --group <application id>`.
 
-        Mirrors `KafkaStreams#metrics`, the metrics `process-total` and `dropped-records-total`.
+        Mirrors `KafkaStreams#metrics`: `process-total`, `dropped-records-total` and `records-lag`.
         """
         rows, application = [], self._application
+        lags = application.group_offsets.lag(application.processed())
         for query in application.supervisor.queries:
             with application.supervisor.calls_of_spark():
                 now = query.metrics.update()
             for node, count in now.dropped.items() or [("", 0)]:
                 name = query.plan.name
                 lost = application.losses.lost[name]
-                rows.append((name, now.batches, now.processed, node, count, query.restarts, lost))
+                lag = total_lag(lags, query.plan.topics)
+                rows.append((name, now.batches, now.processed, node, count, query.restarts, lost, lag))
         # The topic of a global table is read without a query where no step looks into it.
-        rows += [("global", 0, 0, node, count, 0, 0) for node, count in application.global_records.dropped.items()]
-        return pd.DataFrame(rows, columns=["query", "batches", "records", "node", "dropped", "restarts", "lost"])
+        skipped = application.global_records.dropped.items()
+        rows += [("global", 0, 0, node, count, 0, 0, None) for node, count in skipped]
+        columns = ["query", "batches", "records", "node", "dropped", "restarts", "lost", "lag"]
+        return pd.DataFrame(rows, columns=columns).astype({"lag": "Int64"})
 
     def explain(self) -> str:
         """Return what runs each sub-topology: which steps are Spark's own, which Python's and why, and Spark's plan.

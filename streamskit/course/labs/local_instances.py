@@ -151,6 +151,10 @@ class _Instance:
                 raise InvalidStateStorePartitionError(f"Partition {number} of store '{store}' is not at {self.here}.")
         return self.held.only(partitions)
 
+    def measures(self) -> tuple[()]:
+        """There is nothing to measure."""
+        return ()
+
     def health(self) -> InstanceHealth:
         return InstanceHealth()
 

@@ -7,8 +7,10 @@ from dataclasses import asdict
 from typing import Any
 
 from fastapi import APIRouter, FastAPI, Request, Response
+from fastapi.concurrency import run_in_threadpool
 from fastapi_offline import FastAPIOffline
 
+from streamskit.queries.measures import CONTENT_TYPE_LATEST, page
 from streamskit.queries.metadata import HostInfo
 from streamskit.queries.queryable_instance import InstanceHealth, QueryableInstance
 from streamskit.queries.rest import store_routes
@@ -146,6 +148,14 @@ async def health(request: Request) -> Response:
 async def ready(request: Request) -> Response:
     """Whether this instance answers now for all that it hosts: all of it lives, and nothing is being restored."""
     return _health_of(request, lambda found: found.waits_for)
+
+
+@routes.get("/metrics", responses={200: {"content": {"text/plain": {}}}})
+async def metrics(request: Request) -> Response:
+    """What Prometheus reads: the lag, rates and losses of the application, and the sizes of the stores here."""
+    instance = queries_of(request).instance
+    said = await run_in_threadpool(lambda: page(instance.application_id, instance.measures()))
+    return Response(said, media_type=CONTENT_TYPE_LATEST)
 
 
 def _health_of(request: Request, waits_for: Callable[[InstanceHealth], str]) -> Response:

@@ -12,6 +12,7 @@ from streamskit.common.errors import InvalidStateStorePartitionError, StreamsReb
 from streamskit.kafka.topic_partition import TopicPartition
 from streamskit.queries import LocalStore, local_store
 from streamskit.queries.group.catalogue import QueryableStore
+from streamskit.queries.measures import Measure
 from streamskit.queries.metadata import HostInfo, Hosts, Placement
 from streamskit.queries.queryable_instance import InstanceHealth, PartitionState, StoreUpdate
 from streamskit.queries.rest.server import Server, bind
@@ -89,6 +90,7 @@ class FakeInstance:
         self.positions: dict[tuple[str, int], int] = {}
         self.listeners: dict[str, list[Callable[[Any], None]]] = {}
         self.how = InstanceHealth("RUNNING", parts={"Spark's Java": True})
+        self.measured: list[Measure] = []
         self._changing = threading.Lock()
 
     @property
@@ -134,6 +136,9 @@ class FakeInstance:
 
     def health(self) -> InstanceHealth:
         return self.how
+
+    def measures(self) -> list[Measure]:
+        return self.measured
 
     def subscribe(self, store: str, listener: Callable[[Any], None]) -> Callable[[], None]:
         self.listeners.setdefault(store, []).append(listener)

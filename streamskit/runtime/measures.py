@@ -1,0 +1,51 @@
+"""What the queries of an application measure, for Prometheus; `KafkaStreams.metrics` tells the same as a table."""
+
+from collections.abc import Iterator
+from contextlib import suppress
+
+from streamskit.environment.spark_java import LOST
+from streamskit.queries.measures import Measure
+from streamskit.runtime.group_offsets import GroupOffsets
+from streamskit.runtime.query import RunningQuery
+from streamskit.runtime.recovery.data_loss import DataLoss
+from streamskit.runtime.states import State
+from streamskit.runtime.supervisor import Supervisor
+
+
+def measures(state: State, supervisor: Supervisor, losses: DataLoss, offsets: GroupOffsets) -> Iterator[Measure]:
+    """Yield what is measured now; less where Spark's Java has ended or no broker answers.
+
+    Args:
+        state: the application's.
+        supervisor: has the queries.
+        losses: knows what was deleted before it was read.
+        offsets: asks the broker for the lag.
+    """
+    for each in State:
+        yield Measure("stream_metrics_state", float(each is state), {"state": each.name})
+    with suppress(*LOST):
+        alive = sum(query.query.isActive for query in supervisor.queries)
+        yield Measure("stream_metrics_alive_stream_threads", alive)
+    yield Measure("stream_metrics_failed_stream_threads_total", sum(query.restarts for query in supervisor.queries))
+    for query in supervisor.queries:
+        lost, thread = losses.lost[query.plan.name], {"subtopology": query.plan.name}
+        yield Measure("stream_task_metrics_lost_records_total", lost, thread)
+        with suppress(*LOST):
+            yield from _of_query(query)
+            positions = query.position
+            for (topic, partition), lag in (offsets.lag(positions) or {}).items():
+                where = {"topic": topic, "partition": str(partition)}
+                yield Measure("stream_task_metrics_records_lag", lag, thread | where)
+
+
+def _of_query(query: RunningQuery) -> Iterator[Measure]:
+    now, thread = query.metrics.update(), {"subtopology": query.plan.name}
+    yield Measure("stream_thread_metrics_process_total", now.processed, thread)
+    yield Measure("stream_thread_metrics_commit_total", now.batches, thread)
+    if now.latencies:
+        yield Measure("stream_thread_metrics_process_rate", now.rate, thread)
+        average = sum(now.latencies) / len(now.latencies)
+        yield Measure("stream_thread_metrics_commit_latency_avg", average, thread)
+        yield Measure("stream_thread_metrics_commit_latency_max", max(now.latencies), thread)
+    for node, count in now.dropped.items():
+        yield Measure("stream_task_metrics_dropped_records_total", count, thread | {"processor_node": node})

@@ -1,0 +1,46 @@
+"""What Prometheus reads from an instance, and the dashboard that shows it."""
+
+import json
+import re
+from pathlib import Path
+
+from prometheus_client.parser import text_string_to_metric_families
+
+from streamskit.queries.measures import MEASURES, PREFIX, Measure, page
+from tests.unit.queries.rest_harness import ALL_ACTIVE, cluster
+
+DASHBOARD = Path(__file__).parents[3] / "docs" / "grafana-dashboard.json"
+
+
+def test_a_number_is_read_as_it_was_measured() -> None:
+    measures = [
+        Measure("stream_task_metrics_dropped_records_total", 3, {"subtopology": "0", "processor_node": "count"}),
+        Measure("stream_task_metrics_dropped_records_total", 1, {"subtopology": "0", "processor_node": 'a"b'}),
+        Measure("stream_thread_metrics_process_rate", 2.5, {"subtopology": "0"}),
+    ]
+    families = list(text_string_to_metric_families(page("app", measures).decode()))
+    found = {tuple(sample.labels.values()): sample.value for family in families for sample in family.samples}
+    assert found == {("app", "0", "count"): 3, ("app", "0", 'a"b'): 1, ("app", "0"): 2.5}
+    assert [family.type for family in families] == ["gauge", "counter"]
+
+
+def test_an_instance_answers_with_what_it_measures() -> None:
+    with cluster(ALL_ACTIVE) as one:
+        one.instances[0].measured = [Measure("stream_metrics_alive_stream_threads", 2)]
+        answer = one.get("/metrics")
+    assert answer.status_code == 200
+    assert answer.headers["content-type"].startswith("text/plain")
+    assert f'{PREFIX}stream_metrics_alive_stream_threads{{application_id="app"}} 2.0' in answer.text
+
+
+def test_an_instance_with_a_token_shows_its_numbers_to_those_who_have_it() -> None:
+    with cluster(ALL_ACTIVE, token="secret") as one:
+        assert one.get("/metrics").status_code == 200
+        assert one.get("/metrics", authorization="Bearer other").status_code == 401
+
+
+def test_the_dashboard_shows_all_that_is_measured_and_nothing_else() -> None:
+    queries = " ".join(
+        target["expr"] for panel in json.loads(DASHBOARD.read_text())["panels"] for target in panel["targets"]
+    )
+    assert set(re.findall(rf"{PREFIX}(\w+)", queries)) == set(MEASURES)
