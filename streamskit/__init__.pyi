@@ -3,6 +3,7 @@
 `__init__.py` reads this list when it is imported, and type checkers read it, too: it is the only one.
 """
 
+from .api.auto_offset_reset import AutoOffsetReset as AutoOffsetReset
 from .api.error_handlers import DeadLetter as DeadLetter
 from .api.error_handlers import ErrorHandlerContext as ErrorHandlerContext
 from .api.error_handlers import LogAndContinue as LogAndContinue

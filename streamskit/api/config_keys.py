@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import javaproperties
 
+from streamskit.api.auto_offset_reset import AutoOffsetReset
 from streamskit.api.client_settings import ClientSettings, check_name, is_client_setting
 from streamskit.api.error_handlers import LogAndContinue, LogAndFail
 from streamskit.common.durations import to_milliseconds
@@ -212,6 +213,13 @@ CLIENT_SETTINGS = Kind(
 )
 
 
+AUTO_OFFSET_RESET = Kind(
+    "'earliest', 'latest', 'none' or AutoOffsetReset.by_duration('1 hour')",
+    AutoOffsetReset.of,
+    advice_in_files="earliest, latest, none or by_duration:PT1H",
+)
+
+
 class Foreign(NamedTuple):
     """Keys of Kafka's that streamskit does not have: a pattern of their names, and why.
 
@@ -238,11 +246,6 @@ FOREIGN = (
         agreed=r"(.*\.)?FailOnInvalidTimestamp",
     ),
     Foreign(r"topology\.optimization", "repartition topics are not merged here", agreed="none"),
-    Foreign(
-        r"auto\.offset\.reset",
-        "topics are read from their first record; on_data_loss says what happens to records that were deleted unread",
-        agreed="earliest",
-    ),
     Foreign(
         r"isolation\.level",
         "processing_guarantee decides that: with 'exactly_once' only what is committed is read",

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, TypedDict, TypeVar, Unpack
 
 from streamskit.api import config_keys
+from streamskit.api.auto_offset_reset import AutoOffsetReset
 from streamskit.api.client_settings import ClientSettings
 from streamskit.api.config_keys import DURATION, HANDLER, PATH, ConfigKey, Kind, Property
 from streamskit.api.error_handlers import Handler, Handlers
@@ -237,6 +238,17 @@ class StreamsConfig:
             "waits for a topic in which there is nothing to read. With -1 each micro-batch takes some of every topic, "
             "and records of several partitions come behind a repartition in any order.",
             "milliseconds",
+        ),
+    )
+    auto_offset_reset: AutoOffsetReset | str = field(
+        default="earliest",
+        metadata=_key(
+            "auto.offset.reset",
+            config_keys.AUTO_OFFSET_RESET,
+            "Where the application begins in its topics when it starts for the first time, or after `clean_up()`: at "
+            'the first record; behind the last; some time ago; or not at all ("none"), so that it only goes on. A '
+            "source may say something else. Global tables, and topics that are added later, are read from the first "
+            "record.",
         ),
     )
     emit_interval: Duration = field(

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from pyspark.sql import types as T
 
+from streamskit.api.auto_offset_reset import AutoOffsetReset
 from streamskit.api.processor import Processor
 from streamskit.api.streams_config import StreamsConfig
 from streamskit.api.timestamp_extractor import TimestampExtractor
@@ -24,7 +25,7 @@ from streamskit.state.stores import Store
 from streamskit.topology import Topology, nodes
 from streamskit.topology.explicit_names import check_names_are_explicit
 from streamskit.topology.nodes import Node
-from streamskit.topology.wiring import names_or_pattern, read_twice, readers_of
+from streamskit.topology.wiring import names_or_pattern, offset_reset, read_twice, readers_of
 
 Timestamps = TimestampExtractor | ColumnFunction
 
@@ -51,6 +52,7 @@ class StreamsBuilder:
         value: Serde | None = None,
         timestamps: Timestamps | None = None,
         name: str | None = None,
+        auto_offset_reset: AutoOffsetReset | str | None = None,
     ) -> KStream:
         """Read one topic, or several as one stream, or all whose whole names match a pattern.
 
@@ -66,10 +68,12 @@ class StreamsBuilder:
             timestamps: where a record's time comes from: a `TimestampExtractor`, or a Column function of the value
                 that makes milliseconds since 1970; by default the record's own timestamp.
             name: a name of your own for this step.
+            auto_offset_reset: where the application's first start begins to read: "earliest", "latest", "none", or
+                `AutoOffsetReset.by_duration("1 hour")`; as its config says when not given.
 
         Raises:
-            TopologyError: no topic is named, one is already read in another way, or a pattern has flags or is not
-                alone.
+            TopologyError: no topic is named, one is already read in another way, a pattern has flags or is not alone,
+                or `auto_offset_reset` is not known.
 
         >>> orders = builder.stream(re.compile("orders-.*"))
         >>> payments = builder.stream("payments", value=Serdes.json("customer string, amount double, time long"))
@@ -84,6 +88,8 @@ class StreamsBuilder:
         serdes = key or Serdes.string(), value or Serdes.string()
         extractor = self._extractor(timestamps, *serdes, name)
         source = nodes.Source(name, (), *serdes, call_site(), topics=named, timestamps=extractor, pattern=pattern)
+        reset = offset_reset(auto_offset_reset, f"stream() at {call_site()}")
+        source = replace(source, auto_offset_reset=reset)
         for other in readers_of(named, pattern, self._graph.nodes.values()):
             if replace(source, name=other.name, call_site=other.call_site) != other:
                 raise read_twice(pattern or next(each for each in named if other.reads_topic(each)), other)
@@ -99,6 +105,7 @@ class StreamsBuilder:
         materialized: str | Materialized | None = None,
         timestamps: Timestamps | None = None,
         name: str | None = None,
+        auto_offset_reset: AutoOffsetReset | str | None = None,
     ) -> KTable:
         """Read a topic as a table: each record is the new value of its key's row, null deletes the row.
 
@@ -110,16 +117,20 @@ class StreamsBuilder:
                 where a later step has to look at them.
             timestamps: where a record's time comes from, as in `stream`.
             name: a name of your own for this step.
+            auto_offset_reset: where the application's first start begins to read, as in `stream`. From "latest" on, the
+                table has only what changes from then on.
 
         Raises:
-            TopologyError: the topic is already read, or the store's name cannot be part of a topic's name.
+            TopologyError: the topic is already read, the store's name cannot be part of a topic's name, or
+                `auto_offset_reset` is not known.
 
         >>> people = builder.table("people", value=Serdes.json("name string, city string"), materialized="people")
 
         Mirrors `StreamsBuilder#table`.
         """
         materialized = Materialized.of(materialized)
-        node = self._add_table(nodes.TableSource, topic, key, value, materialized, timestamps, name)
+        reset = offset_reset(auto_offset_reset, f"table('{topic}') at {call_site()}")
+        node = self._add_table(nodes.TableSource, topic, key, value, materialized, timestamps, name, reset)
         return KTable(self._graph, node)
 
     def global_table(
@@ -255,6 +266,7 @@ class StreamsBuilder:
         materialized: Materialized,
         timestamps: Timestamps | None,
         name: str | None,
+        reset: AutoOffsetReset | None = None,
     ) -> Node:
         """Add the source of a table, and return the node that takes its records for rows."""
         for other in readers_of((topic,), "", self._graph.nodes.values()):
@@ -264,7 +276,9 @@ class StreamsBuilder:
         source_name = graph.name_for("KSTREAM-SOURCE", name, "-source")
         row_name = graph.name_for("KTABLE-SOURCE", name)
         extractor = self._extractor(timestamps, key or Serdes.string(), value or Serdes.string(), source_name)
-        graph.add(nodes.Source, source_name, (), *serdes, topics=(topic,), timestamps=extractor)
+        graph.add(
+            nodes.Source, source_name, (), *serdes, topics=(topic,), timestamps=extractor, auto_offset_reset=reset
+        )
         node: Node = graph.add(kind, row_name, (source_name,), *serdes)
         graph.store_on_demand(node, table_store(materialized, store_name, *serdes))
         return node

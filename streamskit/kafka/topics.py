@@ -144,6 +144,26 @@ def extents(bootstrap_servers: BootstrapServers, names: Iterable[str]) -> dict[s
         return _extents(admin, set(names))
 
 
+def first_from(bootstrap_servers: BootstrapServers, times: Mapping[str, int]) -> dict[str, dict[int, int]]:
+    """Return for each partition the offset of the first record from a time on; where it ends if there is none.
+
+    Args:
+        bootstrap_servers: the broker's address.
+        times: for each topic the time, in milliseconds since 1970; those that do not exist are left out.
+    """
+    with admin_client(bootstrap_servers) as admin:
+        ends = {name: extent.end for name, extent in _extents(admin, set(times)).items()}
+        asked = {TopicPartition(name, number): times[name] for name, end in ends.items() for number in end}
+        found = admin.list_partition_offsets(asked) if asked else {}
+    return {
+        name: {
+            number: offset if (said := found[TopicPartition(name, number)].offset) < 0 else said
+            for number, offset in end.items()
+        }
+        for name, end in ends.items()
+    }
+
+
 def identities(admin: AdminClient, names: Iterable[str], timeout: float) -> dict[str, TopicIdentity]:
     """Return the identities of topics; those that do not exist are left out.
 

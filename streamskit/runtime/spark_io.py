@@ -1,6 +1,8 @@
 """Spark's Kafka source and sink, with the settings that make them behave as Kafka Streams' consumer and producer."""
 
+import json
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -8,6 +10,7 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
+from streamskit.api.auto_offset_reset import AutoOffsetReset
 from streamskit.api.client_settings import Role
 from streamskit.api.streams_config import StreamsConfig
 from streamskit.common.errors import BrokerError, StreamsError
@@ -15,12 +18,13 @@ from streamskit.environment.session import CHECKPOINTS, settings
 from streamskit.execution.compiler import compile_plan
 from streamskit.execution.write_order import writers
 from streamskit.kafka.client_libraries import for_java, java_text
-from streamskit.kafka.topics import configs
+from streamskit.kafka.topics import configs, first_from
 from streamskit.planning.options import ANY_TIME, TopicRules
 from streamskit.planning.plan import Plan
 from streamskit.runtime.batch_limits import BATCH_BYTES, BatchLimits
 from streamskit.runtime.recovery.checkpoint import Checkpoint
 from streamskit.runtime.recovery.exactly_once import SINK, Transactions
+from streamskit.topology.nodes import Source
 
 STAMP = "streamskit.RecordStamp"
 """The producer interceptor (in `streamskit/jvm`) that sets a record's timestamp, and a windowed key's partition."""
@@ -64,6 +68,15 @@ PRODUCER = {
 }
 """Settings of the sink. It bridges an outage of two minutes, Kafka's own `delivery.timeout.ms`."""
 
+StartingOffsets = Mapping[str, Mapping[int, int]]
+"""By topic and partition, where to begin."""
+
+EARLIEST = -2
+"""What Spark calls the first record of a partition."""
+
+END_OF_TIME = 2**62
+"""No record is as late, so that what begins there begins behind the last."""
+
 _starting = threading.Lock()  # a query takes its settings from the session that all share
 
 
@@ -79,8 +92,11 @@ class KafkaTopics:
     about: Callable[[Plan], str]
     """Returns what stands beside each position in the copy of a plan's checkpoint."""
 
-    def read(self, plan: Plan, topics: list[str], most: int | None) -> DataFrame:
-        """Return the raw records of topics, from the first that is still there; at most so many in a micro-batch.
+    def read(self, plan: Plan, topics: list[str], most: int | None, begin: StartingOffsets) -> DataFrame:
+        """Return the raw records of topics; at most so many in a micro-batch.
+
+        A query that has no position yet begins at the offsets that `begin` has, by topic and partition, and else with
+        the first record that is still there.
 
         The frame has the columns key, value, topic, partition, offset, timestamp, timestampType and headers of Spark's
         Kafka source.
@@ -100,7 +116,7 @@ class KafkaTopics:
         reader = (
             self.spark.readStream.format(source)
             .option("subscribe", ",".join(topics))
-            .option("startingOffsets", "earliest")
+            .option("startingOffsets", self._starting(topics, begin))
             .option("includeHeaders", "true")
             .options(
                 **_told(self.config, "consumer") | CONSUMER | (DRIVERS_CONSUMER if source == IN_ORDER else {}) | options
@@ -121,6 +137,7 @@ class KafkaTopics:
         plan = replace(plan, options=replace(plan.options, rules=self._rules(plan)))
         sink, options = self._sink(plan, checkpoint, producers)
         Checkpoint(checkpoint).settle()
+        begin = {} if Checkpoint(checkpoint).has_begun else starting_offsets(self.config, plan)
         runs, tasks = Checkpoint(checkpoint).begin_run(), plan.tasks(self.partitions)
         if self._in_real_time(plan):
             limits = BatchLimits(None)
@@ -138,7 +155,7 @@ class KafkaTopics:
             return (
                 compile_plan(
                     plan,
-                    lambda topics: self.read(plan, topics, limits.records),
+                    lambda topics: self.read(plan, topics, limits.records, begin),
                     tasks,
                     str(checkpoint),
                     runs,
@@ -153,6 +170,14 @@ class KafkaTopics:
                 .trigger(**trigger)
                 .start()
             )
+
+    def _starting(self, topics: Sequence[str], begin: StartingOffsets) -> str:
+        """Return where Spark begins to read topics, as it wants to be told."""
+        if not any(topic in begin for topic in topics):
+            return "earliest"
+        return json.dumps(
+            {topic: begin.get(topic) or dict.fromkeys(range(self.partitions[topic]), EARLIEST) for topic in topics}
+        )
 
     def transactions(self, plans: Sequence[Plan]) -> list[tuple[Plan, dict[str, str]]]:
         """Return the settings of a producer for transactions beside each plan's query."""
@@ -206,6 +231,32 @@ class KafkaTopics:
         if self._writes_by_time(plan):
             return BY_TIME, options | {"writers": str(writers(plan, self.partitions))}
         return "kafka", options
+
+
+def starting_offsets(config: StreamsConfig, plan: Plan) -> StartingOffsets:
+    """Return where a query begins that has not run before: for the topics that it does not read from the first record.
+
+    Topics of global tables, and the application's own, are read whole.
+
+    Raises:
+        StreamsError: one may not be begun with.
+        BrokerError: no broker answers.
+    """
+    now, times = int(time.time() * 1000), dict[str, int]()
+    for each in plan.inputs:
+        source = each.node
+        if not isinstance(source, Source) or source.internal or each.is_broadcast or each.is_handover:
+            continue
+        reset = source.auto_offset_reset or AutoOffsetReset.of(config.auto_offset_reset)
+        if reset.kind == "none":
+            raise StreamsError(
+                f"{source.name} ({source.call_site}) has auto_offset_reset='none', so that it only goes on, and "
+                f"'{config.application_id}' has no position in {', '.join(each.topics)} yet. Did it have another "
+                "application_id or state_dir before? To begin, choose 'earliest' or 'latest'."
+            )
+        if reset.kind != "earliest":
+            times |= dict.fromkeys(each.topics, now - reset.milliseconds if reset.milliseconds else END_OF_TIME)
+    return first_from(config.connection, times) if times else {}
 
 
 def _rules_of(config: Mapping[str, str]) -> TopicRules:

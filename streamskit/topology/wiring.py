@@ -8,6 +8,7 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any, Self
 
+from streamskit.api.auto_offset_reset import AutoOffsetReset
 from streamskit.api.stream_partitioner import Partitioner
 from streamskit.api.timestamp_extractor import TimestampExtractor
 from streamskit.columns.type_inference import check_partitioner
@@ -38,6 +39,7 @@ class Wiring:
         key: Serde | None = None,
         value: Serde | None = None,
         timestamps: TimestampExtractor | None = None,
+        auto_offset_reset: AutoOffsetReset | str | None = None,
     ) -> Self:
         """Add a node that reads topics.
 
@@ -47,9 +49,10 @@ class Wiring:
             key: the serde of the keys; text when not given.
             value: the serde of the values; text when not given.
             timestamps: where a record's time comes from; the record's own timestamp when not given.
+            auto_offset_reset: where a first start begins to read; as the application's config says when not given.
 
         Raises:
-            TopologyError: the name or a topic is taken.
+            TopologyError: the name or a topic is taken, or `auto_offset_reset` is not known.
 
         >>> topology = Topology().add_source("orders", "orders-topic", value=Serdes.long())
 
@@ -64,7 +67,7 @@ class Wiring:
             raise TopologyError(f"{what}: topic '{twice}' is already read by {other.name}; add to that one.")
         serdes = key or Serdes.string(), value or Serdes.string()
         source = Source(name, (), *serdes, call_site(), topics=named, timestamps=timestamps, pattern=pattern)
-        return self._add(source, what)
+        return self._add(replace(source, auto_offset_reset=offset_reset(auto_offset_reset, what)), what)
 
     def add_global_store(
         self,
@@ -346,6 +349,18 @@ def names_or_pattern(topics: Sequence[str | re.Pattern[str]], what: str) -> tupl
     if pattern.flags & ~re.UNICODE:
         raise TopologyError(f"{what}: a pattern of topics has no flags: write '(?i)' and the like into it.")
     return (), pattern.pattern
+
+
+def offset_reset(given: AutoOffsetReset | str | None, what: str) -> AutoOffsetReset | None:
+    """Return where a source's first start begins to read; None leaves it to the application's config.
+
+    Raises:
+        TopologyError: it is not known.
+    """
+    try:
+        return None if given is None else AutoOffsetReset.of(given)
+    except ValueError as unknown:
+        raise TopologyError(f"{what}: {unknown}") from None
 
 
 def readers_of(named: Sequence[str], pattern: str, nodes: Iterable[Node]) -> list[Source]:

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
+from streamskit.api.auto_offset_reset import AutoOffsetReset
 from streamskit.api.stream_partitioner import Partition
 from streamskit.api.timestamp_extractor import TimestampExtractor
 from streamskit.state.stores import Store
@@ -23,6 +24,7 @@ class Source(Node):
     internal: bool = False
     timestamps: TimestampExtractor | None = None
     pattern: str = ""
+    auto_offset_reset: AutoOffsetReset | None = None
 
     @property
     def topic_names(self) -> tuple[str, ...]:

@@ -262,7 +262,7 @@ def test_kafkas_other_names_and_what_holds_in_any_case_are_known(
         ("default.timestamp.extractor=com.example.Mine", "give it to the source: builder.stream('orders', timestamps="),
         ("security.protocol=SASL_SSL", "sasl.mechanism is missing in the client settings"),
         ("ssl.truststore.location=/a", "have ssl.truststore.location and no security.protocol"),
-        ("auto.offset.reset=latest", "topics are read from their first record; on_data_loss says"),
+        ("auto.offset.reset=newest", "auto.offset.reset is 'newest'; give earliest, latest, none or by_duration:PT1H"),
         ("consumer.isolation.level=read_committed", "processing_guarantee decides that"),
         ("topology.optimization=all", "repartition topics are not merged here."),
         ("deserialization.exception.handler=com.example.Mine", "A class of Java's own cannot run here"),
