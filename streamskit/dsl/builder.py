@@ -56,10 +56,9 @@ class StreamsBuilder:
     ) -> KStream:
         """Read one topic, or several as one stream, or all whose whole names match a pattern.
 
-        A running application reads the topics that match when it starts; one that is made later is read from its
-        beginning after the next start. (Kafka Streams, and Spark's `subscribePattern`, take it in at once. Here the
-        partitions that there are at the start say how many tasks there are, each with its state.) The application's
-        own internal topics never match.
+        One that is made while the application runs is read from its first record within a few seconds, if it matches.
+        The partitions that there are at the start say how many tasks there are: where they keep state, a new topic with
+        more partitions ends the application with a sentence. The application's own internal topics never match.
 
         Args:
             topics: the topics' names; or one compiled pattern, `re.compile("orders-.*")`.

@@ -34,6 +34,11 @@ class PlanInput:
     is_handover: bool = False
     pattern: str = ""
 
+    @property
+    def node_pattern(self) -> str:
+        """The pattern that its node has in place of topics, whether they are known or not; "" if it names them."""
+        return "" if self.is_handover else str(getattr(self.node, "pattern", ""))
+
     def reads(self, topic: str) -> bool:
         """Return whether its records are in a topic."""
         return bool(re.fullmatch(self.pattern, topic)) if self.pattern else topic in self.topics
@@ -168,11 +173,18 @@ class Plan:
         """Whether it is not known yet which topics match its patterns."""
         return any(each.pattern for each in self.inputs)
 
+    @property
+    def patterns(self) -> list[str]:
+        """The patterns that the program has in place of topics."""
+        return [each.node_pattern for each in self.inputs if each.node_pattern]
+
     def with_topics(self, topics: Iterable[str]) -> "Plan":
         """Return the plan for the topics that there are, among which are those that match its patterns."""
         there = sorted(topics)
         inputs = [
-            replace(each, topics=tuple(filter(each.reads, there)), pattern="") if each.pattern else each
+            replace(each, topics=tuple(name for name in there if re.fullmatch(each.node_pattern, name)), pattern="")
+            if each.node_pattern
+            else each
             for each in self.inputs
         ]
         return replace(self, inputs=tuple(inputs))

@@ -1,6 +1,7 @@
 """The parts of an application: what it is made of, the order in which they start and stop, and which of them live."""
 
 import logging
+import re
 import time
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
@@ -15,11 +16,11 @@ from pyspark.sql.streaming import StreamingQuery
 
 from streamskit.api.streams_config import StreamsConfig
 from streamskit.broker import ExternalBroker
-from streamskit.common.errors import StreamsError
+from streamskit.common.errors import StreamsError, StreamsKitError
 from streamskit.environment.session import spark_session
 from streamskit.environment.spark_java import LOST
 from streamskit.kafka.topic_reader import Isolation
-from streamskit.kafka.topics import TopicExtent
+from streamskit.kafka.topics import TopicExtent, TopicIdentity
 from streamskit.planning.plan import Plan, is_readable
 from streamskit.planning.planner import plan
 from streamskit.queries import LocalStore, Replica, local_store
@@ -37,6 +38,7 @@ from streamskit.runtime.purging import LAST_PURGE_SECONDS, Purging
 from streamskit.runtime.query import RunningQuery, query_options
 from streamskit.runtime.recovery.application_folder import ApplicationFolder
 from streamskit.runtime.recovery.data_loss import DataLoss
+from streamskit.runtime.recovery.evolution import other_partitions
 from streamskit.runtime.recovery.rebuilding import Rebuilding
 from streamskit.runtime.side_effects import SideEffects
 from streamskit.runtime.sole_runner import ApplicationLock, SoleRunner
@@ -80,6 +82,7 @@ class Application:
         self.topics.check_names()
         self.states = StateMachine()
         self.catalogue = catalogue(config.application_id, topology, self.plans)
+        self._partitions: dict[str, int] = {}
         self._build_stores()
         self._build_supervision()
 
@@ -129,7 +132,7 @@ class Application:
         self._runner = SoleRunner(application_id, servers, folder, self.supervisor.fail)
         self._checks = StartupChecks(folder, self.topics, self.brokers, self.losses)
         self.checkpoint_copies = CheckpointCopies(application_id, folder, lambda plan_: self._checks.about(plan_))
-        self._topic_watch = TopicWatch(servers, self.supervisor.look_at_topics)
+        self._topic_watch = TopicWatch(servers, self._look_at_topics)
         self._watchdog = Watchdog(self._parts, self._part_died)
         if isinstance(self.copies, QueryServer):
             self.copies.instance.application = self._health
@@ -162,6 +165,7 @@ class Application:
         self.catalogue.save(self.config.folder)
         if self.config.real_time is not None:
             check_slots(self._spark, self.plans, partitions)
+        self._partitions = partitions
         topics = KafkaTopics(self._spark, self.config, partitions, self.losses.ids_of, self._checks.about)
         self.supervisor.broker.start()
         self.side_effects.start()
@@ -176,7 +180,10 @@ class Application:
         self._watchdog.start()
         self._purging.start()
         self.group_offsets.start()
-        self._topic_watch.watch(dict.fromkeys(topic for plan_ in self.plans for topic in plan_.topics))
+        self._topic_watch.watch(
+            dict.fromkeys(topic for plan_ in self.plans for topic in plan_.topics),
+            self._matches if any(plan_.patterns for plan_ in self.plans) else None,
+        )
         filled = self._catch_up(time.monotonic() + FILL_SECONDS)
         for copies, topics_ in self._readers:
             copies.wait_for(filled.ends(topics_), filled.deadline, self.supervisor.raise_failure)
@@ -185,7 +192,8 @@ class Application:
         folder = self.config.folder / plan_.name
 
         def start(producers: str) -> StreamingQuery:
-            return topics.start(plan_, folder, producers)
+            now = next(each for each in self.plans if each.name == plan_.name)  # it may read more topics by now
+            return topics.start(now, folder, producers)
 
         try:
             self.supervisor.watch(RunningQuery(plan_, start, folder))
@@ -255,10 +263,7 @@ class Application:
         """
         if not any(plan_.waits_for_topics for plan_ in self.plans):
             return
-        own = (*self.topics.internal, *KAFKAS_OWN_TOPICS)
-        there = [topic for topic in self.brokers.topics() if topic not in own]
-        for topic in there:
-            check_read_once(topic, [source for source in self.topology.sources if source.reads_topic(topic)])
+        there = self._foreign(self.brokers.topics())
         self.plans = [plan_.with_topics(there) for plan_ in self.plans]
         for plan_ in self.plans:
             for each in plan_.inputs:
@@ -269,6 +274,56 @@ class Application:
                     )
         self.topics = replace(self.topics, plans=self.plans)
         self._checks = StartupChecks(self.config.folder, self.topics, self.brokers, self.losses)
+
+    def _foreign(self, names: Iterable[str]) -> list[str]:
+        """Return the topics among some that are not the application's own, nor Kafka's.
+
+        Raises:
+            TopologyError: one matches several sources.
+        """
+        own = (*self.topics.internal, *KAFKAS_OWN_TOPICS)
+        there = [topic for topic in names if topic not in own]
+        for topic in there:
+            check_read_once(topic, [source for source in self.topology.sources if source.reads_topic(topic)])
+        return there
+
+    def _matches(self, topic: str) -> bool:
+        patterns = [pattern for plan_ in self.plans for pattern in plan_.patterns]
+        own = (*self.topics.internal, *KAFKAS_OWN_TOPICS)
+        return topic not in own and any(re.fullmatch(pattern, topic) for pattern in patterns)
+
+    def _look_at_topics(self, found: Mapping[str, TopicIdentity]) -> None:
+        """Hear of topics as they are now: take in those that match a pattern, and have the others compared."""
+        try:
+            for number, plan_ in enumerate(self.plans):
+                wider = plan_.with_topics(self._foreign({*plan_.topics, *found})) if plan_.patterns else plan_
+                if new := [topic for topic in wider.topics if topic not in plan_.topics]:
+                    self._take_in(number, wider, {topic: found[topic] for topic in new})
+        except StreamsKitError as refusal:
+            self.supervisor.fail(StreamsError(str(refusal)))
+        self.supervisor.look_at_topics(found)
+
+    def _take_in(self, number: int, wider: Plan, new: Mapping[str, TopicIdentity]) -> None:
+        """Have a query read topics that were made while it ran.
+
+        Raises:
+            StreamsError: they have more partitions than the query has tasks, and it keeps state; or Spark has too few
+                slots.
+        """
+        counts = self._partitions | {topic: identity.partitions for topic, identity in new.items()}
+        before, after = self.plans[number].tasks(self._partitions), wider.tasks(counts)
+        if wider.is_stateful and before != after:
+            raise other_partitions(self.config.application_id, wider.name, wider.topics_as_written, before, after)
+        self.plans[number] = wider
+        if self.config.real_time is not None:
+            assert self._spark is not None, "queries run"
+            check_slots(self._spark, self.plans, counts)
+        self._partitions |= counts  # those who start queries and look for losses have the same dict
+        ids = {topic: identity.id for topic, identity in new.items()}
+        self.losses.add(wider, ids)
+        self._checks.note_topics(ids)
+        said = f"reads {', '.join(map(repr, new))} too from now on: the name matches its pattern."
+        self.supervisor.replan(wider, said, FINISH_SECONDS if self.config.real_time is None else 0.0)
 
     @property
     def _a_topic(self) -> str:

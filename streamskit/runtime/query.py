@@ -35,6 +35,10 @@ def query_options(config: StreamsConfig, **changes: Any) -> QueryOptions:
     return replace(options, **changes)
 
 
+class ReplannedError(StreamsError):
+    """A query was ended to run another plan."""
+
+
 class RunningQuery:
     """Runs a plan, again after each failure if asked to, from the last whole micro-batch.
 
@@ -89,6 +93,18 @@ class RunningQuery:
         if self.query.isActive:
             self._interrupted = why
             self.stop()
+
+    def replan(self, plan: Plan, why: str, finish: float) -> None:
+        """Run another plan on the same checkpoint, after the micro-batch that is under way.
+
+        Args:
+            plan: what to run, with the state of the one before.
+            why: a sentence.
+            finish: how many seconds the micro-batch may take to end.
+        """
+        self.plan = plan
+        self._interrupted = ReplannedError(why)
+        self.stop(finish)
 
     @property
     def progress(self) -> Progress:

@@ -106,7 +106,7 @@ class StartupChecks:
             self._check_changelogs(remade)
             for plan in self._plans:
                 self._losses.heed(plan, now, remade)
-        self._losses.know(self._plans, self._ids, partitions, self._note_remade)
+        self._losses.know(self._plans, self._ids, partitions, self.note_topics)
         return partitions
 
     def note(self) -> None:
@@ -118,8 +118,8 @@ class StartupChecks:
             checkpoint.folder.mkdir(parents=True, exist_ok=True)
         Fingerprint({**self._last_start.queries, **self._prints}, self._ids).save(self._folder)
 
-    def _note_remade(self, ids: Mapping[str, str]) -> None:
-        """Note topics that were made anew while the queries ran, and with which they have gone on."""
+    def note_topics(self, ids: Mapping[str, str]) -> None:
+        """Note topics with which queries have gone on while they ran: made anew, or found by a pattern."""
         self._ids |= ids
         self.note()
 

@@ -12,9 +12,10 @@ from streamskit.common.durations import spell
 from streamskit.common.errors import StreamsError
 from streamskit.environment.spark_java import LOST, has_ended, why_lost
 from streamskit.kafka.topics import TopicIdentity
+from streamskit.planning.plan import Plan
 from streamskit.runtime.broker_watch import BrokerWatch
 from streamskit.runtime.failures import explain, explain_call
-from streamskit.runtime.query import RunningQuery
+from streamskit.runtime.query import ReplannedError, RunningQuery
 from streamskit.runtime.recovery.data_loss import DataLoss
 from streamskit.runtime.states import ENDING, State, StateMachine
 from streamskit.runtime.uncaught_exceptions import Handler, UncaughtExceptionResponse, ask, shutdown_client
@@ -188,6 +189,18 @@ class Supervisor:
                 if remade := self._losses.remade(query.plan, ids):
                     query.interrupt(StreamsError(f"Topic '{min(remade)}' was deleted and made anew."))
 
+    def replan(self, plan: Plan, why: str, finish: float) -> None:
+        """Have the query of a plan's name run that plan from now on.
+
+        Args:
+            plan: what to run.
+            why: what the query does therefore, as the end of a sentence.
+            finish: how many seconds the micro-batch that is under way may take to end.
+        """
+        with self._changing:
+            if not self._stopping.is_set():
+                next(query for query in self.queries if query.plan.name == plan.name).replan(plan, why, finish)
+
     def part_died(self, name: str) -> None:
         """End the application because a part of it ended by itself, and nothing can take its place."""
         if name == JAVA:
@@ -247,6 +260,9 @@ class Supervisor:
         if isinstance(failure, LOST):
             self._spark_is_lost(failure)
             return False
+        if isinstance(failure, ReplannedError):
+            self._hold(query, str(failure))
+            return not self._stopping.is_set()
         if BROKER_AWAY.search(str(failure)) and self.broker.was_away():
             self._hold(
                 query,

@@ -1,4 +1,4 @@
-"""Looks at the topics of running queries: are they still the same, with as many partitions?"""
+"""Looks at the topics of running queries: are they the same, with as many partitions, and are there new ones?"""
 
 import logging
 from collections.abc import Callable, Iterable, Mapping
@@ -27,6 +27,8 @@ class TopicWatch(Periodic):
     Args:
         bootstrap_servers: the broker's address.
         look: called with what was found of the topics that are there.
+
+    Mirrors what a consumer with a pattern does every `metadata.max.age.ms`, five minutes by default.
     """
 
     def __init__(
@@ -35,16 +37,25 @@ class TopicWatch(Periodic):
         super().__init__("topic watch", EVERY_SECONDS)
         self._bootstrap_servers, self._look = bootstrap_servers, look
         self._topics: list[str] = []
+        self._wanted: Callable[[str], bool] | None = None
 
-    def watch(self, topics: Iterable[str]) -> None:
-        """Begin to look at some topics."""
-        self._topics = list(topics)
+    def watch(self, topics: Iterable[str], wanted: Callable[[str], bool] | None = None) -> None:
+        """Begin to look at some topics.
+
+        Args:
+            topics: their names.
+            wanted: says of any other topic by its name whether to look at it, too; None wants no other.
+        """
+        self._topics, self._wanted = list(topics), wanted
         if self._topics:
             self.start()
 
     def turn(self) -> None:
         """Look once."""
         try:
+            if self._wanted is not None:
+                there = self._admin.list_topics(timeout=ANSWER_SECONDS).topics
+                self._topics += [name for name in there if name not in self._topics and self._wanted(name)]
             found = identities(self._admin, self._topics, ANSWER_SECONDS)
         except KafkaException as failure:  # the broker watch tells of a broker that is away
             logger.debug("The topics could not be looked at: %s", failure)

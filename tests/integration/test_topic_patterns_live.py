@@ -7,6 +7,7 @@ import pytest
 from streamskit import KafkaStreams, Processor, Record, Serdes, Stores, StreamsError, Topology
 from streamskit.broker.base import Broker
 from streamskit.state.stores import Store
+from streamskit.testing import wait_until
 from tests.integration.conftest import Run
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark]
@@ -54,3 +55,46 @@ def test_topics_of_a_pattern_are_read_as_they_are_at_each_start(broker: Broker, 
         run(wired)
     broker.produce(f"{name}-orders-eu", [("k", "", 0)])
     assert sorted(run_once(on_data_loss="continue")) == ["1 eu/0", "1 us/1", "2 asia/1", "2 eu/0"]
+
+
+def test_a_topic_that_is_made_while_the_application_runs_is_read_without_a_new_start(
+    broker: Broker, run: Run, name: str
+) -> None:
+    wired = Topology().add_source("orders", re.compile(f"{name}-orders-.*"))
+    wired.add_processor("number", Numbered, "orders").add_sink("sink", f"{name}-out", "number")
+    broker.create_topics(f"{name}-out")
+    broker.create_topics(f"{name}-orders-eu", f"{name}-other", partitions=2)
+    broker.produce(f"{name}-orders-eu", [("k", "", 0)])
+    streams = run(wired)
+    streams.await_processed("120 seconds")
+    broker.create_topics(f"{name}-orders-us", partitions=2)
+    broker.produce(f"{name}-orders-us", [("k", "", 0), ("k", "", 1)])
+    broker.produce(f"{name}-orders-eu", [("k", "", 2)])
+
+    def written() -> list[str]:
+        return sorted(
+            record.value.split("/")[0].replace(f"{name}-orders-", "") for record in broker.records(f"{name}-out")
+        )
+
+    wait_until(lambda: len(written()) == 4, "the records of the new topic", 90)
+    assert sorted(value.split()[0] for value in written()) == ["1", "2", "3", "4"]
+    assert sorted(value.split()[1] for value in written()) == ["eu", "eu", "us", "us"]
+    streams.await_processed("120 seconds")
+    streams.close()
+    again = run(wired)  # what it reads now is noted: nothing is read twice
+    broker.produce(f"{name}-orders-us", [("k", "", 3)])
+    again.await_processed("120 seconds")
+    assert len(written()) == 5
+    assert written()[-1] == "5 us"
+
+
+def test_a_new_topic_with_more_partitions_than_there_are_tasks_with_state_ends_the_application(
+    broker: Broker, run: Run, name: str
+) -> None:
+    wired = Topology().add_source("orders", re.compile(f"{name}-orders-.*"))
+    wired.add_processor("number", Numbered, "orders").add_sink("sink", f"{name}-out", "number")
+    broker.create_topics(f"{name}-out", f"{name}-orders-eu")
+    streams = run(wired)
+    broker.create_topics(f"{name}-orders-us", partitions=3)
+    wait_until(lambda: streams.state.name == "ERROR", "the end of the application", 60)
+    assert "have 3 partitions now, and it keeps state of 1" in str(streams.failure)

@@ -89,6 +89,10 @@ class DataLoss:
         self._ids = {plan.name: {topic: ids[topic] for topic in plan.topics if topic in ids} for plan in plans}
         self._partitions, self._on_new_ids = partitions, on_new_ids
 
+    def add(self, plan: Plan, ids: Mapping[str, str]) -> None:
+        """Take note of topics that a query reads from now on, by their ids."""
+        self._ids[plan.name] = {**self._ids[plan.name], **ids}
+
     def ids_of(self, plan: Plan) -> Mapping[str, str]:
         """Return the ids of the topics that a query reads, as they were when it began to read them."""
         return self._ids.get(plan.name, {})
