@@ -15,6 +15,7 @@ import pandas as pd
 from streamskit.api.windows import Windowed
 from streamskit.kafka.topic_partition import ChangelogRecord
 from streamskit.serdes import Serde
+from streamskit.serdes.simple import StringSerde
 from streamskit.state.read_only import ReadOnlyKeyValueStore, ReadOnlyStore
 from streamskit.state.rows import Span, StoreEntry, after_prefix, pack, timestamp_of
 from streamskit.state.storage import ChangelogMark, MemoryStorage, RowChange, Storage
@@ -147,12 +148,13 @@ class LocalStore(ReadOnlyStore[Span]):
         """
         return list(islice(self._readable_ones(self._found(span, after), self._entry), limit))
 
-    def peek(self, rows: int, wanted: Callable[[Any], bool] | None = None) -> list[KeyValue]:
+    def peek(self, rows: int, wanted: Callable[[Any], bool] | None = None, beginning: str = "") -> list[KeyValue]:
         """Return a few rows to look at: the first by key, or the newest windows; only their values are decoded.
 
         Args:
             rows: how many at most.
             wanted: says of a key (without its window) whether its rows may be among them; all may when not given.
+            beginning: how all keys begin that are wanted: where keys are text, no others are looked at.
 
         >>> streams.store("counts").peek(2, lambda key: key.startswith("K"))
         [KeyValue(key='KO', value=42), KeyValue(key='KR', value=7)]
@@ -164,7 +166,11 @@ class LocalStore(ReadOnlyStore[Span]):
                 return wanted is None or wanted(self._store.key.deserialize(key))
             return False
 
-        found = self._readable_ones(self._first(rows, is_wanted), self._entry)
+        among = Span()
+        if beginning and isinstance(self._store.key, StringSerde):
+            begin = self._beginning(beginning.encode())
+            among = Span(begin, after_prefix(begin))
+        found = self._readable_ones(self._first(rows, is_wanted, among), self._entry)
         return [KeyValue(entry.key, entry.value) for entry in found]
 
     def to_pandas(self) -> pd.DataFrame:
@@ -181,6 +187,10 @@ class LocalStore(ReadOnlyStore[Span]):
 
     def _row(self, key: bytes) -> bytes:
         """Return the row of a changelog's key."""
+        return key
+
+    def _beginning(self, key: bytes) -> bytes:
+        """Return how the rows begin of keys that begin so."""
         return key
 
     def _decode_key(self, row: bytes) -> Any:
@@ -202,9 +212,9 @@ class LocalStore(ReadOnlyStore[Span]):
         """Whether a row that was found is one of the span."""
         return True
 
-    def _first(self, rows: int, is_wanted: Callable[[bytes], bool]) -> Iterable[FoundRow]:
-        """Return the rows to look at first."""
-        return islice((found for found in self._found(Span(), None) if is_wanted(found[0])), rows)
+    def _first(self, rows: int, is_wanted: Callable[[bytes], bool], among: Span) -> Iterable[FoundRow]:
+        """Return the rows of a span to look at first."""
+        return islice((found for found in self._found(among, None) if is_wanted(found[0])), rows)
 
     # ---- how rows are found ------------------------------------------------------------------------------------------
 

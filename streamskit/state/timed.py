@@ -73,7 +73,10 @@ class TimedStore(LocalStore):
             and (span.latest is None or time <= span.latest)
         )
 
-    def _first(self, rows: int, is_wanted: Callable[[bytes], bool]) -> Iterable[FoundRow]:
+    def _beginning(self, key: bytes) -> bytes:
+        return _begin(key) or b""
+
+    def _first(self, rows: int, is_wanted: Callable[[bytes], bool], among: Span) -> Iterable[FoundRow]:
         """Return the newest rows; those of older segments only where the newer ones have too few."""
         found: list[FoundRow] = []
         each = [(segment, number, kept) for number, kept in self._readable() for segment in kept.storage.segments()]
@@ -82,7 +85,7 @@ class TimedStore(LocalStore):
             for number, partition in ((number, kept) for one, number, kept in each if one == segment):
                 found += [
                     (row, packed, number)
-                    for row, packed in partition.storage.scan(segment, None, None, False)
+                    for row, packed in partition.storage.scan(segment, among.begin, among.end, False)
                     if self._is_kept(partition, row, packed, Span()) and is_wanted(unkeyed(row, self.times))
                 ]
             if len(found) >= rows:
@@ -236,8 +239,11 @@ class LocalVersionedStore(LocalKeyValueStore, ReadOnlyVersionedStore[Span]):
         later = next(partition.storage.scan(0, row + b"\0", row[:-8] + b"\xff" * 9, False), None)
         return later is None
 
-    def _first(self, rows: int, is_wanted: Callable[[bytes], bool]) -> Iterable[FoundRow]:
-        return islice((found for found in self._found(Span(), None) if is_wanted(unkeyed(found[0], 1))), rows)
+    def _beginning(self, key: bytes) -> bytes:
+        return _begin(key) or b""
+
+    def _first(self, rows: int, is_wanted: Callable[[bytes], bool], among: Span) -> Iterable[FoundRow]:
+        return islice((found for found in self._found(among, None) if is_wanted(unkeyed(found[0], 1))), rows)
 
     def _decode_key(self, row: bytes) -> Any:
         return self._store.key.deserialize(unkeyed(row, 1))

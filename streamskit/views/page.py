@@ -91,9 +91,16 @@ def rate(history: Sequence[tuple[float, int]]) -> float | None:
 
 def matches(key: str, search: str) -> bool:
     """Whether a key begins with what is searched for, or, where that stands in double quotes, is it."""
-    if len(search) > 1 and search[0] == search[-1] == '"':
-        return key == search[1:-1]
-    return key.startswith(search)
+    return key == beginning(search) if _is_whole(search) else key.startswith(search)
+
+
+def beginning(search: str) -> str:
+    """Return how all keys begin that match."""
+    return search[1:-1] if _is_whole(search) else search
+
+
+def _is_whole(search: str) -> bool:
+    return len(search) > 1 and search[0] == search[-1] == '"'
 
 
 def condition(search: str) -> str:

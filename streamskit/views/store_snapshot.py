@@ -9,7 +9,7 @@ from typing import Any, Protocol, runtime_checkable
 from streamskit.api.windows import Windowed
 from streamskit.queries import KeyValue
 from streamskit.views.charts import counted
-from streamskit.views.page import Snapshot, counted_until, matches
+from streamskit.views.page import Snapshot, beginning, counted_until, matches
 
 LINES, POINTS, BARS = 5, 60, 10
 """How much a chart shows: lines, points in each, bars."""
@@ -78,7 +78,7 @@ def _rows(store: Any, count: int, search: str, span: Span | None) -> Sequence[Ke
     if hasattr(store, "search"):  # it can find the keys where they are
         return store.search(search, count)
     if hasattr(store, "peek"):
-        return store.peek(count, is_wanted if search else None)
+        return store.peek(count, is_wanted if search else None, beginning(search))
     return _first(store.all(), count, is_wanted)
 
 

@@ -126,20 +126,21 @@ def read_span(make: Callable[[Any], Span], limit: int, after: bytes | None) -> R
     return read
 
 
-def read_first(rows: int, predicate: Callable[[Any], bool] | None, serde: Serde) -> ReadRows:
+def read_first(rows: int, predicate: Callable[[Any], bool] | None, serde: Serde, beginning: str = "") -> ReadRows:
     """Return what reads a few rows to look at: the newest windows and sessions, or the first keys.
 
     Args:
         rows: how many.
         predicate: says of a key whether its rows may be among them.
         serde: that of the keys, in the order of whose bytes they come.
+        beginning: how all keys begin of which the predicate says so.
     """
 
     def read(store: LocalStore, partitions: Sequence[int]) -> ResultPage:
         found, unreadable = list[ResultRow](), 0
         for partition in partitions:
             part = store.only([partition])
-            for key, value in part.peek(rows, predicate):
+            for key, value in part.peek(rows, predicate, beginning):
                 said = dumps({**described(key, value), "partition": partition})
                 found.append(ResultRow(_place_to_look(store, key, serde), partition, said))
             unreadable += part.unreadable

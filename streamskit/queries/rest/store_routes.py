@@ -110,7 +110,7 @@ async def a_few_rows(
     def matches(key: object) -> bool:
         return str(key).startswith(search) if exact is None else str(key) == exact
 
-    read = read_first(rows, matches if search else None, hosted.store.key)
+    read = read_first(rows, matches if search else None, hosted.store.key, search if exact is None else exact)
     return await queries.many(request, hosted, read, rows, partial=partial)
 
 
