@@ -39,6 +39,7 @@ class StreamsSettings(TypedDict, total=False):
     num_standby_replicas: int
     session_timeout: Duration
     max_task_idle_ms: int
+    auto_offset_reset: AutoOffsetReset | str
     emit_interval: Duration
     real_time: Duration | None
     max_records_per_batch: int | None

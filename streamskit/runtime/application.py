@@ -1,7 +1,6 @@
 """The parts of an application: what it is made of, the order in which they start and stop, and which of them live."""
 
 import logging
-import re
 import time
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
@@ -46,12 +45,12 @@ from streamskit.runtime.spark_io import KafkaTopics, check_slots, fence_off
 from streamskit.runtime.startup_checks import StartupChecks
 from streamskit.runtime.states import State, StateMachine
 from streamskit.runtime.supervisor import FINISH_SECONDS, Supervisor
+from streamskit.runtime.topic_patterns import is_wanted, of_others
 from streamskit.runtime.topic_watch import TopicWatch
 from streamskit.runtime.topics import ApplicationTopics, catalogue, filled_stores, side_effects
 from streamskit.runtime.watchdog import Watchdog
 from streamskit.topology import Topology
 from streamskit.topology.explicit_names import check_names_are_explicit
-from streamskit.topology.wiring import check_read_once
 
 logger = logging.getLogger("streamskit")
 
@@ -59,8 +58,6 @@ STORES_READER = "the thread that reads the changelogs"
 
 FILL_SECONDS = 600.0
 """How long a start waits for the stores to be filled from their changelogs."""
-
-KAFKAS_OWN_TOPICS = ("__consumer_offsets", "__transaction_state", "__share_group_state")
 
 
 class Application:
@@ -182,7 +179,7 @@ class Application:
         self.group_offsets.start()
         self._topic_watch.watch(
             dict.fromkeys(topic for plan_ in self.plans for topic in plan_.topics),
-            self._matches if any(plan_.patterns for plan_ in self.plans) else None,
+            partial(is_wanted, topics=self.topics, plans=self.plans) if self._has_patterns else None,
         )
         filled = self._catch_up(time.monotonic() + FILL_SECONDS)
         for copies, topics_ in self._readers:
@@ -208,8 +205,7 @@ class Application:
         """
         self._watchdog.stop()
         self._topic_watch.stop()
-        finish = FINISH_SECONDS if self.config.real_time is None else 0.0  # a batch in real time ends minutes later
-        in_time = self.supervisor.stop(max(0.0, deadline - time.monotonic()), finish)
+        in_time = self.supervisor.stop(max(0.0, deadline - time.monotonic()), self._finish_seconds)
         self.checkpoint_copies.finish(LAST_COPY_SECONDS)
         if in_time and self.supervisor.failure is None:
             ends = partial(self._catch_up(deadline).ends, self.topics.side_effects)
@@ -223,6 +219,15 @@ class Application:
         self.side_effects.stop()
         self.release()
         return in_time
+
+    def pause(self) -> None:
+        """Process nothing until the supervisor resumes."""
+        self.supervisor.pause(self._finish_seconds)
+
+    @property
+    def _finish_seconds(self) -> float:
+        """How long a micro-batch may take to end that is under way; one in real time ends minutes later."""
+        return FINISH_SECONDS if self.config.real_time is None else 0.0
 
     def clean_up(self) -> None:
         """Delete its folder and its internal topics; it runs nowhere."""
@@ -263,7 +268,7 @@ class Application:
         """
         if not any(plan_.waits_for_topics for plan_ in self.plans):
             return
-        there = self._foreign(self.brokers.topics())
+        there = of_others(self.brokers.topics(), self.topics, self.topology)
         self.plans = [plan_.with_topics(there) for plan_ in self.plans]
         for plan_ in self.plans:
             for each in plan_.inputs:
@@ -275,28 +280,12 @@ class Application:
         self.topics = replace(self.topics, plans=self.plans)
         self._checks = StartupChecks(self.config.folder, self.topics, self.brokers, self.losses)
 
-    def _foreign(self, names: Iterable[str]) -> list[str]:
-        """Return the topics among some that are not the application's own, nor Kafka's.
-
-        Raises:
-            TopologyError: one matches several sources.
-        """
-        own = (*self.topics.internal, *KAFKAS_OWN_TOPICS)
-        there = [topic for topic in names if topic not in own]
-        for topic in there:
-            check_read_once(topic, [source for source in self.topology.sources if source.reads_topic(topic)])
-        return there
-
-    def _matches(self, topic: str) -> bool:
-        patterns = [pattern for plan_ in self.plans for pattern in plan_.patterns]
-        own = (*self.topics.internal, *KAFKAS_OWN_TOPICS)
-        return topic not in own and any(re.fullmatch(pattern, topic) for pattern in patterns)
-
     def _look_at_topics(self, found: Mapping[str, TopicIdentity]) -> None:
         """Hear of topics as they are now: take in those that match a pattern, and have the others compared."""
         try:
             for number, plan_ in enumerate(self.plans):
-                wider = plan_.with_topics(self._foreign({*plan_.topics, *found})) if plan_.patterns else plan_
+                there = of_others({*plan_.topics, *found}, self.topics, self.topology)
+                wider = plan_.with_topics(there) if plan_.patterns else plan_
                 if new := [topic for topic in wider.topics if topic not in plan_.topics]:
                     self._take_in(number, wider, {topic: found[topic] for topic in new})
         except StreamsKitError as refusal:
@@ -323,7 +312,11 @@ class Application:
         self.losses.add(wider, ids)
         self._checks.note_topics(ids)
         said = f"reads {', '.join(map(repr, new))} too from now on: the name matches its pattern."
-        self.supervisor.replan(wider, said, FINISH_SECONDS if self.config.real_time is None else 0.0)
+        self.supervisor.replan(wider, said, self._finish_seconds)
+
+    @property
+    def _has_patterns(self) -> bool:
+        return any(plan_.patterns for plan_ in self.plans)
 
     @property
     def _a_topic(self) -> str:

@@ -108,6 +108,8 @@ class CatchUp:
         self._supervisor.raise_failure()
         if self._states.state not in (State.RUNNING, State.REBALANCING):
             raise StreamsError(f"The application is {self._states.state.name}: it processes nothing more.")
+        if self._supervisor.is_paused:
+            raise StreamsError("The application is paused and processes nothing: call resume() first.")
 
     def _check_time(self, otherwise: str = "The application did not run again in time: look at its metrics().") -> None:
         """Raise what ended the application, or a sentence if time is up."""

@@ -23,9 +23,6 @@ EVERY_SECONDS = 1.0
 ANSWER_SECONDS = 5.0
 """How long the broker may take to answer."""
 
-LOOK_SECONDS = 2.0
-"""How long it may take to say where topics end: somebody looks on."""
-
 LAST_COMMIT_SECONDS = 2 * ANSWER_SECONDS
 """How long the end of an application waits until its last offsets are committed."""
 
@@ -104,9 +101,9 @@ class GroupOffsets(Periodic):
         if not asked:
             return {}
         lags = {}
-        for where, future in self._admin.list_offsets(asked, request_timeout=LOOK_SECONDS).items():
+        for where, future in self._admin.list_offsets(asked, request_timeout=ANSWER_SECONDS).items():
             try:
-                end = future.result(LOOK_SECONDS).offset
+                end = future.result(ANSWER_SECONDS).offset
             except (KafkaException, TimeoutError):
                 return None
             lags[where.topic, where.partition] = max(0, end - offsets[where.topic][where.partition])

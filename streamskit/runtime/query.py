@@ -35,8 +35,8 @@ def query_options(config: StreamsConfig, **changes: Any) -> QueryOptions:
     return replace(options, **changes)
 
 
-class ReplannedError(StreamsError):
-    """A query was ended to run another plan."""
+class PlannedEndError(StreamsError):
+    """A query was ended to run again, later or otherwise: nothing has failed."""
 
 
 class RunningQuery:
@@ -60,9 +60,14 @@ class RunningQuery:
         self.metrics = Metrics(self.query, plan)
         self._wait, self._batches_then = FIRST_WAIT, 0
 
-    def restart(self) -> None:
-        """Run the plan again, after its Spark query has ended."""
-        self.restarts += 1
+    def restart(self, counts: bool = True) -> None:
+        """Run the plan again, after its Spark query has ended.
+
+        Args:
+            counts: whether it is one of the `restarts`, which tell of trouble.
+        """
+        self.restarts += counts
+        self._interrupted = None
         self.close_producers()
         self.query = self._begin()
         self.metrics.follow(self.query)
@@ -94,16 +99,14 @@ class RunningQuery:
             self._interrupted = why
             self.stop()
 
-    def replan(self, plan: Plan, why: str, finish: float) -> None:
-        """Run another plan on the same checkpoint, after the micro-batch that is under way.
+    def end_to_run_again(self, why: str, finish: float) -> None:
+        """Stop the Spark query, after the micro-batch that is under way, so that its plan is run again.
 
         Args:
-            plan: what to run, with the state of the one before.
-            why: a sentence.
+            why: what it does, as the end of a sentence.
             finish: how many seconds the micro-batch may take to end.
         """
-        self.plan = plan
-        self._interrupted = ReplannedError(why)
+        self._interrupted = PlannedEndError(why)
         self.stop(finish)
 
     @property

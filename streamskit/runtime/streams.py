@@ -199,6 +199,31 @@ class KafkaStreams:
         self._application.states.move(State.NOT_RUNNING)
         return in_time and time.monotonic() - began < most
 
+    def pause(self) -> None:
+        """Process nothing more until `resume`; stores can be queried meanwhile, and the state stays RUNNING.
+
+        A micro-batch that is under way is finished first, if that takes no more than ten seconds. No punctuation comes
+        while the application is paused. `start()` of a closed application does not remember that it was paused.
+
+        Raises:
+            StreamsError: it does not run.
+
+        Mirrors `KafkaStreams#pause`.
+        """
+        self._application.supervisor.raise_failure()
+        if self.state not in (State.RUNNING, State.REBALANCING):
+            raise StreamsError(f"'{self.application_id}' is {self.state.name}: only what runs can be paused.")
+        self._application.pause()
+
+    def resume(self) -> None:
+        """Go on after `pause`, where it stopped. Mirrors `KafkaStreams#resume`."""
+        self._application.supervisor.resume()
+
+    @property
+    def is_paused(self) -> bool:
+        """Whether the application processes nothing until `resume`. Mirrors `KafkaStreams#isPaused`."""
+        return self._application.supervisor.is_paused
+
     def clean_up(self) -> None:
         """Forget everything: checkpoints, state and changelogs. The next start reads its topics from the beginning.
 
@@ -322,7 +347,8 @@ class KafkaStreams:
         Mirrors `KafkaStreams#metrics`: `process-total`, `dropped-records-total` and `records-lag`.
         """
         rows, application = [], self._application
-        lags = application.group_offsets.lag(application.processed())
+        is_away = application.supervisor.broker.is_away
+        lags = None if is_away else application.group_offsets.lag(application.processed())
         for query in application.supervisor.queries:
             with application.supervisor.calls_of_spark():
                 now = query.metrics.update()

@@ -4,7 +4,7 @@ import logging
 import re
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 
 from streamskit.api.client_settings import BootstrapServers
@@ -15,7 +15,7 @@ from streamskit.kafka.topics import TopicIdentity
 from streamskit.planning.plan import Plan
 from streamskit.runtime.broker_watch import BrokerWatch
 from streamskit.runtime.failures import explain, explain_call
-from streamskit.runtime.query import ReplannedError, RunningQuery
+from streamskit.runtime.query import PlannedEndError, RunningQuery
 from streamskit.runtime.recovery.data_loss import DataLoss
 from streamskit.runtime.states import ENDING, State, StateMachine
 from streamskit.runtime.uncaught_exceptions import Handler, UncaughtExceptionResponse, ask, shutdown_client
@@ -85,7 +85,8 @@ class Supervisor:
         self._application_id, self._states, self._ended, self._losses = application_id, states, ended, losses
         self._bootstrap_servers, self._patience = bootstrap_servers, spell(task_timeout)
         self._changing, self._asking = threading.Lock(), threading.Lock()
-        self._stopping = threading.Event()
+        self._stopping, self._going = threading.Event(), threading.Event()
+        self._going.set()
         self._watchers: list[tuple[RunningQuery, threading.Thread]] = []
 
     @property
@@ -193,13 +194,37 @@ class Supervisor:
         """Have the query of a plan's name run that plan from now on.
 
         Args:
-            plan: what to run.
+            plan: what to run, with the state of the one before.
             why: what the query does therefore, as the end of a sentence.
             finish: how many seconds the micro-batch that is under way may take to end.
         """
+        query = next(each for each in self.queries if each.plan.name == plan.name)
+        query.plan = plan
+        self._end_to_run_again([query], why, finish)
+
+    def pause(self, finish: float) -> None:
+        """Process nothing until `resume`; a micro-batch that is under way may take so many seconds to end."""
+        self._going.clear()
+        self._end_to_run_again(self.queries, "is paused.", finish)
+
+    def resume(self) -> None:
+        """Go on after `pause`."""
+        self._going.set()
+
+    @property
+    def is_paused(self) -> bool:
+        """Whether nothing is processed until `resume`."""
+        return not self._going.is_set()
+
+    def _end_to_run_again(self, queries: Sequence[RunningQuery], why: str, finish: float) -> None:
         with self._changing:
-            if not self._stopping.is_set():
-                next(query for query in self.queries if query.plan.name == plan.name).replan(plan, why, finish)
+            if self._stopping.is_set():
+                return
+            threads = [threading.Thread(target=each.end_to_run_again, args=(why, finish)) for each in queries]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
 
     def part_died(self, name: str) -> None:
         """End the application because a part of it ended by itself, and nothing can take its place."""
@@ -224,7 +249,8 @@ class Supervisor:
         try:
             failure = self._ended_by_itself(query, query.await_end())
             while failure is not None and self._is_to_run_again(query, failure):
-                failure = self._ended_by_itself(query, self._run_again(query))
+                counts = not isinstance(failure, PlannedEndError)
+                failure = self._ended_by_itself(query, self._run_again(query, counts))
         except LOST as lost:
             self._spark_is_lost(lost)
         except Exception as failure:
@@ -260,8 +286,8 @@ class Supervisor:
         if isinstance(failure, LOST):
             self._spark_is_lost(failure)
             return False
-        if isinstance(failure, ReplannedError):
-            self._hold(query, str(failure))
+        if isinstance(failure, PlannedEndError):
+            logger.info("'%s': sub-topology %s %s", self._application_id, query.plan.name, failure)
             return not self._stopping.is_set()
         if BROKER_AWAY.search(str(failure)) and self.broker.was_away():
             self._hold(
@@ -300,13 +326,15 @@ class Supervisor:
     def _warn(self, said: str) -> None:
         logger.warning("'%s': %s", self._application_id, said)
 
-    def _run_again(self, query: RunningQuery) -> Exception | None:
+    def _run_again(self, query: RunningQuery, counts: bool) -> Exception | None:
         """Run a query again, and return why it failed when it has; None when it was stopped."""
+        while not self._stopping.is_set() and not self._going.wait(0.2):
+            pass
         with self._changing:
             if self._stopping.is_set():
                 return None
             try:
-                query.restart()
+                query.restart(counts)
             except Exception as failure:
                 return failure
         self._states.release(query.plan.name)

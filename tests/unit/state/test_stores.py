@@ -2,11 +2,19 @@
 
 import struct
 from datetime import UTC, datetime
+from functools import partial
 
 import pytest
 
 from streamskit import Serdes, SlidingWindows, TimeWindows, Windowed
-from streamskit.queries import LocalKeyValueStore, LocalSessionStore, LocalVersionedStore, LocalWindowStore, local_store
+from streamskit.queries import (
+    LocalKeyValueStore,
+    LocalSessionStore,
+    LocalStore,
+    LocalVersionedStore,
+    LocalWindowStore,
+    local_store,
+)
 from streamskit.serdes import SerdeError
 from streamskit.state.stores import Store
 
@@ -90,6 +98,30 @@ def test_a_peek_at_a_window_store_returns_the_newest_windows_however_far_back() 
     windows = [(row.key.key, row.key.start) for row in store.peek(3)]
     assert windows == [("AAPL", 80_001_000), ("KO", 80_001_000), ("IBM", 80_000_000)]
     assert [row.key.start for row in store.peek(5, lambda key: key == "KO")] == [80_001_000, 0]
+
+
+@pytest.mark.parametrize("kind", ["key-value", "window", "versioned"])
+def test_a_peek_at_keys_that_begin_so_looks_at_no_others(kind: str) -> None:
+    if kind == "window":
+        store: LocalStore = window_store(retention=86_400_000)
+        rows = [(key.encode() + struct.pack(">qi", 1000, 0), 1000) for key in ("b", "ka", "k", "k\0a", "l", "é")]
+    else:
+        retention = 1000 if kind == "versioned" else None
+        store = local_store(Store("counts", kind, Serdes.string(), Serdes.long(), retention=retention))
+        rows = [(key.encode(), 1000) for key in ("b", "ka", "k", "k\0a", "l", "é")]
+    for row, time in rows:
+        store.apply(row, struct.pack(">q", 1), time)
+    looked_at: list[str] = []
+
+    def begins(beginning: str, key: str) -> bool:
+        looked_at.append(key)
+        return key.startswith(beginning)
+
+    for beginning, expected in (("k", {"k", "ka", "k\0a"}), ("k\0", {"k\0a"}), ("é", {"é"}), ("x", set())):
+        looked_at.clear()
+        found = store.peek(9, partial(begins, beginning), beginning)
+        assert {getattr(row.key, "key", row.key) for row in found} == expected
+        assert set(looked_at) == expected
 
 
 def test_a_peek_sees_no_window_that_is_gone() -> None:

@@ -19,9 +19,9 @@ class CountingStore(LocalKeyValueStore):
 
     reads = 0
 
-    def peek(self, rows: int, wanted: Callable[[Any], bool] | None = None) -> list[KeyValue]:
+    def peek(self, rows: int, wanted: Callable[[Any], bool] | None = None, beginning: str = "") -> list[KeyValue]:
         self.reads += 1
-        return super().peek(rows, wanted)
+        return super().peek(rows, wanted, beginning)
 
 
 def trades() -> LocalWindowStore:
