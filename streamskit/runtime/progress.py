@@ -103,7 +103,7 @@ class Metrics:
 
     def _count(self, progress: StreamingQueryProgress) -> None:
         records = sum(source.numInputRows for source in progress.sources if not is_clock(source))
-        took = progress.durationMs["triggerExecution"]
+        took = progress.batchDuration
         self.processed += records
         self.latencies.append(took)
         if records:
