@@ -48,11 +48,13 @@ CELL_HEIGHT, OFFSET_HEIGHT = 26, 14
 
 
 def key_look(key: Any, keys: Iterable[Any]) -> str:
-    """Return the look of a key: the same wherever the drawing shows it.
+    """Return the look of a key: the same wherever the drawing shows it; a key that is a colour has this colour.
 
-    >>> key_look("watch", ["tv", "watch"])
-    'orange'
+    >>> key_look("watch", ["tv", "watch"]), key_look("red", ["blue", "red"])
+    ('orange', 'red')
     """
+    if key in LOOKS:
+        return str(key)
     known = list(dict.fromkeys(keys))
     return KEY_LOOKS[known.index(key) % len(KEY_LOOKS)] if key in known else "plain"
 

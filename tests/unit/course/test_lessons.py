@@ -13,6 +13,7 @@ from streamskit.common.errors import StreamsKitError
 from streamskit.course.lessons import questions
 from streamskit.course.lessons.questions import Question, parsed
 from streamskit.lessons import Drawing, described, fold, predict, reveal
+from tests.unit.course.test_prose import NOT_YET
 
 ROOT = Path(__file__).parents[3]
 LESSONS = sorted((ROOT / "notebooks").glob("*.ipynb"))
@@ -127,6 +128,15 @@ def test_a_figure_has_its_alternative_text_in_the_page_and_instead_of_it() -> No
     assert text == "two orders of a tv"
 
 
+def test_a_figure_that_brings_its_own_words_is_described_by_them() -> None:
+    from matplotlib.figure import Figure
+
+    figure = Figure()
+    figure.set_label("two orders of a watch")
+    assert described(figure).alt == "two orders of a watch"
+    assert 'alt="two orders of a watch"' in fold("A plot", figure).html
+
+
 # ---- drawings --------------------------------------------------------------------------------------------------------
 
 
@@ -196,3 +206,37 @@ def test_what_a_wrong_choice_is_told_belongs_to_a_choice(monkeypatch: pytest.Mon
         if each.choices:
             assert each.mistakes.keys() <= each.choices.keys(), each.name
             assert len(each.mistakes) >= 1, each.name
+
+
+def is_due(lesson: Path) -> bool:
+    return not lesson.name.startswith(tuple(f"{number}-" for number in (*NOT_YET, "00", "00b")))
+
+
+DUE = [lesson for lesson in LESSONS if is_due(lesson)]
+OF_THE_LIBRARY = [lesson for lesson in DUE if "01" <= lesson.name < "12"]
+"""The lessons on the library's operators, which all have the same parts."""
+
+
+@pytest.mark.parametrize("lesson", OF_THE_LIBRARY, ids=lambda path: path.stem)
+def test_a_lesson_asks_before_it_tells_and_recalls_earlier_ones(lesson: Path) -> None:
+    cells = json.loads(lesson.read_text())["cells"]
+    prose = "\n\n".join("".join(c["source"]) for c in cells if c["cell_type"] == "markdown")
+    assert 3 <= len(calls(lesson, "predict")) <= 5
+    recalled = prose.partition("**Do you remember?**")[2].partition("\n## ")[0]
+    assert recalled.count("<details>") >= 2
+    assert "**Now you change it.**" in prose
+    assert re.search(r"Takes about \d+ minutes", "".join(cells[0]["source"]))
+
+
+@pytest.mark.parametrize("lesson", DUE, ids=lambda path: path.stem)
+def test_no_picture_of_a_lesson_is_without_words(lesson: Path) -> None:
+    outputs = [each for c in json.loads(lesson.read_text())["cells"] for each in c.get("outputs", [])]
+    assert [each for each in outputs if "image/png" in each.get("data", {})] == []
+    pages = "".join("".join(each.get("data", {}).get("text/html", "")) for each in outputs)
+    assert re.findall(r'<img (?!alt="[^"]{10})', pages) == []
+
+
+@pytest.mark.parametrize("lesson", DUE, ids=lambda path: path.stem)
+def test_a_lesson_is_stored_with_the_outputs_of_all_its_cells(lesson: Path) -> None:
+    cells = [c for c in json.loads(lesson.read_text())["cells"] if c["cell_type"] == "code"]
+    assert [c["id"] for c in cells if c["execution_count"] is None] == []

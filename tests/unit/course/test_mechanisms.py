@@ -104,3 +104,9 @@ def test_a_compacted_record_leaves_a_gap_and_offsets_stay() -> None:
     shown = [each.text for each in texts(cleaned("Prices", PRICES, expired=0))]
     assert shown.count("tv 900") == 2  # as written, and under delete
     assert shown.count("2") == 3
+
+
+def test_a_key_that_is_a_colour_has_this_colour() -> None:
+    drawing = logs("Widgets", "widgets", [Row(0, "red", "1"), Row(0, "green", "2")])
+    boxes = [each.get("class") for each in ElementTree.fromstring(drawing.svg()).iter(f"{SVG}rect")]
+    assert boxes == ["l-paper", "l-red", "l-green"]
