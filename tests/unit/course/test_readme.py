@@ -1,10 +1,8 @@
 """The README and the other documents: their example builds, their links lead somewhere, the names in them exist."""
 
-import importlib
 import re
 import runpy
 from collections.abc import Iterator
-from functools import cache, reduce
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +11,7 @@ import pytest
 import streamskit
 from streamskit import Topology
 from streamskit.cli.commands import COMMANDS
+from tests.conformance.api import names
 
 ROOT = Path(__file__).parents[3]
 DOCUMENTS = [
@@ -104,23 +103,9 @@ def names_of_the_glossary() -> Iterator[str]:
             yield from re.findall(r"`([^`]+)`", cells[2])
 
 
-@cache
 def exists(name: str) -> bool:
-    """Whether a name leads to a module or a class below `streamskit`, or to one of its public names."""
-    if name.split(".")[0] in streamskit.__all__ or name == "FACES":
-        return True
-    path = name.split(".")
-    for length in range(len(path), 0, -1):
-        try:
-            module = importlib.import_module(".".join(["streamskit", *path[:length]]))
-        except ModuleNotFoundError:
-            continue
-        try:
-            reduce(getattr, path[length:], module)
-        except AttributeError:
-            return False
-        return True
-    return False
+    """Whether a name leads to something below `streamskit`, or to one of its public names."""
+    return name == "FACES" or names.exists(name)
 
 
 def test_the_picture_of_the_layers_is_that_of_the_contract() -> None:
