@@ -87,6 +87,8 @@ class StateStore:
         access: how to get at it.
     """
 
+    name: str
+
     def __init__(self, store: Store, access: StoreAccess) -> None:
         self.name = store.name
         self._store, self._changelog, self._refusal = store, access.changelog, access.refusal

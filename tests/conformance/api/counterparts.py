@@ -136,11 +136,11 @@ class Comparison:
         return cls(classes, areas(), tomllib.loads((FOLDER / f"{ONLY_HERE}.toml").read_text())["names"])
 
     def findings(self) -> list[str]:
-        """Return what is wrong, a sentence each: names that are missing, that do not exist, or are told for nothing."""
+        """Return what is wrong, a sentence each: what is missing, leads nowhere, or is not needed."""
         self.problems.clear()
         self.__dict__.pop("rows", None)
         told = Counter(name for area in self.areas for name in area.classes)
-        self.problems += [f"{name} is told {count} times." for name, count in told.items() if count > 1]
+        self.problems += [f"{name} is in {count} files." for name, count in told.items() if count > 1]
         self.problems += [f"{name} is not in the listing." for name in told if name not in self.classes]
         self.problems += [
             f"{name} is in no area: add it to one of the TOML files." for name in self.classes if name not in told
@@ -282,10 +282,10 @@ class Comparison:
         ]
         for path in self._public():
             if not (self._is_told(path, told, told_classes) or self._is_told(path, only, only_classes)):
-                self.problems.append(f"{path} is told nowhere: name it in a row, or in only_here.toml with the reason.")
+                self.problems.append(f"{path} is missing: give it a row, or name it in only_here.toml with the reason.")
 
     def _public(self) -> Iterator[str]:
-        """Yield the paths of all that has to be told: public names, and members of those with a counterpart."""
+        """Yield what the page has to name: public names, and the members of those with a counterpart."""
         yield from (face.removeprefix("streamskit.") for face in streamskit.FACES if face not in names.LISTED)
         paths = [path for face in names.LISTED for path in names.public_names(face)]
         for path in paths:
