@@ -20,7 +20,7 @@ from streamskit.queries.instances import Instances
 from streamskit.queries.metadata import HostInfo
 from tests.integration.soak.load import Load
 from tests.integration.soak.program import MOST_RECORDS, PARTITIONS, program
-from tests.integration.soak.watch import command
+from tests.integration.soak.watch import WORKER, command
 
 APPLICATION = "soak"
 
@@ -184,8 +184,9 @@ class Chaos:
     def python_worker_killed(self) -> None:
         """A Python process of Spark's dies: its query fails, and without a handler the application ends."""
         before = self.driver.pid
-        for each in [each for each in self._family() if "pyspark.daemon" in command(each)][:1]:
-            _signal(each, signal.SIGKILL)
+        workers = [each for each in self._family() if WORKER in command(each)]
+        assert workers, "Spark has no Python process"
+        _signal(workers[0], signal.SIGKILL)
         time.sleep(5)
         assert self.driver.pid == before
         if not eventually(lambda: self.driver.state == "RUNNING", 1):

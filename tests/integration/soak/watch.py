@@ -20,9 +20,13 @@ WARM_UP, LEAST = 90.0, 60.0
 SLOPE = 2.0
 """How many megabytes anything may grow in a minute, beside what its size differs by chance."""
 
-NOISE = {"Spark": 250.0, "workers": 120.0, "folder": 60.0}
+NOISE = {"Spark": 250.0, "workers": 120.0, "folder": 150.0}
 """Differences by chance, in megabytes: Java's heap fills up to its limit before Java cleans it, Spark starts Python
-processes as it needs them, and keeps the changes of twenty micro-batches, which differ in size."""
+processes as it needs them, and keeps the changes of some fifty micro-batches. A burst of large records
+(`Load.add_large`: up to 250 of 300 kB) makes one 75 MB larger than others, and two bursts may be among the fifty."""
+
+WORKER = "execution.python_daemon"
+"""What stands in the command lines of Spark's Python processes."""
 
 OTHERS_NOISE = 60.0
 
@@ -92,7 +96,7 @@ class Watch:
         yield f"driver {process.pid}", _resident(process)
         for java in (each for each in family if "java" in command(each)):
             yield f"Spark {java.pid}", _resident(java)
-        workers = [_resident(each) for each in family if "pyspark.daemon" in command(each)]
+        workers = [_resident(each) for each in family if WORKER in command(each)]
         self.largest_worker = max(self.largest_worker, *workers, 0.0)
         yield f"workers of {process.pid}", sum(workers)
 
