@@ -110,3 +110,9 @@ def test_a_key_that_is_a_colour_has_this_colour() -> None:
     drawing = logs("Widgets", "widgets", [Row(0, "red", "1"), Row(0, "green", "2")])
     boxes = [each.get("class") for each in ElementTree.fromstring(drawing.svg()).iter(f"{SVG}rect")]
     assert boxes == ["l-paper", "l-red", "l-green"]
+
+
+def test_a_key_that_is_in_the_same_partition_of_both_topics_finds_its_match() -> None:
+    drawing = co_partitioned("Two", {0: ["ann"], 1: ["ben"]}, {0: ["cleo"], 1: ["ben"]}, ("orders", "users"))
+    assert "ann finds no match" in drawing.alt
+    assert "ben finds no match" not in drawing.alt
