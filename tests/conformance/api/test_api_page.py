@@ -120,6 +120,19 @@ def test_a_class_without_an_entry_is_found() -> None:
     assert kafkas_side(comparison) == ["Extra is in no area: add it to one of the TOML files."]
 
 
+def test_a_class_with_two_entries_is_found() -> None:
+    comparison = compared()
+    comparison.areas.append(Area("Another area", "", {"KafkaStreams.State": {}}))
+    assert kafkas_side(comparison) == ["KafkaStreams.State is in 2 files."]
+
+
+def test_a_reason_for_a_name_that_does_not_exist_is_found() -> None:
+    comparison = replace(compared(), only_here={"KafkaStreams.fly": "Spark flies."})
+    assert [each for each in comparison.findings() if "fly" in each] == [
+        "only_here.toml: 'KafkaStreams.fly' leads nowhere: type object 'KafkaStreams' has no attribute 'fly'."
+    ]
+
+
 def test_a_public_name_of_ours_without_a_row_or_a_reason_is_found() -> None:
     found = compared().findings()
     assert "KafkaStreams.explain is missing: give it a row, or name it in only_here.toml with the reason." in found
