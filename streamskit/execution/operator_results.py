@@ -1,5 +1,6 @@
 """What goes into a stateful operator beside a record, and what becomes of its results."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 
@@ -41,7 +42,10 @@ def compile_results(plan: Plan, frame: DataFrame, numbers: list[int]) -> tuple[D
     nodes = {number: plan.operators[number].node for number in numbers}
     attempts = {
         number: guard.attempt(
-            node, _given(frame, by := _given_by(node, plan)), by, partial(result_record, node, plan, frame)
+            node,
+            _given(columns := _results_of(frame, number), by := _given_by(node, plan)),
+            by,
+            partial(result_record, node, plan, columns),
         )
         for number, node in nodes.items()
         if not isinstance(node, Process)
@@ -59,15 +63,25 @@ def compile_results(plan: Plan, frame: DataFrame, numbers: list[int]) -> tuple[D
         rows[number] = either([rows_of(made, plan), *_updates_of_own_stores(plan, nodes[number], frame)])
     for number, node in nodes.items():
         if isinstance(node, Process):
-            made, rows[number] = _forwarded(plan, guard, node, frame)
+            made, rows[number] = _forwarded(plan, guard, node, frame, number)
             outcomes += [of_rows(outcome, frame["port"] == RESULTS + number) for outcome in made]
     return count_dropped(frame, outcomes), rows
 
 
-def _given(frame: DataFrame, by: Node) -> RecordColumns:
-    """Return the record that `by` passes on, in the bytes of a frame of results."""
-    key, value = Datum(frame["key"], frame["key"], by.key), Datum(frame["value"], frame["value"], by.value)
-    return RecordColumns(key, value, frame["timestamp"], frame["headers"])
+def _results_of(frame: DataFrame, number: int) -> dict[str, Column]:
+    """Return the columns of an operator's results, with null for the bytes in all other rows.
+
+    Spark calls Python for every row, whatever the condition around it; serdes would read the bytes of others.
+    """
+    is_own = frame["port"] == RESULTS + number
+    read = {name: F.when(is_own, frame[name]) for name in ("key", "value", "old", "other", "other_old")}
+    return {**read, "timestamp": frame["timestamp"], "headers": frame["headers"]}
+
+
+def _given(results: Mapping[str, Column], by: Node) -> RecordColumns:
+    """Return the record that `by` passes on, in the bytes of an operator's results."""
+    key, value = Datum(results["key"], results["key"], by.key), Datum(results["value"], results["value"], by.value)
+    return RecordColumns(key, value, results["timestamp"], results["headers"])
 
 
 def _given_by(node: Node, plan: Plan) -> Node:
@@ -77,13 +91,13 @@ def _given_by(node: Node, plan: Plan) -> Node:
     return next((each for each in parents if joined is not None and each.value == joined.left), node)
 
 
-def result_record(node: Node, plan: Plan, frame: DataFrame) -> RecordColumns:
+def result_record(node: Node, plan: Plan, frame: Mapping[str, Column]) -> RecordColumns:
     """Return the record that an operator's result is: its bytes, and what the joiner makes of two values.
 
     Args:
         node: the node from which the result goes on.
         plan: what runs.
-        frame: results, with the columns of `row_format.SCHEMA`.
+        frame: columns of the operator's results, named as in `row_format.SCHEMA`.
     """
     if node.own_stores:
         return _transformed(node, frame)
@@ -105,7 +119,7 @@ def result_record(node: Node, plan: Plan, frame: DataFrame) -> RecordColumns:
     return replace(record, value=new, old=old, note=note)
 
 
-def _transformed(node: Node, frame: DataFrame) -> RecordColumns:
+def _transformed(node: Node, frame: Mapping[str, Column]) -> RecordColumns:
     """Return the row that a transformer has made, dropped where a result is an update of one of its own stores."""
     is_row = ~F.coalesce(F.startswith(frame["other"], F.lit(STORE_UPDATE)), F.lit(False))
     key, value, old = (F.when(is_row, frame[name]) for name in ("key", "value", "old"))
@@ -133,33 +147,37 @@ def _has_result(outer: tuple[bool, bool], left: Column, right: Column) -> Column
     return left.isNotNull() if keeps_left else left.isNotNull() & right.isNotNull()
 
 
-def _forwarded(plan: Plan, guard: ErrorGuard, node: Process, frame: DataFrame) -> tuple[list[Outcome], Rows]:
+def _forwarded(
+    plan: Plan, guard: ErrorGuard, node: Process, frame: DataFrame, number: int
+) -> tuple[list[Outcome], Rows]:
     """Return what a result of a group of processors becomes: one that was forwarded, or an update of a store."""
-    group = plan.groups[node.name]
+    results, group = _results_of(frame, number), plan.groups[node.name]
     ports = outputs(group, plan)
     logged = [store for store in group.stores if has_changelog(node, store)]
     several = len(ports) + len(logged) + len(changed_tables(group, plan)) > 1
 
     def taken(port: int, key: Serde, value: Serde) -> RecordColumns:
-        record = RecordColumns(
-            sure(frame["key"], key), sure(frame["value"], value), frame["timestamp"], frame["headers"]
+        is_port = frame["other"] == F.lit(bytes([port])) if several else F.lit(True)
+        of_key, of_value = (
+            sure(F.when(is_port, results[part]), serde) for part, serde in (("key", key), ("value", value))
         )
-        return record.where(frame["other"] == F.lit(bytes([port]))) if several else record
+        record = RecordColumns(of_key, of_value, frame["timestamp"], frame["headers"])
+        return record.where(is_port) if several else record
 
     outcomes: list[Outcome] = []
     alternatives = []
-    for number, port in enumerate(ports):
+    for place, port in enumerate(ports):
         forwarding = replace(port.processor, key=port.key, value=port.value)
-        made = Steps(plan, guard).step(port.child, taken(number, port.key, port.value), forwarding)
+        made = Steps(plan, guard).step(port.child, taken(place, port.key, port.value), forwarding)
         outcomes += made
         alternatives.append(rows_of(made, plan))
-    for number, table in enumerate(changed_tables(group, plan), len(ports) + len(logged)):
-        made = Steps(plan, guard).store_changed(table, taken(number, table.key, table.value))
+    for place, table in enumerate(changed_tables(group, plan), len(ports) + len(logged)):
+        made = Steps(plan, guard).store_changed(table, taken(place, table.key, table.value))
         outcomes += made
         alternatives.append(rows_of(made, plan))
-    for number, store in enumerate(logged, len(ports)):
+    for place, store in enumerate(logged, len(ports)):
         alternatives.append(
-            _store_update(plan, store, frame, frame["other"] == F.lit(bytes([number])) if several else None)
+            _store_update(plan, store, frame, frame["other"] == F.lit(bytes([place])) if several else None)
         )
     return outcomes, either(alternatives)
 
