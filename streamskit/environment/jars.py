@@ -4,6 +4,7 @@ PySpark ships Apache Ivy and the Scala compiler, so neither Maven nor a Java com
 """
 
 import hashlib
+import importlib.metadata
 import importlib.util
 import ipaddress
 import os
@@ -124,7 +125,9 @@ def _ivy_cache() -> Path:
 
 def _extension() -> Path:
     content = b"".join(source.read_bytes() for source in sorted(SCALA_SOURCES.glob("*.scala")))
-    return _folder().with_name(f"streamskit-{hashlib.sha256(_folder().name.encode() + content).hexdigest()[:12]}.jar")
+    # What was compiled for one Spark may not run on another.
+    made_for = f"{_folder().name} {importlib.metadata.version('pyspark')} ".encode()
+    return _folder().with_name(f"streamskit-{hashlib.sha256(made_for + content).hexdigest()[:12]}.jar")
 
 
 def _jars_in(folder: Path) -> list[Path]:

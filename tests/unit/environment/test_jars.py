@@ -111,6 +111,13 @@ def test_jars_are_fetched_and_compiled_once(repository: Repository, empty_cache:
     assert repository.requests.total() == asked
 
 
+def test_classes_are_compiled_again_for_another_spark(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
+    spark_jars(lambda line: None)
+    assert jars_are_here()
+    monkeypatch.setattr("importlib.metadata.version", lambda package: "3.5.0")
+    assert not jars_are_here()
+
+
 def test_a_broken_transfer_is_a_sentence_and_the_next_try_goes_on_from_there(
     repository: Repository, empty_cache: Path
 ) -> None:

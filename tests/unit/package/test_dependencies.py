@@ -68,8 +68,14 @@ def test_the_constraints_are_exact_versions_and_name_no_host() -> None:
     assert wrong == []
 
 
-def test_the_spark_connector_is_of_the_pinned_pyspark(pins: dict[str, str]) -> None:
-    from streamskit.environment.jars import IVY_FILE
+TRIED_TOGETHER = {("4.3.0", "4.2.0")}
+"""Versions of PySpark, each with one of Spark's Kafka connector that runs on it; the newest is not everywhere."""
 
-    version = pins["pyspark"]
-    assert f'name="spark-sql-kafka-0-10_2.13" rev="{version}"' in IVY_FILE.read_text()
+
+def test_the_spark_connector_was_tried_with_the_pinned_pyspark(pins: dict[str, str]) -> None:
+    from streamskit.environment.jars import CHECKSUMS, IVY_FILE
+
+    connector = re.search(r'name="spark-sql-kafka-0-10_2.13" rev="([\d.]+)"', IVY_FILE.read_text())
+    assert connector is not None
+    assert (pins["pyspark"], connector[1]) in TRIED_TOGETHER
+    assert f"spark-sql-kafka-0-10_2.13-{connector[1]}.jar" in CHECKSUMS.read_text()

@@ -54,7 +54,7 @@ Stopped = Callable[..., Checkpoint]
 
 
 def test_hadoop_s_checksum_of_a_file_is_what_is_written() -> None:
-    # What Spark 4.2 has put beside a commit with these bytes.
+    # What Spark has put beside a commit with these bytes.
     assert checksums(b'v1\n{"nextBatchWatermarkMs":1767225641403}').hex() == "63726300000002008a218e94"
 
 
