@@ -2,6 +2,7 @@
 
 from streamskit.course.labs.checking import CheckFailed, check, hint
 from streamskit.course.labs.local_instances import LocalInstances
+from streamskit.course.labs.missions import Site, scene
 from streamskit.course.labs.scores import Progress, progress
 from streamskit.course.labs.solutions import solution
 from streamskit.course.labs.stores import table, windows
@@ -12,10 +13,12 @@ __all__ = [
     "CheckFailed",
     "LocalInstances",
     "Progress",
+    "Site",
     "check",
     "hint",
     "progress",
     "reset",
+    "scene",
     "solution",
     "table",
     "try_out",

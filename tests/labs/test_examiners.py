@@ -6,7 +6,7 @@ import pytest
 
 from streamskit import TopologyTestDriver
 from streamskit.course.labs import catalogue
-from streamskit.course.labs.exercise import Verdict
+from streamskit.course.labs.exercise import Says, Verdict
 from streamskit.course.labs.exercises.fault_tolerance_judging import recorded_changelog, store_of
 from streamskit.course.labs.recording import Recording
 
@@ -25,6 +25,13 @@ def test_values_without_a_known_mistake_are_told_which_ones_are_wrong() -> None:
     found = verdict("cuts", {"A": 1, "B": 1, "C": 5, "D": 2, "E": 7, "F": 2})
     assert found.misconception is None
     assert found.says == "C, E: wrong."
+
+
+@pytest.mark.parametrize(
+    ("answer", "says"), [(2, "2 is too small."), (9, "9 is too large."), ("four", "'four' is not right.")]
+)
+def test_a_wrong_number_is_told_in_which_direction_the_right_one_lies(answer: Any, says: str) -> None:
+    assert says in Says(4, "Four.")(answer).says
 
 
 def test_a_test_without_a_driver_is_told_to_take_one() -> None:

@@ -230,7 +230,9 @@ class Says:
         kind = type(expected).__name__
         if type(answer) is not type(expected) and not isinstance(expected, int | float):
             return wrong(f"The answer has to be a {kind}, and is a {type(answer).__name__}: {answer!r}.")
-        return wrong(f"{answer!r} is not it.")
+        if isinstance(answer, int | float) and isinstance(expected, int | float):
+            return wrong(f"{answer!r} is too {'small' if answer < expected else 'large'}.")
+        return wrong(f"{answer!r} is not right.")
 
 
 def topology_of(answer: Any) -> Topology:

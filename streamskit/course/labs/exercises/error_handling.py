@@ -11,14 +11,19 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from streamskit.api.error_handlers import DeadLetter, LogAndContinue, Response
-from streamskit.common.errors import StreamsError
 from streamskit.course.labs.exercise import Judges, Runs, Says, Verdict, mistaken, topology_of, wrong
+from streamskit.course.labs.exercises.error_handling_mission import (
+    STOPPED,
+    WRONG,
+    bills_of_a_night,
+    judge_bring_back,
+)
 from streamskit.course.labs.lab_files import lab
 from streamskit.course.labs.misconceptions import others_in, stopped_at, unasked_in, went_on
+from streamskit.course.labs.missions import Lives
 from streamskit.course.labs.parts import SaysEach, Typical
 from streamskit.course.labs.recording import Costume, Piped, Recording, Row
 from streamskit.dsl.builder import StreamsBuilder
-from streamskit.runtime.uncaught_exceptions import MaxFailures, UncaughtExceptionResponse
 from streamskit.serdes import Serdes
 from streamskit.testing import TopologyTestDriver
 
@@ -233,14 +238,6 @@ def _sum(accounts: dict[str, int]) -> str:
     return f"{parts} = {sum(accounts.values())}, each bill once"
 
 
-def tries() -> int:
-    """Return how often a query reads a record that fails every time, with MaxFailures(2, "1 minute")."""
-    handler, count = MaxFailures(2, "1 minute"), 1
-    while handler(StreamsError("the same record again")) is UncaughtExceptionResponse.REPLACE_THREAD:
-        count += 1
-    return count
-
-
 # ---- wrong answers ---------------------------------------------------------------------------------------------------
 
 Decision = Callable[[Any, str], Any]
@@ -379,9 +376,5 @@ LAB = lab(
             "two kinds of dead letters": accounted(two_kinds=False),
         },
     ),
-    times_read=Says(
-        tries,
-        'MaxFailures(2, "1 minute") was asked about one failure after the other, until it gave up.',
-        wrong={"the first try not counted": 2, "no try after a failure": 1},
-    ),
+    bring_back=Lives("bring_back", bills_of_a_night, judge_bring_back, wrong=WRONG, errors=STOPPED),
 )

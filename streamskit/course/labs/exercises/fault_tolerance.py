@@ -5,14 +5,12 @@ from streamskit.course.labs.exercise import Judges
 from streamskit.course.labs.exercises.fault_tolerance_judging import (
     COPIES,
     TYPICAL_COPIES,
-    WRONG_BATCHES,
     added_all,
     added_once,
     changelogs,
     compacted,
     compacted_throughout,
     equal_ones_once,
-    examine_batch,
     examine_never_twice,
     first_of_each,
     in_order_of_keys,
@@ -25,7 +23,14 @@ from streamskit.course.labs.exercises.fault_tolerance_judging import (
     twice_in_part,
     without_the_active_segment,
 )
+from streamskit.course.labs.exercises.fault_tolerance_mission import (
+    TWO_OF_ONE_ID,
+    WRONG,
+    a_bank_that_runs,
+    judge_move_house,
+)
 from streamskit.course.labs.lab_files import lab
+from streamskit.course.labs.missions import Lives
 from streamskit.course.labs.parts import SaysEach
 
 LAB = lab(
@@ -62,8 +67,8 @@ LAB = lab(
             "deposits are no table": last_of_each,
         },
     ),
-    runs_again=Judges(examine_batch, WRONG_BATCHES),
     never_twice=Judges(
         examine_never_twice, {"at least once": [dict, lambda: {"processing_guarantee": "at_least_once"}]}
     ),
+    move_house=Lives("move_house", a_bank_that_runs, judge_move_house, wrong=WRONG, errors=TWO_OF_ONE_ID),
 )

@@ -1,8 +1,7 @@
 """How the answers of lab 15 are judged: what goes in and has to come out, and signs of typical mistakes."""
 
 import random
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -10,7 +9,6 @@ from typing import Any
 from pyspark.sql import functions as F
 
 from streamskit.common.errors import StreamsKitError
-from streamskit.course.labs.asking import Asks, like
 from streamskit.course.labs.exercise import Verdict, mistaken, right, topology_of, wrong
 from streamskit.course.labs.exercises import live
 from streamskit.course.labs.parts import Typical
@@ -178,75 +176,7 @@ def twice_in_part() -> list[tuple[list[Deposit]]]:
     return [([*first, *again, *third],) for again in ([*second, *second], first[3:], first[-1:])]
 
 
-# ---- 5: which batch runs again ---------------------------------------------------------------------------------------
-
-
-def batch_to_run_again(checkpoint: Path) -> int | None:
-    """Return the number of the batch that was begun and not finished; None if there is none."""
-    begun, done = _numbers(checkpoint / "offsets"), _numbers(checkpoint / "commits")
-    return max(begun - done, default=None)
-
-
-def batch_by_name(checkpoint: Path) -> int | None:
-    """Compare names as texts, so that 9 comes after 10."""
-    begun = max((checkpoint / "offsets").glob("[0-9]*"), default=None)
-    done = max((checkpoint / "commits").glob("[0-9]*"), default=None)
-    if begun is None or (done is not None and begun.name == done.name):
-        return None
-    return int(begun.name)
-
-
-def last_done(checkpoint: Path) -> int | None:
-    """Return the last batch that is done."""
-    return max(_numbers(checkpoint / "commits"), default=None)
-
-
-def next_one(checkpoint: Path) -> int:
-    """Return the batch after the last that is done, whether it was begun or not."""
-    return max(_numbers(checkpoint / "commits"), default=-1) + 1
-
-
-def last_begun(checkpoint: Path) -> int | None:
-    """Return the last batch that was begun, whether it is done or not."""
-    return max(_numbers(checkpoint / "offsets"), default=None)
-
-
-def _numbers(folder: Path) -> set[int]:
-    return {int(file.name) for file in folder.iterdir() if file.name.isdigit()}
-
-
-WRONG_BATCHES = {
-    "numbers compared as texts": batch_by_name,
-    "what is done is done": last_done,
-    "a batch that was never begun": next_one,
-    "begun and done": last_begun,
-}
-
-
-def examine_batch(answer: Any) -> Verdict:
-    """Judge a function of checkpoint folders."""
-    with _checkpoints((12, 11), (11, 11), (1, 0), (10, 10), (0, 0)) as folders:
-        tested = "each was the checkpoint of another query, some of more than ten batches, one of none."
-        return Asks(like(batch_to_run_again, lambda: [(each,) for each in folders]), tested, wrong=WRONG_BATCHES)(
-            answer
-        )
-
-
-@contextmanager
-def _checkpoints(*counts: tuple[int, int]) -> Iterator[list[Path]]:
-    """Yield folders as Spark's checkpoints, with so many batches begun and so many done."""
-    with TemporaryDirectory(prefix="streamskit-lab-") as root:
-        folders = [Path(root) / str(number) for number in range(len(counts))]
-        for folder, (begun, done) in zip(folders, counts, strict=True):
-            for name, count in (("offsets", begun), ("commits", done)):
-                (folder / name).mkdir(parents=True)
-                for number in range(count):
-                    (folder / name / str(number)).write_text("v1")
-                    (folder / name / f".{number}.crc").write_bytes(b"crc")
-        yield folders
-
-
-# ---- 6: never twice --------------------------------------------------------------------------------------------------
+# ---- 5: never twice --------------------------------------------------------------------------------------------------
 
 
 def balances(builder: StreamsBuilder) -> None:

@@ -155,17 +155,17 @@ def names_found() -> list[str | None]:
     return [results[order].get("name") for order in ("o1", "o2", "o3", "o4")]
 
 
-ROWS, TASKS_OF_ORDERS, TASKS_OF_COUNTRIES = 1_000, 6, 2
-"""How many countries there are, and how many partitions the two topics have."""
+ROWS, TASKS_OF_ORDERS, TASKS_OF_COUNTRIES, INSTANCES = 1_000, 6, 2, 3
+"""How many countries there are, how many partitions the two topics have, and on how many instances a program runs."""
 
 
-def rows_held() -> dict[str, int]:
-    """Return in how many tasks the two joins are made, and how many rows those hold together."""
+def held() -> dict[str, int]:
+    """Return in how many tasks the two joins are made, and how many rows all instances hold together."""
     return {
         "table: tasks": TASKS_OF_COUNTRIES,
         "table: rows": ROWS,
         "global table: tasks": TASKS_OF_ORDERS,
-        "global table: rows": ROWS * TASKS_OF_ORDERS,
+        "global table: rows": ROWS * INSTANCES,
     }
 
 
@@ -303,10 +303,10 @@ LAB = lab(
             "the row that is there in the end": ("Noreg", "Finland", "Noreg", "Finland"),
         },
     ),
-    rows_in_tasks=SaysEach(
-        rows_held,
-        f"With a table each of the {ROWS} rows is in one of {TASKS_OF_COUNTRIES} tasks; with a global table "
-        f"each of {TASKS_OF_ORDERS} tasks has all of them.",
+    rows_held=SaysEach(
+        held,
+        f"With a table each of the {ROWS} rows is in one of {TASKS_OF_COUNTRIES} tasks, wherever that runs; with a "
+        f"global table each of {INSTANCES} instances has all of them, and its tasks share them.",
         {
             "repartitioned and cut as before": {"table: tasks": TASKS_OF_ORDERS},
             "a task for each topic": {"table: tasks": TASKS_OF_ORDERS + TASKS_OF_COUNTRIES},
@@ -314,6 +314,7 @@ LAB = lab(
             "a global table cuts nothing": {"global table: tasks": TASKS_OF_COUNTRIES},
             "global is not single": {"global table: tasks": 1},
             "one copy for all": {"global table: rows": ROWS},
+            "a copy for each task": {"global table: rows": ROWS * TASKS_OF_ORDERS},
             "copies by the table's partitions": {"global table: rows": ROWS * TASKS_OF_COUNTRIES},
         },
     ),

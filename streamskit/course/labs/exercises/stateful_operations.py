@@ -35,7 +35,8 @@ def summaries() -> Recording:
     """Return the recorded aggregate whose type is not that of its records."""
 
     def told(_: str, value: Any) -> Any:
-        return _renamed(value, {"count": "orders", "sum": "total", "values": "prices"})
+        summary = _renamed(value, {"count": "orders", "sum": "total", "values": "prices"})
+        return {**summary, "prices": summary["prices"][-2:]} if isinstance(summary, dict) else summary
 
     dress = Costume(
         {"in": "prices", "out": "summaries"}, {"stats": "summaries"}, {"a": "tv", "b": "watch"}, MINUTE, told
@@ -174,12 +175,12 @@ def reduced(reducer: Callable[[int, int], int | None]) -> Answer:
     return answer
 
 
-def summed(orders: int = 0, adder: Callable[..., Any] | None = None) -> Answer:
-    """Return the answer whose initializer has so many orders, with another adder if one is given."""
+def summed(orders: int = 0, adder: Callable[..., Any] | None = None, last: int = 2) -> Answer:
+    """Return the answer whose initializer has so many orders, and which keeps so many prices or has another adder."""
 
     def add(product: str, price: int, summary: dict[str, Any]) -> dict[str, Any]:
-        prices = [*summary["prices"], price]
-        return {"orders": summary["orders"] + 1, "total": sum(prices), "prices": prices}
+        prices = [*summary["prices"], price][-last:]
+        return {"orders": summary["orders"] + 1, "total": summary["total"] + price, "prices": prices}
 
     def answer(builder: StreamsBuilder) -> None:
         grouped = builder.stream("prices", value=LONG).group_by_key()
@@ -192,6 +193,12 @@ def summed(orders: int = 0, adder: Callable[..., Any] | None = None) -> Answer:
 def anew(product: str, price: int, summary: dict[str, Any]) -> dict[str, Any]:
     """Make a summary of one order."""
     return {"orders": 1, "total": price, "prices": [price]}
+
+
+def from_the_list(product: str, price: int, summary: dict[str, Any]) -> dict[str, Any]:
+    """Count and add up the prices that are kept."""
+    prices = [*summary["prices"], price][-2:]
+    return {"orders": len(prices), "total": sum(prices), "prices": prices}
 
 
 def by_voter(builder: StreamsBuilder) -> None:
@@ -267,7 +274,12 @@ LAB = lab(
     ),
     order_summary=Runs(
         summaries,
-        wrong={"initializer that counts": summed(orders=1), "aggregate forgotten": summed(adder=anew)},
+        wrong={
+            "initializer that counts": summed(orders=1),
+            "aggregate forgotten": summed(adder=anew),
+            "a row that grows for ever": summed(last=1000),
+            "counted from the list": summed(adder=from_the_list),
+        },
     ),
     favourite_products=Runs(
         favourites,

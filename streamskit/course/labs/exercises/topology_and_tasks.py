@@ -12,7 +12,9 @@ from streamskit.course.labs.asking import Asks, like
 from streamskit.course.labs.difference import Outcome
 from streamskit.course.labs.exercise import Judges, Runs, Says, Verdict, mistaken, right, topology_of
 from streamskit.course.labs.exercises import live
+from streamskit.course.labs.exercises.topology_and_tasks_mission import WRONG, a_busy_shop, judge_even_load
 from streamskit.course.labs.lab_files import lab
+from streamskit.course.labs.missions import Lives
 from streamskit.course.labs.parts import SaysEach, Typical
 from streamskit.course.labs.recording import Costume, Recording
 from streamskit.dsl.builder import StreamsBuilder
@@ -228,18 +230,7 @@ def in_euros(outcome: Outcome) -> bool:
     return bool(outcome.actual) and outcome.actual[0].value == outcome.expected[0].value / 100
 
 
-# ---- 5: turns --------------------------------------------------------------------------------------------------------
-
-
-def dealt_out(tasks: int, slots: int) -> tuple[int, int]:
-    """Deal tasks out to slots turn by turn; return how many turns it takes, and how many slots idle in the last one."""
-    turns, idle, left = 0, 0, tasks
-    while left > 0:
-        turns, idle, left = turns + 1, max(0, slots - left), left - slots
-    return turns, idle
-
-
-# ---- 6: topics of different size -------------------------------------------------------------------------------------
+# ---- 5: topics of different size -------------------------------------------------------------------------------------
 
 CUSTOMERS = [f"customer-{number:02}" for number in range(12)]
 
@@ -309,16 +300,6 @@ LAB = lab(
         },
         signs={"zero kept": zero_kept, "euros for cents": in_euros},
     ),
-    turns=Asks(
-        like(dealt_out, lambda: [(tasks, slots) for tasks in range(1, 14) for slots in range(1, 9)]),
-        "13 numbers of tasks were dealt out, each to 1 to 8 slots.",
-        wrong={
-            "a turn that is not full forgotten": lambda tasks, slots: (tasks // slots, max(0, slots - tasks)),
-            "idle in the first turn only": lambda tasks, slots: (-(-tasks // slots), max(0, slots - tasks)),
-            "none idle is not all idle": lambda tasks, slots: (-(-tasks // slots), slots - tasks % slots),
-            "what is left over for who is idle": lambda tasks, slots: (-(-tasks // slots), tasks % slots),
-        },
-    ),
     balance_of_both=Judges(
         examine_balances,
         {
@@ -326,4 +307,5 @@ LAB = lab(
             "topics of different size": balances(lambda v: -v),
         },
     ),
+    even_load=Lives("even_load", a_busy_shop, judge_even_load, wrong=WRONG),
 )

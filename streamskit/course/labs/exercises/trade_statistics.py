@@ -11,9 +11,11 @@ from streamskit.course.datasets.event_time import NEW_YEAR
 from streamskit.course.datasets.trades import trades
 from streamskit.course.labs.asking import Ask, Asks, reading_all, reads_all
 from streamskit.course.labs.exercise import Runs, Says
+from streamskit.course.labs.exercises.trade_statistics_mission import WRONG, a_day_of_ticks, judge_fitting_grace
 from streamskit.course.labs.exercises.windows import one_window_a_record
 from streamskit.course.labs.lab_files import lab
 from streamskit.course.labs.loops import Due, WrongLoop, looped, piped
+from streamskit.course.labs.missions import Lives
 from streamskit.course.labs.recording import Costume, Piped, Recording
 from streamskit.course.labs.stores import windows
 from streamskit.dsl.builder import StreamsBuilder
@@ -203,4 +205,5 @@ LAB = lab(
             ],
         },
     ),
+    fitting_grace=Lives("fitting_grace", a_day_of_ticks, judge_fitting_grace, wrong=WRONG),
 )

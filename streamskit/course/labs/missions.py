@@ -1,0 +1,178 @@
+"""Live missions: a scene is set on the broker, a learner's function acts there, and what really happened is judged.
+
+Each scene has topics, application ids and folders of its own, so that two checks, in two notebooks or by two learners
+on one broker, do not disturb each other.
+"""
+
+import atexit
+import secrets
+import shutil
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import mkdtemp
+from types import TracebackType
+from typing import Any, Self
+
+from streamskit.broker import Broker, shared_broker
+from streamskit.common.errors import StreamsKitError
+from streamskit.course.labs import catalogue
+from streamskit.course.labs.exercise import Verdict, Wrong, mistaken
+from streamskit.runtime.streams import KafkaStreams
+
+
+class Site:
+    """Where a mission takes place: a broker, and names and a folder that nobody else uses.
+
+    Args:
+        name: of the mission; topics and application ids begin with it.
+
+    >>> with Site("bring-back") as site:  # doctest: +SKIP
+    ...     site.create_topics(bills=2, shares=2)
+    ...     site.broker.produce(site.topic("bills"), [("table-1", {"price": 90})])
+    """
+
+    def __init__(self, name: str) -> None:
+        self.broker: Broker = shared_broker()
+        self.name = f"lab-{name.replace('_', '-')}-{secrets.token_hex(3)}"
+        self.folder = Path(mkdtemp(prefix="streamskit-lab-"))
+        self.props: dict[str, Any] = {}
+        self._topics: list[str] = []
+        self._closing: list[Callable[[], object]] = []
+
+    def __repr__(self) -> str:
+        topics = ", ".join(self._topics) or "none"
+        return f"<Site {self.name}: topics {topics}; application {self.application_id}>"
+
+    def __getattr__(self, name: str) -> Any:
+        """Return what the scene put here, such as an application that runs already."""
+        try:
+            return self.__dict__["props"][name]
+        except KeyError:
+            raise AttributeError(f"This site has no {name!r}.") from None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    @property
+    def application_id(self) -> str:
+        """The id of the mission's application."""
+        return f"{self.name}-app"
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """Where the broker is, for `KafkaStreams`."""
+        return self.broker.bootstrap_servers
+
+    def topic(self, name: str) -> str:
+        """Return the full name of one of the mission's topics."""
+        return f"{self.name}-{name}"
+
+    def create_topics(self, **partitions: int) -> None:
+        """Make topics of so many partitions; an underscore in a name stands for a hyphen."""
+        for name, count in partitions.items():
+            self._topics.append(name.replace("_", "-"))
+            self.broker.create_topics(self.topic(self._topics[-1]), partitions=count)
+
+    def on_close(self, stop: Callable[[], object]) -> None:
+        """Call this when the site is closed: it stops something that the scene has started."""
+        self._closing.append(stop)
+
+    def running(self) -> list[KafkaStreams]:
+        """Return the applications of this mission that run in this process."""
+        return [streams for name, streams in list(KafkaStreams.running.items()) if name.startswith(self.name)]
+
+    def settle(self) -> None:
+        """Let what runs process all that is there, and close it: what it has done can then be read.
+
+        Raises:
+            StreamsKitError: it has failed, or does not come to an end in a minute.
+        """
+        for streams in self.running():
+            try:
+                streams.await_processed("60 seconds")
+            finally:
+                streams.close()
+
+    def close(self) -> None:
+        """Stop what runs, and leave nothing behind on the broker or on the disk."""
+        while self._closing:
+            self._closing.pop()()
+        for streams in self.running():
+            streams.close()
+        left = [topic for topic in self.broker.topics() if topic.startswith(self.name)]
+        if left:
+            self.broker.delete_topics(*left, missing_ok=True)
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+@dataclass(frozen=True)
+class Lives:
+    """Examines a live mission: the scene is set, the learner's function is called with the site, and then it is judged.
+
+    Args:
+        name: of the exercise.
+        scene: makes topics, fills them, and lets an application run if there is to be one already.
+        judge: says what came of it, of the site and what the function returned.
+        wrong: functions that act wrongly, by the mistake that they make.
+        errors: a part of an error's message, and the mistake that it tells of.
+    """
+
+    name: str
+    scene: Callable[[Site], None]
+    judge: Callable[[Site, Any], Verdict]
+    wrong: Wrong = field(default_factory=dict, kw_only=True)
+    errors: Mapping[str, str] = field(default_factory=dict, kw_only=True)
+
+    def __call__(self, answer: Any) -> Verdict:
+        with Site(self.name) as site:
+            self.scene(site)
+            try:
+                return self.judge(site, answer(site))
+            except StreamsKitError as error:
+                return self._failed(error)
+
+    def _failed(self, error: StreamsKitError) -> Verdict:
+        known = next((mistake for part, mistake in self.errors.items() if part in str(error)), "")
+        verdict = mistaken(known) if known else Verdict(False, f"It ended with an error: {error}")
+        return Verdict(False, verdict.says, verdict.misconception, cause=error)
+
+
+_open: dict[str, Site] = {}
+
+
+def scene(name: str) -> Site:
+    """Set the scene of a live mission, as its check does, so that you can look around and try things out.
+
+    A scene that was set before for this mission is taken down first.
+
+    Args:
+        name: of the exercise.
+
+    Raises:
+        StreamsKitError: there is no such exercise, or it is no live mission.
+
+    >>> site = scene("bring_back")  # doctest: +SKIP
+    >>> site.broker.consume(site.topic("bills"))  # doctest: +SKIP
+    """
+    examine = catalogue.exercise(name).examine
+    if not isinstance(examine, Lives):
+        raise StreamsKitError(f"{name} is no live mission: it has no scene to set. check({name!r}) examines it.")
+    if name in _open:
+        _open.pop(name).close()
+    site = _open[name] = Site(name)
+    examine.scene(site)
+    atexit.unregister(_take_down)  # what was registered last is called first: before Spark's Java ends
+    atexit.register(_take_down)
+    return site
+
+
+def _take_down() -> None:
+    """Leave no scene behind when the notebook's kernel ends."""
+    while _open:
+        with suppress(StreamsKitError):
+            _open.popitem()[1].close()

@@ -1,0 +1,125 @@
+"""A live mission's scene is its own, is taken down whatever happens, and is judged by what a learner's function did."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from streamskit.common.errors import StreamsError, StreamsKitError
+from streamskit.course.labs import catalogue, missions
+from streamskit.course.labs.exercise import Exercise, Lab, Says, Verdict, mistaken, right
+from streamskit.course.labs.missions import Lives, Site
+from streamskit.labs import scene
+
+
+class Broker:
+    """A broker that knows topics by name only."""
+
+    bootstrap_servers = "127.0.0.1:9"
+
+    def __init__(self) -> None:
+        self.names = dict[str, int]()
+
+    def create_topics(self, name: str, partitions: int) -> None:
+        self.names[name] = partitions
+
+    def delete_topics(self, *names: str, missing_ok: bool = False) -> None:
+        assert names, "name at least one topic"
+        self.names = {name: size for name, size in self.names.items() if name not in names}
+
+    def topics(self) -> dict[str, int]:
+        return self.names
+
+
+@pytest.fixture
+def broker(monkeypatch: pytest.MonkeyPatch) -> Broker:
+    broker = Broker()
+    monkeypatch.setattr(missions, "shared_broker", lambda: broker)
+    return broker
+
+
+def set_up(site: Site) -> None:
+    site.create_topics(red_orders=3)
+
+
+def judged(site: Site, returned: Any) -> Verdict:
+    return right("Done.") if returned == site.topic("red-orders") else mistaken("another topic")
+
+
+LIVES = Lives("sort_out", set_up, judged, errors={"no such customer": "nobody asked"})
+WORDS = {"another topic": "That is another one.", "nobody asked": "Nobody asked."}
+MISSION = Exercise("sort_out", "Sort out.", LIVES, ("a", "b", "c"), WORDS)
+NUMBER = Exercise("tasks", "Say how many.", Says(4, "Four."), ("a", "b", "c"))
+
+
+@pytest.fixture
+def only_lab(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(catalogue, "labs", lambda: (Lab("99-tests", "Tests", (MISSION, NUMBER)),))
+    yield
+    missions._take_down()
+
+
+def test_two_sites_of_one_mission_share_no_topic_no_application_and_no_folder(broker: Broker) -> None:
+    with Site("sort_out") as one, Site("sort_out") as other:
+        one.create_topics(orders=2)
+        other.create_topics(orders=2)
+        assert one.topic("orders") != other.topic("orders")
+        assert one.application_id != other.application_id
+        assert one.folder != other.folder
+        assert sorted(broker.names) == sorted([one.topic("orders"), other.topic("orders")])
+
+
+def test_nothing_is_left_of_a_site_and_what_the_scene_started_is_stopped(broker: Broker) -> None:
+    stopped = list[str]()
+    broker.create_topics("orders", 1)
+    with Site("sort_out") as site:
+        site.create_topics(orders=2)
+        site.on_close(lambda: stopped.append("instances"))
+    assert (list(broker.names), site.folder.exists(), stopped) == (["orders"], False, ["instances"])
+
+
+def test_a_site_without_topics_is_closed_as_well(broker: Broker) -> None:
+    with Site("sort_out") as site:
+        pass
+    assert not site.folder.exists()
+
+
+def test_a_function_is_judged_by_what_it_did_at_a_site_with_its_topics(broker: Broker) -> None:
+    assert MISSION.examine_answer(lambda site: site.topic("red-orders")).passed
+    assert MISSION.examine_answer(lambda site: "orders").says == "That is another one."
+    assert broker.names == {}
+
+
+def test_an_error_is_told_as_the_mistake_that_it_tells_of_or_in_its_own_words(broker: Broker) -> None:
+    def fail(says: str) -> Any:
+        raise StreamsError(says)
+
+    assert MISSION.examine_answer(lambda site: fail("There is no such customer.")).says == "Nobody asked."
+    assert "It ended with an error: It is raining." in MISSION.examine_answer(lambda site: fail("It is raining.")).says
+    assert broker.names == {}
+
+
+def test_a_stub_is_not_an_answer_and_leaves_no_topic(broker: Broker) -> None:
+    def stub(site: Site) -> None:
+        raise NotImplementedError
+
+    assert not MISSION.examine_answer(stub).written
+    assert broker.names == {}
+
+
+@pytest.mark.usefixtures("only_lab")
+def test_a_scene_is_set_to_look_around_and_the_one_before_is_taken_down(broker: Broker) -> None:
+    first, second = scene("sort_out"), scene("sort_out")
+    assert list(broker.names) == [second.topic("red-orders")]
+    assert not first.folder.exists()
+
+
+@pytest.mark.usefixtures("only_lab")
+def test_an_exercise_that_is_no_mission_has_no_scene(broker: Broker) -> None:
+    with pytest.raises(StreamsKitError, match="tasks is no live mission"):
+        scene("tasks")
+
+
+def test_what_a_site_does_not_have_is_told_by_its_name(broker: Broker) -> None:
+    with Site("sort_out") as site, pytest.raises(AttributeError, match="This site has no 'instances'"):
+        site.instances  # noqa: B018
