@@ -25,7 +25,7 @@ NOISE = {"Spark": 250.0, "workers": 120.0, "folder": 150.0}
 processes as it needs them, and keeps the changes of some fifty micro-batches. A burst of large records
 (`Load.add_large`: up to 250 of 300 kB) makes one 75 MB larger than others, and two bursts may be among the fifty."""
 
-WORKER = "execution.python_daemon"
+WORKER = "pyspark.worker"
 """What stands in the command lines of Spark's Python processes."""
 
 OTHERS_NOISE = 60.0
