@@ -266,9 +266,13 @@ class StreamsConfig:
         metadata=_key(
             "streamskit.real.time.ms",
             DURATION,
-            "Runs each sub-topology without state or partitioner in Spark's real-time mode (`trigger(realTime=)`), "
-            "which passes every record on as it comes. The duration, of 5 seconds or more, is that of one batch, after "
-            "which it notes how far it has come, and for which `await_processed` may wait. Not for `F.udf`.",
+            "Runs steps of Columns, `count()` and aggregates of Columns, also in tumbling and hopping windows of one "
+            "topic, in Spark's real-time mode (`trigger(realTime=)`): every record and every update goes on as it "
+            "comes, whatever the cache. Sub-topologies of which Python does a part run in micro-batches beside it; "
+            "`explain()` says which, and why. The duration, of 5 seconds or more, is that of one batch, after which it "
+            "notes how far it has come and what its state is, and for which `await_processed` may wait. It keeps a "
+            "slot of Spark's busy for each partition that is read, and one for each in which state is kept. Not for "
+            "`F.udf`.",
         ),
     )
     max_records_per_batch: int | None = field(

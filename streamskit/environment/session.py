@@ -47,6 +47,8 @@ SETTINGS = {
     # Spark would measure a batch for Python anew with each of its rows, which costs more than all the rest.
     "spark.sql.execution.arrow.maxBytesPerBatch": str(2**31 - 1),
     "spark.sql.streaming.numRecentProgressUpdates": "500",
+    # In real-time mode a record goes from task to task; others are not waited for.
+    "spark.shuffle.streaming.networkBufferMaxWaitTimeMs": "1",
     # Each query has a producer of its own: one that is not used any more goes after a minute, not ten.
     "spark.kafka.producer.cache.timeout": "60s",
 }
@@ -133,6 +135,16 @@ def spark_session(master: str | None = None, **settings: str) -> "SparkSession":
         # It repeats every failed query as one long line of JSON, which hides the sentence we raise.
         logging.getLogger("DataFrameQueryContextLogger").setLevel(logging.CRITICAL + 1)
         return session
+
+
+def is_chosen() -> bool:
+    """Whether it is settled where Spark runs: it runs already, or the environment says so."""
+    from pyspark.sql import SparkSession
+
+    from streamskit.environment import spark_java
+
+    runs = SparkSession.getActiveSession() is not None and not spark_java.has_ended()
+    return runs or MASTER_VARIABLE in os.environ
 
 
 def _check_master(running: "SparkSession", wanted: str | None) -> None:

@@ -90,7 +90,7 @@ class CheckpointCopy(servers: String, folder: String, topic: String, about: Stri
     val position = CheckpointFiles.json.createObjectNode
     position.put("query", if (batch >= 0) query else files.query).put("batch", batch).put("from", from)
     position.set[JsonNode]("about", CheckpointFiles.json.readTree(about))
-    if (batch >= 0) position.put("offsets", offsets)
+    if (batch >= 0) position.put("offsets", offsets).put("has ids", files.hasIds)
     files.streamTimes(batch).foreach(position.withArray("stream times").add(_))
     (if (batch >= 0) stores else Nil).foreach(position.withArray("stores").add(_))
     (if (batch >= 0) inPython else Nil).foreach(position.withArray("in python").add(_))

@@ -65,13 +65,31 @@ class CheckpointFiles(val folder: String) {
         s"state/$operator/_stateSchema/default/$name" -> bytes(new Path(schemas, name)))
   }.toMap
 
+  /** Whether the names of files of state have ids beside their versions, by which Spark tells tries of a batch apart: so
+    * it is where the query has run in real-time mode.
+    */
+  lazy val hasIds: Boolean = lastDone >= 0 && commit(lastDone).head != "v1"
+
+  private def commit(batch: Long): Seq[String] = text(new Path(root, s"commits/$batch")).split("\n").toSeq
+
+  private def idOf(store: String, batch: Long): Option[String] =
+    if (!hasIds) None
+    else {
+      val Array(operator, partition) = store.split("/")
+      val ids = CheckpointFiles.json.readTree(commit(batch)(1)).get("stateUniqueIds")
+      Some(ids.get(operator).get(partition.toInt).get(0).asText)
+    }
+
+  private def changelog(store: String, batch: Long): Path =
+    new Path(state, s"$store/${batch + 1}${idOf(store, batch).fold("")(id => s"_$id")}.changelog")
+
   /** Whether each store still says what a micro-batch has changed in it. */
   def hasChanges(stores: Seq[String], batch: Long): Boolean =
-    stores.forall(store => manager.exists(new Path(state, s"$store/${batch + 1}.changelog")))
+    stores.forall(store => manager.exists(changelog(store, batch)))
 
   /** What a micro-batch has changed in a store. */
   def foreachChange(store: String, batch: Long, said: JsonNode)(take: StateRow => Unit): Unit = {
-    val file = new Path(state, s"$store/${batch + 1}.changelog")
+    val file = changelog(store, batch)
     val spark = Option(SparkEnv.get).map(_.conf).getOrElse(new SparkConf)
     val codec = CompressionCodec.createCodec(spark, CheckpointFiles.setting(said, SQLConf.STATE_STORE_COMPRESSION_CODEC.key))
     val reader = new StateStoreChangelogReaderFactory(manager, file, codec).constructChangelogReader()
@@ -84,19 +102,20 @@ class CheckpointFiles(val folder: String) {
 
   /** All rows that a store had after a micro-batch. */
   def foreachRow(store: String, batch: Long, said: JsonNode)(take: StateRow => Unit): Unit =
-    CheckpointFiles.using(opened(store, inPython(store.takeWhile(_ != '/')), said)) { rows =>
-      rows.load(batch + 1, None, true, false)
+    CheckpointFiles.using(opened(store, inPython(store.takeWhile(_ != '/')), said, hasIds)) { rows =>
+      rows.load(batch + 1, idOf(store, batch), true, false)
       try rows.families.foreach { case (family, prefix) =>
         rows.in(family).foreach(row => take(StateRow(store, prefix ++ row.key, row.value.clone)))
       } finally rows.rollback()
     }
 
   /** A store, to be loaded. */
-  def opened(store: String, inPython: Boolean, said: JsonNode): OpenedStore = {
+  def opened(store: String, inPython: Boolean, said: JsonNode, hasIds: Boolean): OpenedStore = {
     val settings = new SQLConf
     said.get("conf").properties.asScala.foreach(each => settings.setConfString(each.getKey, each.getValue.asText))
     settings.setConfString("spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled", "true")
-    new OpenedStore(new Path(state, store).toString, RocksDBConf(new StateStoreConf(settings)), configuration, inPython)
+    val conf = RocksDBConf(new StateStoreConf(settings))
+    new OpenedStore(new Path(state, store).toString, conf, configuration, inPython, hasIds)
   }
 
   /** The stream times after a micro-batch, as they are written in names of files: the latest of each partition. */
@@ -134,8 +153,9 @@ object CheckpointFiles {
   *
   * A store of an operator in Python has two column families. In Spark's files a key begins with the number of its own.
   */
-class OpenedStore(folder: String, settings: RocksDBConf, configuration: Configuration, inPython: Boolean)
-    extends RocksDB(folder, settings, Utils.createTempDir(), configuration, "streamskit", inPython) {
+class OpenedStore(
+    folder: String, settings: RocksDBConf, configuration: Configuration, inPython: Boolean, hasIds: Boolean)
+    extends RocksDB(folder, settings, Utils.createTempDir(), configuration, "streamskit", inPython, hasIds) {
 
   /** The column families, each with what its keys begin with. */
   def families: Seq[(String, Array[Byte])] =

@@ -23,19 +23,21 @@ class CheckpointRebuild(servers: String, topic: String, folder: String) {
     val position = CheckpointCopy.position(servers, topic).get
     val offsets = position.get("offsets").asText
     val (said, inPython) = (CheckpointFiles.said(offsets), texts(position, "in python").toSet)
+    val hasIds = Option(position.get("has ids")).exists(_.asBoolean)
     val stores = mutable.LinkedHashMap.empty[String, OpenedStore]
     try {
       texts(position, "stores").filter(_.matches("""\d+/\d+""")).foreach { name =>
-        stores(name) = files.opened(name, inPython(name.takeWhile(_ != '/')), said)
+        stores(name) = files.opened(name, inPython(name.takeWhile(_ != '/')), said, hasIds)
         stores(name).load(0, None, false, false)
         stores(name).families
       }
       Transactions.foreachRecord(servers, topic, position.get("from").asLong)(take(_, stores))
-      val rows = stores.values.map { store => store.commit(false); store.metricsOpt.get.numCommittedKeys }.sum
+      val ids = stores.map { case (name, store) => name -> store.commit(false)._2.stateStoreCkptId }
+      val rows = stores.values.map(_.metricsOpt.get.numCommittedKeys).sum
       texts(position, "stream times").flatMap(TimeFile.of).foreach(new TimeFiles(s"$folder/stream-time").writeFirst)
       files.write("metadata", s"""{"id":"${UUID.randomUUID}"}""".getBytes)
       files.write("offsets/0", offsets.getBytes)
-      files.write("commits/0", s"""v1\n{"nextBatchWatermarkMs":${said.get("batchWatermarkMs").asLong}}""".getBytes)
+      files.write("commits/0", CheckpointRebuild.commit(said.get("batchWatermarkMs").asLong, ids).getBytes)
       rows
     } finally stores.values.foreach(_.close())
   }
@@ -62,4 +64,27 @@ class CheckpointRebuild(servers: String, topic: String, folder: String) {
 
   private def texts(position: JsonNode, name: String): Seq[String] =
     Option(position.get(name)).toSeq.flatMap(_.elements.asScala.map(_.asText))
+}
+
+object CheckpointRebuild {
+
+  /** What Spark's log says of a micro-batch that is done: the watermark of the next, and the ids of stores that have any.
+    *
+    * @param ids of each store, by the numbers of operator and partition, as "0/3"
+    */
+  def commit(watermark: Long, ids: collection.Map[String, Option[String]]): String = {
+    val said = CheckpointFiles.json.createObjectNode.put("nextBatchWatermarkMs", watermark)
+    val known = ids.collect { case (store, Some(id)) =>
+      val Array(operator, partition) = store.split("/").map(_.toInt)
+      (operator, partition, id)
+    }.toSeq.sorted
+    if (known.nonEmpty) {
+      val all = said.putObject("stateUniqueIds")
+      known.groupBy(_._1).toSeq.sortBy(_._1).foreach { case (operator, partitions) =>
+        val of = all.putArray(operator.toString)
+        partitions.foreach { case (_, _, id) => of.addArray.add(id) }
+      }
+    }
+    s"v${if (known.isEmpty) 1 else 2}\n${CheckpointFiles.json.writeValueAsString(said)}"
+  }
 }

@@ -30,14 +30,16 @@ class QueryOptions:
 
     With `cache` the updates of a key are folded within a micro-batch, up to `cache_bytes` of them. `emit_interval`
     (milliseconds) is how often unmatched and final results are looked for. `test` says that records come from a test
-    driver, one a batch. The `handlers` decide about records that fail. Whether a topic is there is asked of the
-    `bootstrap_servers`, if there are any. The `rules` are those of the topics that are written, as far as known.
+    driver, one a batch, and `real_time` that queries run in Spark's real-time mode where they can. The `handlers`
+    decide about records that fail. Whether a topic is there is asked of the `bootstrap_servers`, if there are any. The
+    `rules` are those of the topics that are written, as far as known.
     """
 
     cache: bool = False
     cache_bytes: int = CACHE_BYTES
     emit_interval: int = 0
     test: bool = False
+    real_time: bool = False
     handlers: Handlers = field(default_factory=Handlers)
     bootstrap_servers: BootstrapServers = ""
     rules: Mapping[str, TopicRules] = field(default_factory=dict)

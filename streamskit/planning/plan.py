@@ -318,8 +318,34 @@ class Plan:
 
     @property
     def fits_real_time(self) -> bool:
-        """Whether Spark's real-time mode can run it: that keeps no state, and calls no Python."""
-        return not self.is_stateful and not self.partitioned_sinks
+        """Whether Spark's real-time mode can run it."""
+        return not self.against_real_time
+
+    @property
+    def against_real_time(self) -> str:
+        """Why Spark's real-time mode cannot run it, as a part of a sentence; "" if it can."""
+        if self.operators:
+            return f"{self.operators[0].node.name} runs in Python"
+        if self.partitioned_sinks:
+            return f"the partitioner of {self.partitioned_sinks[0].name} runs in Python"
+        for node in self.nodes:
+            if node.topic_names and (node.key.runs_in_python or node.value.runs_in_python):
+                return f"a serde of {node.name} runs in Python"
+        if self.native is not None and self.native.windows is not None and self._reads_several:
+            return f"the windows of {self.native.name} go by the time of several topics, read side by side there"
+        return ""
+
+    @property
+    def _reads_several(self) -> bool:
+        return len(self.topics) > 1 or self.waits_for_topics
+
+    def slots(self, partitions: Mapping[str, int]) -> int:
+        """Return how many tasks run side by side in real-time mode: those that read, and those that keep state.
+
+        Args:
+            partitions: how many each topic has.
+        """
+        return sum(partitions[topic] for topic in self.topics) + (self.tasks(partitions) if self.native else 0)
 
     @property
     def output_mode(self) -> str:

@@ -180,9 +180,16 @@ class SubtopologyPlanner:
             return False
         if node.windows is not None and self._has_no_order(path[0]):
             return False
-        # Spark folds the updates of a batch. A test driver's batch is one record, as long as nothing multiplies it.
+        # Spark folds the updates of a batch, but not in real-time mode. A test driver's batch is one record, as long as
+        # nothing multiplies it.
         one_by_one = self.options.test and not any(step.flattens for step in path)
-        return self.options.cache or one_by_one
+        return self.options.cache or one_by_one or (self.options.real_time and self._fits_real_time(node, path))
+
+    def _fits_real_time(self, node: Count, path: list[Node]) -> bool:
+        """Return whether the query of a count without state behind it can run in real-time mode."""
+        names = frozenset({each.name for each in (*path, node)} | self._after(node))
+        query = self._query(tuple(map(self._input, of_kind(Source, path[:1]))), names, 0, node, {})
+        return replace(query, nodes=reached_nodes(query)).fits_real_time
 
     def _path_to(self, node: Node) -> list[Node]:
         """Return the nodes before an aggregation, from a source on; only the last, if there is no single such path."""

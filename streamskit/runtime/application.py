@@ -16,7 +16,7 @@ from pyspark.sql.streaming import StreamingQuery
 from streamskit.api.streams_config import StreamsConfig
 from streamskit.broker import ExternalBroker
 from streamskit.common.errors import StreamsError, StreamsKitError
-from streamskit.environment.session import spark_session
+from streamskit.environment.session import is_chosen, spark_session
 from streamskit.environment.spark_java import LOST
 from streamskit.kafka.topic_reader import Isolation
 from streamskit.kafka.topics import TopicExtent, TopicIdentity
@@ -35,13 +35,14 @@ from streamskit.runtime.group_offsets import LAST_COMMIT_SECONDS, GroupOffsets, 
 from streamskit.runtime.measures import measures
 from streamskit.runtime.purging import LAST_PURGE_SECONDS, Purging
 from streamskit.runtime.query import RunningQuery, query_options
+from streamskit.runtime.real_time import check_slots, check_some_fit, check_states, master_for, slots_needed
 from streamskit.runtime.recovery.application_folder import ApplicationFolder
 from streamskit.runtime.recovery.data_loss import DataLoss
 from streamskit.runtime.recovery.evolution import other_partitions
 from streamskit.runtime.recovery.rebuilding import Rebuilding
 from streamskit.runtime.side_effects import SideEffects
 from streamskit.runtime.sole_runner import ApplicationLock, SoleRunner
-from streamskit.runtime.spark_io import KafkaTopics, check_slots, fence_off
+from streamskit.runtime.spark_io import KafkaTopics, fence_off
 from streamskit.runtime.startup_checks import StartupChecks
 from streamskit.runtime.states import State, StateMachine
 from streamskit.runtime.supervisor import FINISH_SECONDS, Supervisor
@@ -75,6 +76,8 @@ class Application:
         if config.ensure_explicit_internal_resource_naming:
             check_names_are_explicit(topology)
         self.plans = plan(topology, config.application_id, query_options(config))
+        if config.real_time is not None:
+            check_some_fit(config.application_id, self.plans)
         self.topics = ApplicationTopics(config.application_id, self.plans, config.exactly_once)
         self.topics.check_names()
         self.states = StateMachine()
@@ -144,11 +147,19 @@ class Application:
         """
         self.home.check()
         self.match_topics()
-        self._checks.compare(self.topics.partitions(self.brokers))
+        partitions = self.topics.partitions(self.brokers)
+        self._checks.compare(partitions)
+        check_states(self.plans, self.config)
         self._checks.check_rights()
         self._runner.claim(self._a_topic)
-        self._spark = self._spark or spark_session()
+        self._spark = self._spark or self._session(partitions)
         self._runner.confirm()
+
+    def _session(self, partitions: Mapping[str, int]) -> SparkSession:
+        """Return the running session, or a new one, with enough slots where that runs in this process."""
+        if self.config.real_time is None or is_chosen():
+            return spark_session()
+        return spark_session(master_for(slots_needed(self.plans, partitions)))
 
     def run(self) -> None:
         """Make the internal topics, start the queries and fill the stores; the application has been claimed.

@@ -29,6 +29,7 @@ def query_options(config: StreamsConfig, **changes: Any) -> QueryOptions:
         cache=config.statestore_cache_max_bytes > 0,
         cache_bytes=config.statestore_cache_max_bytes,
         emit_interval=config.milliseconds("emit_interval"),
+        real_time=config.real_time is not None,
         handlers=config.handlers,
         bootstrap_servers=config.connection,
     )

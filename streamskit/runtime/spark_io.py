@@ -22,6 +22,7 @@ from streamskit.kafka.topics import configs, first_from
 from streamskit.planning.options import ANY_TIME, TopicRules
 from streamskit.planning.plan import Plan
 from streamskit.runtime.batch_limits import BATCH_BYTES, BatchLimits
+from streamskit.runtime.real_time import FROM_ANY_CHECKPOINT, IN_REAL_TIME, WITH_STATE_IDS
 from streamskit.runtime.recovery.checkpoint import Checkpoint
 from streamskit.runtime.recovery.exactly_once import SINK, Transactions
 from streamskit.topology.nodes import Source
@@ -150,7 +151,8 @@ class KafkaTopics:
         sizes = {
             "spark.sql.shuffle.partitions": str(tasks),
             "spark.sql.execution.arrow.maxRecordsPerBatch": str(limits.rows),
-        }
+        } | (WITH_STATE_IDS if Checkpoint(checkpoint).has_state_ids else {})
+        sizes |= {} if plan.is_stateful else FROM_ANY_CHECKPOINT
         with _starting, settings(self.spark, SETTINGS | sizes):
             return (
                 compile_plan(
@@ -215,6 +217,7 @@ class KafkaTopics:
         producer = (
             told
             | PRODUCER
+            | (IN_REAL_TIME if self._in_real_time(plan) else {})
             | {
                 "kafka.max.request.size": str(plan.options.handlers.max_request_size),
                 "kafka.interceptor.classes": STAMP,
@@ -287,25 +290,3 @@ def _transactions(config: StreamsConfig, plan: Plan) -> Transactions:
 def _told(config: StreamsConfig, role: Role) -> dict[str, str]:
     """Return how Spark's options tell a client where the cluster is, and how to be let in."""
     return {f"kafka.{name}": value for name, value in for_java(config.connection, role).items()}
-
-
-def check_slots(spark: SparkSession, plans: Sequence[Plan], partitions: Mapping[str, int]) -> None:
-    """Check that every partition of the queries without state can be read at the same time.
-
-    Args:
-        spark: the session that is to run them.
-        plans: the queries.
-        partitions: how many each topic has.
-
-    Raises:
-        StreamsError: Spark has too few slots: some partitions would never be read.
-    """
-    slots = spark.sparkContext.defaultParallelism
-    busy = sum(plan.tasks(partitions) for plan in plans if plan.fits_real_time)
-    needed = busy + any(not plan.fits_real_time for plan in plans)
-    if needed > slots:
-        raise StreamsError(
-            f"Real-time mode keeps a slot of Spark's busy for each partition that it reads: this application needs "
-            f"{needed}, and the session has {slots}. Start Spark with more of them before anything else, "
-            f"spark_session('local[{needed}]') of streamskit.environment.session, or leave real_time out."
-        )

@@ -31,6 +31,9 @@ NOISE = (
 def in_words(plan: Plan) -> str:
     """Return which steps of a query are Spark's own and which run in Python, and why."""
     lines = [f"Sub-topology {plan.name}: reads {', '.join(plan.topics)}"]
+    if plan.options.real_time:
+        why_not = plan.against_real_time
+        lines.append(f"  Runs in micro-batches, because {why_not}" if why_not else "  Runs in real-time mode")
     if plan.native is not None:
         lines.append(f"  {plan.native.name}: Spark's own aggregation, groupBy in update mode")
     for slot in plan.operators:

@@ -65,7 +65,7 @@ class TopologyTestDriver:
             cache = isinstance(config, StreamsConfig) and config.statestore_cache_max_bytes > 0
         broker = None if isinstance(config, StreamsConfig) else "none"
         config = StreamsConfig.of(config, broker, **settings)
-        options = query_options(config, cache=cache, test=True, bootstrap_servers="")
+        options = query_options(config, cache=cache, test=True, real_time=False, bootstrap_servers="")
         self._plans = plan(topology, config.application_id, options)
         self._changelogs = {topic: store.name for topic, store in changelogs(self._plans).items()}
         self._side_effects = side_effects(self._plans)

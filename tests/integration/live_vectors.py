@@ -38,6 +38,9 @@ from tests.integration.live_outcomes import Outcome, globals_of
 AT_ONCE = 4
 """How many applications run beside each other."""
 
+REAL_TIME = "real time"
+"""As a cut: one batch of Spark's real-time mode, or as few as can be, where one micro-batch would be."""
+
 SECONDS = 600
 """How long an application may take for a micro-batch, at most."""
 
@@ -101,7 +104,7 @@ def is_in_order(records: list[Vector], topology: Topology) -> bool:
 
 @dataclass(frozen=True)
 class Run:
-    """One application that is to be: the program of a vector, how its records are cut, and on how many partitions."""
+    """One application that is to be: a vector's program, how its records are cut, and on how many partitions."""
 
     name: str
     how: str
@@ -152,7 +155,9 @@ class Bench:
         settings.setdefault("statestore_cache_max_bytes", 10 * 1024 * 1024 if cache else 0)
         vector, topology = run.vector, PROGRAMS[run.name]()
         application = Application(self, run.prefix, topology, vector, run.partitions, self._folder, settings)
-        portions = cut(vector["steps"], topology, run.how)
+        if run.how == REAL_TIME:
+            settings |= {"real_time": "5 seconds"}
+        portions = cut(vector["steps"], topology, "whole" if run.how == REAL_TIME else run.how)
         if not vector.get("side_effects"):
             return application.run(portions)
         with _effects:

@@ -38,13 +38,14 @@ def test_a_record_comes_out_long_before_its_batch_ends(
         assert streams.metrics()["batches"].sum() == 0
 
 
-def test_what_is_stateful_or_has_a_partitioner_runs_in_micro_batches_beside_it(
+def test_what_python_does_runs_in_micro_batches_beside_it(
     broker: Broker, spark: SparkSession, name: str, state_dir: Path
 ) -> None:
-    broker.create_topics(f"{name}-words", f"{name}-letters", partitions=1)
+    broker.create_topics(f"{name}-words", f"{name}-letters", f"{name}-names", f"{name}-copies", partitions=1)
     broker.create_topics(f"{name}-out", partitions=2)
     builder = StreamsBuilder()
-    builder.stream(f"{name}-words").group_by_key().count("counts")
+    builder.stream(f"{name}-names").to(f"{name}-copies")
+    builder.stream(f"{name}-words").group_by_key().reduce(lambda one, other: one + other, "joined")
     builder.stream(f"{name}-letters").to(f"{name}-out", partitioner=lambda topic, key, value, num_partitions: [0, 1])
     streams = KafkaStreams(
         builder.build(), name, broker.bootstrap_servers, spark=spark, state_dir=state_dir, real_time="5 seconds"
@@ -52,9 +53,11 @@ def test_what_is_stateful_or_has_a_partitioner_runs_in_micro_batches_beside_it(
     with streams:
         broker.produce(f"{name}-words", [("a", "x"), ("a", "y")])
         broker.produce(f"{name}-letters", [("a", "x")])
+        broker.produce(f"{name}-names", [("a", "x")])
         streams.await_processed("120 seconds")
-        assert streams.store("counts").get("a") == 2
+        assert streams.store("joined").get("a") == "xy"
         assert sorted(record.partition for record in broker.records(f"{name}-out")) == [0, 1]
+        assert list(broker.consume(f"{name}-copies")["value"]) == ["x"]
 
 
 def test_more_partitions_than_spark_can_read_at_a_time_are_refused(

@@ -54,6 +54,16 @@ class Checkpoint:
         return max(_numbers(self.folder / "commits"), default=-1)
 
     @property
+    def has_state_ids(self) -> bool:
+        """Whether files of state have ids in their names, as the query has run in Spark's real-time mode.
+
+        Raises:
+            StreamsError: the note that says so cannot be read.
+        """
+        last = self.last_finished
+        return last >= 0 and self._lines(self.folder / "commits" / str(last))[0] != "v1"
+
+    @property
     def has_begun(self) -> bool:
         """Whether a micro-batch was planned."""
         return self.last_begun >= 0

@@ -1,0 +1,116 @@
+"""Spark's real-time mode: what an application needs to run in it, and what it is told if it cannot."""
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from streamskit.api.streams_config import StreamsConfig
+from streamskit.common.errors import StreamsError
+from streamskit.planning.plan import Plan
+from streamskit.runtime.recovery.checkpoint import Checkpoint
+
+IN_REAL_TIME = {"kafka.linger.ms": "0"}
+"""Settings of the sink in this mode: nobody waits for more records to send along."""
+
+WITH_STATE_IDS = {"spark.sql.streaming.stateStore.checkpointFormatVersion": "2"}
+"""Has files of state be named as in real-time mode, where those of a batch that is tried again replace no others."""
+
+FROM_ANY_CHECKPOINT = {"spark.sql.streaming.realTimeMode.dangerouslyAllowCheckpointV1.enabled": "true"}
+"""Has a query go on with a checkpoint of micro-batches; it is not dangerous to one that keeps no state."""
+
+
+def check_some_fit(application_id: str, plans: Sequence[Plan]) -> None:
+    """Check that real-time mode can run something of an application.
+
+    Raises:
+        StreamsError: it cannot; the sentence says why of each query.
+    """
+    if plans and not any(plan.fits_real_time for plan in plans):
+        why = "; ".join(f"in sub-topology {plan.name} {plan.against_real_time}" for plan in plans)
+        raise StreamsError(
+            f"real_time= has nothing to run in '{application_id}': {why}. Spark's real-time mode takes steps of "
+            "Columns, count() and aggregate(<Columns>), also in tumbling and hopping windows of one topic. Leave "
+            "real_time out, or write these steps with Columns."
+        )
+
+
+def slots_needed(plans: Sequence[Plan], partitions: Mapping[str, int]) -> int:
+    """Return how many slots of Spark's an application keeps busy: one for those in micro-batches, if there are any.
+
+    Args:
+        plans: the queries.
+        partitions: how many each topic has.
+    """
+    busy = sum(plan.slots(partitions) for plan in plans if plan.fits_real_time)
+    return busy + any(not plan.fits_real_time for plan in plans)
+
+
+def check_slots(spark: SparkSession, plans: Sequence[Plan], partitions: Mapping[str, int]) -> None:
+    """Check that all tasks of the queries in real-time mode can run at the same time.
+
+    Args:
+        spark: the session that is to run them.
+        plans: the queries.
+        partitions: how many each topic has.
+
+    Raises:
+        StreamsError: Spark has too few slots: some partitions would never be read.
+    """
+    slots, needed = spark.sparkContext.defaultParallelism, slots_needed(plans, partitions)
+    if needed > slots:
+        raise StreamsError(
+            f"Real-time mode keeps a slot of Spark's busy for each partition that it reads, and one more for each in "
+            f"which it keeps state: this application needs {needed}, and the session has {slots}. Start Spark with "
+            f"more of them before anything else, spark_session('local[{needed}]') of streamskit.environment.session; "
+            "there may be more than the machine has cores. Or leave real_time out."
+        )
+
+
+def master_for(needed: int) -> str:
+    """Return where to run Spark in this process, so that it has enough slots."""
+    return f"local[{max(needed, os.cpu_count() or 1)}]"
+
+
+def check_states(plans: Sequence[Plan], config: StreamsConfig) -> None:
+    """Check that the state of queries was kept as the mode needs it in which they are to go on.
+
+    Raises:
+        StreamsError: it was not.
+    """
+    for plan in plans:
+        in_real_time = config.real_time is not None and plan.fits_real_time
+        check_state(plan, config.folder / plan.name, in_real_time, config.exactly_once)
+
+
+def check_state(plan: Plan, checkpoint: Path, in_real_time: bool, exactly_once: bool) -> None:
+    """Check that the state of a query was kept as the mode needs it in which it is to go on.
+
+    Args:
+        plan: the query.
+        checkpoint: its folder.
+        in_real_time: whether it is to run in real-time mode.
+        exactly_once: whether each of its micro-batches is to be one transaction.
+
+    Raises:
+        StreamsError: it was not.
+    """
+    begun = Checkpoint(checkpoint)
+    if plan.native is None or begun.last_finished < 0:
+        return
+    of_real_time = begun.has_state_ids
+    again = (
+        "To begin anew, call clean_up(): the next start reads the topics from their first records and makes all "
+        "results again."
+    )
+    if in_real_time and not of_real_time:
+        raise StreamsError(
+            f"'{plan.application_id}' has run in micro-batches, and Spark's real-time mode cannot go on with the state "
+            f"that sub-topology {plan.name} has kept then. Leave real_time out. {again}"
+        )
+    if of_real_time and exactly_once:
+        raise StreamsError(
+            f"'{plan.application_id}' has run in real-time mode, and exactly-once output cannot go on with the state "
+            f"that sub-topology {plan.name} has kept then. Choose processing_guarantee='at_least_once'. {again}"
+        )

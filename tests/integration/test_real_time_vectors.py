@@ -1,0 +1,66 @@
+"""Every recorded vector whose state Spark's real-time mode can keep: each record's update goes out by itself."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from streamskit.broker import Broker
+from streamskit.planning.options import QueryOptions
+from streamskit.planning.planner import plan
+from tests.conformance.programs import PROGRAMS, SETTINGS
+from tests.conformance.test_vectors import VECTORS
+from tests.integration.live_outcomes import difference
+from tests.integration.real_time_vectors import outcome
+from tests.integration.test_live_vectors import DIFFERENCES, NOT_LIVE
+
+pytestmark = [pytest.mark.spark, pytest.mark.broker, pytest.mark.slow, pytest.mark.timeout(1200)]
+
+IN_REAL_TIME = (
+    "basic-group-by-count",
+    "basic-group-by-key-count",
+    "basic-merge-rekeyed-count",
+    "basic-word-count",
+    "queries-key-value",
+    "queries-window",
+    "time-filter-before-window",
+    "time-out-of-order-count",
+    "windows-group-by-count",
+    "windows-hopping-count",
+    "windows-hopping-count-cached",
+    "windows-hopping-trade-stats",
+    "windows-tumbling-count",
+)
+"""The vectors whose programs keep state, and run in real-time mode as a whole."""
+
+
+@pytest.fixture(scope="module")
+def outcomes(broker: Broker, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Path:
+    """The folder with what came of all that this session asks for."""
+    folder = tmp_path_factory.mktemp("real-time")
+    asked = [item.callspec.params.get("vector") for item in request.session.items if hasattr(item, "callspec")]
+    names = sorted({name for name in asked if isinstance(name, str)})
+    command = [sys.executable, "-m", "tests.integration.real_time_vectors", broker.bootstrap_servers, str(folder)]
+    subprocess.run([*command, *names], check=True, timeout=1000, env=os.environ)
+    return folder
+
+
+@pytest.mark.parametrize("vector", IN_REAL_TIME)
+def test_real_time_mode_gives_what_kafka_streams_gave_without_its_cache(vector: str, outcomes: Path) -> None:
+    recorded = json.loads((VECTORS / f"{vector}.json").read_text())
+    was_cached = SETTINGS.get(vector, {}).get("cache", False)
+    points = ("tables" if was_cached else "outputs", "stores", "dropped", "failure")
+    assert difference(recorded, outcome(outcomes / f"{vector}.json"), points) == ""
+
+
+@pytest.mark.usefixtures("spark")
+def test_these_are_all_vectors_whose_state_can_be_kept_in_real_time() -> None:
+    found = set[str]()
+    for name in {*PROGRAMS} - {*NOT_LIVE, *DIFFERENCES}:
+        plans = plan(PROGRAMS[name](), "app", QueryOptions(real_time=True))
+        if all(each.fits_real_time for each in plans) and any(each.native for each in plans):
+            found.add(name)
+    assert found == {*IN_REAL_TIME}
