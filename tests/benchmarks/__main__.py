@@ -18,7 +18,7 @@ def main() -> None:
     """Measure what was asked for, and print a row of the table as soon as there is one."""
     arguments = argparse.ArgumentParser(prog="make bench", description=__doc__)
     arguments.add_argument("--parts", nargs="*", default=PARTS, choices=PARTS, help="what to measure; all if not given")
-    arguments.add_argument("--only", nargs="*", default=[], help="parts of the names of the throughput cases to run")
+    arguments.add_argument("--only", nargs="*", default=[], help="parts of names of throughput and latency cases")
     arguments.add_argument("--records", type=int, default=1_000_000, help="in all topics of a throughput case together")
     arguments.add_argument("--rounds", type=int, default=3, help="how often to run each throughput case")
     arguments.add_argument("--probes", type=int, default=200, help="how many records to follow for latencies")
@@ -42,7 +42,8 @@ def _rows(chosen: argparse.Namespace, broker: Broker, folder: Path) -> Iterator[
         yield from rest_lookups.rows(broker, folder, chosen.seconds, chosen.updates)
         yield from instances.rows(broker, folder, chosen.keys, chosen.probes)
     if "latency" in chosen.parts:
-        yield from latency.rows(spark_session(), broker, chosen.probes)
+        timed = [case for case in latency.CASES if not chosen.only or any(part in case.what for part in chosen.only)]
+        yield from latency.rows(timed, broker, chosen.probes)
     if "guarantees" in chosen.parts:
         yield from guarantees.rows(spark_session(), broker, chosen.records, chosen.rounds, chosen.probes)
     if "state" in chosen.parts:

@@ -27,9 +27,9 @@ def rows(spark: SparkSession, broker: Broker, records: int, rounds: int, probes:
         probes: how many records to time for latency.
     """
     # First: Java's producer would remember the more partitions that a topic has had for throughput.
-    for program, store in ((filter_and_map, ""), (count, "counts")):
-        then, now = (cuts(latencies(spark, broker, program, probes, None, store, each))[0] for each in GUARANTEES)
-        what = "exactly once: latency, a count" if store else "exactly once: latency, no state"
+    for program, seen in ((filter_and_map, "topic"), (count, "store")):
+        then, now = (cuts(latencies(spark, broker, program, probes, None, seen, each))[0] for each in GUARANTEES)
+        what = "exactly once: latency, a count" if seen == "store" else "exactly once: latency, no state"
         yield Row(what, f"p50 {then:,.0f} ms", f"p50 {now:,.0f} ms", now / then, BESIDE)
     for case in (each for each in CASES if each.program in (filter_and_map, count)):
         fill(spark, broker, case, WARM_UP)

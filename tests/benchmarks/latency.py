@@ -5,53 +5,98 @@ import statistics
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
+from dataclasses import dataclass
+from multiprocessing import get_context
+from typing import Any
 
 from confluent_kafka import Consumer, Producer, TopicPartition
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from streamskit import KafkaStreams, StreamsBuilder
+from streamskit import KafkaStreams, QueryClient, StreamsBuilder
+from streamskit.broker import ExternalBroker
 from streamskit.broker.base import Broker
 from streamskit.environment.processes import wait_until
-from streamskit.environment.session import settings
+from streamskit.environment.session import settings, spark_session
 from tests.benchmarks.cases import Sources, count, count_by_hand, filter_and_map, filter_and_map_by_hand
 from tests.benchmarks.table import Row
 
 Look = Callable[[set[str]], set[str]]
 """Takes the keys that are awaited, and returns those that have come."""
 
-PARTITIONS = 2  # real-time mode keeps a core busy for each
+PARTITIONS = 2
+SLOTS = 8
+"""How many slots Spark has: real-time mode keeps one busy for each partition, and one more for each with state."""
+
 EVERY_SECONDS = 0.1
 REAL_TIME_BATCH = "30 seconds"
+MICRO_BATCHES = {"processingTime": "100 milliseconds"}
+REAL_TIME = {"realTime": REAL_TIME_BATCH}
 PLAIN = {"spark.sql.shuffle.partitions": str(PARTITIONS), "spark.sql.streaming.noDataMicroBatches.enabled": "false"}
 """Settings of the pipelines by hand, which streamskit's have too."""
 
 
-def rows(spark: SparkSession, broker: Broker, probes: int) -> Iterator[Row]:
-    """Measure a pipeline without state in micro-batches and in real-time mode, and a count to its query.
+@dataclass(frozen=True)
+class Case:
+    """One comparison.
 
     Args:
-        spark: the session for all.
+        what: what is measured.
+        program: takes a builder and writes to the topic "out".
+        by_hand: the same in PySpark.
+        real_time: whether both run in real-time mode.
+        seen: where a record of streamskit's is looked for: in the "topic", in the local "store", or over "REST".
+    """
+
+    what: str
+    program: Callable[[StreamsBuilder], None]
+    by_hand: Callable[[Sources], DataFrame]
+    real_time: bool
+    seen: str = "topic"
+
+
+CASES = (
+    Case("no state, micro-batches", filter_and_map, filter_and_map_by_hand, False),
+    Case("no state, real-time mode", filter_and_map, filter_and_map_by_hand, True),
+    Case("a count, micro-batches", count, count_by_hand, False),
+    Case("a count, real-time mode", count, count_by_hand, True),
+    Case("a count to its query, micro-batches", count, count_by_hand, False, "store"),
+    Case("a count to its query, real-time mode", count, count_by_hand, True, "store"),
+    Case("a count to REST, micro-batches", count, count_by_hand, False, "REST"),
+    Case("a count to REST, real-time mode", count, count_by_hand, True, "REST"),
+)
+
+
+def rows(cases: Iterable[Case], broker: Broker, probes: int) -> Iterator[Row]:
+    """Measure pipelines with and without state in both modes, in a process of its own for a Spark with more slots.
+
+    Args:
+        cases: what to measure.
         broker: the broker to go through.
         probes: how many records to time, ten a second.
     """
-    yield _row(
-        "latency, no state, micro-batches",
-        _by_hand(spark, broker, filter_and_map_by_hand, "append", {"processingTime": "100 milliseconds"}, probes),
-        with_streamskit(spark, broker, filter_and_map, probes, None),
-    )
-    yield _row(
-        "latency, no state, real-time mode",
-        _by_hand(spark, broker, filter_and_map_by_hand, "update", {"realTime": REAL_TIME_BATCH}, probes),
-        with_streamskit(spark, broker, filter_and_map, probes, REAL_TIME_BATCH),
-    )
-    yield _row(
-        "latency, a count, to its query",
-        _by_hand(spark, broker, count_by_hand, "update", {"processingTime": "100 milliseconds"}, probes),
-        with_streamskit(spark, broker, count, probes, None, "counts"),
-    )
+    by_hand: dict[tuple[Any, bool], list[float]] = {}
+    with ProcessPoolExecutor(1, get_context("spawn")) as process:
+        for case in cases:
+            kind = case.by_hand, case.real_time
+            if kind not in by_hand:
+                by_hand[kind] = process.submit(_timed_by_hand, broker.bootstrap_servers, case, probes).result()
+            kit = process.submit(_timed, broker.bootstrap_servers, case, probes).result()
+            yield _row(f"latency, {case.what}", by_hand[kind], kit)
+
+
+def _timed_by_hand(servers: str, case: Case, probes: int) -> list[float]:
+    spark, trigger = spark_session(f"local[{SLOTS}]"), REAL_TIME if case.real_time else MICRO_BATCHES
+    mode = "append" if case.by_hand is filter_and_map_by_hand and not case.real_time else "update"
+    return _by_hand(spark, ExternalBroker(servers), case.by_hand, mode, trigger, probes)
+
+
+def _timed(servers: str, case: Case, probes: int) -> list[float]:
+    spark, real_time = spark_session(f"local[{SLOTS}]"), REAL_TIME_BATCH if case.real_time else None
+    return with_streamskit(spark, ExternalBroker(servers), case.program, probes, real_time, seen=case.seen)
 
 
 def _row(what: str, hand: list[float], kit: list[float]) -> Row:
@@ -76,10 +121,10 @@ def with_streamskit(
     program: Callable[[StreamsBuilder], None],
     probes: int,
     real_time: str | None,
-    store: str = "",
+    seen: str = "topic",
     processing_guarantee: str = "at_least_once",
 ) -> list[float]:
-    """Return how long each of so many records took through a program: to its topic, or to a query of its store."""
+    """Return how long each of so many records took through a program: to its topic, or to an answer of its store."""
     _fresh(broker)
     builder = StreamsBuilder()
     program(builder)
@@ -92,11 +137,13 @@ def with_streamskit(
             state_dir=folder,
             real_time=real_time,
             processing_guarantee=processing_guarantee,
+            application_server="127.0.0.1:0" if seen == "REST" else None,
         )
         streams.clean_up()
         with streams:
-            if store:
-                counts = streams.store(store)
+            if seen != "topic":
+                address = f"http://{streams.application_server}"
+                counts = streams.store("counts") if seen == "store" else QueryClient(address).store("counts")
                 times = _time(broker, lambda keys: {key for key in keys if counts.get(key) is not None}, probes)
             else:
                 with _arriving(broker) as look:
