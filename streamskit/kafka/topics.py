@@ -155,13 +155,10 @@ def first_from(bootstrap_servers: BootstrapServers, times: Mapping[str, int]) ->
         ends = {name: extent.end for name, extent in _extents(admin, set(times)).items()}
         asked = {TopicPartition(name, number): times[name] for name, end in ends.items() for number in end}
         found = admin.list_partition_offsets(asked) if asked else {}
-    return {
-        name: {
-            number: offset if (said := found[TopicPartition(name, number)].offset) < 0 else said
-            for number, offset in end.items()
-        }
-        for name, end in ends.items()
-    }
+    for where, first in found.items():
+        if first.offset >= 0:  # there is such a record
+            ends[where.topic][where.partition] = first.offset
+    return ends
 
 
 def identities(admin: AdminClient, names: Iterable[str], timeout: float) -> dict[str, TopicIdentity]:

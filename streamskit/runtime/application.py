@@ -16,7 +16,6 @@ from pyspark.sql.streaming import StreamingQuery
 from streamskit.api.streams_config import StreamsConfig
 from streamskit.broker import ExternalBroker
 from streamskit.common.errors import StreamsError, StreamsKitError
-from streamskit.environment.session import is_chosen, spark_session
 from streamskit.environment.spark_java import LOST
 from streamskit.kafka.topic_reader import Isolation
 from streamskit.kafka.topics import TopicExtent, TopicIdentity
@@ -35,7 +34,7 @@ from streamskit.runtime.group_offsets import LAST_COMMIT_SECONDS, GroupOffsets, 
 from streamskit.runtime.measures import measures
 from streamskit.runtime.purging import LAST_PURGE_SECONDS, Purging
 from streamskit.runtime.query import RunningQuery, query_options
-from streamskit.runtime.real_time import check_slots, check_some_fit, check_states, master_for, slots_needed
+from streamskit.runtime.real_time import check_slots, check_some_fit, check_states, session_for
 from streamskit.runtime.recovery.application_folder import ApplicationFolder
 from streamskit.runtime.recovery.data_loss import DataLoss
 from streamskit.runtime.recovery.evolution import other_partitions
@@ -152,14 +151,8 @@ class Application:
         check_states(self.plans, self.config)
         self._checks.check_rights()
         self._runner.claim(self._a_topic)
-        self._spark = self._spark or self._session(partitions)
+        self._spark = self._spark or session_for(self.config, self.plans, partitions)
         self._runner.confirm()
-
-    def _session(self, partitions: Mapping[str, int]) -> SparkSession:
-        """Return the running session, or a new one, with enough slots where that runs in this process."""
-        if self.config.real_time is None or is_chosen():
-            return spark_session()
-        return spark_session(master_for(slots_needed(self.plans, partitions)))
 
     def run(self) -> None:
         """Make the internal topics, start the queries and fill the stores; the application has been claimed.
@@ -293,15 +286,21 @@ class Application:
 
     def _look_at_topics(self, found: Mapping[str, TopicIdentity]) -> None:
         """Hear of topics as they are now: take in those that match a pattern, and have the others compared."""
-        try:
-            for number, plan_ in enumerate(self.plans):
-                there = of_others({*plan_.topics, *found}, self.topics, self.topology)
-                wider = plan_.with_topics(there) if plan_.patterns else plan_
-                if new := [topic for topic in wider.topics if topic not in plan_.topics]:
-                    self._take_in(number, wider, {topic: found[topic] for topic in new})
-        except StreamsKitError as refusal:
-            self.supervisor.fail(StreamsError(str(refusal)))
+        if self._has_patterns:
+            try:
+                self._take_in_new(found)
+            except StreamsKitError as refusal:
+                self.supervisor.fail(StreamsError(str(refusal)))
         self.supervisor.look_at_topics(found)
+
+    def _take_in_new(self, found: Mapping[str, TopicIdentity]) -> None:
+        there = of_others(
+            {*found, *(topic for plan_ in self.plans for topic in plan_.topics)}, self.topics, self.topology
+        )
+        for number, plan_ in enumerate(self.plans):
+            wider = plan_.with_topics(there)
+            if new := [topic for topic in wider.topics if topic not in plan_.topics]:
+                self._take_in(number, wider, {topic: found[topic] for topic in new})
 
     def _take_in(self, number: int, wider: Plan, new: Mapping[str, TopicIdentity]) -> None:
         """Have a query read topics that were made while it ran.

@@ -68,7 +68,6 @@ class RunningQuery:
             counts: whether it is one of the `restarts`, which tell of trouble.
         """
         self.restarts += counts
-        self._interrupted = None
         self.close_producers()
         self.query = self._begin()
         self.metrics.follow(self.query)
@@ -94,21 +93,17 @@ class RunningQuery:
         with suppress(*LOST):
             _closing().closeProducers(self._producers)
 
-    def interrupt(self, why: StreamsError) -> None:
-        """Stop the Spark query, if it runs, as if it had failed so."""
-        if self.query.isActive:
-            self._interrupted = why
-            self.stop()
-
-    def end_to_run_again(self, why: str, finish: float) -> None:
-        """Stop the Spark query, after the micro-batch that is under way, so that its plan is run again.
+    def interrupt(self, why: StreamsError, finish: float = 0.0) -> None:
+        """Stop the Spark query, if it runs, as if it had failed so.
 
         Args:
-            why: what it does, as the end of a sentence.
-            finish: how many seconds the micro-batch may take to end.
+            why: what it failed with, or a `PlannedEndError`.
+            finish: how many seconds it may take to end the micro-batch that it is in.
         """
-        self._interrupted = PlannedEndError(why)
-        self.stop(finish)
+        with suppress(*LOST):
+            if self.query.isActive:
+                self._interrupted = why
+                self.stop(finish)
 
     @property
     def progress(self) -> Progress:

@@ -8,6 +8,7 @@ from pyspark.sql import SparkSession
 
 from streamskit.api.streams_config import StreamsConfig
 from streamskit.common.errors import StreamsError
+from streamskit.environment.session import is_chosen, spark_session
 from streamskit.planning.plan import Plan
 from streamskit.runtime.recovery.checkpoint import Checkpoint
 
@@ -66,6 +67,19 @@ def check_slots(spark: SparkSession, plans: Sequence[Plan], partitions: Mapping[
             f"more of them before anything else, spark_session('local[{needed}]') of streamskit.environment.session; "
             "there may be more than the machine has cores. Or leave real_time out."
         )
+
+
+def session_for(config: StreamsConfig, plans: Sequence[Plan], partitions: Mapping[str, int]) -> SparkSession:
+    """Return the running session, or a new one, with enough slots where that runs in this process.
+
+    Args:
+        config: of the application.
+        plans: its queries.
+        partitions: how many each topic has.
+    """
+    if config.real_time is None or is_chosen():
+        return spark_session()
+    return spark_session(master_for(slots_needed(plans, partitions)))
 
 
 def master_for(needed: int) -> str:

@@ -137,9 +137,10 @@ class KafkaTopics:
         """
         plan = replace(plan, options=replace(plan.options, rules=self._rules(plan)))
         sink, options = self._sink(plan, checkpoint, producers)
-        Checkpoint(checkpoint).settle()
-        begin = {} if Checkpoint(checkpoint).has_begun else starting_offsets(self.config, plan)
-        runs, tasks = Checkpoint(checkpoint).begin_run(), plan.tasks(self.partitions)
+        kept = Checkpoint(checkpoint)
+        kept.settle()
+        begin = {} if kept.has_begun else starting_offsets(self.config, plan)
+        runs, tasks = kept.begin_run(), plan.tasks(self.partitions)
         if self._in_real_time(plan):
             limits = BatchLimits(None)
             mode, trigger = "update", {"realTime": f"{self.config.real_time} milliseconds"}
@@ -147,11 +148,11 @@ class KafkaTopics:
             limits = BatchLimits.looked_up(self.config, plan)
             mode, trigger = plan.output_mode, {"processingTime": f"{self.config.commit_interval} milliseconds"}
         if limits.records is not None:
-            Checkpoint(checkpoint).shorten(limits.records)
+            kept.shorten(limits.records)
         sizes = {
             "spark.sql.shuffle.partitions": str(tasks),
             "spark.sql.execution.arrow.maxRecordsPerBatch": str(limits.rows),
-        } | (WITH_STATE_IDS if Checkpoint(checkpoint).has_state_ids else {})
+        } | (WITH_STATE_IDS if kept.has_state_ids else {})
         sizes |= {} if plan.is_stateful else FROM_ANY_CHECKPOINT
         with _starting, settings(self.spark, SETTINGS | sizes):
             return (

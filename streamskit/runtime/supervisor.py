@@ -200,12 +200,12 @@ class Supervisor:
         """
         query = next(each for each in self.queries if each.plan.name == plan.name)
         query.plan = plan
-        self._end_to_run_again([query], why, finish)
+        self._end_to_run_again([query], PlannedEndError(why), finish)
 
     def pause(self, finish: float) -> None:
         """Process nothing until `resume`; a micro-batch that is under way may take so many seconds to end."""
         self._going.clear()
-        self._end_to_run_again(self.queries, "is paused.", finish)
+        self._end_to_run_again(self.queries, PlannedEndError("is paused."), finish)
 
     def resume(self) -> None:
         """Go on after `pause`."""
@@ -216,11 +216,11 @@ class Supervisor:
         """Whether nothing is processed until `resume`."""
         return not self._going.is_set()
 
-    def _end_to_run_again(self, queries: Sequence[RunningQuery], why: str, finish: float) -> None:
+    def _end_to_run_again(self, queries: Sequence[RunningQuery], why: PlannedEndError, finish: float) -> None:
         with self._changing:
             if self._stopping.is_set():
                 return
-            threads = [threading.Thread(target=each.end_to_run_again, args=(why, finish)) for each in queries]
+            threads = [threading.Thread(target=each.interrupt, args=(why, finish)) for each in queries]
             for thread in threads:
                 thread.start()
             for thread in threads:

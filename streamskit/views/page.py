@@ -89,20 +89,6 @@ def rate(history: Sequence[tuple[float, int]]) -> float | None:
     return max(0.0, (after - before) / (until - since))
 
 
-def matches(key: str, search: str) -> bool:
-    """Whether a key begins with what is searched for, or, where that stands in double quotes, is it."""
-    return key == beginning(search) if _is_whole(search) else key.startswith(search)
-
-
-def beginning(search: str) -> str:
-    """Return how all keys begin that match."""
-    return search[1:-1] if _is_whole(search) else search
-
-
-def _is_whole(search: str) -> bool:
-    return len(search) > 1 and search[0] == search[-1] == '"'
-
-
 def condition(search: str) -> str:
     """Say what a search asks of a key."""
     return f"is {search}" if search.startswith('"') else f"begins with {search}"

@@ -19,8 +19,9 @@ from streamskit.operators import (
     WindowAggregateOperator,
 )
 from streamskit.serdes import Serdes
+from streamskit.state.key_search import matches
 from streamskit.views.html import time_of_day
-from streamskit.views.page import Snapshot, matches
+from streamskit.views.page import Snapshot
 from streamskit.views.record_source import ShownRecord
 
 FATES = ("joined", "alone", "waiting", "unmatched", "dropped")

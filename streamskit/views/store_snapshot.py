@@ -8,8 +8,9 @@ from typing import Any, Protocol, runtime_checkable
 
 from streamskit.api.windows import Windowed
 from streamskit.queries import KeyValue
+from streamskit.state.key_search import beginning, matches
 from streamskit.views.charts import counted
-from streamskit.views.page import Snapshot, beginning, counted_until, matches
+from streamskit.views.page import Snapshot, counted_until
 
 LINES, POINTS, BARS = 5, 60, 10
 """How much a chart shows: lines, points in each, bars."""

@@ -13,11 +13,12 @@ from streamskit.kafka.client import KafkaClient
 from streamskit.kafka.encoding import text_or_bytes
 from streamskit.kafka.tail import Tail
 from streamskit.serdes import Serde
+from streamskit.state.key_search import matches
 from streamskit.views.charts import counted
 from streamskit.views.controls import checked_count, field, search_field
 from streamskit.views.html import TableColumn, TableRow, as_text, cell, grid, moment, text_cell
 from streamskit.views.live_view import LiveView
-from streamskit.views.page import Page, Snapshot, condition, counted_until, matches, rate
+from streamskit.views.page import Page, Snapshot, condition, counted_until, rate
 from streamskit.views.record_source import readable
 
 KEPT = 500

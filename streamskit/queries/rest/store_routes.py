@@ -27,6 +27,7 @@ from streamskit.queries.rest.models import (
 from streamskit.queries.rest.results import read_count, read_first, read_one
 from streamskit.queries.rest.routes_common import ListOptions, Options, StrictRoute, answer_list, store_of
 from streamskit.serdes import Serdes
+from streamskit.state.key_search import beginning, matches
 
 TABLES, WINDOWS, SESSIONS = ("key-value", "versioned"), ("window",), ("session",)
 tables = APIRouter(route_class=StrictRoute, tags=["key-value stores"])
@@ -105,12 +106,11 @@ async def a_few_rows(
 ) -> Response:
     """A few rows of a store of any kind to look at: the newest windows and sessions, or the first keys."""
     queries, hosted = store_of(request, store)
-    exact = search[1:-1] if len(search) > 1 and search[0] == search[-1] == '"' else None
 
-    def matches(key: object) -> bool:
-        return str(key).startswith(search) if exact is None else str(key) == exact
+    def is_wanted(key: object) -> bool:
+        return matches(str(key), search)
 
-    read = read_first(rows, matches if search else None, hosted.store.key, search if exact is None else exact)
+    read = read_first(rows, is_wanted if search else None, hosted.store.key, beginning(search))
     return await queries.many(request, hosted, read, rows, partial=partial)
 
 
