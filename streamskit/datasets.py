@@ -4,6 +4,7 @@ Made from a seed, so that the same call gives the same records on every machine;
 """
 
 from streamskit.course.datasets.event_time import DAY, HOUR, MINUTE, NEW_YEAR, at, replay
+from streamskit.course.datasets.feed import Feed
 from streamskit.course.datasets.flights import (
     AIRLINE_SCHEMA,
     FLIGHT_SCHEMA,
@@ -37,6 +38,7 @@ __all__ = [
     "RATING_SCHEMA",
     "SONG_SCHEMA",
     "WEATHER_SCHEMA",
+    "Feed",
     "airlines",
     "at",
     "deals",

@@ -1,5 +1,6 @@
 """Songs, and who plays them when: the data of a music service, made from a seed. Songs and artists are invented."""
 
+import itertools
 import random
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -54,14 +55,16 @@ def songs(start: int = NEW_YEAR) -> Iterator[dict[str, Any]]:
         yield {"key": song.id, "value": song._asdict(), "timestamp": start}
 
 
-def plays(count: int, seed: int = 7, per_minute: float = 20.0, start: int = NEW_YEAR) -> Iterator[dict[str, Any]]:
+def plays(
+    count: int | None = None, seed: int = 7, per_minute: float = 20.0, start: int = NEW_YEAR
+) -> Iterator[dict[str, Any]]:
     """Yield who has played what, in the order of time, ready for `broker.produce`; the key is the listener.
 
     One play in five is ended before thirty seconds. Most songs keep their place; every fifth is new, hardly known in
     the first hour and a hit after some more.
 
     Args:
-        count: how many; fewer of them are the first ones of more.
+        count: how many; fewer of them are the first ones of more. Without it they never end.
         seed: another seed gives other plays of the same songs.
         per_minute: how many there are on average in a minute of event time.
         start: when the first is, in milliseconds since 1970.
@@ -73,7 +76,7 @@ def plays(count: int, seed: int = 7, per_minute: float = 20.0, start: int = NEW_
     loved = random.Random(2026).sample(SONGS, len(SONGS))
     chance = random.Random(seed)
     now = float(start)
-    for _ in range(count):
+    for _ in itertools.count() if count is None else range(count):
         hours = (now - start) / HOUR
         weights = [_popularity(place, hours) for place in range(len(loved))]
         is_skipped = chance.random() < 0.2

@@ -1,0 +1,116 @@
+"""A feed that never ends: what it sends, when it stops, and what it says when it cannot go on."""
+
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
+from typing import Any
+
+import pytest
+
+from streamskit import Serdes, StreamsError
+from streamskit.datasets import HOUR, PLAY_SCHEMA, Feed, plays
+from streamskit.faults.records import POISON
+from streamskit.testing import wait_until
+
+
+class Topic:
+    """A broker that writes down what it gets."""
+
+    def __init__(self) -> None:
+        self.records: list[dict[str, Any]] = []
+        self.refuses = ""
+
+    def produce(self, topic: str, records: Iterable[Any]) -> int:
+        if self.refuses:
+            raise StreamsError(self.refuses)
+        before = len(self.records)
+        self.records += records
+        return len(self.records) - before
+
+
+@pytest.fixture
+def topic() -> Topic:
+    return Topic()
+
+
+@pytest.fixture
+def feed_of(topic: Topic) -> Iterator[Callable[..., Feed]]:
+    feeds: list[Feed] = []
+
+    def make(records: Iterable[dict[str, Any]] | None = None, **options: Any) -> Feed:
+        feeds.append(Feed(topic, "plays", plays() if records is None else records, **options))
+        return feeds[-1]
+
+    yield make
+    for feed in feeds:
+        feed.stop()
+
+
+def test_plays_without_a_count_never_end_and_begin_with_those_of_any_count() -> None:
+    assert list(islice(plays(), 500)) == list(plays(500))
+
+
+def test_a_feed_sends_the_records_in_their_order_and_goes_on_behind_them_after_a_stop(
+    topic: Topic, feed_of: Callable[..., Feed]
+) -> None:
+    feed = feed_of(per_second=200)
+    for least in (20, 60):
+        with feed:
+            wait_until(lambda least=least: len(topic.records) >= least, "some records")  # type: ignore[misc]
+        assert not feed.is_running
+    assert topic.records == feed.sent == list(plays(len(feed.sent)))
+
+
+def test_the_pace_may_change_and_0_sends_only_what_is_asked_for(topic: Topic, feed_of: Callable[..., Feed]) -> None:
+    with feed_of(per_second=0) as feed:
+        feed.burst(300)
+        wait_until(lambda: len(topic.records) == 300, "the burst")
+        feed.per_second = 1000
+        wait_until(lambda: len(topic.records) > 400, "the faster pace")
+    with pytest.raises(StreamsError, match="per_second=-1 cannot be sent: choose a number from 0 to 10,000"):
+        feed.per_second = -1
+
+
+def test_late_records_are_older_and_among_those_sent_and_broken_ones_are_not(
+    topic: Topic, feed_of: Callable[..., Feed]
+) -> None:
+    feed = feed_of(per_second=0)
+    feed.late(3, by="2 hours")
+    feed.poison(2)
+    feed.start()
+    feed.stop()  # what was asked for is sent first
+    expected = list(plays(5))
+    assert feed.sent == [each | {"timestamp": each["timestamp"] - 2 * HOUR} for each in expected[:3]]
+    assert topic.records[:3] == feed.sent
+    assert [(each["key"], each["value"]) for each in topic.records[3:]] == [(e["key"], POISON) for e in expected[3:]]
+    assert str(feed) == "stopped; 3 sent, 3 of them late, and 2 broken"
+
+
+def test_values_are_written_with_the_serde(topic: Topic, feed_of: Callable[..., Feed]) -> None:
+    serde = Serdes.json(PLAY_SCHEMA)
+    feed = feed_of(per_second=0, value=serde)
+    feed.burst(2)
+    feed.start()
+    feed.stop()
+    assert [serde.deserialize(each["value"]) for each in topic.records] == [each["value"] for each in plays(2)]
+
+
+def test_a_feed_whose_records_are_used_up_ends_by_itself(topic: Topic, feed_of: Callable[..., Feed]) -> None:
+    feed = feed_of(plays(30), per_second=1000)
+    feed.start()
+    wait_until(lambda: not feed.is_running, "the end of the records")
+    assert (topic.records, feed.trouble) == (list(plays(30)), "")
+
+
+def test_a_feed_that_the_broker_refuses_stops_says_why_and_can_go_on(
+    topic: Topic, feed_of: Callable[..., Feed]
+) -> None:
+    topic.refuses = "The topic is gone."
+    feed = feed_of(per_second=100)
+    feed.start()
+    wait_until(lambda: not feed.is_running, "the refusal")
+    assert (feed.trouble, feed.sent) == ("The topic is gone.", [])
+    topic.refuses = ""
+    with feed:
+        wait_until(lambda: bool(topic.records), "records after the refusal")
+    assert feed.trouble == ""
+    assert topic.records == feed.sent
