@@ -69,6 +69,8 @@ from .queries.instances import Instances as Instances
 from .queries.metadata import HostInfo as HostInfo
 from .queries.metadata import KeyQueryMetadata as KeyQueryMetadata
 from .queries.metadata import StreamsMetadata as StreamsMetadata
+from .queries.rest_service import RestCall as RestCall
+from .queries.rest_service import RestService as RestService
 from .runtime import KafkaStreams as KafkaStreams
 from .runtime import MaxFailures as MaxFailures
 from .runtime import State as State

@@ -7,6 +7,7 @@ import signal
 import threading
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from streamskit.api.streams_config import StreamsConfig, application_folder
 from streamskit.common.errors import StreamsError
@@ -15,6 +16,8 @@ from streamskit.common.paths import state_dir as project_state_dir
 from streamskit.queries import Catalogue
 from streamskit.queries.metadata import HostInfo
 from streamskit.queries.query_server import QueryServer
+from streamskit.queries.rest_service import RestService
+from streamskit.serdes import Serde
 
 TOKEN = "STREAMSKIT_TOKEN"
 """The environment variable with the token: an argument could be read by everybody on the machine."""
@@ -61,6 +64,18 @@ def _parser() -> argparse.ArgumentParser:
         metavar="MODULE:NAME",
         help="a topology, or a function that makes it: where it never ran here, or has a serde of your own",
     )
+    parser.add_argument(
+        "--serde",
+        action="append",
+        default=[],
+        metavar="MODULE:CLASS",
+        help="a serde of your own that a store has; as often as there are such classes",
+    )
+    parser.add_argument(
+        "--rest-service",
+        metavar="MODULE:NAME",
+        help="a RestService, or a function that makes it: routes of the application's own",
+    )
     return parser
 
 
@@ -79,7 +94,10 @@ def _serve(chosen: argparse.Namespace) -> None:
     )
     in_memory, state_dir = chosen.in_memory, chosen.state_dir
     server = QueryServer(
-        _catalogue(chosen), config, lambda here: None if in_memory else state_dir or _own_folder(config, here)
+        _catalogue(chosen),
+        config,
+        lambda here: None if in_memory else state_dir or _own_folder(config, here),
+        service=_imported("--rest-service", chosen.rest_service, RestService) if chosen.rest_service else None,
     )
     told, parent = threading.Event(), os.getppid()
     for name in (signal.SIGINT, signal.SIGTERM):
@@ -98,20 +116,30 @@ def _serve(chosen: argparse.Namespace) -> None:
 
 def _catalogue(chosen: argparse.Namespace) -> Catalogue:
     if chosen.topology is None:
-        return Catalogue.load(application_folder(chosen.application_id, chosen.applications))
+        own = [_imported("--serde", each, Serde) for each in chosen.serde]
+        return Catalogue.load(application_folder(chosen.application_id, chosen.applications), own)
     from streamskit.planning.planner import plan  # Spark is needed for this only
     from streamskit.runtime.topics import catalogue
+    from streamskit.topology import Topology
 
-    module, _, name = chosen.topology.partition(":")
+    topology = _imported("--topology", chosen.topology, Topology)
+    return catalogue(chosen.application_id, topology, plan(topology, chosen.application_id))
+
+
+def _imported(option: str, named: str, kind: type[Any]) -> Any:
+    """Return what `module:name` names, or what the function of that name returns."""
+    module, _, name = named.partition(":")
     try:
         found = getattr(importlib.import_module(module), name)
     except (ImportError, AttributeError, ValueError) as failure:
         raise StreamsError(
-            f"--topology {chosen.topology} names nothing that can be imported: {failure}. Write module:name, where "
-            "name is a Topology or a function that returns one, and start in the folder of the module."
+            f"{option} {named} names nothing that can be imported: {failure}. Write module:name, where name is a "
+            f"{kind.__name__} or a function that returns one, and start in the folder of the module."
         ) from failure
-    topology = found() if callable(found) else found
-    return catalogue(chosen.application_id, topology, plan(topology, chosen.application_id))
+    made = found() if callable(found) else found
+    if not isinstance(made, kind):
+        raise StreamsError(f"{option} {named} is a {type(made).__name__} and no {kind.__name__}.")
+    return made
 
 
 def _own_folder(config: StreamsConfig, here: HostInfo) -> Path:

@@ -6,7 +6,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -15,6 +15,7 @@ from streamskit.api.client_settings import BootstrapServers, ClientSettings
 from streamskit.broker.settings import free_port
 from streamskit.common.errors import StreamsError
 from streamskit.common.names import check_application_id
+from streamskit.environment.spark_processes import python_path
 from streamskit.queries.client import QueryClient
 from streamskit.queries.metadata import HostInfo, InstanceState, TaskState
 
@@ -33,8 +34,10 @@ class Instances:
         session_timeout: after how long without a sign of life an instance counts as dead.
         in_memory: whether they keep no store on the disk.
         applications: the `state_dir` of the application, if it is not the project's own.
-        topology: "module:name" of its topology, or of a function that makes it. Needed where a serde of its stores is a
-            class of your own, which only its module can tell; otherwise the instances read what `start()` noted.
+        topology: "module:name" of its topology, or of a function that makes it, for an application that never ran on
+            this machine; otherwise the instances read what `start()` noted.
+        serdes: "module:class" of each serde of your own that a store has, which only its module can tell.
+        rest_service: "module:name" of the application's own routes, a `RestService`, or of a function that makes it.
         client_settings: what clients show to a secured cluster: see `StreamsConfig`.
 
     Raises:
@@ -55,6 +58,8 @@ class Instances:
         in_memory: bool = False,
         applications: Path | None = None,
         topology: str | None = None,
+        serdes: Collection[str] = (),
+        rest_service: str | None = None,
         client_settings: Mapping[str, Any] | str | Path | None = None,
     ) -> None:
         self._application_id = check_application_id(application_id)
@@ -63,6 +68,8 @@ class Instances:
         self._options += ["--in-memory"] * in_memory
         self._options += [f"--applications={applications}"] if applications else []
         self._options += [f"--topology={topology}"] if topology else []
+        self._options += [f"--serde={each}" for each in serdes]
+        self._options += [f"--rest-service={rest_service}"] if rest_service else []
         # By the path of a file: everybody on the machine can read a command line.
         self._options += [f"--command-config={self._connection.path}"] if self._connection.properties else []
         self._folder = tempfile.TemporaryDirectory(prefix="streamskit-instances-")
@@ -103,6 +110,7 @@ class Instances:
                     f"--bootstrap-servers={self._connection}", f"--port={server.port}",
                     f"--state-dir={state}", "--ends-with-parent", *self._options,
                 ],
+                env=os.environ | {"PYTHONPATH": python_path()},
                 stdout=log, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, start_new_session=True,
             )  # fmt: skip
         self._await(server)

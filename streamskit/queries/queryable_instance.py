@@ -80,8 +80,8 @@ class QueryableInstance(Protocol):
     def states(self, store: str) -> list[PartitionState]:
         """Return the partitions of a store that this instance has, with how far they are."""
 
-    def local(self, store: str, partitions: Collection[int]) -> LocalStore:
-        """Return some partitions of a store, as they are here.
+    def local(self, store: str, partitions: Collection[int], *, for_all: bool = True) -> LocalStore:
+        """Return some partitions of a store, as they are here; for this instance alone, or for all of them.
 
         Raises:
             InvalidStateStoreError: one of them is not here, or not ready; the kind of error says which.

@@ -25,6 +25,7 @@ from streamskit.queries import LocalStore, Replica, local_store
 from streamskit.queries.measures import Measure
 from streamskit.queries.query_server import QueryServer
 from streamskit.queries.queryable_instance import InstanceHealth
+from streamskit.queries.rest_service import RestService
 from streamskit.runtime.catch_up import CatchUp
 from streamskit.runtime.checkpoint_copies import LAST_COPY_SECONDS, CheckpointCopies
 from streamskit.runtime.failures import explain
@@ -67,10 +68,26 @@ class Application:
         topology: what to run.
         config: how to run it.
         spark: the session to run on; streamskit's own when not given.
+        rest_service: the application's own routes, if it has any.
+
+    Raises:
+        StreamsError: the topology, the names of its topics or the routes do not fit the config.
     """
 
-    def __init__(self, topology: Topology, config: StreamsConfig, spark: SparkSession | None) -> None:
+    def __init__(
+        self,
+        topology: Topology,
+        config: StreamsConfig,
+        spark: SparkSession | None,
+        rest_service: RestService | None = None,
+    ) -> None:
+        if rest_service is not None and config.application_server is None:
+            raise StreamsError(
+                "rest_service has routes, and nothing would serve them: give an application_server, such as "
+                "application_server='127.0.0.1:8080'."
+            )
         self.topology, self.config, self._spark = topology, config, spark
+        self._rest_service = rest_service
         self.brokers = ExternalBroker(config.connection)
         if config.ensure_explicit_internal_resource_naming:
             check_names_are_explicit(topology)
@@ -105,7 +122,7 @@ class Application:
         self.copies: Replica | QueryServer = (
             Replica(self.config.connection, self.changelogs, self.global_records.keep)
             if self.config.application_server is None
-            else QueryServer(self.catalogue, self.config, keeps=self.global_records.keep)
+            else QueryServer(self.catalogue, self.config, keeps=self.global_records.keep, service=self._rest_service)
         )
 
     def _build_supervision(self) -> None:

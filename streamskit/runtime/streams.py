@@ -18,6 +18,7 @@ from streamskit.planning.plan import Plan
 from streamskit.queries.group.discovery import ask_group, metadata_for_key, metadata_of
 from streamskit.queries.metadata import KeyQueryMetadata, StreamsMetadata
 from streamskit.queries.query_server import QueryServer
+from streamskit.queries.rest_service import RestService
 from streamskit.runtime.application import Application
 from streamskit.runtime.group_offsets import total_lag
 from streamskit.runtime.recovery.checkpoint_errors import telling_of_a_full_disk
@@ -41,6 +42,7 @@ class KafkaStreams:
         application_id: the application's name, where there is no config.
         spark: the session to run on; streamskit's own when not given.
         uncaught_exception_handler: says what to do when a query fails: see `set_uncaught_exception_handler`.
+        rest_service: routes of the application's own, beside those of the REST layer; needs an `application_server`.
         settings: the keys of `StreamsConfig`, which go before those of the config.
 
     Raises:
@@ -69,11 +71,12 @@ class KafkaStreams:
         application_id: str | None = None,
         spark: SparkSession | None = None,
         uncaught_exception_handler: Handler | None = None,
+        rest_service: RestService | None = None,
         **settings: Unpack[StreamsSettings],
     ) -> None:
         self.topology = topology
         self.config = StreamsConfig.of(config, bootstrap_servers, application_id, **settings)
-        self._application = Application(topology, self.config, spark)
+        self._application = Application(topology, self.config, spark, rest_service)
         if uncaught_exception_handler is not None:
             self.set_uncaught_exception_handler(uncaught_exception_handler)
 

@@ -1,14 +1,15 @@
 """Serdes as JSON, by their names in `Serdes`: what one process writes down and another one reads, without running code.
 
     {"serde": "list", "inner": {"serde": "long"}}
-    {"serde": "custom", "why": "TillLine() is made by ..."}
+    {"serde": "custom", "class": "shop.TillLine", "why": "TillLine() is made by ..."}
 
-A serde that is a class of a program's own cannot be described; the reason is kept for those who read it.
+A serde that is a class of a program's own cannot be described; its name and the reason are kept for those who read it,
+and who may have that serde themselves.
 """
 
 import base64
 import importlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from streamskit.serdes.numbers import DOUBLE, FLOAT, INTEGER, LONG, SHORT
@@ -64,18 +65,23 @@ def describe(serde: Serde) -> Description:
         return {"serde": name}
     name = NAMES.get((kind.__module__, kind.__name__))
     if name is None:
-        return _custom(f"{serde} is made by {kind.__module__}.{kind.__qualname__}, a class of the program's own.")
+        own = f"{kind.__module__}.{kind.__qualname__}"
+        return _custom(f"{serde} is made by {own}, a class of the program's own.", own)
     try:
         return {"serde": name, **{field: _written(getattr(serde, field)) for field in FIELDS[name]}}
     except ValueError as failure:
         return _custom(str(failure))
 
 
-def described(said: Mapping[str, Any]) -> Serde:
+def described(said: Mapping[str, Any], own: Collection[Serde] = ()) -> Serde:
     """Return the serde that `describe` wrote down.
 
+    Args:
+        said: what it wrote.
+        own: serdes of the program's own, which stand for those of their class.
+
     Raises:
-        SerdeError: it is a class of a program's own, which no description can bring along.
+        SerdeError: it is a class of a program's own, which no description can bring along, and not among those.
         ValueError: the JSON describes no serde.
 
     >>> described({"serde": "list", "inner": {"serde": "long"}})
@@ -85,17 +91,20 @@ def described(said: Mapping[str, Any]) -> Serde:
     if name in SIMPLE:
         return SIMPLE[name]
     if name == "custom":
+        for each in own:
+            if said.get("class") == f"{type(each).__module__}.{type(each).__qualname__}":
+                return each
         raise SerdeError(str(said.get("why")))
     if name not in FIELDS:
         raise ValueError(f"there is no serde {name!r}")
     try:
-        return _class_of(name)(**{field: _read(field, said[field]) for field in FIELDS[name]})
+        return _class_of(name)(**{field: _read(field, said[field], own) for field in FIELDS[name]})
     except (KeyError, TypeError, AttributeError) as failure:
         raise ValueError(f"a serde {name!r} is described without what belongs to it: {failure!r}") from None
 
 
-def _custom(why: str) -> Description:
-    return {"serde": "custom", "why": why}
+def _custom(why: str, own: str = "") -> Description:
+    return {"serde": "custom", "class": own, "why": why}
 
 
 def _written(value: Any) -> Any:
@@ -107,10 +116,10 @@ def _written(value: Any) -> Any:
     return base64.b64encode(value).decode() if isinstance(value, bytes) else value
 
 
-def _read(field: str, said: Any) -> Any:
+def _read(field: str, said: Any, own: Collection[Serde]) -> Any:
     """Return a field of a serde from its JSON."""
     if field == "inner":
-        return described(said)
+        return described(said, own)
     if field == "registry":
         return SchemaRegistry.described(said)
     return base64.b64decode(said) if field == "files" else said

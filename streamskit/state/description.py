@@ -1,12 +1,12 @@
 """Stores as JSON: what one process writes down and another one reads, without running code."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, fields
 from typing import Any
 
 from streamskit.api.windows import JoinWindows, SessionWindows, SlidingWindows, TimeWindows
 from streamskit.common.errors import StreamsError
-from streamskit.serdes import SerdeError
+from streamskit.serdes import Serde, SerdeError
 from streamskit.serdes.description import describe, described
 from streamskit.state.stores import Store
 
@@ -24,15 +24,19 @@ def describe_store(store: Store) -> dict[str, Any]:
     return {**said, "key": describe(store.key), "value": describe(store.value), "windows": windows}
 
 
-def described_store(said: Mapping[str, Any]) -> Store:
+def described_store(said: Mapping[str, Any], own: Collection[Serde] = ()) -> Store:
     """Return the store that `describe_store` wrote down.
 
+    Args:
+        said: what it wrote.
+        own: serdes of the program's own.
+
     Raises:
-        StreamsError: one of its serdes is a class of a program's own, and cannot be told by its name alone.
+        StreamsError: one of its serdes is a class of a program's own, and not among those.
         ValueError: the JSON describes no store.
     """
     try:
-        key, value = described(said["key"]), described(said["value"])
+        key, value = described(said["key"], own), described(said["value"], own)
     except SerdeError as custom:
         raise StreamsError(f"Store '{said['name']}' cannot be read here: {custom}") from None
     windows = said["windows"]

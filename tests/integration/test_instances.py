@@ -18,8 +18,9 @@ from streamskit.common.errors import StateStoreMigratedError, StreamsRebalancing
 from streamskit.kafka.topic_partition import partition_for
 from streamskit.queries import Catalogue, Instance, QueryableStore
 from streamskit.queries.group.discovery import ask_group, metadata_for_key, metadata_of
+from streamskit.queries.hosted_view import HostedView
 from streamskit.queries.metadata import HostInfo
-from streamskit.queries.query_server import HostedView, QueryServer
+from streamskit.queries.query_server import QueryServer
 from streamskit.state.stores import Store
 
 pytestmark = [pytest.mark.broker]

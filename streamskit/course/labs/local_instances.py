@@ -73,7 +73,7 @@ class LocalInstances:
 
     def store(self, instance: int) -> Any:
         """Return the store as one of the instances has it: `streams.store(name)` of an application."""
-        from streamskit.queries.query_server import HostedView
+        from streamskit.queries.hosted_view import HostedView
 
         told: Any = self._instances[instance]
         return HostedView(told, told.name)

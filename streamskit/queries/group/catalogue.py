@@ -1,7 +1,7 @@
 """What an instance has to know of an application: its stores, and the changelogs that fill them."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
@@ -9,6 +9,7 @@ from typing import Any
 from streamskit.common.errors import StreamsError
 from streamskit.common.ownership import check_own, make_private
 from streamskit.kafka.topic_partition import TopicPartition
+from streamskit.serdes import Serde
 from streamskit.state.description import describe_store, described_store
 from streamskit.state.stores import Store
 
@@ -90,17 +91,22 @@ class Catalogue:
         (folder / OLD_FILE).unlink(missing_ok=True)
 
     @staticmethod
-    def load(folder: Path) -> "Catalogue":
+    def load(folder: Path, own: Collection[Serde] = ()) -> "Catalogue":
         """Read what `save` wrote. No code runs with that, whoever wrote the file.
 
+        Args:
+            folder: the application's.
+            own: serdes of the program's own, which its stores may have.
+
         Raises:
-            StreamsError: there is nothing, it cannot be read, or a serde in it is a class of the program's own.
+            StreamsError: there is nothing, it cannot be read, or a serde in it is a class of the program's own and not
+                among those.
             SetupError: the folder or the file is another user's.
         """
         check_own(folder, folder / FILE)
         try:
             said = json.loads((folder / FILE).read_text())
-            return Catalogue(str(said["application_id"]), tuple(map(_entry, said["stores"])))
+            return Catalogue(str(said["application_id"]), tuple(_entry(each, own) for each in said["stores"]))
         except FileNotFoundError:
             raise StreamsError(
                 f"Nothing is known here of an application '{folder.name}': {folder.parent} has no folder of that name "
@@ -109,9 +115,8 @@ class Catalogue:
             ) from None
         except StreamsError as custom:
             raise StreamsError(
-                f"{custom} {folder / FILE} brings no code along: put the serde and the topology into a module, and "
-                f"name that: `serve {folder.name} --topology module:function`, or Instances(..., "
-                "topology='module:function')."
+                f"{custom} {folder / FILE} brings no code along: put the serde into a module, and name its class: "
+                f"`serve {folder.name} --serde module:class`, or Instances(..., serdes=['module:class'])."
             ) from None
         except (ValueError, KeyError, TypeError, AttributeError) as failure:
             raise StreamsError(
@@ -123,8 +128,8 @@ def _places(entry: QueryableStore) -> dict[str, Any]:
     return {each.name: getattr(entry, each.name) for each in fields(entry) if each.name != "store"}
 
 
-def _entry(said: Mapping[str, Any]) -> QueryableStore:
-    return QueryableStore(**{**said, "store": described_store(said["store"])})
+def _entry(said: Mapping[str, Any], own: Collection[Serde]) -> QueryableStore:
+    return QueryableStore(**{**said, "store": described_store(said["store"], own)})
 
 
 def split(task: str) -> tuple[int, int]:

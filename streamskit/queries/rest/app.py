@@ -22,6 +22,8 @@ from streamskit.queries.rest.peers import PeerError, Peers
 from streamskit.queries.rest.protocol import path
 from streamskit.queries.rest.queries import Queries, hosts_of
 from streamskit.queries.rest.routes_common import StrictRoute, queries_of
+from streamskit.queries.rest.service_routes import inside, router_of
+from streamskit.queries.rest_service import RestService
 
 MOST_STREAMS = 100
 """How many event streams may be open at the same time."""
@@ -29,19 +31,25 @@ MOST_STREAMS = 100
 routes = APIRouter(route_class=StrictRoute, tags=["the application"])
 
 
-def rest_app(instance: QueryableInstance, token: str | None = None) -> FastAPI:
+def rest_app(instance: QueryableInstance, token: str | None = None, service: RestService | None = None) -> FastAPI:
     """Return the application that answers for an instance; `Server` serves it.
 
     Args:
         instance: the instance.
         token: what the other instances ask for, if they do.
+        service: the application's own routes, if it has any.
+
+    Raises:
+        StreamsError: a route names a store that is none, or whose keys have no instance of their own.
     """
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         peers = Peers(instance.application_id, token)
         app.state.queries = Queries(instance, peers)
+        app.state.inside = inside(app)
         yield
+        await app.state.inside.aclose()
         app.state.queries.router.close()
         await peers.close()
 
@@ -57,6 +65,8 @@ def rest_app(instance: QueryableInstance, token: str | None = None) -> FastAPI:
     app.state.is_ending = False
     for each in (*store_routes.ROUTERS, routes):
         app.include_router(each)
+    if service is not None:
+        app.include_router(router_of(service, instance))
     for kind in REFUSED:
         app.add_exception_handler(kind, _refuse)
     return app

@@ -13,6 +13,12 @@ from streamskit.queries.rest.signing import APPLICATION, FORWARDED, SIGNATURE, S
 TO_CONNECT, IN_ALL = 0.5, 2.0
 """How long another instance may take to take a call, and to answer it, in seconds."""
 
+TO_RUN = 5.0
+"""How long a route of the application's own may take at another instance, in seconds; it may ask further ones."""
+
+ANSWERED_BY = "streamskit-answered-by"
+"""The header of what a route of the application's own has answered: the instance, and its role."""
+
 
 class PeerError(Exception):
     """Another instance gave no answer; the sentence says which one, and why."""
@@ -29,10 +35,9 @@ class Peers:
     def __init__(self, application_id: str, token: str | None) -> None:
         self._application_id = application_id
         self._signer = Signer(token, application_id) if token else None
-        timeout = httpx.Timeout(IN_ALL, connect=TO_CONNECT)
         limits = httpx.Limits(max_connections=None, max_keepalive_connections=20)
         # A proxy of the environment's is for the world outside: instances are beside each other.
-        self._client = httpx.AsyncClient(timeout=timeout, limits=limits, trust_env=False)
+        self._client = httpx.AsyncClient(limits=limits, trust_env=False)
 
     async def close(self) -> None:
         """Close all connections."""
@@ -44,17 +49,35 @@ class Peers:
         Raises:
             PeerError: it cannot be reached, takes too long, or refuses.
         """
-        numbers = ",".join(map(str, partitions))
-        try:
-            async with asyncio.timeout(IN_ALL):
-                url = httpx.URL(host.url + path)
-                response = await self._client.get(url, headers=self._headers(host, url, numbers))
-            sent = response.json()
-        except (httpx.HTTPError, httpx.InvalidURL, OSError, ValueError) as error:
-            raise PeerError(_unreachable(host, error)) from None
+        response = await self._get(host, path, partitions, IN_ALL)
+        sent = _json_of(response)
+        if sent is None:
+            raise PeerError(f"{host} cannot be reached.")
         if response.status_code != 200:
             raise PeerError(f"{host} says: {_sentence(sent, response.status_code)}")
         return sent
+
+    async def run(self, host: HostInfo, path: str, partition: int) -> httpx.Response:
+        """Let an instance run a route of the application's own, for a key in one of its partitions.
+
+        Raises:
+            PeerError: it cannot be reached, takes too long, does not have the partition, or has no such route.
+        """
+        response = await self._get(host, path, [partition], TO_RUN)
+        if ANSWERED_BY not in response.headers:  # it did not come to the route
+            sent = _json_of(response)
+            raise PeerError(f"{host} says: {_sentence(sent, response.status_code)}")
+        return response
+
+    async def _get(self, host: HostInfo, path: str, partitions: Collection[int], seconds: float) -> httpx.Response:
+        numbers = ",".join(map(str, partitions))
+        timeout = httpx.Timeout(seconds, connect=TO_CONNECT)
+        try:
+            async with asyncio.timeout(seconds):
+                url = httpx.URL(host.url + path)
+                return await self._client.get(url, headers=self._headers(host, url, numbers), timeout=timeout)
+        except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
+            raise PeerError(_unreachable(host, error)) from None
 
     @asynccontextmanager
     async def listen(self, host: HostInfo, path: str, silence: float) -> AsyncIterator[AsyncIterator[str]]:
@@ -90,6 +113,14 @@ def _unreachable(host: HostInfo, error: Exception) -> str:
     if isinstance(error, TimeoutError | httpx.TimeoutException):
         return f"{host} did not answer in time."
     return f"{host} cannot be reached."
+
+
+def _json_of(response: httpx.Response) -> Any:
+    """Return what a response says; None where that is no JSON."""
+    try:
+        return response.json()
+    except ValueError:
+        return None
 
 
 def _sentence(sent: Any, status: int) -> str:

@@ -82,7 +82,7 @@ class Queries:
             Refusal: there is no such row, or nobody can say.
         """
         partitions = self._partitions_of(store, key)
-        question = Question(store, partitions, _path(request), read, len(partitions), quick=True)
+        question = Question(store, partitions, path_of(request), read, len(partitions), quick=True)
         forwarded = self.forwarded_to_us(request, store)
         if forwarded is not None:
             return await self._to_peer(question, forwarded)
@@ -170,7 +170,7 @@ class Queries:
         partial: bool,
     ) -> QueryResult | Response:
         partitions = tuple(range(store.partitions)) if key is None else self._partitions_of(store, key)
-        question = Question(store, partitions, _path(request), read, limit, reverse)
+        question = Question(store, partitions, path_of(request), read, limit, reverse)
         forwarded = self.forwarded_to_us(request, store)
         if forwarded is not None:
             return await self._to_peer(question, forwarded)
@@ -227,7 +227,8 @@ def _missing(answer: QueryResult) -> list[dict[str, Any]]:
     return [{"partition": partition, "why": why} for partition, why in sorted(answer.missing.items())]
 
 
-def _path(request: Request) -> str:
+def path_of(request: Request) -> str:
+    """Return what was asked for, as another instance gets it."""
     path = undotted(request.scope["path"])
     query = request.scope["query_string"].decode("latin-1")
     return f"{path}?{query}" if query else path

@@ -57,14 +57,21 @@ register_url_convertor("part", Part())
 class StrictRoute(APIRoute):
     """A route that takes no parameter that it does not know: a typing error would else ask for something else."""
 
+    may_be_plain = True
+    """Whether its function has a default for all that does not stand in the path."""
+
     def get_route_handler(self) -> Callable[[Request], Any]:
         """Return what answers a request."""
         answer = super().get_route_handler()
         declared = [self.dependant, *self.dependant.dependencies]
         known = sorted(each.alias for dependant in declared for each in dependant.query_params)
         # Parts of the path are text already: a request without anything else needs no look at its parameters.
-        is_plain = not self.dependant.dependencies and all(
-            each.field_info.annotation is str and each.alias == each.name for each in self.dependant.path_params
+        is_plain = (
+            self.may_be_plain
+            and not self.dependant.dependencies
+            and all(
+                each.field_info.annotation is str and each.alias == each.name for each in self.dependant.path_params
+            )
         )
 
         async def checked(request: Request) -> Response:

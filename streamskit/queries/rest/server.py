@@ -13,6 +13,7 @@ from streamskit.queries.rest.app import rest_app
 from streamskit.queries.rest.auth import Guard, check_address
 from streamskit.queries.rest.connections import CarefulProtocol
 from streamskit.queries.rest.signing import SignatureCheck
+from streamskit.queries.rest_service import RestService
 
 __all__ = ["Server", "bind", "check_address", "serve"]
 
@@ -75,9 +76,10 @@ class Server:
         bound: the socket to listen on, from `bind`.
         token: what requests have to send as `Authorization: Bearer`; without one only loopback is served. Instances
             sign what they ask each other with it, and do not send it.
+        service: the application's own routes, if it has any.
 
     Raises:
-        StreamsError: the socket is not on loopback, and there is no token.
+        StreamsError: the socket is not on loopback, and there is no token; or a route names a store that is none.
 
     >>> server = Server(instance, bind("127.0.0.1"))  # doctest: +SKIP
     >>> server.start()  # doctest: +SKIP
@@ -85,11 +87,17 @@ class Server:
     HostInfo(host='127.0.0.1', port=40123)
     """
 
-    def __init__(self, instance: QueryableInstance, bound: socket.socket, token: str | None = None) -> None:
+    def __init__(
+        self,
+        instance: QueryableInstance,
+        bound: socket.socket,
+        token: str | None = None,
+        service: RestService | None = None,
+    ) -> None:
         host, port = bound.getsockname()[:2]
         self.address = HostInfo(host, port)
         self._socket = bound
-        self._app = rest_app(instance, token)
+        self._app = rest_app(instance, token, service)
         signatures = SignatureCheck(token, instance.application_id, str(instance.here)) if token else None
         config = uvicorn.Config(
             Guard(self._app, host, token, signatures, instance.here.host),

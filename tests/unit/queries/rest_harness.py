@@ -16,6 +16,7 @@ from streamskit.queries.measures import Measure
 from streamskit.queries.metadata import HostInfo, Hosts, Placement
 from streamskit.queries.queryable_instance import InstanceHealth, PartitionState, StoreUpdate
 from streamskit.queries.rest.server import Server, bind
+from streamskit.queries.rest_service import RestService
 from streamskit.serdes import Serdes
 from streamskit.state.stores import Store
 
@@ -124,7 +125,7 @@ class FakeInstance:
         roles = {0: "global"} if store == "everywhere" else self.roles
         return [self._state(store, number, role) for number, role in sorted(roles.items())]
 
-    def local(self, store: str, partitions: Collection[int]) -> LocalStore:
+    def local(self, store: str, partitions: Collection[int], *, for_all: bool = True) -> LocalStore:
         for number in partitions:
             if store != "everywhere" and number not in self.roles:
                 raise InvalidStateStorePartitionError(f"Partition {number} of store '{store}' is not at {self.here}.")
@@ -173,7 +174,7 @@ class Cluster:
     `owners` says for each instance which partitions it has, and as what: `[{0: "active"}, {0: "standby"}]`.
     """
 
-    def __init__(self, *owners: dict[int, str], token: str | None = None) -> None:
+    def __init__(self, *owners: dict[int, str], token: str | None = None, service: RestService | None = None) -> None:
         self.group = Group()
         self.servers: list[Server] = []
         for roles in owners:
@@ -181,7 +182,7 @@ class Cluster:
             instance = FakeInstance(self.group, HostInfo(*bound.getsockname()[:2]))
             instance.roles = dict(roles)
             self.group.members.append(instance)
-            self.servers.append(Server(instance, bound, token))
+            self.servers.append(Server(instance, bound, token, service))
         for number in range(PARTITIONS):
             here = {role: tuple(m.here for m in self.instances if m.roles.get(number) == role) for role in ROLES}
             self.group.hosts[number] = Hosts(next(iter(here["active"]), None), here["standby"])
@@ -204,9 +205,9 @@ ALL_ACTIVE = dict.fromkeys(range(PARTITIONS), "active")
 
 
 @contextmanager
-def cluster(*owners: dict[int, str], token: str | None = None) -> Iterator[Cluster]:
+def cluster(*owners: dict[int, str], token: str | None = None, service: RestService | None = None) -> Iterator[Cluster]:
     """Run a cluster while the block runs."""
-    made = Cluster(*owners, token=token)
+    made = Cluster(*owners, token=token, service=service)
     for server in made.servers:
         server.start()
     try:

@@ -78,7 +78,7 @@ def test_a_serde_of_the_programs_own_is_named_with_what_to_do(tmp_path: Path) ->
     said = json.loads((tmp_path / "shop" / "stores.json").read_text())["stores"][0]["store"]["value"]
     assert said["serde"] == "custom"
     named = r"Store 'tills' cannot be read here: TillLine\(\) is made by .*TillLine, a class of the program's own\. "
-    with pytest.raises(StreamsError, match=named + r".*serve shop --topology module:function"):
+    with pytest.raises(StreamsError, match=named + r".*serve shop --serde module:class"):
         Catalogue.load(tmp_path / "shop")
 
 

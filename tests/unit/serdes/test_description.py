@@ -67,6 +67,13 @@ def test_a_class_of_the_program_is_named_and_never_imported(serde: Serde) -> Non
         described(said)
 
 
+def test_a_class_of_the_program_is_read_where_somebody_has_it() -> None:
+    celsius, said = Celsius(), json.loads(json.dumps(describe(Serdes.list(Celsius()))))
+    assert described(said, own=[Loud("a string"), celsius]) == Serdes.list(celsius)
+    with pytest.raises(SerdeError, match="Celsius"):
+        described(said, own=[Loud("a string")])
+
+
 def test_a_registry_with_settings_that_are_no_json_is_of_the_programs_own_too() -> None:
     registry = SchemaRegistry("mock://with-settings")
     serde = Serdes.avro(TRADE, registry, topic="trades")

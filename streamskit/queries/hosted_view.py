@@ -1,0 +1,70 @@
+"""The part of a store that an instance hosts, as a program sees it."""
+
+from collections.abc import Collection
+from typing import Any
+
+from streamskit.common.errors import InvalidStateStorePartitionError
+from streamskit.queries.queryable_instance import QueryableInstance
+
+BY_KEY = ("get", "fetch", "backward_fetch", "entry", "fetch_session", "find_sessions")
+"""The questions about one key, which only the instance that hosts it can answer."""
+
+
+class HostedView:
+    """The partitions of a store for which this instance answers, as `streams.store(name)` gives them.
+
+    Lists have the rows that are here, as in Kafka Streams. A question about a key that another instance hosts raises an
+    error that says where to ask, in place of an answer that looks as if there were no such key.
+
+    Args:
+        instance: the instance.
+        name: the store's name.
+        standing_in: partitions that it answers for as a standby, too, if it has them.
+        for_all: whether to speak for all instances: see `Instance.local`.
+    """
+
+    def __init__(
+        self, instance: QueryableInstance, name: str, standing_in: Collection[int] = (), for_all: bool = False
+    ) -> None:
+        self._instance, self._name = instance, name
+        self._standing_in, self._for_all = standing_in, for_all
+
+    def __repr__(self) -> str:
+        return f"<store '{self._name}' at {self._instance.here}, partitions {self._partitions()}>"
+
+    def __len__(self) -> int:
+        return len(self._here())
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        if name not in BY_KEY:
+            return getattr(self._here(), name)
+
+        def asked(key: Any, *rest: Any, **named: Any) -> Any:
+            self._check(key)
+            return getattr(self._here(), name)(key, *rest, **named)
+
+        return asked
+
+    def _check(self, key: Any) -> None:
+        described = self._instance.stores[self._name]
+        partition = self._instance.partition_of(self._name, described.store.key.serialize(key) or b"")
+        if partition is not None and not described.everywhere and partition not in self._partitions():
+            owner = self._instance.hosts(self._name, partition).active
+            place = f'QueryClient("{owner.url}").store("{self._name}")' if owner else "another instance, in a moment"
+            raise InvalidStateStorePartitionError(
+                f"The key {key!r} of store '{self._name}' is in partition {partition}, which is not at "
+                f"{self._instance.here}: ask {place}."
+            )
+
+    def _partitions(self) -> list[int]:
+        states = self._instance.states(self._name)
+        return [
+            state.partition
+            for state in states
+            if state.role in ("active", "global") or state.partition in self._standing_in
+        ]
+
+    def _here(self) -> Any:
+        return self._instance.local(self._name, self._partitions(), for_all=self._for_all)
