@@ -5,6 +5,9 @@ SHELL := /bin/sh
 VENV := .venv
 PYTHON_IN_VENV := $(VENV)/bin/python
 READY := $(VENV)/.ready
+TESTS_READY := $(VENV)/.ready-tests
+DOCS_READY := $(VENV)/.ready-docs
+SITE := build/site
 ARGS ?=
 # What the marks mean stands in pyproject.toml.
 QUICK := quick or not (spark or broker or browser or container or slow or soak)
@@ -20,10 +23,10 @@ help:
 	@echo 'make notebooks  run the notebooks and compare their outputs'
 	@echo 'make soak       an hour and more: faults at random, and every wrong answer to the labs'
 	@echo 'make bench      the benchmarks'
-	@echo 'make docs       the reference pages, from the docstrings, into build/reference'
+	@echo 'make docs       the site: lessons, labs, documents and reference with search, into build/site'
 	@echo 'make clean      stop the broker and remove its data, and all caches of this folder'
 
-setup: $(READY)
+setup: $(TESTS_READY)
 
 lab: $(READY)
 	@$(PYTHON_IN_VENV) -m streamskit lab $(ARGS)
@@ -31,39 +34,39 @@ lab: $(READY)
 doctor: $(READY)
 	@$(PYTHON_IN_VENV) -m streamskit doctor
 
-check: $(READY)
+check: $(TESTS_READY)
 	@$(MAKE) --no-print-directory -j 2 lint quick-tests
 
-quick-tests: $(READY)
+quick-tests: $(TESTS_READY)
 	$(PYTHON_IN_VENV) -m pytest -n 2 --dist worksteal -m '$(QUICK)' tests/unit tests/conformance tests/labs $(ARGS)
 
 # Hundreds of Pythons start; an installed package lies compiled, this one only where Python may write what it compiles.
-test: $(READY)
+test: $(TESTS_READY)
 	@$(PYTHON_IN_VENV) -m compileall -q streamskit
 	@$(MAKE) --no-print-directory -j 2 lint class-sharing
 	$(PYTHON_IN_VENV) -m pytest -n 2 --dist worksteal tests/conformance tests/unit tests/labs $(ARGS)
 	$(PYTHON_IN_VENV) -m pytest -n 3 --dist loadfile --no-loadscope-reorder --nbval $(wildcard notebooks) tests --ignore=tests/conformance --ignore=tests/unit --ignore=tests/labs $(ARGS)
 
 # What makes Java start faster is made while mypy, on one core, reads all types.
-class-sharing: $(READY)
+class-sharing: $(TESTS_READY)
 	$(PYTHON_IN_VENV) -m streamskit class-sharing
 
-lint: $(READY)
+lint: $(TESTS_READY)
 	$(PYTHON_IN_VENV) -m ruff check .
 	$(PYTHON_IN_VENV) -m ruff format --check .
 	$(VENV)/bin/lint-imports --no-cache --no-logo
 	$(PYTHON_IN_VENV) -m mypy
 
-notebooks: $(READY)
+notebooks: $(TESTS_READY)
 	$(PYTHON_IN_VENV) -m pytest --nbval notebooks $(ARGS)
 
-soak: $(READY)
+soak: $(TESTS_READY)
 	$(PYTHON_IN_VENV) -m pytest -m soak -s tests/integration tests/labs $(ARGS)
 
-docs: $(READY)
-	$(PYTHON_IN_VENV) -m tests.reference
+docs: $(DOCS_READY)
+	$(PYTHON_IN_VENV) -m tests.site $(SITE)
 
-bench: $(READY)
+bench: $(TESTS_READY)
 	$(PYTHON_IN_VENV) -m tests.benchmarks $(ARGS)
 
 clean:
@@ -89,8 +92,18 @@ $(READY): pyproject.toml constraints.txt
 	fi; \
 	echo "Making $(VENV) with $$($$found --version) ..."; \
 	$$found -m venv --clear $(VENV)
-	@echo 'Installing the packages of the course (1.6 GB on disk; about a minute on a fast line, once) ...'
+	@echo 'Installing the packages of the course (1.4 GB on disk; about a minute on a fast line, once) ...'
 	@quiet=; if $(PYTHON_IN_VENV) -c 'import importlib.metadata as m; m.version("streamskit")' 2>/dev/null; then quiet=-q; fi; \
-	$(PYTHON_IN_VENV) -m pip install $$quiet --disable-pip-version-check -c constraints.txt -e '.[course,test]'
+	$(PYTHON_IN_VENV) -m pip install $$quiet --disable-pip-version-check -c constraints.txt -e '.[course]'
 	@touch $(READY)
 	@echo 'The Python environment is ready.'
+
+# Each adds its packages to those above, once.
+$(TESTS_READY): GROUPS := course,test
+$(DOCS_READY): GROUPS := course,test,docs
+$(TESTS_READY): $(READY)
+$(DOCS_READY): $(TESTS_READY)
+$(TESTS_READY) $(DOCS_READY):
+	@echo 'Adding the packages of the groups $(GROUPS) ...'
+	@$(PYTHON_IN_VENV) -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[$(GROUPS)]'
+	@touch $@

@@ -1,0 +1,1 @@
+"""The site: lessons, labs, documents and reference as pages of one place, with search. `make docs` builds it."""
