@@ -12,7 +12,7 @@ ARGS ?=
 # What the marks mean stands in pyproject.toml.
 QUICK := quick or not (spark or broker or browser or container or slow or soak)
 
-.PHONY: help setup lab check quick-tests test lint class-sharing notebooks doctor docs soak bench clean
+.PHONY: help setup lab check quick-tests test lint class-sharing notebooks doctor docs wheel soak bench clean
 
 help:
 	@echo 'make lab        open the course in JupyterLab (ARGS=--no-browser passes options on)'
@@ -24,6 +24,7 @@ help:
 	@echo 'make soak       an hour and more: faults at random, and every wrong answer to the labs'
 	@echo 'make bench      the benchmarks'
 	@echo 'make docs       the site: lessons, labs, documents and reference with search, into build/site'
+	@echo 'make wheel      the wheel, into dist, tried in an environment that has nothing else (needs the network)'
 	@echo 'make clean      stop the broker and remove its data, and all caches of this folder'
 
 setup: $(TESTS_READY)
@@ -66,6 +67,9 @@ soak: $(TESTS_READY)
 docs: $(DOCS_READY)
 	$(PYTHON_IN_VENV) -m tests.site $(SITE)
 
+wheel: $(TESTS_READY)
+	$(PYTHON_IN_VENV) -m tests.wheel
+
 bench: $(TESTS_READY)
 	$(PYTHON_IN_VENV) -m tests.benchmarks $(ARGS)
 
@@ -92,7 +96,7 @@ $(READY): pyproject.toml constraints.txt
 	fi; \
 	echo "Making $(VENV) with $$($$found --version) ..."; \
 	$$found -m venv --clear $(VENV)
-	@echo 'Installing the packages of the course (1.4 GB on disk; about a minute on a fast line, once) ...'
+	@echo 'Installing the packages of the course (1.5 GB on disk; about a minute on a fast line, once) ...'
 	@quiet=; if $(PYTHON_IN_VENV) -c 'import importlib.metadata as m; m.version("streamskit")' 2>/dev/null; then quiet=-q; fi; \
 	$(PYTHON_IN_VENV) -m pip install $$quiet --disable-pip-version-check -c constraints.txt -e '.[course]'
 	@touch $(READY)
