@@ -264,6 +264,11 @@ class Handlers:
         return not (fails(self.processing) and fails(self.production))
 
     @property
+    def ask_on_the_way(self) -> bool:
+        """Whether a function decides about records that cannot be read or processed."""
+        return asks(self.deserialization) or asks(self.processing)
+
+    @property
     def that_continue(self) -> list[Handler]:
         """Those that do not always fail."""
         return [handler for handler in self.every if not fails(handler)]
@@ -272,6 +277,11 @@ class Handlers:
 def fails(handler: Handler) -> bool:
     """Return whether a handler always fails, so that nothing has to be caught for it."""
     return isinstance(handler, LogAndFail)
+
+
+def asks(handler: Handler) -> bool:
+    """Return whether a handler is a function that has to be asked about each record."""
+    return not isinstance(handler, LogAndFail | LogAndContinue)
 
 
 def ask(handler: Handler, context: ErrorHandlerContext, record: Any, exception: Exception) -> Response:

@@ -15,9 +15,9 @@ from streamskit.api.error_handlers import fails
 from streamskit.execution.dead_letters import RecordOrigin, counted
 from streamskit.execution.error_guard import ErrorGuard
 from streamskit.execution.operator_results import compile_results
-from streamskit.execution.outcomes import Outcome, Rows, count_dropped, either, rows_of
+from streamskit.execution.outcomes import Outcome, Rows, Write, count_dropped, either, rows_of
 from streamskit.execution.partitioning import with_partitions
-from streamskit.execution.record_columns import to_sink
+from streamskit.execution.record_columns import RecordColumns, to_sink
 from streamskit.execution.row_format import (
     BEGIN,
     CLOCK,
@@ -87,7 +87,7 @@ def _in_one_pass(plan: Plan, frame: DataFrame, inputs: list[DecodedInput], check
 
     They have `partition` where the plan keeps partitions, and `sink` where it has sinks with partitioners.
     """
-    guard = ErrorGuard(plan.options.handlers, RecordOrigin.of(frame))
+    guard = ErrorGuard(plan.options.handlers, RecordOrigin.of(frame), plan.tells_failures)
     outcomes: list[Outcome] = []
     for decoded in inputs:
         node, record = decoded.source.node, decoded.record
@@ -102,10 +102,16 @@ def _in_one_pass(plan: Plan, frame: DataFrame, inputs: list[DecodedInput], check
                 origin = replace(origin, partition=frame["partition"])
             guard = ErrorGuard(guard.handlers, origin)
         outcomes += Steps(plan, guard).go_on(node, record)
-    rows = rows_of(outcomes, plan)
+    # There may be nothing to write: where the query is there for records that fail, and none can.
+    rows = rows_of(outcomes, plan) or rows_of([_nothing(inputs[0].record)], plan)
     # All outputs of a record leave in one pass over it, whatever their number.
     row = rows.single[0] if rows.is_alone else F.explode(rows.as_array())
     return count_dropped(frame, outcomes).select(row.alias("row")).where("row is not null").select("row.*")
+
+
+def _nothing(record: RecordColumns) -> Outcome:
+    empty = F.lit(None).cast("binary")
+    return Write(record.where(F.lit(False)), "", empty, empty)
 
 
 def _with_operators(

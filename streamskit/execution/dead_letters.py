@@ -27,7 +27,6 @@ from streamskit.api.error_handlers import (
     Handlers,
     Headers,
     LogAndContinue,
-    LogAndFail,
     ProducerRecord,
     RawRecord,
     ask,
@@ -136,11 +135,6 @@ def _as_given(datum: Datum, serde: Serde) -> Column:
     if datum.raw is not None and serde == datum.serde:
         return datum.raw
     return serde.try_to_bytes(datum.typed)["value"]
-
-
-def asks(handler: Handler) -> bool:
-    """Return whether a handler is a function that has to be asked about each record."""
-    return not isinstance(handler, LogAndFail | LogAndContinue)
 
 
 def failed(

@@ -7,9 +7,9 @@ from typing import Generic, TypeVar
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from streamskit.api.error_handlers import Handlers, LogAndContinue, fails
+from streamskit.api.error_handlers import Handlers, LogAndContinue, asks, fails
 from streamskit.columns import user_functions
-from streamskit.execution.dead_letters import GivenRecord, RecordOrigin, asks, failed
+from streamskit.execution.dead_letters import GivenRecord, RecordOrigin, failed
 from streamskit.execution.outcomes import Outcome
 from streamskit.execution.record_columns import RecordColumns
 from streamskit.execution.sources import DecodedInput, is_of
@@ -32,10 +32,14 @@ class Attempt(Generic[Result]):
 
 @dataclass(frozen=True)
 class ErrorGuard:
-    """Lets steps fail for single records, as the handlers of the application say; `origin` is where those came from."""
+    """Lets steps fail for single records, as the handlers of the application say.
+
+    `origin` is where those came from. Unless it `tells` of them, they leave neither notes nor dead letters.
+    """
 
     handlers: Handlers
     origin: RecordOrigin
+    tells: bool = True
 
     def attempt(self, node: Node, record: RecordColumns, parent: Node, make: Callable[[], Result]) -> Attempt[Result]:
         """Make something of a record that `parent` passes on by a user's function of `node`."""
@@ -61,13 +65,15 @@ class ErrorGuard:
             error: what was wrong.
             given: the record as the handler sees it, if one is asked.
         """
+        if not self.tells:
+            return []
         is_failed = error.isNotNull() if record.kept is None else record.kept & error.isNotNull()
         origin = replace(self.origin, timestamp=record.timestamp, headers=record.headers)
         return [*failed(self.handlers, kind, node, is_failed, error, origin, given)]
 
     def unread(self, decoded: DecodedInput) -> list[Outcome]:
         """Return the outcomes of a record that could not be read, as far as its handler wants any."""
-        if decoded.error is None or self.handlers.deserialization == LogAndContinue():
+        if not self.tells or decoded.error is None or self.handlers.deserialization == LogAndContinue():
             return []
         is_failed = is_of(decoded.source, self.origin.topic) & decoded.error.isNotNull()
         return [*failed(self.handlers, "deserialization", decoded.source.node, is_failed, decoded.error, self.origin)]

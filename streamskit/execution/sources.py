@@ -83,7 +83,7 @@ def _decoded(plan: Plan, source: PlanInput, number: int, frame: DataFrame) -> tu
     mine = None if _reads_alone(plan, source) else is_of(source, frame["topic"])
     if mine is not None:
         record = record.where(mine)
-    frame, record = _timed(source, frame, record, F.lit(True) if mine is None else mine)
+    frame, record = _timed(plan, source, frame, record, F.lit(True) if mine is None else mine)
     return frame, DecodedInput(source, record, _partition(frame))
 
 
@@ -108,17 +108,19 @@ def _forgiving_decoded(plan: Plan, source: PlanInput, number: int, frame: DataFr
              for part, tried in read.items()]  # fmt: skip
     error = F.coalesce(*wrong)
     mine = F.lit(True) if _reads_alone(plan, source) else is_of(source, frame["topic"])
-    if plan.options.handlers.deserialization == LogAndContinue():
+    if plan.tells_failures and plan.options.handlers.deserialization == LogAndContinue():
         bad, place = mine & error.isNotNull(), F.concat_ws("-", frame["topic"], frame["partition"])
         said = F.concat(place, F.lit("@"), frame["offset"], F.lit(": "), error)
         frame = frame.observe(f"{SKIPPED} {node.name} read", F.count_if(bad).alias(node.name))
         frame = frame.observe(f"{SAID} {node.name}", F.max(F.when(bad, said)).alias(node.name))
     record = RecordColumns(key, value, frame["timestamp"], frame["headers"]).where(mine & error.isNull())
-    frame, record = _timed(source, frame, record, mine & error.isNull())
+    frame, record = _timed(plan, source, frame, record, mine & error.isNull())
     return frame, DecodedInput(source, record, _partition(frame), error)
 
 
-def _timed(source: PlanInput, frame: DataFrame, record: RecordColumns, mine: Column) -> tuple[DataFrame, RecordColumns]:
+def _timed(
+    plan: Plan, source: PlanInput, frame: DataFrame, record: RecordColumns, mine: Column
+) -> tuple[DataFrame, RecordColumns]:
     """Give a record the time that its source's timestamp extractor takes from it."""
     node = source.node
     if not isinstance(node, Source) or node.internal or source.is_handover:
@@ -136,8 +138,9 @@ def _timed(source: PlanInput, frame: DataFrame, record: RecordColumns, mine: Col
             frame["topic"], F.coalesce(time.cast("string"), F.lit("null")),
         )  # fmt: skip
         return frame, replace(record, timestamp=F.when(invalid, F.raise_error(message).cast("bigint")).otherwise(time))
-    skipped = F.count_if(mine & invalid).alias(node.name)
-    return frame.observe(f"{SKIPPED} {node.name}", skipped), replace(record, timestamp=time).where(~invalid)
+    if plan.tells_failures:
+        frame = frame.observe(f"{SKIPPED} {node.name}", F.count_if(mine & invalid).alias(node.name))
+    return frame, replace(record, timestamp=time).where(~invalid)
 
 
 def is_of(source: PlanInput, topic: Column) -> Column:

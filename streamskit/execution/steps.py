@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from streamskit.api.error_handlers import fails
+from streamskit.api.error_handlers import asks, fails
 from streamskit.common.errors import TopologyError
-from streamskit.execution.dead_letters import GivenRecord, asks
+from streamskit.execution.dead_letters import GivenRecord
 from streamskit.execution.error_guard import ErrorGuard
 from streamskit.execution.native_aggregation import HEADERS, aggregate
 from streamskit.execution.outcomes import Drop, Flatten, Outcome, Send, Write
@@ -20,7 +20,16 @@ from streamskit.planning.old_values import takes_old_values
 from streamskit.planning.plan import Plan, has_changelog
 from streamskit.planning.planned_operators import keeps_latest, operator_input
 from streamskit.planning.processor_groups import input_sides
-from streamskit.topology.nodes import Branch, Node, OperatorInput, SideEffect, Sink, TableGroupBy, TableSource
+from streamskit.topology.nodes import (
+    Aggregation,
+    Branch,
+    Node,
+    OperatorInput,
+    SideEffect,
+    Sink,
+    TableGroupBy,
+    TableSource,
+)
 
 
 @dataclass(frozen=True)
@@ -264,27 +273,39 @@ class Steps:
         self, frame: DataFrame, node: Node, record: RecordColumns, parent: Node
     ) -> tuple[DataFrame, RecordColumns]:
         """Apply one step to the whole frame, as far as it needs that, and return the record after it."""
-        if node is not self.plan.native and not node.flattens:
-            return frame, transform(node, record, parent)
-        kept = frame if record.kept is None else frame.where(record.kept)
-        if self.plan.native is not None and node is self.plan.native:
-            columns = {"key": record.key.typed, "value": record.value.typed, "timestamp": record.timestamp}
-            if self.plan.options.test:
-                order = F.struct(F.current_timestamp().alias("batch"), kept["offset"].alias("offset"))
-                columns |= dict(zip(HEADERS, (record.headers, order), strict=True))
-            records = kept.select(*(column.alias(name) for name, column in columns.items()), kept["partition"])
-            folder = f"{self.checkpoint}/stream-time"
-            made = aggregate(self.plan.native, records, parent, folder, self.plan.keeps_partitions)
-            return made, RecordColumns(Datum(made["key"]), Datum(made["value"]), made["timestamp"], made["headers"])
-        made = kept.select(
-            F.explode(elements_of(node, record, parent)).alias("each"),
+        if node is self.plan.native:
+            return self._aggregate(self.plan.native, frame, record, parent)
+        if not node.flattens:
+            made = self.guard.attempt(node, record, parent, lambda: transform(node, record, parent))
+            return frame, made.result.where_if(made.succeeded)
+        elements = self.guard.attempt(node, record, parent, lambda: elements_of(node, record, parent))
+        kept = _where_kept(frame, record.where_if(elements.succeeded))
+        flat = kept.select(
+            F.explode(elements.result).alias("each"),
             record.timestamp.alias("timestamp"),
             record.headers.alias("headers"),
             kept["partition"],
             kept["offset"],
         )
-        flat = replace(record, timestamp=made["timestamp"], headers=made["headers"])
-        return made, one_of_many(flat, made["each"])
+        of_each = replace(record, timestamp=flat["timestamp"], headers=flat["headers"])
+        return flat, one_of_many(of_each, flat["each"])
+
+    def _aggregate(
+        self, node: Aggregation, frame: DataFrame, record: RecordColumns, parent: Node
+    ) -> tuple[DataFrame, RecordColumns]:
+        kept = _where_kept(frame, record)
+        columns = {"key": record.key.typed, "value": record.value.typed, "timestamp": record.timestamp}
+        if self.plan.options.test:
+            order = F.struct(F.current_timestamp().alias("batch"), kept["offset"].alias("offset"))
+            columns |= dict(zip(HEADERS, (record.headers, order), strict=True))
+        records = kept.select(*(column.alias(name) for name, column in columns.items()), kept["partition"])
+        folder = f"{self.checkpoint}/stream-time"
+        made = aggregate(node, records, parent, folder, self.plan.keeps_partitions)
+        return made, RecordColumns(Datum(made["key"]), Datum(made["value"]), made["timestamp"], made["headers"])
+
+
+def _where_kept(frame: DataFrame, record: RecordColumns) -> DataFrame:
+    return frame if record.kept is None else frame.where(record.kept)
 
 
 def _written(record: RecordColumns, topic: str | Column, node: Node) -> Write:

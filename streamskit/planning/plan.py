@@ -101,6 +101,9 @@ class Plan:
     """The aggregation that Spark's own operators do."""
     handovers: Mapping[str, str] = field(default_factory=dict)
     """Nodes whose records another query takes up, and the topic between the two."""
+    tells_failures: bool = True
+    """Whether it counts records that cannot be read or processed, and makes dead letters of them; else another query
+    does so, which reads the same ones."""
     ordered: frozenset[str] = frozenset()
     """Nodes whose records have to be put in the order of their timestamps before they are handed over."""
     nodes: tuple[Node, ...] = ()

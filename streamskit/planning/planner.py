@@ -5,6 +5,7 @@ There is one query for each sub-topology, and one more for each aggregation that
 
 from dataclasses import replace
 
+from streamskit.api.error_handlers import LogAndContinue, LogAndFail, fails
 from streamskit.api.windows import TimeWindows
 from streamskit.common.errors import TopologyError
 from streamskit.planning.old_values import needs_old_values
@@ -88,13 +89,16 @@ class SubtopologyPlanner:
         handed_in: dict[str, str] = {}
         handed_over: list[PlanInput] = []
         ordered: set[str] = set()
+        failing: set[str] = set()
         for node in self.natives:
             path = self._path_to(node)
             needs_order = node.windows is not None and self._has_no_order(path[0])
-            # Records that come on several paths, whose time depends on others before them, or that may leave dead
-            # letters behind, meet in a topic first.
-            if _is_plain_source(path[0]) and not self.options.handlers.make_rows and not needs_order:
+            # Records that come on several paths, whose time depends on others before them, or about which a function
+            # decides, which may answer otherwise if it is asked twice, meet in a topic first.
+            if _is_plain_source(path[0]) and not self.options.handlers.ask_on_the_way and not needs_order:
                 (source,) = map(self._input, of_kind(Source, path[:1]))
+                if self._may_leave_dead_letters(path):
+                    failing.add(path[-1].name)
             else:
                 topic = handed_in[path[0].name] = self._handover(path[0])
                 if needs_order and not self.options.test:  # a test driver's records come one by one
@@ -108,7 +112,8 @@ class SubtopologyPlanner:
             queries.append(self._query((source,), frozenset(names), len(queries) + 1, node, handovers))
         names_left = self.names - {node.name for node in self.natives}
         inputs = [*map(self._input, of_kind(Source, self.nodes)), *handed_over]
-        inputs = [each for each in inputs if self._leads_somewhere(each.node, names_left, handed_in)]
+        inputs = [each for each in inputs if self._leads_somewhere(each.node, names_left, failing.union(handed_in))]
+        queries = self._telling_once(queries, inputs)
         if inputs:
             tables = self._global_tables()
             with_tables = names_left.union(*((each.node.name, table.name) for each, table in tables))
@@ -122,6 +127,25 @@ class SubtopologyPlanner:
                 ".to('a-topic')."
             )
         return queries if len(queries) > 1 else [replace(queries[0], part=0)]
+
+    def _may_leave_dead_letters(self, path: list[Node]) -> bool:
+        """Return whether records that go on such a path may fail without the application, and make rows of their own.
+
+        A query of Spark's aggregations has no rows but their results, so that another one has to make these.
+        """
+        handlers = self.options.handlers
+        is_read_here = any(not source.internal for source in of_kind(Source, path[:1]))
+        in_reading = is_read_here and handlers.deserialization not in (LogAndFail(), LogAndContinue())
+        return in_reading or (len(path) > 1 and not fails(handlers.processing))
+
+    def _telling_once(self, natives: list[Plan], inputs: list[PlanInput]) -> list[Plan]:
+        """Return the queries of native aggregations so that one query tells of the records of a source that fail."""
+        told, queries = {each.node.name for each in inputs}, list[Plan]()
+        for query in natives:
+            (source,) = query.inputs
+            queries.append(replace(query, tells_failures=source.is_handover or source.node.name not in told))
+            told.add(source.node.name)
+        return queries
 
     def _query(
         self,
@@ -194,7 +218,7 @@ class SubtopologyPlanner:
     def _path_to(self, node: Node) -> list[Node]:
         """Return the nodes before an aggregation, from a source on; only the last, if there is no single such path."""
         path: list[Node] = []
-        if self.options.handlers.make_rows:
+        if self.options.handlers.ask_on_the_way:
             return [self.topology[node.parents[0]]]
         while len(node.parents) == 1:
             node = self.topology[node.parents[0]]
@@ -226,17 +250,21 @@ class SubtopologyPlanner:
     def _following(self, node: Node) -> list[Node]:
         return [each for each in self.nodes if node.name in each.parents or each.looks_into(node)]
 
-    def _leads_somewhere(self, node: Node, names: frozenset[str], handed_in: dict[str, str]) -> bool:
-        """Return whether a query without the native aggregations has anything to do with a node's records."""
-        if node.name in handed_in:
+    def _leads_somewhere(self, node: Node, names: frozenset[str], ends: set[str]) -> bool:
+        """Return whether a query without the native aggregations has anything to do with a node's records.
+
+        Args:
+            node: whose records they are.
+            names: the nodes of that query.
+            ends: nodes to which it has to follow records, even if it writes nothing there.
+        """
+        if node.name in ends:
             return True
         if node.name in names and (
             node.is_visible or node.is_stateful or any(has_changelog(node, store) for store in node.stores)
         ):
             return True
-        return any(
-            self._leads_somewhere(child, names, handed_in) for child in self._following(node) if child.name in names
-        )
+        return any(self._leads_somewhere(child, names, ends) for child in self._following(node) if child.name in names)
 
 
 def _is_plain_source(node: Node) -> bool:

@@ -31,7 +31,7 @@ from streamskit.runtime.checkpoint_copies import LAST_COPY_SECONDS, CheckpointCo
 from streamskit.runtime.failures import explain
 from streamskit.runtime.global_stores import FilledStore, filled_by_processors
 from streamskit.runtime.global_tables import GlobalTableRecords
-from streamskit.runtime.group_offsets import LAST_COMMIT_SECONDS, GroupOffsets, forget
+from streamskit.runtime.group_offsets import LAST_COMMIT_SECONDS, GroupOffsets, forget, least
 from streamskit.runtime.measures import measures
 from streamskit.runtime.purging import LAST_PURGE_SECONDS, Purging
 from streamskit.runtime.query import RunningQuery, query_options
@@ -350,10 +350,10 @@ class Application:
         """A topic that it reads: of a query, or of a global table, where it has nothing else."""
         return self.plans[0].topics[0] if self.plans else self.topology.sources[0].topics[0]
 
-    def processed(self) -> dict[str, Mapping[int, int]]:
-        """Return how far the queries have come: by topic and partition, the offset to go on from."""
+    def processed(self) -> dict[str, dict[int, int]]:
+        """Return how far all queries have come: by topic and partition, the offset to go on from."""
         with suppress(*LOST):
-            return {topic: done for query in self.supervisor.queries for topic, done in query.position.items()}
+            return least((query.plan.topics, query.position) for query in self.supervisor.queries)
         return {}
 
     def _read_by_itself(self) -> dict[str, dict[int, int]]:

@@ -4,13 +4,14 @@ Spark's checkpoint says where to go on; what the group says is never read.
 """
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
 
 from streamskit.api.client_settings import BootstrapServers
+from streamskit.common.errors import StreamsError
 from streamskit.kafka.access import Right, no_right
 from streamskit.kafka.client_libraries import client_log, for_librdkafka
 from streamskit.runtime.periodic import Periodic
@@ -32,6 +33,7 @@ HAS_MEMBERS = (KafkaError.UNKNOWN_MEMBER_ID, KafkaError.ILLEGAL_GENERATION, Kafk
 DENIED = (KafkaError.GROUP_AUTHORIZATION_FAILED, KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
 
 Offsets = Mapping[str, Mapping[int, int]]
+Lags = dict[tuple[str, int], int]
 
 
 class GroupOffsets(Periodic):
@@ -60,6 +62,8 @@ class GroupOffsets(Periodic):
         """Commit what was processed since the last time."""
         try:
             self.commit()
+        except StreamsError as failure:
+            logger.debug("'%s': how far it has come is not known: %s", self._group, failure)
         except KafkaException as failure:
             if failure.args[0].code() in DENIED and not self._is_denied:
                 self._is_denied = True
@@ -74,11 +78,7 @@ class GroupOffsets(Periodic):
         Raises:
             KafkaException: the broker does not take it.
         """
-        now = {
-            (topic, number): offset
-            for topic, partitions in self._processed().items()
-            for number, offset in partitions.items()
-        }
+        now = dict(_by_partition(self._processed()))
         news = [TopicPartition(*where, offset) for where, offset in now.items() if self._committed.get(where) != offset]
         if not news:
             return
@@ -90,24 +90,33 @@ class GroupOffsets(Periodic):
             self._commit_past_members(news)
         self._committed = now
 
-    def lag(self, offsets: Offsets) -> dict[tuple[str, int], int] | None:
-        """Return how many records lie between offsets and the ends of their partitions; None if no broker answers.
+    def ends(self, partitions: Iterable[tuple[str, int]]) -> dict[tuple[str, int], int] | None:
+        """Return the offset behind the last record of each partition; None if no broker answers.
 
         Args:
-            offsets: by topic and partition, the offset to go on from.
+            partitions: the topic and the number of each.
         """
         latest = OffsetSpec.latest()  # type: ignore[no-untyped-call]
-        asked = {TopicPartition(topic, number): latest for topic, found in offsets.items() for number in found}
+        asked = {TopicPartition(*each): latest for each in partitions}
         if not asked:
             return {}
-        lags = {}
-        for where, future in self._admin.list_offsets(asked, request_timeout=ANSWER_SECONDS).items():
-            try:
-                end = future.result(ANSWER_SECONDS).offset
-            except (KafkaException, TimeoutError):
-                return None
-            lags[where.topic, where.partition] = max(0, end - offsets[where.topic][where.partition])
-        return lags
+        found = self._admin.list_offsets(asked, request_timeout=ANSWER_SECONDS)
+        try:
+            return {(each.topic, each.partition): end.result(ANSWER_SECONDS).offset for each, end in found.items()}
+        except (KafkaException, TimeoutError):
+            return None
+
+    def lags(self, positions: Iterable[Offsets]) -> list[Lags] | None:
+        """Return how many records lie between each position and the ends of its topics; None if no broker answers.
+
+        Args:
+            positions: of several queries, each by topic and partition the offset to go on from.
+        """
+        flat = [dict(_by_partition(position)) for position in positions]
+        ends = self.ends({each for position in flat for each in position})
+        if ends is None:
+            return None
+        return [{each: max(0, ends[each] - offset) for each, offset in position.items()} for position in flat]
 
     def _commit_past_members(self, offsets: list[TopicPartition]) -> None:
         producer = self._producer
@@ -159,12 +168,26 @@ def forget(servers: BootstrapServers, application_id: str) -> None:
             logger.debug("The group '%s' was not deleted: %s", application_id, failure)
 
 
-def total_lag(lags: Mapping[tuple[str, int], int] | None, topics: Iterable[str]) -> int | None:
-    """Return the lag of topics together; None where that of none of their partitions is known.
+def least(positions: Iterable[tuple[Iterable[str], Offsets]]) -> dict[str, dict[int, int]]:
+    """Return up to where all queries that read a topic have come; a topic is left out while one of them is not known.
 
-    >>> total_lag({("trades", 0): 2, ("trades", 1): 3, ("quotes", 0): 9}, ["trades"])
-    5
+    Args:
+        positions: of each query, its topics, and by topic and partition the offset to go on from, as far as known.
+
+    >>> least([(["trades"], {"trades": {0: 7, 1: 5}}), (["trades", "quotes"], {"trades": {0: 6, 1: 9}})])
+    {'trades': {0: 6, 1: 5}}
     """
-    wanted = set(topics)
-    found = [lag for (topic, _), lag in (lags or {}).items() if topic in wanted]
-    return sum(found) if found else None
+    found: dict[str, dict[int, int]] = {}
+    unknown: set[str] = set()
+    for topics, position in positions:
+        unknown |= set(topics) - position.keys()
+        for topic, offsets in position.items():
+            others = found.setdefault(topic, dict(offsets))
+            others |= {number: min(offset, others.get(number, offset)) for number, offset in offsets.items()}
+    return {topic: offsets for topic, offsets in found.items() if topic not in unknown}
+
+
+def _by_partition(offsets: Offsets) -> Iterator[tuple[tuple[str, int], int]]:
+    for topic, found in offsets.items():
+        for number, offset in found.items():
+            yield (topic, number), offset

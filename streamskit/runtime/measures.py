@@ -5,7 +5,7 @@ from contextlib import suppress
 
 from streamskit.environment.spark_java import LOST
 from streamskit.queries.measures import Measure
-from streamskit.runtime.group_offsets import GroupOffsets
+from streamskit.runtime.group_offsets import GroupOffsets, Lags
 from streamskit.runtime.query import RunningQuery
 from streamskit.runtime.recovery.data_loss import DataLoss
 from streamskit.runtime.states import State
@@ -27,15 +27,22 @@ def measures(state: State, supervisor: Supervisor, losses: DataLoss, offsets: Gr
         alive = sum(query.query.isActive for query in supervisor.queries)
         yield Measure("stream_metrics_alive_stream_threads", alive)
     yield Measure("stream_metrics_failed_stream_threads_total", sum(query.restarts for query in supervisor.queries))
-    for query in supervisor.queries:
+    for query, lags in zip(supervisor.queries, _lags(supervisor, offsets), strict=True):
         lost, thread = losses.lost[query.plan.name], {"subtopology": query.plan.name}
         yield Measure("stream_task_metrics_lost_records_total", lost, thread)
         with suppress(*LOST):
             yield from _of_query(query)
-            positions = query.position
-            for (topic, partition), lag in (offsets.lag(positions) or {}).items():
-                where = {"topic": topic, "partition": str(partition)}
-                yield Measure("stream_task_metrics_records_lag", lag, thread | where)
+        for (topic, partition), lag in lags.items():
+            where = {"topic": topic, "partition": str(partition)}
+            yield Measure("stream_task_metrics_records_lag", lag, thread | where)
+
+
+def _lags(supervisor: Supervisor, offsets: GroupOffsets) -> list[Lags]:
+    """Return the lag of each query, by partition; of none, where Spark's Java has ended or no broker answers."""
+    with suppress(*LOST):
+        if (found := offsets.lags([query.position for query in supervisor.queries])) is not None:
+            return found
+    return [{} for _ in supervisor.queries]
 
 
 def _of_query(query: RunningQuery) -> Iterator[Measure]:

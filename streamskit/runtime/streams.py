@@ -20,7 +20,6 @@ from streamskit.queries.metadata import KeyQueryMetadata, StreamsMetadata
 from streamskit.queries.query_server import QueryServer
 from streamskit.queries.rest_service import RestService
 from streamskit.runtime.application import Application
-from streamskit.runtime.group_offsets import total_lag
 from streamskit.runtime.recovery.checkpoint_errors import telling_of_a_full_disk
 from streamskit.runtime.spark_reports import in_words, spark_plan
 from streamskit.runtime.states import ENDING, Listener, State
@@ -351,14 +350,17 @@ class KafkaStreams:
         """
         rows, application = [], self._application
         is_away = application.supervisor.broker.is_away
-        lags = None if is_away else application.group_offsets.lag(application.processed())
-        for query in application.supervisor.queries:
+        queries = list(application.supervisor.queries)
+        with application.supervisor.calls_of_spark():
+            positions = [query.position for query in queries]
+        lags = None if is_away else application.group_offsets.lags(positions)
+        for number, query in enumerate(queries):
+            lag = sum(lags[number].values()) if lags and lags[number] else None
             with application.supervisor.calls_of_spark():
                 now = query.metrics.update()
             for node, count in now.dropped.items() or [("", 0)]:
                 name = query.plan.name
                 lost = application.losses.lost[name]
-                lag = total_lag(lags, query.plan.topics)
                 rows.append((name, now.batches, now.processed, node, count, query.restarts, lost, lag))
         # The topic of a global table is read without a query where no step looks into it.
         skipped = application.global_records.dropped.items()

@@ -59,7 +59,7 @@ class Judge:
             store, until = QueryClient(server.url, retry="60 seconds").store("tallies"), time.monotonic() + 60
             while (found := dict(store.all())) != expected and time.monotonic() < until:
                 time.sleep(1)
-            self._counted(f"tallies at {server}", found, expected)
+            self._equal(f"tallies at {server}", found, expected)
 
     def _read(self, topic: str, **serdes: Any) -> Iterator[tuple[Any, Any]]:
         rows = self._broker.consume(topic, isolation="read_committed", **serdes)
@@ -73,7 +73,7 @@ class Judge:
 
     def _tables(self) -> None:
         tallies = self._tallies()
-        self._counted("tallies", dict(self._driver.rows("tallies")), tallies)
+        self._equal("tallies", dict(self._driver.rows("tallies")), tallies)
         totals: Counter[str] = Counter()
         digits: Counter[str] = Counter()
         for key, number, _, _ in self._load.numbers:
@@ -126,17 +126,6 @@ class Judge:
     def _lost(self, what: str, had: Counter[Any], wanted: Counter[Any]) -> None:
         if lost := wanted - had:
             self.wrong.append(f"{what}: {lost.total():,} of {wanted.total():,} lost, such as {list(lost)[:SHOWN]}")
-
-    def _counted(self, what: str, found: dict[str, dict[str, int]], expected: dict[str, dict[str, int]]) -> None:
-        """Rows of an aggregate that reads a handover topic: what was written twice there counts twice, once at most."""
-        extra = {key: row["n"] - expected.get(key, row)["n"] for key, row in found.items()}
-        if self._exactly_once or any(each < 0 for each in extra.values()):
-            self._equal(what, found, expected)
-            return
-        self.doubled[what] = sum(extra.values())
-        if self.doubled[what] > self.doubled["copies"]:  # of the same micro-batches of the same query
-            self.wrong.append(f"{what}: {self.doubled[what]:,} counted twice, {self.doubled['copies']:,} written twice")
-        self._equal(what, {key: row | {"n": row["n"] - extra[key]} for key, row in found.items()}, expected)
 
     def _equal(self, what: str, found: dict[Any, Any], expected: dict[Any, Any]) -> None:
         wrong = [(key, found.get(key), expected.get(key)) for key in found.keys() | expected.keys()
