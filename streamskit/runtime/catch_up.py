@@ -1,12 +1,14 @@
 """Waits until an application has processed all that its topics hold."""
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from graphlib import CycleError, TopologicalSorter
 
 from streamskit.broker import ExternalBroker
 from streamskit.common.errors import BrokerError, StreamsError
 from streamskit.kafka.topic_partition import TopicPartition
 from streamskit.kafka.topic_reader import Isolation, Offsets
+from streamskit.planning.plan import Plan
 from streamskit.queries import Replica
 from streamskit.queries.query_server import QueryServer
 from streamskit.runtime.query import RunningQuery
@@ -38,17 +40,24 @@ class CatchUp:
         self._isolation = isolation
 
     def of_queries(self) -> None:
-        """Wait until all queries have processed what is in their topics.
+        """Wait until all queries have processed what is in their topics now, and what becomes of that.
+
+        Where topics end that others write is asked once: records may keep coming faster than anybody can ask.
 
         Raises:
             StreamsError: a query failed, or it took too long.
         """
-        waited = True
-        while waited:  # one query's output may be another's input: go round until there is nothing to wait for
+        self._until_running()
+        plans = [query.plan for query in self._supervisor.queries]
+        now = {topic: self._end(topic) for topic in from_outside(plans)}
+        rounds, waited = most_rounds(plans), True
+        while waited and rounds > 0:  # one query's output may be another's input
             self._until_running()
-            waited = False
+            waited, rounds = False, rounds - 1
             for query in self._supervisor.queries:
-                waited |= not self._has_caught_up(query)
+                waited |= not self._has_caught_up(query, now)
+            if waited and rounds > 0:
+                self._check_time("Its queries still feed each other. Give await_processed() a longer timeout.")
 
     def of_readers(self, *readers: tuple[Replica | QueryServer | SideEffects, Iterable[str]]) -> None:
         """Wait until the stores hold the updates that were written, and the functions were called.
@@ -80,9 +89,14 @@ class CatchUp:
             time.sleep(0.05)
         self._check()
 
-    def _has_caught_up(self, query: RunningQuery) -> bool:
-        """Wait until a query has processed what is in its topics now, and return whether it had before."""
-        ends = {topic: self._end(topic) for topic in query.plan.topics}
+    def _has_caught_up(self, query: RunningQuery, now: Mapping[str, dict[int, int]]) -> bool:
+        """Wait until a query has processed what is in its topics, and return whether it had before.
+
+        Args:
+            query: the query.
+            now: where topics ended when the wait began; of others it is asked.
+        """
+        ends = {topic: now[topic] if topic in now else self._end(topic) for topic in query.plan.topics}
         if query.progress.has_reached(ends):
             return True
         while not (progress := query.progress).has_reached(ends):
@@ -123,3 +137,34 @@ class CatchUp:
                 "could be processed in time. Bring it back; the application goes on by itself."
             )
         raise StreamsError(otherwise)
+
+
+def from_outside(plans: Sequence[Plan]) -> set[str]:
+    """Return the topics that queries read and none of them writes; none if a function names topics for each record."""
+    if any(not isinstance(sink.topic, str) for plan in plans for sink in plan.sinks):
+        return set()
+    written = set().union(*map(_written, plans))
+    return {topic for plan in plans for topic in plan.topics} - written
+
+
+def most_rounds(plans: Sequence[Plan]) -> float:
+    """Return after how many rounds each query has seen what the others made of the records that there were.
+
+    One for each query is enough, whatever their order; there is no such number where they feed each other in a circle.
+    """
+    feeders = {plan.name: [other.name for other in plans if _feeds(other, plan)] for plan in plans}
+    try:
+        TopologicalSorter(feeders).prepare()
+    except CycleError:
+        return float("inf")
+    return len(plans)
+
+
+def _feeds(plan: Plan, reader: Plan) -> bool:
+    chooses = any(not isinstance(sink.topic, str) for sink in plan.sinks)
+    return chooses or not _written(plan).isdisjoint(reader.topics)
+
+
+def _written(plan: Plan) -> set[str]:
+    topics = {plan.topic(sink) for sink in plan.sinks if isinstance(sink.topic, str)}
+    return topics | set(plan.handovers.values()) | {plan.changelog(store) for store in plan.stores}

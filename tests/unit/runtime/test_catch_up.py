@@ -1,0 +1,125 @@
+"""What `await_processed` waits for: what is in the topics now and what becomes of it, not what comes meanwhile."""
+
+import time
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from streamskit import StreamsBuilder, StreamsError
+from streamskit.planning.plan import Plan
+from streamskit.planning.planner import plan as planned
+from streamskit.runtime.catch_up import CatchUp, from_outside, most_rounds
+from streamskit.runtime.states import State
+
+
+class Log:
+    """Topics of one partition on a broker; the one that `grows` gets two records each time its end is asked for."""
+
+    def __init__(self, grows: str = "") -> None:
+        self.ends: dict[str, int] = {}
+        self.grows = grows
+
+    def end_offsets(self, topic: str, isolation: str) -> dict[int, int]:
+        end = self.ends.setdefault(topic, 0)
+        self.ends[topic] += 2 * (topic == self.grows)  # faster than the queries read
+        return {0: end}
+
+
+class Query:
+    """Processes one record each time it is asked how far it is, and writes one to each of its outputs."""
+
+    trouble = ""
+
+    def __init__(self, plan: Plan, log: Log) -> None:
+        self.plan, self._log = plan, log
+        self.read: dict[str, int] = dict.fromkeys(plan.topics, 0)
+
+    @property
+    def progress(self) -> Any:
+        for topic, read in self.read.items():
+            if read < self._log.ends.get(topic, 0):
+                self.read[topic] += 1
+                for sink in self.plan.sinks:
+                    name = self.plan.topic(sink)
+                    self._log.ends[name] = self._log.ends.get(name, 0) + (self._log.ends[topic] < 20)
+        reached = dict(self.read)
+        return SimpleNamespace(
+            has_reached=lambda ends: all(reached[topic] >= parts[0] for topic, parts in ends.items()),
+            lag=lambda ends: 1,
+        )
+
+
+def plans(write: Callable[[StreamsBuilder], Any]) -> list[Plan]:
+    builder = StreamsBuilder()
+    write(builder)
+    return planned(builder.build(), "app")
+
+
+def wait(queries: list[Query], log: Log, seconds: float = 2) -> None:
+    supervisor = SimpleNamespace(queries=queries, raise_failure=lambda: None, is_paused=False,
+                                 broker=SimpleNamespace(seconds_away=0))  # fmt: skip
+    states = SimpleNamespace(state=State.RUNNING)
+    catch_up = CatchUp(cast(Any, supervisor), cast(Any, states), cast(Any, log), time.monotonic() + seconds)
+    catch_up.of_queries()
+
+
+def through(builder: StreamsBuilder) -> None:
+    builder.stream("in").to("out")
+
+
+def in_two_steps(builder: StreamsBuilder) -> None:
+    builder.stream("in").repartition("again").to("out")
+
+
+def in_a_circle(builder: StreamsBuilder) -> None:
+    builder.stream("in").to("round")
+    builder.stream("round").repartition("again").to("round")
+
+
+def test_records_that_keep_coming_are_not_waited_for() -> None:
+    log = Log(grows="in")
+    log.ends["in"] = 5
+    query = Query(plans(through)[0], log)
+    wait([query], log)
+    assert query.read["in"] >= 5
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_what_one_query_hands_to_another_is_waited_for_in_any_order(order: int) -> None:
+    log = Log(grows="in")
+    log.ends["in"] = 5
+    queries = [Query(each, log) for each in plans(in_two_steps)][::order]
+    wait(queries, log)
+    assert max(query.read.get("app-again-repartition", 0) for query in queries) >= 5
+
+
+def test_what_goes_round_is_waited_for_until_it_comes_to_rest() -> None:
+    log = Log()
+    log.ends["in"] = 3
+    wait([Query(each, log) for each in plans(in_a_circle)], log)
+    assert log.ends["round"] >= 20
+
+
+def test_what_goes_round_for_ever_is_given_up_in_time() -> None:
+    log = Log(grows="round")
+    log.ends["in"] = 3
+    with pytest.raises(StreamsError, match=r"Give await_processed\(\) a longer timeout"):
+        wait([Query(each, log) for each in plans(in_a_circle)], log, seconds=0.1)
+
+
+def test_a_query_that_does_not_get_there_in_time_is_told_of() -> None:
+    log = Log()
+    log.ends["in"] = 10_000
+    with pytest.raises(StreamsError, match="Sub-topology 0 is not done in time: 1 records are left"):
+        wait([Query(plans(through)[0], log)], log, seconds=0.1)
+
+
+def test_only_topics_that_nobody_here_writes_come_from_outside() -> None:
+    assert from_outside(plans(in_two_steps)) == {"in"}
+    assert from_outside(plans(in_a_circle)) == {"in"}
+
+
+def test_a_round_for_each_query_is_enough_unless_they_feed_each_other_in_a_circle() -> None:
+    assert [most_rounds(plans(each)) for each in (through, in_two_steps, in_a_circle)] == [1, 2, float("inf")]
