@@ -3,6 +3,7 @@
 from streamskit.course.lessons.architectures import BOTH, KAPPA, LAMBDA, LIBRARY, same_application_many_times
 from streamskit.course.lessons.drawing import Drawing
 from streamskit.course.lessons.folding import Described, Folded, described, fold
+from streamskit.course.lessons.java_twins import java_twin
 from streamskit.course.lessons.join_drawings import clocks, co_partitioned, copies, foreign_key
 from streamskit.course.lessons.mechanisms import byte_strip, cached, cleaned, duality, logs, readers, rekeyed
 from streamskit.course.lessons.mechanisms_running import (
@@ -39,6 +40,7 @@ __all__ = [
     "error_handlers",
     "fold",
     "foreign_key",
+    "java_twin",
     "logs",
     "on_a_time_axis",
     "predict",
