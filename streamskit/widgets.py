@@ -2,6 +2,7 @@
 
 from streamskit.queries.metadata import InstanceState, TaskState
 from streamskit.views.cluster_view import ClusterView, Instances
+from streamskit.views.execution_diagram import execution_diagram
 from streamskit.views.fault_panel import FaultPanel
 from streamskit.views.join_view import JoinView
 from streamskit.views.store_snapshot import SnapshotSource
@@ -32,6 +33,7 @@ __all__ = [
     "TopologyView",
     "WindowView",
     "as_table",
+    "execution_diagram",
     "hosting",
     "join_timeline",
     "punctuation_timeline",

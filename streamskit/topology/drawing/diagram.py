@@ -9,8 +9,8 @@ from streamskit.topology.description import is_global
 from streamskit.topology.drawing import shapes
 from streamskit.topology.drawing.labels import in_words, tooltip
 from streamskit.topology.drawing.layout import Point
-from streamskit.topology.drawing.placing import HEADER, PAD, Box, Link, Places
-from streamskit.topology.drawing.shapes import Card
+from streamskit.topology.drawing.placing import HEADER, MARGIN, PAD, Box, Link, Places
+from streamskit.topology.drawing.shapes import Card, Engine
 from streamskit.topology.nodes import Node
 
 WIDEST = 1040
@@ -26,6 +26,7 @@ def draw(
     sub_topologies: Iterable[Sequence[Node]],
     notes: Mapping[str, str] | None = None,
     failed: Collection[str] = (),
+    engines: Mapping[str, Engine] | None = None,
 ) -> str:
     """Return a topology as an SVG picture.
 
@@ -33,6 +34,7 @@ def draw(
         sub_topologies: the nodes of each, as `Topology.sub_topologies()` returns them.
         notes: for names of nodes a few words to write at them, such as "900 records/s".
         failed: the names of nodes to mark as failed.
+        engines: for names of nodes what runs them; the picture then has a legend.
 
     >>> draw(topology.sub_topologies(), notes={"KSTREAM-FILTER-0000000001": "900 records/s"})
     '<svg ...'
@@ -42,26 +44,34 @@ def draw(
     places = across if across.width <= max(WIDEST, down.width) else down
     count = "1 sub-topology" if len(groups) == 1 else f"{len(groups)} sub-topologies"
     head = [element("title", f"Topology of {count}"), element("desc", escape(in_words(groups)))]
-    lines = "\n".join(["", *head, *_Pen(places, notes or {}, failed).drawing(), ""])
+    drawing = [*head, *_Pen(places, notes or {}, failed, engines or {}).drawing()]
+    width, height = places.width, places.height
+    if engines:
+        drawing.append(shapes.legend(MARGIN, height, engines.values()))
+        width, height = max(width, 2 * MARGIN + shapes.LEGEND_WIDTH), height + shapes.LEGEND_HEIGHT + MARGIN
     look = {"style": "max-width:100%;height:auto", "font_family": shapes.SANS}
-    return document(places.width, places.height, [lines], **look)
+    return document(width, height, ["\n".join(["", *drawing, ""])], **look)
 
 
 def as_html(
     sub_topologies: Iterable[Sequence[Node]],
     notes: Mapping[str, str] | None = None,
     failed: Collection[str] = (),
+    engines: Mapping[str, Engine] | None = None,
+    words: str = "",
 ) -> str:
-    """Return the picture as an HTML image, with the topology in words for those who cannot see it."""
+    """Return the picture as an HTML image, with the topology and more `words` for those who cannot see it."""
     groups = list(sub_topologies)
-    return as_image(draw(groups, notes, failed), in_words(groups))
+    return as_image(draw(groups, notes, failed, engines), " ".join(filter(None, (in_words(groups), words))))
 
 
 class _Pen:
     """Draws what has its place."""
 
-    def __init__(self, places: Places, notes: Mapping[str, str], failed: Collection[str]) -> None:
-        self._places, self._notes, self._failed = places, notes, failed
+    def __init__(
+        self, places: Places, notes: Mapping[str, str], failed: Collection[str], engines: Mapping[str, Engine]
+    ) -> None:
+        self._places, self._notes, self._failed, self._engines = places, notes, failed, engines
 
     def drawing(self) -> Iterator[str]:
         """Draw boxes first, then links and arrows, then nodes, so that each covers what is behind it."""
@@ -114,12 +124,12 @@ class _Pen:
     def _node(self, card: Card, centre: Point) -> str:
         x, y = self._places.at(centre)
         width, height = self._places.card_width, self._places.card_height
-        failed = card.node.name in self._failed
+        failed, engine = card.node.name in self._failed, self._engines.get(card.node.name)
         draw_body = shapes.pipe if card.node.topic_names else shapes.operator
         return group(
             tooltip(card.node, self._places.nodes),
             *self._stores(card, x, y),
-            draw_body(x - width / 2, y - height / 2, width, height, bool(card.stores), failed),
+            draw_body(x - width / 2, y - height / 2, width, height, bool(card.stores), failed, engine),
             shapes.label(card, x, y),
             *self._said(card.node.name, x, y - height / 2 - 5),
         )

@@ -1,7 +1,8 @@
 """What a topology's picture is made of: pipes for topics, boxes for operators, drums for stores, and text."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from html import escape
 from typing import NamedTuple
 
@@ -24,6 +25,19 @@ OPERATOR, TOPIC, STORE = ("#ffffff", "#64748b"), ("#dbeafe", "#1d4ed8"), ("#ffed
 FAILED = ("#fee2e2", RED)
 ELSEWHERE: Look = {"fill": "#ffffff", "stroke": STORE[1], "stroke_width": 1, "stroke_dasharray": "3 2"}
 """The look of a store that another node keeps."""
+
+
+class Engine(Enum):
+    """What runs a node, with the words of the legend."""
+
+    SPARK = "Spark: compiled, many records at once"
+    PYTHON = "Python: record by record"
+
+
+ENGINES = {Engine.SPARK: ("#dcfce7", "#15803d"), Engine.PYTHON: ("#f3e8ff", "#7e22ce")}
+"""Fill and edge. What Python runs has a second edge, too, and each node's note names its engine."""
+
+LEGEND_WIDTH, LEGEND_HEIGHT = 470, 30
 
 SANS = "system-ui,-apple-system,'Segoe UI',Roboto,'DejaVu Sans',sans-serif"
 MONO = "ui-monospace,Menlo,Consolas,'DejaVu Sans Mono',monospace"
@@ -93,14 +107,36 @@ def width_of(words: str) -> float:
     return sum(0.78 if letter.isupper() else 0.62 for letter in words)
 
 
-def operator(x: float, y: float, width: float, height: float, stateful: bool, failed: bool) -> str:
-    """Draw the box of an operator; that of a stateful one has the edge of its stores."""
-    fill, edge = FAILED if failed else (OPERATOR[0], STORE[1]) if stateful else OPERATOR
-    return rect(x, y, width, height, rx=7, **_paint(fill, edge, failed))
+def operator(
+    x: float, y: float, width: float, height: float, stateful: bool, failed: bool, engine: Engine | None = None
+) -> str:
+    """Draw the box of an operator, in the colours of what runs it; else a stateful one has the edge of its stores."""
+    fill, edge = (OPERATOR[0], STORE[1]) if stateful else OPERATOR
+    if engine is not None:
+        fill, edge = ENGINES[engine]
+    box = rect(x, y, width, height, rx=7, **_paint(*(FAILED if failed else (fill, edge)), failed))
+    if engine is not Engine.PYTHON or failed:
+        return box
+    across, down = width - 6, height - 6
+    second = path("M", x + 3, y + 3, "h", across, "v", down, "h", -across, "z", fill="none", stroke=edge)
+    return box + second
 
 
-def pipe(x: float, y: float, width: float, height: float, stateful: bool, failed: bool) -> str:
-    """Draw a topic: a cylinder that lies on its side."""
+def legend(x: float, y: float, engines: Iterable[Engine]) -> str:
+    """Explain the colours of the engines that there are, in a strip that can be read on a dark page, too."""
+    used = set(engines)
+    drawn = rect(x, y, LEGEND_WIDTH, LEGEND_HEIGHT, rx=6, fill="#f1f5f9", stroke="#cbd5e1")
+    for row, engine in enumerate(each for each in Engine if each in used):
+        left = x + 8 + 250 * row
+        drawn += operator(left, y + 8, 24, 15, False, False, engine)
+        drawn += text([engine.value], left + 31, y + 19, 10.5, INK, anchor="start")
+    return drawn
+
+
+def pipe(
+    x: float, y: float, width: float, height: float, stateful: bool, failed: bool, engine: Engine | None = None
+) -> str:
+    """Draw a topic: a cylinder that lies on its side. It looks the same whatever reads or writes it."""
     left, right = x + RIM, x + width - RIM
     bulge, hollow = ("a", RIM, height / 2, 0, 0, 1, 0), ("a", RIM, height / 2, 0, 0, 0, 0)
     body = ("M", left, y, "H", right, *bulge, height, "H", left, *bulge, -height, "z")

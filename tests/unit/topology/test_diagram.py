@@ -15,9 +15,9 @@ from streamskit.state.stores import Store
 from streamskit.topology.drawing.diagram import WIDEST, as_html, draw
 from streamskit.topology.drawing.labels import in_words
 from streamskit.topology.drawing.layout import Extent, arrange
-from streamskit.topology.drawing.shapes import wrapped
+from streamskit.topology.drawing.shapes import Engine, wrapped
 from streamskit.topology.nodes import ColumnAggregate, Filter, MapValues, Merge, Node, Sink, Source, ToStream
-from tests.unit.views.pictures import SVG, centres, collisions, overflows, parsed, shapes, words_on
+from tests.unit.views.pictures import SVG, centres, collisions, measured, overflows, parsed, shapes, words_on
 
 TEXT = Serdes.string()
 RECORDED = sorted((Path(__file__).parents[2] / "conformance" / "vectors").glob("*.json"))
@@ -233,6 +233,37 @@ def test_a_note_and_a_failure_are_written_at_their_nodes() -> None:
 def test_a_note_stands_beside_the_arrow_where_the_flow_goes_down() -> None:
     words = words_on(draw([chain(12)], notes={"filter-3": "900 records/s"}, failed=["filter-3"]))
     assert "✕ failed 900 records/s" in words
+
+
+ENGINES = {"KSTREAM-FILTER-0000000001": Engine.SPARK, "KSTREAM-AGGREGATE-0000000002": Engine.PYTHON}
+
+
+def test_what_python_runs_has_a_second_edge_beside_its_colour() -> None:
+    picture = parsed(draw(trade_topology(), engines=ENGINES))
+    groups = {group.findtext(f"{SVG}title", "").split(":")[0]: group for group in picture.iter(f"{SVG}g")}
+    spark, python = (groups[name] for name in ENGINES)
+    assert [each.attrib["fill"] for each in spark.findall(f"{SVG}rect")] == ["#dcfce7"]
+    assert [each.attrib["fill"] for each in python.findall(f"{SVG}rect")] == ["#f3e8ff"]
+    closed = [[each.attrib["d"].endswith("z") and each.attrib["fill"] == "none" for each in group.iter(f"{SVG}path")]
+              for group in (spark, python)]  # fmt: skip
+    assert [sum(each) for each in closed] == [0, 1]
+
+
+@pytest.mark.parametrize("groups", [trade_topology(), [chain(12)], [chain(3)]], ids=["wide", "long", "small"])
+def test_a_picture_of_engines_has_a_legend_that_covers_nothing(groups: Topologies) -> None:
+    engines = dict.fromkeys((each.name for each in groups[0][1:-1]), Engine.PYTHON)
+    svg = draw(groups, engines=engines)
+    assert words_on(svg).endswith("Python: record by record")
+    assert "Spark: compiled" not in words_on(svg)
+    assert collisions(svg) == []
+    assert overflows(svg) == []
+    right = max(measured(text).right for text in parsed(svg).findall(f"{SVG}text"))
+    assert right <= float(parsed(svg).attrib["width"])
+
+
+def test_a_failed_node_is_red_whatever_runs_it() -> None:
+    name = "KSTREAM-AGGREGATE-0000000002"
+    assert draw(trade_topology(), failed=[name], engines={name: Engine.PYTHON}).count("#fee2e2") == 1
 
 
 def test_the_picture_says_in_words_what_it_shows() -> None:
