@@ -3,26 +3,26 @@
 import heapq
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import cache
-from pathlib import Path
-from tempfile import mkdtemp
 from typing import Any
 
 from streamskit.broker import shared_broker
 from streamskit.common.errors import StreamsKitError
 from streamskit.course.labs.asking import Asks, like
 from streamskit.course.labs.exercise import Judges, Verdict, mistaken, right, wrong
+from streamskit.course.labs.exercises.elasticity_application import (
+    APPLICATION,
+    COUNTS,
+    PARTITIONS,
+    state_of_the_application,
+)
+from streamskit.course.labs.exercises.elasticity_mission import WRONG, an_old_instance, judge_relieve
 from streamskit.course.labs.lab_files import lab
+from streamskit.course.labs.missions import Lives
 from streamskit.course.labs.parts import SaysEach, Typical
-from streamskit.dsl.builder import StreamsBuilder
 from streamskit.environment.processes import wait_until
 from streamskit.queries.client.query_client import QueryClient
 from streamskit.queries.group.assignor import ClientState, assign_tasks
 from streamskit.queries.instances import Instances
-from streamskit.runtime.streams import KafkaStreams
-
-PARTITIONS = 4
-APPLICATION, TOPIC = "lab-elastic-check", "lab-elastic-check-trades"
 
 # ---- 1: fair shares --------------------------------------------------------------------------------------------------
 
@@ -46,79 +46,15 @@ def fair_shares() -> dict[int, list[int]]:
     return {count: fair(count) for count in (1, 2, 4, 5, 8)}
 
 
-# ---- 2: what moved ---------------------------------------------------------------------------------------------------
-
-Shared = Mapping[str, set[int]]
-
-
-def moved(before: Shared, after: Shared) -> set[int]:
-    """Return the partitions that another instance has than before."""
-    owner = {partition: name for name, partitions in before.items() for partition in partitions}
-    return {partition for name, partitions in after.items() for partition in partitions if owner[partition] != name}
-
-
-def all_of_the_new(before: Shared, after: Shared) -> set[int]:
-    """Return all partitions of instances whose share is another one."""
-    return {partition for name, own in after.items() if own != before.get(name) for partition in own}
-
-
-def given_away(before: Shared, after: Shared) -> set[int]:
-    """Return what those that are still there have given away."""
-    return {partition for name, own in before.items() if name in after for partition in own - after[name]}
-
-
-def to_new_ones(before: Shared, after: Shared) -> set[int]:
-    """Return what instances have that were not there before."""
-    return {partition for name, own in after.items() if name not in before for partition in own}
-
-
-def changes() -> list[tuple[Shared, Shared]]:
-    """Return what instances had before and after some came or went, as they share it."""
-    tasks = [f"0_{partition}" for partition in range(8)]
-    shares: Shared = {"A": set(range(8))}
-    pairs = list[tuple[Shared, Shared]]()
-    for names in ("AB", "ABCD", "ABCDEF", "ACDE", "CD", "CX"):
-        members = [
-            ClientState(name, name, frozenset(tasks), frozenset(f"0_{each}" for each in shares.get(name, ())))
-            for name in names
-        ]
-        owners = assign_tasks(tasks, members).active
-        after: Mapping[str, set[int]] = {
-            name: {int(task[2:]) for task, owner in owners.items() if owner == name} for name in names
-        }
-        pairs.append((shares, after))
-        shares = after
-    return pairs
-
-
-# ---- 3, 4: live ------------------------------------------------------------------------------------------------------
-
-SYMBOLS = [f"{letter}{number}" for letter in "ABCD" for number in range(1, 6)]
-
-
-@cache
-def counted_trades() -> tuple[Path, dict[str, int]]:
-    """Let an application count trades once, and return where its state is, and the counts in its store `totals`."""
-    broker, folder = shared_broker(), Path(mkdtemp(prefix="streamskit-lab-"))
-    broker.delete_topics(TOPIC, missing_ok=True)
-    broker.create_topics(TOPIC, partitions=PARTITIONS)
-    trades = [(symbol, str(number)) for number, symbol in enumerate(SYMBOLS) for _ in range(number + 1)]
-    broker.produce(TOPIC, trades)
-    builder = StreamsBuilder()
-    builder.stream(TOPIC).group_by_key().count("totals")
-    streams = KafkaStreams(builder.build(), APPLICATION, broker.bootstrap_servers, state_dir=folder)
-    streams.clean_up()
-    with streams:
-        streams.await_processed("60 seconds")
-    return folder, {symbol: number + 1 for number, symbol in enumerate(SYMBOLS)}
+# ---- 2, 3: live ------------------------------------------------------------------------------------------------------
 
 
 @contextmanager
 def no_instances() -> Iterator[tuple[Instances, dict[str, int]]]:
     """Yield instances of that application, none of which runs yet, and what they have to say."""
-    folder, counts = counted_trades()
+    folder = state_of_the_application()
     with Instances(APPLICATION, shared_broker().bootstrap_servers, applications=folder) as instances:
-        yield instances, counts
+        yield instances, COUNTS
 
 
 def hosted(instances: Instances) -> list[int]:
@@ -230,15 +166,11 @@ LAB = lab(
     fair_shares=SaysEach(
         fair_shares, "Six partitions were shared out among 1, 2, 4, 5 and 8 instances, as instances do.", TYPICAL_SHARES
     ),
-    changed_hands=Asks(
-        like(moved, changes),
-        "instances came and went, and shared eight partitions as instances do.",
-        wrong={"who kept some": all_of_the_new, "those of the dead": given_away, "only to newcomers": to_new_ones},
-    ),
     grow=Judges(
         examine_grow, {"start what is missing": growing(what_is_missing=False), "not waited": growing(waits=False)}
     ),
     ask_everyone=Judges(examine_ask, {"a list of yesterday": of_yesterday(), "a part for the whole": of_one_partition}),
+    relieve=Lives("relieve", an_old_instance, judge_relieve, wrong=WRONG),
     seconds_of_a_batch=Asks(
         like(batch_seconds, batches),
         "batches with even tasks and with uneven ones were computed for 1, 2, 3 and 8 slots.",

@@ -12,8 +12,15 @@ from pyspark.sql import functions as F
 from streamskit.api.windows import JoinWindows
 from streamskit.course.labs.difference import Outcome
 from streamskit.course.labs.exercise import Runs
+from streamskit.course.labs.exercises.joins_live import (
+    ERRORS,
+    WRONG,
+    judge_names_of_customers,
+    orders_and_customers,
+)
 from streamskit.course.labs.lab_files import lab
 from streamskit.course.labs.misconceptions import (
+    Sign,
     never_met,
     results_after,
     silent_after,
@@ -21,6 +28,7 @@ from streamskit.course.labs.misconceptions import (
     too_late,
     wrong_keys,
 )
+from streamskit.course.labs.missions import Lives
 from streamskit.course.labs.recording import Costume, Piped, Recording, Row
 from streamskit.dsl.builder import StreamsBuilder
 from streamskit.serdes import Serdes
@@ -35,7 +43,6 @@ NOTHING = "nothing"
 """How the stories write a side that is missing."""
 
 ORDER = Serdes.json("order string, user string")
-PARCEL = Serdes.json("id long, city string")
 OPEN_ORDER = Serdes.json("user string, weight long")
 
 Answer = Callable[[StreamsBuilder], None]
@@ -64,6 +71,17 @@ def orders_of_both() -> Recording:
     return replace(recording, steps=(*recording.steps, later))
 
 
+def settled() -> Recording:
+    """Return the recorded outer join, and two payments more: at the first a checkout may still be paid, then not."""
+    recording = two_streams("joins-stream-stream-outer-grace", "checkouts", "payments", "accounts")
+    last, number = recording.records[-1], len(recording.steps)
+    closes = last.timestamp + (30 + 45) * MINUTE
+    steps = (Piped("payments", "yan", "p10", closes), Piped("payments", "yan", "p11", closes + 1))
+    given_up = Row(number + 1, last.key, f"{last.value}+{NOTHING}", last.timestamp)
+    outputs = {topic: (*rows, given_up) for topic, rows in recording.outputs.items()}
+    return replace(recording, steps=(*recording.steps, *steps), outputs=outputs)
+
+
 def orders_with_names() -> Recording:
     """Return the recorded join of orders with the table of those who gave them."""
     users = {"c1": "ann", "c2": "ben"}
@@ -75,20 +93,6 @@ def orders_with_names() -> Recording:
 
     topics = {"orders": "orders", "customers": "users", "out": "named-orders"}
     return Recording.of("joins-stream-table-rekeyed-inner", Costume(topics, {}, users, MINUTE, told))
-
-
-def parcels_with_routes() -> Recording:
-    """Return the recorded join of parcels with the global table of the ways to each city."""
-    people, cities = {"1": "ann", "2": "ben", "3": "cleo", "5": "dora"}, {"de": "Oslo", "fr": "Rome"}
-    spelled = words({"Germany": "ship", "France": "train", "Nowhere": "cart", "@": " by "})
-
-    def told(topic: str, value: Any) -> Any:
-        if topic == "stream" and value is not None:
-            return {"id": value["id"], "city": cities.get(value.get("country"))}
-        return spelled(topic, value)
-
-    topics = {"stream": "parcels", "global": "routes", "out": "dispatches"}
-    return Recording.of("joins-stream-global-inner", Costume(topics, {}, people | cities, MINUTE, told))
 
 
 def deliveries() -> Recording:
@@ -129,9 +133,16 @@ def right_alone(outcome: Outcome) -> bool:
     return _has_right_alone(outcome.actual) and not _has_right_alone(outcome.expected)
 
 
+def looked_up(topic: str) -> Sign:
+    """Return a sign: a topic's records make no results, and the others one at most, as those do that ask a table."""
+    silent = silent_after(topic)
+    return lambda outcome: silent(outcome) and max(Counter(row.step for row in outcome.actual).values()) == 1
+
+
 def right_alone_missing(outcome: Outcome) -> bool:
-    """Nothing came from the right side without a partner, where both sides are kept."""
-    return bool(outcome.actual) and _has_right_alone(outcome.expected) and not _has_right_alone(outcome.actual)
+    """Only the left side came without a partner, where both sides are kept."""
+    left_alone = any(str(row.value).endswith(f"+{NOTHING}") for row in outcome.actual)
+    return left_alone and _has_right_alone(outcome.expected) and not _has_right_alone(outcome.actual)
 
 
 def _has_right_alone(rows: list[Row]) -> bool:
@@ -226,20 +237,6 @@ def users_first(builder: StreamsBuilder) -> None:
     users.join(orders, lambda name, order: F.concat(order.order, F.lit(":"), name)).to_stream().to("named-orders")
 
 
-def sent(rekeyed: bool = False, kind: str = "join", **how: Any) -> Answer:
-    """Return an answer that looks up the ways of parcels."""
-
-    def answer(builder: StreamsBuilder) -> None:
-        parcels, routes = builder.stream("parcels", value=PARCEL), builder.global_table("routes")
-        parcels = parcels.select_key(lambda v: v.city) if rekeyed else parcels
-        by_way = getattr(parcels, kind)(
-            routes, lambda parcel, way: F.concat(parcel.id.cast("string"), F.lit(" by "), way), **how
-        )
-        by_way.to("dispatches")
-
-    return answer
-
-
 def followed(orders: str = "table", users: str = "table", kind: str = "join", **how: Any) -> Answer:
     """Return an answer that joins open orders with the cities of their users."""
 
@@ -272,7 +269,7 @@ LAB = lab(
         },
         signs={
             "sides swapped": sides_turned,
-            "a table where a stream is asked for": silent_after("electronic-orders"),
+            "a table where a stream is asked for": looked_up("electronic-orders"),
             **WINDOWS,
         },
         errors={"joined within a window": "no window"},
@@ -295,7 +292,7 @@ LAB = lab(
         },
         signs={
             "sides swapped": sides_turned,
-            "a table where a stream is asked for": silent_after("electronic-orders"),
+            "a table where a stream is asked for": looked_up("electronic-orders"),
             "outer instead of left": right_alone,
             **WINDOWS,
             "a grace that was not asked for": too_late,
@@ -303,7 +300,7 @@ LAB = lab(
         errors={"joined within a window": "no window"},
     ),
     settled_accounts=Runs(
-        lambda: two_streams("joins-stream-stream-outer-grace", "checkouts", "payments", "accounts"),
+        settled,
         wrong={
             "sides swapped": accounts(apart(grace="45 minutes"), "outer_join", turned=True),
             "a table where a stream is asked for": [accounts(None, kind, "table") for kind in ("left_join", "join")],
@@ -312,12 +309,15 @@ LAB = lab(
             "window too narrow": accounts(apart("6 minutes", "45 minutes"), "outer_join"),
             "window too wide": accounts(apart("1 hour", "45 minutes"), "outer_join"),
             "grace forgotten": [accounts(apart(grace=late), "outer_join") for late in ("0 minutes", "15 minutes")],
-            "a longer grace than asked for": accounts(apart(grace="1 day"), "outer_join"),
+            "a longer grace than asked for": [
+                accounts(apart(grace=late), "outer_join")
+                for late in ("1 day", "75 minutes", "60 minutes", "46 minutes")
+            ],
             "no window": accounts(None, "outer_join"),
         },
         signs={
             "sides swapped": sides_turned,
-            "a table where a stream is asked for": silent_after("payments"),
+            "a table where a stream is asked for": looked_up("payments"),
             "left instead of outer": right_alone_missing,
             **WINDOWS,
             "grace forgotten": too_early,
@@ -344,20 +344,8 @@ LAB = lab(
         },
         errors={"a table can be joined with": "sides swapped"},
     ),
-    parcel_routes=Runs(
-        parcels_with_routes,
-        wrong={
-            "looked up by the record's own key": sent(key_selector=lambda k, v: k),
-            "re-keyed for a global table": sent(rekeyed=True, key_selector=lambda k, v: k),
-            "left instead of inner": sent(kind="left_join", key_selector=lambda v: v.city),
-            "key selector forgotten": sent(),
-        },
-        signs={
-            "looked up by the record's own key": never_met,
-            "re-keyed for a global table": wrong_keys,
-            "left instead of inner": results_after("parcels"),
-        },
-        errors={"say which key to look up": "key selector forgotten"},
+    names_of_customers=Lives(
+        "names_of_customers", orders_and_customers, judge_names_of_customers, wrong=WRONG, errors=ERRORS
     ),
     open_deliveries=Runs(
         deliveries,

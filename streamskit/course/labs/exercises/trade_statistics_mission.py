@@ -84,9 +84,8 @@ def judge_fitting_grace(site: Site, returned: Any) -> Verdict:
     fits = next((grace for grace in range(120) if found == counts(grace)), None)
     if fits is None:
         return wrong("The counts are those of no grace in whole seconds. Is it the topology of the task that runs?")
-    if fits > due:
-        return wrong(f"{fits} seconds are more than is needed: with fewer, too, at most one in a hundred is lost.")
-    return mistaken("too little", grace=fits, lost=f"{share_lost(YESTERDAY, fits):.2%}")
+    lost = share_lost(YESTERDAY, fits)
+    return mistaken("too little" if fits < due else "more than needed", grace=fits, lost=f"{lost:.2%}")
 
 
 def overdue(some: Sequence[Tick], by_partition: bool = True) -> list[tuple[Tick, int]]:
@@ -158,4 +157,5 @@ def started_with(grace: int) -> Callable[[Site], KafkaStreams]:
 WRONG = {
     **{mistake: started_with(grace()) for mistake, grace in OTHER_GRACES.items()},
     "too little": started_with(least_grace() - 2),
+    "more than needed": started_with(least_grace() + 1),
 }
