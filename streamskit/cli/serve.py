@@ -12,6 +12,7 @@ from typing import Any
 from streamskit.api.streams_config import StreamsConfig, application_folder
 from streamskit.common.errors import StreamsError
 from streamskit.common.json_logs import log_as_json
+from streamskit.common.own_names import own_name
 from streamskit.common.paths import state_dir as project_state_dir
 from streamskit.queries import Catalogue
 from streamskit.queries.metadata import HostInfo
@@ -29,7 +30,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Raises:
         StreamsError: the instance cannot answer, or stopped by itself.
     """
-    _serve(_parser().parse_args(arguments))
+    chosen = _parser().parse_args(arguments)
+    chosen.application_id = own_name(chosen.application_id)
+    _serve(chosen)
     return 0
 
 
@@ -119,10 +122,11 @@ def _catalogue(chosen: argparse.Namespace) -> Catalogue:
         own = [_imported("--serde", each, Serde) for each in chosen.serde]
         return Catalogue.load(application_folder(chosen.application_id, chosen.applications), own)
     from streamskit.planning.planner import plan  # Spark is needed for this only
+    from streamskit.runtime.own_names import own_topology
     from streamskit.runtime.topics import catalogue
     from streamskit.topology import Topology
 
-    topology = _imported("--topology", chosen.topology, Topology)
+    topology = own_topology(_imported("--topology", chosen.topology, Topology))
     return catalogue(chosen.application_id, topology, plan(topology, chosen.application_id))
 
 

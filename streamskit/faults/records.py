@@ -4,6 +4,7 @@ from kafka import TopicPartition
 
 from streamskit.api.client_settings import BootstrapServers
 from streamskit.broker.base import Broker
+from streamskit.common.own_names import own_name
 from streamskit.faults.brokers import own
 from streamskit.faults.fault import Fault
 from streamskit.kafka import topics
@@ -44,7 +45,7 @@ def poison(
     before = chosen.end_offsets(topic)
     chosen.produce(topic, [{"key": key, "value": value} | ({} if partition is None else {"partition": partition})])
     where, offset = _find(chosen, topic, before, value)
-    first = topics.offsets(chosen.connection, topic, "read_uncommitted")[0][where]
+    first = topics.offsets(chosen.connection, own_name(topic), "read_uncommitted")[0][where]
     others = offset - first
     return Fault(
         f"A record that no serde reads was written to '{topic}', partition {where}, offset {offset}.",
@@ -52,7 +53,7 @@ def poison(
         "LogAndContinue('dead-letters'), it goes on and counts it in streams.metrics()",
         "undo() deletes the record"
         + (f", and with it the {others:,} that stand before it in partition {where}" if others else ""),
-        lambda: _delete_up_to(chosen.connection, topic, where, offset),
+        lambda: _delete_up_to(chosen.connection, own_name(topic), where, offset),
     )
 
 

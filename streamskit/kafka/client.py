@@ -7,6 +7,7 @@ from typing import Any
 import pandas as pd
 
 from streamskit.api.client_settings import ClientSettings
+from streamskit.common.own_names import KAFKAS_OWN, own_name, own_prefix, plain_name
 from streamskit.kafka import consumer, producer, topics
 from streamskit.kafka.consumer import ConsumedRecord, FromOffsets
 from streamskit.kafka.encoding import SerdeLike
@@ -42,7 +43,7 @@ class KafkaClient(ABC):
 
         Mirrors Kafka's `Admin.createTopics`.
         """
-        topics.create_topics(self.connection, names, partitions, config)
+        topics.create_topics(self.connection, tuple(map(own_name, names)), partitions, config)
 
     def delete_topics(self, *names: str, missing_ok: bool = False) -> None:
         """Delete topics with all their records and wait until they are gone.
@@ -53,17 +54,21 @@ class KafkaClient(ABC):
 
         Mirrors Kafka's `Admin.deleteTopics`.
         """
-        topics.delete_topics(self.connection, names, missing_ok)
+        topics.delete_topics(self.connection, tuple(map(own_name, names)), missing_ok)
 
     def topics(self, internal: bool = False) -> dict[str, int]:
         """The number of partitions of each topic, by name; Kafka's own topics only with `internal`.
+
+        With a prefix (STREAMSKIT_PREFIX) these are the topics that have it, by their names without it.
 
         >>> broker.topics()  # doctest: +SKIP
         {'trades': 4}
 
         Mirrors Kafka's `Admin.listTopics`.
         """
-        return topics.list_topics(self.connection, internal)
+        found = topics.list_topics(self.connection, internal)
+        own = {plain_name(name): count for name, count in found.items() if name.startswith(own_prefix())}
+        return own | {name: count for name, count in found.items() if name.startswith(KAFKAS_OWN)}
 
     def describe_topic(self, name: str) -> Topic:
         """One topic's number of partitions and the settings it was given.
@@ -75,7 +80,7 @@ class KafkaClient(ABC):
 
         Mirrors Kafka's `Admin.describeTopics` and `Admin.describeConfigs`.
         """
-        return topics.describe_topic(self.connection, name)
+        return topics.describe_topic(self.connection, own_name(name))
 
     def end_offsets(self, topic: str, isolation: Isolation = "read_uncommitted") -> dict[int, int]:
         """The offset after the last record of each partition; `consume(…, from_offsets=…)` reads on there.
@@ -85,7 +90,7 @@ class KafkaClient(ABC):
 
         Mirrors Kafka's `Consumer.endOffsets`.
         """
-        return topics.offsets(self.connection, topic, isolation)[1]
+        return topics.offsets(self.connection, own_name(topic), isolation)[1]
 
     def produce(
         self, topic: str, records: Records, key: SerdeLike | None = None, value: SerdeLike | None = None
@@ -108,7 +113,7 @@ class KafkaClient(ABC):
 
         Mirrors Kafka's `Producer.send` with acks=all and idempotence.
         """
-        return producer.produce(self.connection, topic, records, key, value)
+        return producer.produce(self.connection, own_name(topic), records, key, value)
 
     def consume(
         self,
@@ -132,7 +137,7 @@ class KafkaClient(ABC):
 
         Mirrors a Kafka `Consumer` with assigned partitions and no group.
         """
-        return consumer.to_frame(consumer.read(self.connection, topic, from_offsets, isolation), key, value)
+        return consumer.to_frame(consumer.read(self.connection, own_name(topic), from_offsets, isolation), key, value)
 
     def records(
         self,
@@ -148,4 +153,4 @@ class KafkaClient(ABC):
 
         >>> sum(record.value["price"] for record in broker.records("trades", value=prices))  # doctest: +SKIP
         """
-        return consumer.decoded(consumer.read(self.connection, topic, from_offsets, isolation), key, value)
+        return consumer.decoded(consumer.read(self.connection, own_name(topic), from_offsets, isolation), key, value)

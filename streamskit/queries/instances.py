@@ -15,6 +15,7 @@ from streamskit.api.client_settings import BootstrapServers, ClientSettings
 from streamskit.broker.settings import free_port
 from streamskit.common.errors import StreamsError
 from streamskit.common.names import check_application_id
+from streamskit.common.own_names import own_name
 from streamskit.environment.spark_processes import python_path
 from streamskit.queries.client import QueryClient
 from streamskit.queries.metadata import HostInfo, InstanceState, TaskState
@@ -62,7 +63,7 @@ class Instances:
         rest_service: str | None = None,
         client_settings: Mapping[str, Any] | str | Path | None = None,
     ) -> None:
-        self._application_id = check_application_id(application_id)
+        self._application_id = check_application_id(own_name(application_id))
         self._connection = ClientSettings.of(bootstrap_servers, client_settings)
         self._options = [f"--standby-replicas={standby_replicas}", f"--session-timeout={session_timeout}"]
         self._options += ["--in-memory"] * in_memory

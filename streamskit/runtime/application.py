@@ -18,7 +18,7 @@ from streamskit.broker import ExternalBroker
 from streamskit.common.errors import StreamsError, StreamsKitError
 from streamskit.environment.spark_java import LOST
 from streamskit.kafka.topic_reader import Isolation
-from streamskit.kafka.topics import TopicExtent, TopicIdentity
+from streamskit.kafka.topics import TopicExtent, TopicIdentity, list_topics
 from streamskit.planning.plan import Plan, is_readable
 from streamskit.planning.planner import plan
 from streamskit.queries import LocalStore, Replica, local_store
@@ -289,7 +289,7 @@ class Application:
         """
         if not any(plan_.waits_for_topics for plan_ in self.plans):
             return
-        there = of_others(self.brokers.topics(), self.topics, self.topology)
+        there = of_others(list_topics(self.brokers.connection, internal=False), self.topics, self.topology)
         self.plans = [plan_.with_topics(there) for plan_ in self.plans]
         for plan_ in self.plans:
             for each in plan_.inputs:

@@ -14,12 +14,14 @@ from streamskit.api.stream_partitioner import Partitioner
 from streamskit.api.streams_config import StreamsConfig, StreamsSettings
 from streamskit.common.durations import Duration, to_milliseconds
 from streamskit.common.errors import StreamsError, StreamsNotStartedError, UnknownStateStoreError
+from streamskit.kafka.topics import list_topics
 from streamskit.planning.plan import Plan
 from streamskit.queries.group.discovery import ask_group, metadata_for_key, metadata_of
 from streamskit.queries.metadata import KeyQueryMetadata, StreamsMetadata
 from streamskit.queries.query_server import QueryServer
 from streamskit.queries.rest_service import RestService
 from streamskit.runtime.application import Application
+from streamskit.runtime.own_names import own_config, own_topology
 from streamskit.runtime.recovery.checkpoint_errors import telling_of_a_full_disk
 from streamskit.runtime.spark_reports import in_words, spark_plan
 from streamskit.runtime.states import ENDING, Listener, State
@@ -73,9 +75,9 @@ class KafkaStreams:
         rest_service: RestService | None = None,
         **settings: Unpack[StreamsSettings],
     ) -> None:
-        self.topology = topology
-        self.config = StreamsConfig.of(config, bootstrap_servers, application_id, **settings)
-        self._application = Application(topology, self.config, spark, rest_service)
+        self.topology = own_topology(topology)
+        self.config = own_config(StreamsConfig.of(config, bootstrap_servers, application_id, **settings))
+        self._application = Application(self.topology, self.config, spark, rest_service)
         if uncaught_exception_handler is not None:
             self.set_uncaught_exception_handler(uncaught_exception_handler)
 
@@ -327,7 +329,7 @@ class KafkaStreams:
         Mirrors `KafkaStreams#queryMetadataForKey`.
         """
         self._known(name)
-        topics, catalogue = self._application.brokers.topics(), self._application.catalogue
+        topics, catalogue = list_topics(self.config.connection, internal=False), self._application.catalogue
         placement = ask_group(self.config.connection, catalogue)
         partition = partition_of_key(self._application.plans, name, key, partitioner, topics)
         return metadata_for_key(placement, catalogue.with_partitions(topics), name, key, partition)

@@ -11,7 +11,7 @@ from streamskit.common.errors import StreamsError
 from streamskit.common.names import LONGEST_NAME
 from streamskit.kafka.access import Right
 from streamskit.kafka.topic_partition import partition_for
-from streamskit.kafka.topics import unseen
+from streamskit.kafka.topics import list_topics, unseen
 from streamskit.planning.plan import Plan, is_readable
 from streamskit.planning.planned_operators import operator_input
 from streamskit.queries import Catalogue, QueryableStore
@@ -230,7 +230,7 @@ class ApplicationTopics:
 
     def _checked(self, brokers: ExternalBroker) -> tuple[dict[str, int], dict[str, int]]:
         """Return the partitions of the topics that are there, and of those between the queries."""
-        partitions = dict(brokers.topics())
+        partitions = list_topics(brokers.connection, internal=False)
         self._check_there(partitions, brokers)
         between = self._between(partitions)
         self._check_partners(partitions | between)

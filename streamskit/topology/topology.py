@@ -1,5 +1,7 @@
 """`Topology`: the finished graph of a program, cut into sub-topologies, described and drawn."""
 
+from collections.abc import Callable
+
 from streamskit.common.errors import TopologyError
 from streamskit.state.stores import Store
 from streamskit.topology.description import describe
@@ -48,6 +50,10 @@ class Topology(Wiring):
             known = ", ".join(sorted(self.stores)) or "none"
             raise TopologyError(f"There is no store '{name}' in this topology; its stores are: {known}.")
         return self.stores[name]
+
+    def with_each_node(self, change: Callable[[Node], Node]) -> "Topology":
+        """Return this topology with each of its nodes changed; their names stay."""
+        return Topology(map(change, self.nodes.values()), self._loose_stores.values())
 
     def children(self, node: Node) -> list[Node]:
         """Return the nodes that `node` feeds."""

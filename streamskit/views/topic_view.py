@@ -9,6 +9,7 @@ from typing import Any
 import ipywidgets as widgets
 
 from streamskit.common.durations import Duration
+from streamskit.common.own_names import own_name
 from streamskit.kafka.client import KafkaClient
 from streamskit.kafka.encoding import text_or_bytes
 from streamskit.kafka.tail import Tail
@@ -189,7 +190,7 @@ class TopicView(LiveView):
         partitions = broker.describe_topic(topic).partitions
         self._topic, self._rows = topic, checked_count(rows, "rows", 200)
         self._key, self._value = decoder(key), decoder(value)
-        self._tail = Tail(broker.connection, [topic], KEPT)
+        self._tail = Tail(broker.connection, [own_name(topic)], KEPT)
         self._search = search_field(self.refresh)
         numbers = [("all", None), *((str(number), number) for number in range(partitions))]
         self._partition = field(widgets.Dropdown, "Partition", 58, 150, self.refresh, options=numbers)

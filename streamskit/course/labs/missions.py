@@ -17,6 +17,7 @@ from typing import Any, Self
 
 from streamskit.broker import Broker, shared_broker
 from streamskit.common.errors import StreamsKitError
+from streamskit.common.own_names import own_name
 from streamskit.course.labs import catalogue
 from streamskit.course.labs.exercise import Verdict, Wrong, mistaken
 from streamskit.runtime.streams import KafkaStreams
@@ -84,7 +85,7 @@ class Site:
 
     def running(self) -> list[KafkaStreams]:
         """Return the applications of this mission that run in this process."""
-        return [streams for name, streams in list(KafkaStreams.running.items()) if name.startswith(self.name)]
+        return [streams for name, streams in list(KafkaStreams.running.items()) if name.startswith(own_name(self.name))]
 
     def settle(self) -> None:
         """Let what runs process all that is there, and close it: what it has done can then be read.

@@ -10,6 +10,7 @@ from pyspark.sql import functions as F
 
 from streamskit.broker import shared_broker
 from streamskit.broker.base import Broker
+from streamskit.common.own_names import own_name
 from streamskit.course.datasets.trades import widgets
 from streamskit.course.labs.difference import Outcome
 from streamskit.course.labs.exercise import Judges, Runs, Says, Verdict, mistaken, right, wrong
@@ -179,7 +180,7 @@ def judge_application(answer: Callable[[str], Any]) -> Verdict:
 
 def _start_afresh(broker: Broker) -> None:
     """Forget what an earlier check has left: topics, and an application that still runs."""
-    if left := KafkaStreams.running.get(APPLICATION):
+    if left := KafkaStreams.running.get(own_name(APPLICATION)):
         left.close()
     broker.delete_topics(SOURCE, TARGET, missing_ok=True)
     broker.create_topics(SOURCE, TARGET, partitions=2)
@@ -194,7 +195,7 @@ def _run(answer: Callable[[str], Any], servers: str) -> Verdict | None:
     if not isinstance(streams, KafkaStreams):
         return wrong(f"The function has to return its KafkaStreams; it returned {streams!r}.")
     try:
-        if streams.application_id != APPLICATION:
+        if streams.application_id != own_name(APPLICATION):
             return wrong(f"The application's id is {streams.application_id!r}, and should be {APPLICATION!r}.")
         if streams.state is State.CREATED:
             return mistaken("made and not started")
