@@ -5,6 +5,8 @@ where the record is, in a process of Spark's: what it prints is in no notebook, 
 dead letters.
 """
 
+import re
+import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -14,6 +16,7 @@ from streamskit.common.errors import StreamsError, TopologyError
 Headers = tuple[tuple[str, bytes], ...]
 
 EXCEPTION, MESSAGE = "__streams.errors.exception", "__streams.errors.message"
+STACKTRACE = "__streams.errors.stacktrace"
 TOPIC, PARTITION, OFFSET = "__streams.errors.topic", "__streams.errors.partition", "__streams.errors.offset"
 """The headers of a dead letter that say what was wrong and where its record came from, named as Kafka Streams does."""
 
@@ -22,6 +25,31 @@ LEFT_OUT = "__streamskit.value.left.out"
 
 LONGEST_MESSAGE = 1000
 """How many characters a dead letter says about what was wrong; an error may quote a whole record."""
+
+LONGEST_TRACE = 4000
+"""How many characters of a stack trace a dead letter has: the last ones, nearest to where it was raised."""
+
+FAILED_AT = "streamskit operator failed: "
+"""How a note on an exception begins that says in which operator it was raised."""
+
+KIND = r"^((?:\w+\.)*\w+(?:Exception|Error)): "
+"""How the text begins that is left of an exception of which only text is left: with the name of its class."""
+
+JAVA_CLASSES = {
+    "org.apache.kafka.common.errors": (
+        "SerializationException", "RecordTooLargeException", "InvalidTimestampException", "InvalidTopicException",
+        "UnknownTopicOrPartitionException",
+    ),
+    "org.apache.kafka.common": ("InvalidRecordException",),
+    "org.apache.spark": (
+        "SparkArithmeticException", "SparkArrayIndexOutOfBoundsException", "SparkClassCastException",
+        "SparkDateTimeException", "SparkException", "SparkIllegalArgumentException", "SparkNoSuchElementException",
+        "SparkNumberFormatException", "SparkRuntimeException", "SparkUnsupportedOperationException",
+        "SparkUpgradeException",
+    ),
+    "java.lang": ("ArithmeticException", "IllegalArgumentException", "NullPointerException", "NumberFormatException"),
+}  # fmt: skip
+"""The packages of Java's exceptions that a record may meet; of those only the name of the class travels with it."""
 
 OVERHEAD = 512
 """How many bytes a request to a broker has beside keys, values and headers, at the most."""
@@ -163,7 +191,8 @@ class LogAndContinue:
 
     Args:
         dead_letter_topic: where the source record goes as it was, with headers that say topic, partition, offset and
-            error; nowhere if not given. A value that is too large to be written is left out, which a header says.
+            error, and the error's stack trace (those of KIP-1034); nowhere if not given. A value that is too large to
+            be written is left out, which a header says.
 
     >>> handler = LogAndContinue("orders-dead-letters")
     >>> KafkaStreams(topology, "app", servers, deserialization_handler=handler)  # doctest: +SKIP
@@ -180,11 +209,69 @@ class LogAndContinue:
         return Response.resume(dead_letter(self.dead_letter_topic, context, exception))
 
 
+class StepError(StreamsError):
+    """What is left of an exception that was raised for a record within Spark: its text, with the name of its class.
+
+    Args:
+        said: the text.
+        place: the step, and where in the program it was written.
+    """
+
+    def __init__(self, said: str, place: str) -> None:
+        super().__init__(said)
+        self.place = place
+
+    def __reduce__(self) -> Any:
+        return StepError, (str(self), self.place)
+
+    @property
+    def message(self) -> str:
+        """The text without the name."""
+        return re.sub(KIND, "", str(self))
+
+    @property
+    def kind(self) -> str:
+        """The qualified name of the class; what has none could not be read or written."""
+        found = re.match(KIND, str(self))
+        name = found[1] if found else "SerializationException"
+        return next((f"{package}.{name}" for package, names in JAVA_CLASSES.items() if name in names), name)
+
+    @property
+    def stack_trace(self) -> str:
+        """The text as a stack trace of Java begins, and the step."""
+        return f"{self.kind}: {self.message}\n\tat {self.place}"
+
+
+def exception_name(exception: Exception) -> str:
+    """Return the qualified name of an exception's class, as a traceback of Python's has it.
+
+    >>> exception_name(ValueError("no number")), exception_name(StreamsError("no"))
+    ('ValueError', 'streamskit.common.errors.StreamsError')
+    """
+    if isinstance(exception, StepError):
+        return exception.kind
+    kind = type(exception)
+    return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
+
+
+def stack_trace(exception: Exception) -> str:
+    """Return the end of an exception's stack trace, without what streamskit has noted on it."""
+    if isinstance(exception, StepError):
+        return exception.stack_trace[-LONGEST_TRACE:]
+    lines = "".join(traceback.format_exception(exception)).splitlines()
+    return "\n".join(line for line in lines if not line.startswith(FAILED_AT))[-LONGEST_TRACE:]
+
+
 def dead_letter(topic: str, context: ErrorHandlerContext, exception: Exception) -> DeadLetter:
-    """Return the source record as it was, with headers that say where it came from and what was wrong with it."""
+    """Return the source record as it was, with headers that say where it came from and what was wrong with it.
+
+    Mirrors `org.apache.kafka.streams.errors.internals.ExceptionHandlerUtils`, and so KIP-1034.
+    """
+    message = exception.message if isinstance(exception, StepError) else str(exception)
     reasons = {
-        EXCEPTION: type(exception).__name__,
-        MESSAGE: str(exception)[:LONGEST_MESSAGE],
+        EXCEPTION: exception_name(exception),
+        MESSAGE: message[:LONGEST_MESSAGE],
+        STACKTRACE: stack_trace(exception),
         TOPIC: context.topic or "",
         PARTITION: str(context.partition),
         OFFSET: str(context.offset),

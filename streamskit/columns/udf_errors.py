@@ -10,6 +10,7 @@ from pyspark.sql import types as T
 from pyspark.sql.udf import UserDefinedFunction
 from pyspark.util import PythonEvalType
 
+from streamskit.api.error_handlers import exception_name
 from streamskit.jvm.functions import attempt, value_or_failure
 
 BY_RECORD = (PythonEvalType.SQL_BATCHED_UDF, PythonEvalType.SQL_ARROW_BATCHED_UDF)
@@ -55,6 +56,6 @@ def caught_by_record(function: Callable[..., Any]) -> Callable[..., tuple[Any, s
         try:
             return function(*arguments, **named), None
         except Exception as failure:
-            return None, f"{type(failure).__name__}: {failure}"[:LONGEST_ERROR]
+            return None, f"{exception_name(failure)}: {failure}"[:LONGEST_ERROR]
 
     return call

@@ -15,11 +15,14 @@ from pyspark.sql import types as T
 
 from streamskit.api.error_handlers import (
     EXCEPTION,
+    JAVA_CLASSES,
+    KIND,
     LEFT_OUT,
     LONGEST_MESSAGE,
     MESSAGE,
     OFFSET,
     PARTITION,
+    STACKTRACE,
     TOPIC,
     DeadLetter,
     ErrorHandlerContext,
@@ -29,6 +32,7 @@ from streamskit.api.error_handlers import (
     LogAndContinue,
     ProducerRecord,
     RawRecord,
+    StepError,
     ask,
     fitting,
 )
@@ -169,7 +173,7 @@ def failed(
     note = F.lit(node.name).cast("binary"), F.coalesce(error, F.lit("")).cast("binary")
     writes = [write(nothing.cast("string"), *note, undecided)]
     if isinstance(handler, LogAndContinue) and handler.dead_letter_topic is not None:
-        headers = _with_error(error, origin)
+        headers = _with_error(error, origin, node)
         fits = bytes_of(origin.key, origin.value, headers) <= handlers.largest_record
         left_out = {LEFT_OUT: F.concat(F.coalesce(F.octet_length(origin.value), F.lit(0)), F.lit(" bytes"))}
         headers = F.when(fits, headers).otherwise(F.concat(headers, _headers(left_out)))
@@ -204,21 +208,27 @@ def counted(plan: Plan, frame: DataFrame) -> DataFrame:
         return frame.where(~is_note)
     itself, plan_number = F.struct(*(frame[name] for name in FINISHED_FIELDS)), plan.number
     partition = frame["partition"] if "partition" in frame.columns else F.lit(None).cast("int")
-    serdes = {node.name: (node.key, node.value) for node in plan.topology.nodes.values()}
+    nodes = plan.topology.nodes.values()
+    serdes, places = {node.name: (node.key, node.value) for node in nodes}, {each.name: _place(each) for each in nodes}
     decide = F.udf(
-        lambda note: _letters(handlers, serdes, plan_number, note), T.ArrayType(T.StructType.fromDDL(ROW_TYPE))
+        lambda note: _letters(handlers, serdes, places, plan_number, note), T.ArrayType(T.StructType.fromDDL(ROW_TYPE))
     )
     rows = F.when(is_note, decide(F.when(is_note, itself))).otherwise(F.array(itself))
     return frame.select(F.explode(rows).alias("row"), partition.alias("partition")).select("row.*", "partition")
 
 
-def _with_error(error: Column, origin: RecordOrigin) -> Column:
-    """Return the headers of a dead letter, as `handlers.dead_letter` makes them."""
+def _with_error(error: Column, origin: RecordOrigin, node: Node) -> Column:
+    """Return the headers of a dead letter, as `error_handlers.dead_letter` makes them of a `StepError`."""
     # Spark's own errors begin with the name of their class.
-    kind = F.regexp_extract(error, KIND, 1)
+    name, message = F.regexp_extract(error, KIND, 1), F.regexp_replace(error, KIND, "")
+    name = F.when(name == "", F.lit("SerializationException")).otherwise(name)
+    kind = name
+    for package, names in JAVA_CLASSES.items():
+        kind = F.when(name.isin(*names), F.concat(F.lit(f"{package}."), name)).otherwise(kind)
     said = {
-        EXCEPTION: F.when(kind == "", F.lit("SerializationException")).otherwise(kind),
-        MESSAGE: F.regexp_replace(error, KIND, ""),
+        EXCEPTION: kind,
+        MESSAGE: message,
+        STACKTRACE: F.concat(kind, F.lit(": "), message, F.lit(f"\n\tat {_place(node)}")),
         TOPIC: F.coalesce(origin.topic, F.lit("")),
         PARTITION: origin.partition.cast("string"),
         OFFSET: origin.offset.cast("string"),
@@ -226,7 +236,8 @@ def _with_error(error: Column, origin: RecordOrigin) -> Column:
     return F.concat(F.coalesce(origin.headers, F.array().cast(HEADER_TYPE)), _headers(said))
 
 
-KIND = r"^(\w+(?:Exception|Error)): "
+def _place(node: Node) -> str:
+    return f"{node.name} (written at {node.call_site})"
 
 
 NOTED = 11
@@ -253,11 +264,14 @@ def _headers(said: dict[str, Column]) -> Column:
     return F.array(*pairs)
 
 
-def _letters(handlers: Handlers, serdes: Serdes, sub_topology: int, note: Any) -> list[tuple[Any, ...]]:
+def _letters(
+    handlers: Handlers, serdes: Serdes, places: dict[str, str], sub_topology: int, note: Any
+) -> list[tuple[Any, ...]]:
     """Return the dead letters for the record that a note tells of, as its handler decides, which runs here."""
     if note is None or note.headers is None:
         return []  # a task has asked already
-    node, error = note.key.decode(), StreamsError(note.value.decode())
+    node = note.key.decode()
+    error = StepError(note.value.decode(), places[node])
     headers: list[tuple[str, Any]] = [(name, None if data is None else bytes(data)) for name, data in note.headers]
     kind, topic, partition, offset, key, value = (data for _, data in headers[:6])
     named, own_headers = None if topic is None else topic.decode(), tuple(headers[NOTED:])

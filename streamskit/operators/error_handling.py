@@ -9,12 +9,19 @@ from traceback import walk_tb
 from types import FrameType
 from typing import Any
 
-from streamskit.api.error_handlers import LONGEST_MESSAGE, ErrorHandlerContext, Handlers, ask, fails, fitting
+from streamskit.api.error_handlers import (
+    FAILED_AT,
+    LONGEST_MESSAGE,
+    ErrorHandlerContext,
+    Handlers,
+    ask,
+    fails,
+    fitting,
+)
 from streamskit.common.errors import StreamsError
 from streamskit.operators.records import ERROR_ROW, Output, SourceRecord, header_pairs
 from streamskit.serdes import Serde
 
-PREFIX = "streamskit operator failed: "
 LONGEST_VALUE = 80
 
 
@@ -37,21 +44,21 @@ def attribute_failure(failure: Exception, operator: str, side: int = 0) -> bool:
 
     Only the first note counts: an operator that runs others has nothing to add. Returns whether this is the first.
     """
-    if any(note.startswith(PREFIX) for note in getattr(failure, "__notes__", ())):
+    if any(note.startswith(FAILED_AT) for note in getattr(failure, "__notes__", ())):
         return False
     failed = FailedOperator(operator, side)
     for frame, _ in walk_tb(failure.__traceback__):
         if isinstance(frame.f_locals.get("self"), Serde) and frame.f_code.co_name in ("serialize", "deserialize"):
             failed = _with_serde(failed, frame)
             break
-    failure.add_note(PREFIX + json.dumps(asdict(failed)))
+    failure.add_note(FAILED_AT + json.dumps(asdict(failed)))
     return True
 
 
 def read_attribution(text: str) -> FailedOperator | None:
     """Return what was noted in a printed traceback, if anything was."""
-    notes = [line for line in text.splitlines() if line.startswith(PREFIX)]
-    return FailedOperator(**json.loads(notes[-1].removeprefix(PREFIX))) if notes else None
+    notes = [line for line in text.splitlines() if line.startswith(FAILED_AT)]
+    return FailedOperator(**json.loads(notes[-1].removeprefix(FAILED_AT))) if notes else None
 
 
 def _with_serde(failed: FailedOperator, frame: FrameType) -> FailedOperator:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from streamskit.api.client_settings import BootstrapServers
-from streamskit.api.error_handlers import LONGEST_MESSAGE, Handlers, fails
+from streamskit.api.error_handlers import LONGEST_MESSAGE, Handlers, exception_name, fails
 from streamskit.api.stream_partitioner import Partition, beyond, chosen
 from streamskit.common.errors import StreamsError
 from streamskit.operators.error_handling import attribute_failure
@@ -42,8 +42,8 @@ class StreamPartitioners:
 
     Args:
         sinks: the partitioners, by the name of their sink.
-        counts: how many partitions each topic has; None in a test driver, whose topics have one.
-        bootstrap_servers: who is asked about a topic that was made later.
+        counts: how many partitions each topic has; None in a test driver whose topics have one.
+        bootstrap_servers: who is asked about a topic that was made later; a test driver has nobody to ask.
         handlers: decide about failures.
 
     Mirrors the partitioner's part of `org.apache.kafka.streams.processor.internals.RecordCollectorImpl#send`.
@@ -68,7 +68,7 @@ class StreamPartitioners:
             attribute_failure(failure, sink)
             if fails(self.handlers.processing):
                 raise
-            return Choice([], f"{type(failure).__name__}: {failure}"[:LONGEST_MESSAGE], "processing")
+            return Choice([], f"{exception_name(failure)}: {failure}"[:LONGEST_MESSAGE], "processing")
         absent = [number for number in found or () if number >= count]
         if not absent:
             return Choice(found)
@@ -85,6 +85,8 @@ class StreamPartitioners:
             return 1
         if (count := self.counts.get(topic) or _later.get(topic)) is not None:
             return count
+        if not self.bootstrap_servers:
+            return 1
         from streamskit.kafka.topics import list_topics  # seldom needed, and slow to import
 
         _later.update(list_topics(self.bootstrap_servers, internal=False))

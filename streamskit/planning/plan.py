@@ -204,11 +204,8 @@ class Plan:
 
     @property
     def topics_by_time(self) -> frozenset[str]:
-        """The repartition topics that it writes for steps that go by time: its tasks meet there, and each has its own.
-
-        There is none where a test driver runs it, whose records come one by one.
-        """
-        sinks = [sink for sink in self.sinks if sink.internal and not sink.changes and not self.options.test]
+        """The repartition topics that it writes for steps that go by time: tasks meet there, and each has its own."""
+        sinks = [sink for sink in self.sinks if sink.internal and not sink.changes]
         return frozenset(self.topic(sink) for sink in sinks if self._goes_by_time(str(sink.topic)))
 
     def _goes_by_time(self, topic: str) -> bool:

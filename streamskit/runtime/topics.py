@@ -232,9 +232,17 @@ class ApplicationTopics:
         """Return the partitions of the topics that are there, and of those between the queries."""
         partitions = list_topics(brokers.connection, internal=False)
         self._check_there(partitions, brokers)
+        return partitions, self.counts_between(partitions)
+
+    def counts_between(self, partitions: Mapping[str, int]) -> dict[str, int]:
+        """Return how many partitions each topic between the queries has, where those of the others are given.
+
+        Raises:
+            StreamsError: the topics of a join have different numbers of partitions.
+        """
         between = self._between(partitions)
-        self._check_partners(partitions | between)
-        return partitions, between
+        self._check_partners({**partitions, **between})
+        return between
 
     def _check_there(self, partitions: Mapping[str, int], brokers: ExternalBroker) -> None:
         own = set(self.internal)

@@ -1,13 +1,16 @@
 """`TopologyTestDriver`: a topology run one record at a time, without a broker."""
 
 from collections import Counter, defaultdict, deque
+from dataclasses import replace
 from typing import Any, NamedTuple, Unpack
+
+from pyspark.sql import SparkSession
 
 from streamskit.api.streams_config import StreamsConfig, StreamsSettings
 from streamskit.common.durations import Duration, to_milliseconds
 from streamskit.common.errors import StreamsError, TopologyError
 from streamskit.environment.session import spark_session
-from streamskit.planning.plan import CLOCK_TOPIC, is_readable
+from streamskit.planning.plan import CLOCK_TOPIC, Plan, is_readable
 from streamskit.planning.planner import plan
 from streamskit.queries import LocalStore, local_store
 from streamskit.runtime.failures import explain, explain_call
@@ -16,6 +19,7 @@ from streamskit.runtime.query import query_options
 from streamskit.runtime.topics import changelogs, global_tables, side_effects
 from streamskit.serdes import Serde, Serdes
 from streamskit.testing.memory import MemoryQuery, Raw
+from streamskit.testing.partitions import Declared, TopicPartitions
 from streamskit.topology import Topology
 from streamskit.topology.explicit_names import check_names_are_explicit
 from streamskit.topology.nodes import Node, Sink
@@ -42,6 +46,9 @@ class TopologyTestDriver:
         config: how to run it: a `StreamsConfig`, or the application's id. Of a config only what is about records holds:
             the cache, the `emit_interval` and the handlers.
         cache: whether the record cache folds the updates that one input makes to one key; as the config says, or not.
+        partitions: how many partitions the topics have that are not the application's own: a number for all of them, or
+            for those with more than one by name. Each partition is then a task, with its own state and stream time. If
+            it is not given, every topic has one.
         settings: the keys of `StreamsConfig`, which go before those of the config. The `emit_interval` counts in the
             wall-clock time that `advance_wall_clock_time` moves.
 
@@ -49,7 +56,11 @@ class TopologyTestDriver:
     ...     driver.create_input_topic("orders").pipe_input("key", "value", timestamp=0)
     ...     driver.create_output_topic("out").read_records_to_list()
 
-    Mirrors `org.apache.kafka.streams.TopologyTestDriver`.
+    >>> with TopologyTestDriver(topology, partitions={"orders": 3}) as driver:
+    ...     driver.create_input_topic("orders").pipe_input("key", "value", partition=2)
+    ...     driver.create_output_topic("out").read_records_by_partition()
+
+    Mirrors `org.apache.kafka.streams.TopologyTestDriver`, and for `partitions` KIP-1238, which Kafka has put off.
     """
 
     def __init__(
@@ -58,6 +69,7 @@ class TopologyTestDriver:
         config: StreamsConfig | str = "test",
         *,
         cache: bool | None = None,
+        partitions: Declared = None,
         **settings: Unpack[StreamsSettings],
     ) -> None:
         self.topology = topology
@@ -67,6 +79,7 @@ class TopologyTestDriver:
         config = StreamsConfig.of(config, broker, **settings)
         options = query_options(config, cache=cache, test=True, real_time=False, bootstrap_servers="")
         self._plans = plan(topology, config.application_id, options)
+        self._partitions = TopicPartitions(topology, self._plans, partitions)
         self._changelogs = {topic: store.name for topic, store in changelogs(self._plans).items()}
         self._side_effects = side_effects(self._plans)
         self._global_tables = global_tables(topology)
@@ -84,7 +97,7 @@ class TopologyTestDriver:
         self._outputs: dict[str, deque[Raw]] = defaultdict(deque)
         self._wall_clock = 0
         spark = spark_session()
-        self._queries = [MemoryQuery(spark, plan_) for plan_ in self._plans]
+        self._queries = [self._query(spark, plan_) for plan_ in self._plans]
 
     def __enter__(self) -> "TopologyTestDriver":
         return self
@@ -134,8 +147,13 @@ class TopologyTestDriver:
                 self._run(query, [Raw(CLOCK_TOPIC, None, None, self._wall_clock)])
         self._work()
 
-    def state_store(self, name: str) -> LocalStore:
-        """Return a store by name, to be read. Mirrors `TopologyTestDriver#getStateStore`."""
+    def state_store(self, name: str, partition: int | None = None) -> LocalStore:
+        """Return a store by name, to be read. Mirrors `TopologyTestDriver#getStateStore`.
+
+        Args:
+            name: its name.
+            partition: the number of a task, if only what that has now is to be read; a global table has no tasks.
+        """
         store = self.topology.store(name)
         if store.name not in self._stores:
             readable = ", ".join(sorted(self._stores)) or "none"
@@ -143,7 +161,13 @@ class TopologyTestDriver:
                 f"Store '{name}' belongs to streamskit and is not written out; give it a name with materialized= to "
                 f"read it. Those with a name: {readable}."
             )
-        return self._stores[store.name]
+        if partition is None:
+            return self._stores[store.name]
+        changelog = next((topic for topic, kept in self._changelogs.items() if kept == store.name), None)
+        if changelog is None:
+            raise TopologyError(f"Store '{name}' is whole in every task: read it without partition=.")
+        self._partitions.check(changelog, partition)
+        return self._stores[store.name].only({partition})
 
     def metrics(self) -> dict[str, int]:
         """Return how many records each node has dropped, by the node's name.
@@ -160,6 +184,12 @@ class TopologyTestDriver:
         """Stop the queries and forget all state."""
         for query in self._queries:
             query.stop()
+
+    def _query(self, spark: SparkSession, plan_: Plan) -> MemoryQuery:
+        tasks = self._partitions.tasks(plan_)
+        # A task keeps what its partition brings, whatever the keys.
+        plan_ = replace(plan_, keeps_partitions=True) if tasks > 1 else plan_
+        return MemoryQuery(spark, plan_, tasks, self._partitions.counts)
 
     # ---- records on their way ----------------------------------------------------------------------------------------
 
@@ -219,6 +249,8 @@ class TopologyTestDriver:
             self._take(record)
 
     def _take(self, record: Raw) -> None:
+        if record.partition is None:
+            record = replace(record, partition=self._partitions.of(record))
         if (call := self._side_effects.get(record.topic)) is not None:
             try:
                 call.action(call.key.deserialize(record.key), call.value.deserialize(record.value))
@@ -226,7 +258,7 @@ class TopologyTestDriver:
                 raise explain_call(failure, call) from failure
             return
         if (store := self._changelogs.get(record.topic)) is not None:
-            self._stores[store].apply(record.key or b"", record.value, record.timestamp)
+            self._stores[store].apply(record.key or b"", record.value, record.timestamp, record.partition or 0)
         if record.topic in self._internal:
             self._waiting.append(record)
         self._outputs[record.topic].append(record)
@@ -250,7 +282,14 @@ class TestInputTopic:
     def __init__(self, driver: TopologyTestDriver, name: str, key: Serde, value: Serde) -> None:
         self._driver, self._name, self._key, self._value = driver, name, key, value
 
-    def pipe_input(self, key: Any, value: Any, timestamp: int = 0, headers: tuple[tuple[str, bytes], ...] = ()) -> None:
+    def pipe_input(
+        self,
+        key: Any,
+        value: Any,
+        timestamp: int = 0,
+        headers: tuple[tuple[str, bytes], ...] = (),
+        partition: int | None = None,
+    ) -> None:
         """Send one record through the topology and wait until it has come out.
 
         Args:
@@ -258,18 +297,30 @@ class TestInputTopic:
             value: the value, or None for a tombstone.
             timestamp: milliseconds since 1970.
             headers: pairs of a name and bytes.
+            partition: which partition of the topic it goes to; the key decides (by murmur2) if none is given.
 
         Raises:
-            StreamsError: a node failed on the record.
+            StreamsError: a node failed on the record, or the topic has no such partition.
         """
-        self._driver._pipe([self._raw(key, value, timestamp, headers)])
+        self._driver._pipe([self._raw(key, value, timestamp, headers, partition)])
 
     def pipe_records(self, records: list[tuple[Any, ...]]) -> None:
-        """Send many records, each (key, value, timestamp) or (key, value), as one micro-batch."""
+        """Send many records, each with the arguments of `pipe_input` or the first of them, as one micro-batch."""
         self._driver._pipe([self._raw(*record) for record in records])
 
-    def _raw(self, key: Any, value: Any, timestamp: int = 0, headers: tuple[tuple[str, bytes], ...] = ()) -> Raw:
-        return Raw(self._name, self._key.serialize(key), self._value.serialize(value), timestamp, tuple(headers))
+    def _raw(
+        self,
+        key: Any,
+        value: Any,
+        timestamp: int = 0,
+        headers: tuple[tuple[str, bytes], ...] = (),
+        partition: int | None = None,
+    ) -> Raw:
+        raw = Raw(self._name, self._key.serialize(key), self._value.serialize(value), timestamp, tuple(headers))
+        partitions = self._driver._partitions
+        if partition is not None:
+            partitions.check(self._name, partition)
+        return replace(raw, partition=partitions.of(raw) if partition is None else partition)
 
 
 class TestOutputTopic:
@@ -279,6 +330,7 @@ class TestOutputTopic:
 
     def __init__(self, driver: TopologyTestDriver, name: str, key: Serde, value: Serde) -> None:
         self._records, self._name, self._key, self._value = driver._outputs[name], name, key, value
+        self._partitions = driver._partitions
 
     def is_empty(self) -> bool:
         """Return whether there is no record left to read."""
@@ -292,10 +344,20 @@ class TestOutputTopic:
         """
         if not self._records:
             raise StreamsError(f"Topic '{self._name}' has no more records: ask is_empty() first.")
-        raw = self._records.popleft()
-        key, value = self._key.deserialize(raw.key), self._value.deserialize(raw.value)
-        return TestRecord(key, value, raw.timestamp, raw.headers)
+        return self._record(self._records.popleft())
 
     def read_records_to_list(self) -> list[TestRecord]:
         """Return all records that are left."""
         return [self.read_record() for _ in range(len(self._records))]
+
+    def read_records_by_partition(self) -> dict[int, list[TestRecord]]:
+        """Return all records that are left, by the number of their partition; those without any have an empty list."""
+        found: dict[int, list[TestRecord]] = {number: [] for number in range(self._partitions.count(self._name))}
+        while self._records:
+            raw = self._records.popleft()
+            found[raw.partition or 0].append(self._record(raw))
+        return found
+
+    def _record(self, raw: Raw) -> TestRecord:
+        key, value = self._key.deserialize(raw.key), self._value.deserialize(raw.value)
+        return TestRecord(key, value, raw.timestamp, raw.headers)

@@ -5,6 +5,7 @@ import json
 import tempfile
 import uuid
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +14,7 @@ from pyspark.sql import functions as F
 
 from streamskit.environment.session import CHECKPOINTS, settings
 from streamskit.execution.compiler import compile_plan
-from streamskit.execution.record_columns import TIMESTAMP_HEADER
+from streamskit.execution.record_columns import TIMESTAMP_HEADER, WRITE_ORDER
 from streamskit.execution.row_format import HEADER_TYPE
 from streamskit.planning.plan import Plan
 from streamskit.runtime.progress import Metrics
@@ -21,8 +22,6 @@ from streamskit.runtime.progress import Metrics
 RAW = f"key binary, value binary, topic string, partition int, offset bigint, timestamp bigint, headers {HEADER_TYPE}"
 
 SETTINGS = {
-    # One task, as the TopologyTestDriver of Kafka Streams has.
-    "spark.sql.shuffle.partitions": "1",
     "spark.sql.streaming.noDataMicroBatches.enabled": "false",
     # A driver waits for each record, and nothing of it has to last.
     "spark.sql.streaming.pollingDelay": "1ms",
@@ -36,23 +35,35 @@ SETTINGS = {
 
 @dataclass(frozen=True)
 class Raw:
-    """A record in bytes, read from a topic or written to it; the timestamp in milliseconds."""
+    """A record in bytes, read from a topic or written to it; the timestamp in milliseconds.
+
+    The partition is None as long as nobody has chosen one.
+    """
 
     topic: str
     key: bytes | None
     value: bytes | None
     timestamp: int
     headers: tuple[tuple[str, bytes], ...] = ()
-    partition: int = 0
+    partition: int | None = None
 
 
 class MemoryQuery:
-    """Runs one plan on records from memory; each call of `run` is one micro-batch."""
+    """Runs one plan on records from memory; each call of `run` is one micro-batch.
 
-    def __init__(self, spark: SparkSession, plan: Plan) -> None:
+    Args:
+        spark: the session.
+        plan: what to run.
+        tasks: how many tasks it has.
+        partitions: how many partitions each topic has; empty where each has one.
+    """
+
+    def __init__(
+        self, spark: SparkSession, plan: Plan, tasks: int = 1, partitions: Mapping[str, int] | None = None
+    ) -> None:
         self.plan = plan
         self._spark = spark
-        self._offsets: dict[str, int] = {}
+        self._offsets: dict[tuple[str, int], int] = {}
         jvm: Any = spark.sparkContext._jvm
         # Spark's own MemoryStream: a batch from it lists no files and starts no Python.
         streams = getattr(jvm.org.apache.spark.sql.execution.streaming.runtime, "MemoryStream$")
@@ -61,9 +72,16 @@ class MemoryQuery:
         )
         self._name = f"test_driver_{uuid.uuid4().hex}"
         self._checkpoint = tempfile.TemporaryDirectory(prefix="streamskit-test-", ignore_cleanup_errors=True)
-        with settings(spark, SETTINGS):
+        with settings(spark, SETTINGS | {"spark.sql.shuffle.partitions": str(tasks)}):
             self.query = (
-                compile_plan(plan, self._frame, tasks=1, checkpoint=self._checkpoint.name)
+                compile_plan(
+                    plan,
+                    self._frame,
+                    tasks=tasks,
+                    checkpoint=self._checkpoint.name,
+                    partitions=partitions or None,
+                    by_time=tasks > 1 and bool(plan.topics_by_time),
+                )
                 .writeStream.format("memory")
                 .queryName(self._name)
                 .outputMode(plan.output_mode)
@@ -87,9 +105,12 @@ class MemoryQuery:
         # Asking Spark for the table would be a query of its own.
         sink: Any = self.query._jsq.streamingQuery().sink()
         rows = sink.allData()
-        written = [_output(json.loads(rows.apply(number).json())) for number in range(rows.size())]
+        written = [json.loads(rows.apply(number).json()) for number in range(rows.size())]
         sink.clear()
-        return written
+        if written and set(WRITE_ORDER) <= written[0].keys():  # tasks meet in the order of their time, as they do live
+            _, *order = WRITE_ORDER
+            written.sort(key=lambda row: [row[name] for name in order])
+        return [_output(row) for row in written]
 
     def stop(self) -> None:
         """Stop the query and forget its state."""
@@ -103,14 +124,15 @@ class MemoryQuery:
         return rows.withColumn("timestamp", F.timestamp_millis("timestamp"))
 
     def _line(self, record: Raw) -> str:
-        offset = self._offsets[record.topic] = self._offsets.get(record.topic, -1) + 1
+        place = record.topic, record.partition or 0
+        offset = self._offsets[place] = self._offsets.get(place, -1) + 1
         headers = [{"key": name, "value": _text(value)} for name, value in record.headers]
         return json.dumps(
             {
                 "key": _text(record.key),
                 "value": _text(record.value),
                 "topic": record.topic,
-                "partition": record.partition,
+                "partition": record.partition or 0,
                 "offset": offset,
                 "timestamp": record.timestamp,
                 "headers": headers or None,
@@ -129,4 +151,5 @@ def _bytes(text: str | None) -> bytes | None:
 def _output(row: dict[str, Any]) -> Raw:
     headers = {header["key"]: base64.b64decode(header["value"]) for header in row["headers"]}
     timestamp = int(headers.pop(TIMESTAMP_HEADER))
-    return Raw(row["topic"], _bytes(row.get("key")), _bytes(row.get("value")), timestamp, tuple(headers.items()))
+    key, value = _bytes(row.get("key")), _bytes(row.get("value"))
+    return Raw(row["topic"], key, value, timestamp, tuple(headers.items()), row.get("partition"))

@@ -28,6 +28,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.broker]
 
 ORDER = Serdes.json("id int, amount double")
 BYTES = Serdes.byte_array()
+KAFKA = "org.apache.kafka.common.errors."
 PARTITIONS = 3
 
 
@@ -125,7 +126,7 @@ def test_the_headers_of_a_dead_letter_name_the_place_where_its_record_lies(
             letter[part] for part in ("key", "value", "timestamp")
         ]
         assert headers["topic"] == source
-        assert headers["exception"] == "SerializationException"
+        assert headers["exception"] == f"{KAFKA}SerializationException"
         assert "it is not JSON" in headers["message"]
     assert len(letters) == len(POISON)
 
@@ -165,7 +166,7 @@ def test_a_processor_that_raises_on_every_thousandth_record_loses_only_those(
     for letter in letters:
         headers = headers_of(letter)
         assert records[headers["partition"], headers["offset"]]["value"] == letter["value"]
-        raised = "RuntimeError" if letter["value"] % 1_000 == 999 else "SparkArithmeticException"
+        raised = "RuntimeError" if letter["value"] % 1_000 == 999 else "org.apache.spark.SparkArithmeticException"
         assert headers["exception"] == raised
 
 
@@ -208,7 +209,7 @@ def test_a_record_that_is_too_large_leaves_a_dead_letter_that_says_where_it_lies
     headers = headers_of(letter)
     assert (letter["key"], letter["value"]) == ("large", None)
     assert headers["__streamskit.value.left.out"] == f"{LARGE} bytes"
-    assert headers["exception"] == "RecordTooLargeException"
+    assert headers["exception"] == f"{KAFKA}RecordTooLargeException"
     assert by_place(broker, source)[headers["partition"], headers["offset"]]["key"] == "large"
     assert dropped(streams) == {"KSTREAM-SINK-0000000001": 1}
 
@@ -244,7 +245,7 @@ def test_a_topic_that_is_not_there_costs_its_records_and_holds_nobody_up(
     assert sorted(broker.consume(sink)["key"]) == ["record-0", "record-3", "record-5"]
     letters = read(broker, dead)
     assert sorted(letter["key"] for letter in letters) == ["record-1", "record-2", "record-4"]
-    assert {headers_of(letter)["exception"] for letter in letters} == {"UnknownTopicOrPartitionException"}
+    assert {headers_of(letter)["exception"] for letter in letters} == {f"{KAFKA}UnknownTopicOrPartitionException"}
     assert dropped(streams) == {"KSTREAM-SINK-0000000001": 3}
 
 

@@ -60,7 +60,11 @@ def test_what_a_broker_refuses_goes_to_the_production_handler_and_all_else_is_wr
     said = [
         dict(headers)["__streams.errors.exception"].decode() for headers in strict.consume(f"{name}-dead")["headers"]
     ]
-    assert sorted(said) == ["InvalidRecordException", *["InvalidTimestampException"] * 6, "RecordTooLargeException"]
+    assert sorted(said) == [
+        "org.apache.kafka.common.InvalidRecordException",
+        *["org.apache.kafka.common.errors.InvalidTimestampException"] * 6,
+        "org.apache.kafka.common.errors.RecordTooLargeException",
+    ]
 
 
 def test_without_a_handler_the_sentence_names_topic_reason_and_offset(

@@ -1,11 +1,24 @@
 """Handlers on their own: what they may be given, what they decide, and what a dead letter is made of."""
 
+import pickle
 from typing import Any
 
 import pytest
 
 from streamskit import DeadLetter, ErrorHandlerContext, LogAndContinue, LogAndFail, Response, StreamsError
-from streamskit.api.error_handlers import LEFT_OUT, LONGEST_MESSAGE, OVERHEAD, Handlers, RawRecord, ask, fails, fitting
+from streamskit.api.error_handlers import (
+    LEFT_OUT,
+    LONGEST_MESSAGE,
+    LONGEST_TRACE,
+    OVERHEAD,
+    Handlers,
+    RawRecord,
+    StepError,
+    ask,
+    dead_letter,
+    fails,
+    fitting,
+)
 from streamskit.common.errors import TopologyError
 
 CONTEXT = ErrorHandlerContext("a-node", "in", 2, 7, 1000, (("trace", b"t1"),), b"k", b"v")
@@ -45,6 +58,7 @@ def test_a_dead_letter_is_the_source_record_with_headers_that_say_where_it_was_a
             ("trace", b"t1"),
             ("__streams.errors.exception", b"ValueError"),
             ("__streams.errors.message", b"no number"),
+            ("__streams.errors.stacktrace", b"ValueError: no number"),
             ("__streams.errors.topic", b"in"),
             ("__streams.errors.partition", b"2"),
             ("__streams.errors.offset", b"7"),
@@ -114,3 +128,47 @@ def test_the_largest_record_leaves_room_for_the_rest_of_a_request() -> None:
 def test_the_topics_of_dead_letters_are_known_before_there_are_any() -> None:
     handlers = Handlers.of(LogAndContinue("a"), LogAndContinue("b"), LogAndContinue("a"))
     assert handlers.dead_letter_topics == ["a", "b"]
+
+
+class OvenError(Exception):
+    """An exception of a module's own."""
+
+
+def test_a_stack_trace_says_where_an_exception_was_raised_and_not_what_streamskit_noted() -> None:
+    try:
+        raise OvenError("oh")
+    except OvenError as raised:
+        failure = raised
+    failure.add_note("the oven was cold")
+    failure.add_note("streamskit operator failed: {}")
+    headers = dict(dead_letter("letters", CONTEXT, failure).headers)
+    assert headers["__streams.errors.exception"] == f"{__name__}.OvenError".encode()
+    trace = headers["__streams.errors.stacktrace"].decode()
+    assert 'raise OvenError("oh")' in trace
+    assert trace.endswith("OvenError: oh\nthe oven was cold")
+
+
+def test_of_a_long_stack_trace_the_end_is_kept() -> None:
+    headers = dict(dead_letter("letters", CONTEXT, ValueError("x" * 10_000 + "end")).headers)
+    trace = headers["__streams.errors.stacktrace"].decode()
+    assert len(trace) == LONGEST_TRACE
+    assert trace.endswith("xend")
+
+
+@pytest.mark.parametrize(
+    ("said", "name", "message"),
+    [
+        ("SparkArithmeticException: [BY_ZERO] no", "org.apache.spark.SparkArithmeticException", "[BY_ZERO] no"),
+        ("RecordTooLargeException: big", "org.apache.kafka.common.errors.RecordTooLargeException", "big"),
+        ("json.decoder.JSONDecodeError: no", "json.decoder.JSONDecodeError", "no"),
+        ("the key: no number", "org.apache.kafka.common.errors.SerializationException", "the key: no number"),
+    ],
+)  # fmt: skip
+def test_of_what_was_raised_within_spark_a_dead_letter_has_the_qualified_name_and_the_step(
+    said: str, name: str, message: str
+) -> None:
+    error = pickle.loads(pickle.dumps(StepError(said, "share (written at In[3] line 2)")))
+    headers = {key: value.decode() for key, value in dead_letter("letters", CONTEXT, error).headers}
+    assert headers["__streams.errors.exception"] == name
+    assert headers["__streams.errors.message"] == message
+    assert headers["__streams.errors.stacktrace"] == f"{name}: {message}\n\tat share (written at In[3] line 2)"

@@ -27,6 +27,7 @@ from tests.unit.operators.handlers_harness import BYTES, DEAD_LETTERS, LETTERS, 
 
 pytestmark = pytest.mark.spark
 
+KAFKA = "org.apache.kafka.common.errors."
 ORDER = Serdes.json("id int")
 HERE = r"written at test_error_handlers_in_columns.py line \d+"
 
@@ -84,9 +85,13 @@ def test_records_that_cannot_be_read_are_kept_as_they_were_in_a_dead_letter_topi
     assert found.dropped == {"KSTREAM-SOURCE-0000000000": 2}
     kept = [(letter.key, letter.value, letter.timestamp) for letter in found.letters]
     assert kept == [(KEY[1], b"{oops", 11), (b"short", b'{"id": 2}', 12)]
+    written = re.search(HERE, found.stack_traces[1])
+    assert written is not None
+    at = f"KSTREAM-SOURCE-0000000000 ({written[0]})"
+    assert found.stack_traces[1] == f"{KAFKA}SerializationException: the key: {BAD_KEY}\n\tat {at}"
     value, key = found.letter_headers
     assert value.pop("message").startswith(f"the value: {BAD_VALUE}")
-    place = {"exception": "SerializationException", "topic": "in", "partition": "0"}
+    place = {"exception": f"{KAFKA}SerializationException", "topic": "in", "partition": "0"}
     assert value == {"trace": "t1", "span": "s1", "offset": "1", **place}
     assert key == {"message": f"the key: {BAD_KEY}", "offset": "2", **place}
 
@@ -383,7 +388,7 @@ def test_a_record_that_is_too_large_to_write_leaves_a_dead_letter_without_its_va
     assert [key for key, _ in found.out["out"]] == ["a", "c"]
     (letter,), (headers,) = found.letters, found.letter_headers
     assert (letter.key, letter.value) == (b"b", None)
-    assert headers["exception"] == "RecordTooLargeException"
+    assert headers["exception"] == f"{KAFKA}RecordTooLargeException"
     assert headers["message"].startswith("a record of 1100001 bytes for topic out is larger than the 1048576 that a ")
     assert headers["__streamskit.value.left.out"] == "1100000 bytes"
 
@@ -411,7 +416,7 @@ def test_a_record_for_no_topic_is_kept_aside() -> None:
     found = seen(chosen, NOWHERE, production_handler=DEAD_LETTERS)
     assert found.out["out"] == [("a", "out"), ("c", "out")]
     assert [(letter.key, letter.value) for letter in found.letters] == [(b"b", b"nowhere")]
-    assert found.letter_headers[0]["exception"] == "InvalidTopicException"
+    assert found.letter_headers[0]["exception"] == f"{KAFKA}InvalidTopicException"
 
 
 # Handlers that do not do their part.

@@ -28,7 +28,7 @@ def counting(windows: TimeWindows) -> Topology:
 
 def as_kafka_streams(records: Iterable[Raw], windows: TimeWindows) -> tuple[Windows, int]:
     """Count as KStreamWindowAggregate does in each partition, and say how often a record came late for a window."""
-    counts, late, stream_time = Windows(), 0, Counter[int]()
+    counts, late, stream_time = Windows(), 0, Counter[int | None]()
     for record in records:
         time = stream_time[record.partition] = max(stream_time[record.partition], record.timestamp)
         for start in windows.starting_for(record.timestamp):

@@ -17,6 +17,7 @@ from streamskit import (
     StreamsError,
     TopologyTestDriver,
 )
+from streamskit.api.error_handlers import STACKTRACE
 from streamskit.testing import TestRecord
 
 TEXT, LONG, BYTES = Serdes.string(), Serdes.long(), Serdes.byte_array()
@@ -36,11 +37,20 @@ class Seen:
 
     @property
     def letter_headers(self) -> list[dict[str, str]]:
-        """The headers of each dead letter, as text, without what their names have in common."""
+        """The headers of each dead letter but the stack trace, as text, without what their names have in common."""
         return [
-            {name.removeprefix("__streams.errors."): value.decode() for name, value in letter.headers}
+            {
+                name.removeprefix("__streams.errors."): value.decode()
+                for name, value in letter.headers
+                if name != STACKTRACE
+            }
             for letter in self.letters
         ]
+
+    @property
+    def stack_traces(self) -> list[str]:
+        """The stack trace that each dead letter has."""
+        return [dict(letter.headers)[STACKTRACE].decode() for letter in self.letters]
 
 
 def seen(

@@ -1,5 +1,6 @@
 """Records that Python operators, joiners, processors and punctuations fail on: in the test driver."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -69,6 +70,10 @@ def test_what_a_processor_forwarded_before_it_failed_stays_and_its_clock_may_fai
     }  # fmt: skip
     nowhere = {"topic": "", "partition": "-1", "offset": "-1"}
     assert of_tick == {"exception": "OSError", "message": "the clock is broken", **nowhere}
+    for trace, raised in zip(found.stack_traces, ("ValueError: x at 150", "OSError: the clock is broken"), strict=True):
+        assert trace.startswith("Traceback (most recent call last):")
+        assert trace.endswith(raised)
+        assert Path(__file__).name in trace
 
 
 def test_a_handler_of_ones_own_sees_a_processors_record_as_python_values() -> None:
@@ -101,7 +106,7 @@ def test_a_reducer_that_fails_leaves_the_table_as_it_was_and_steps_after_it_may_
     assert [round(value, 2) for _, value in found.out["out"]] == [-8.33, -12.5, 16.67]
     assert found.dropped == {"KSTREAM-REDUCE-0000000001": 1, "KSTREAM-MAPVALUES-0000000003": 1}
     failed = {headers["offset"]: headers["exception"] for headers in found.letter_headers}
-    assert failed == {"1": "ZeroDivisionError", "3": "SparkArithmeticException"}
+    assert failed == {"1": "ZeroDivisionError", "3": "org.apache.spark.SparkArithmeticException"}
     assert {LONG.deserialize(letter.value) for letter in found.letters} == {0, 1}  # the source records
 
 
@@ -174,7 +179,10 @@ def test_what_a_processor_forwards_and_cannot_be_written_is_told_with_its_source
         assert [(letter.key, letter.value, letter.timestamp) for letter in found.letters] == [
             (b"b", b"poison", 2), (b"c", b"a cup of water", 3),
         ]  # fmt: skip
-        assert [headers["exception"] for headers in found.letter_headers] == ["SerdeError", "RecordTooLargeException"]
+        assert [headers["exception"] for headers in found.letter_headers] == [
+            "streamskit.serdes.serde.SerdeError",
+            "org.apache.kafka.common.errors.RecordTooLargeException",
+        ]
         assert [headers["offset"] for headers in found.letter_headers] == ["1", "2"]
     else:
         poison, large = [letter.value.decode() for letter in found.letters]

@@ -191,7 +191,7 @@ def examine_accounts(answer: Any) -> Verdict:
     """Judge a learner's accounts of bills that went through an application, part of them twice."""
     came_in, out, letters = bills_that_went_through()
     accounts = answer(list(came_in), list(out), list(letters))
-    unread = {each.key.decode() for each in letters if _kind(each) == "SerializationException"}
+    unread = {each.key.decode() for each in letters if _cannot_be_read(each)}
     failed = {each.key.decode() for each in letters} - unread
     written = {each.key for each in out}
     dropped = set(came_in) - written - unread - failed
@@ -224,8 +224,8 @@ def bills_that_went_through() -> tuple[list[str], list[Any], list[Any]]:
     return [key for key, _ in bills], [*out, *out[-3:]], [*letters, *letters[:2], *letters[-2:]]
 
 
-def _kind(letter: Any) -> str:
-    return str(dict(letter.headers)["__streams.errors.exception"].decode())
+def _cannot_be_read(letter: Any) -> bool:
+    return bool(dict(letter.headers)["__streams.errors.exception"].endswith(b"SerializationException"))
 
 
 def _again(letters: list[Any], keys: set[str]) -> int:
@@ -290,8 +290,8 @@ def accounted(once: bool = True, as_text: bool = True, two_kinds: bool = True) -
 
     def answer(came_in: list[str], out: list[Any], letters: list[Any]) -> dict[str, int]:
         collect: Any = set if once else list
-        unread = collect(each.key for each in letters if _kind(each) == "SerializationException" or not two_kinds)
-        failed = collect(each.key for each in letters if _kind(each) != "SerializationException")
+        unread = collect(each.key for each in letters if _cannot_be_read(each) or not two_kinds)
+        failed = collect(each.key for each in letters if not _cannot_be_read(each))
         written = collect(record.key for record in out)
         kept = {key.decode() if as_text else key for key in [*unread, *failed]}
         dropped = set(came_in) - set(written) - kept
