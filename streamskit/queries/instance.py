@@ -324,6 +324,9 @@ class Instance:
 
     def _learn(self, assignment: Assignment) -> None:
         """Take up the share that was agreed; called in the membership's thread."""
+        if assignment.shutdown:
+            self._shut_down(assignment.shutdown)
+            return
         self._placement, self._refusal = placement_of(assignment, self._catalogue), None
         self._note_if_replaced(assignment)
         self._agreed += 1
@@ -339,6 +342,13 @@ class Instance:
             self._announce()
 
         self._try(adopt)
+
+    def _shut_down(self, why: str) -> None:
+        """Answer no more queries: all of the application is to stop."""
+        if not self.stopped:
+            logger.error("'%s' at %s stops, as all of the application is to: %s", self.application_id, self.here, why)
+        self.say_stopped(why)
+        self.stopped = self.stopped or f"The application was shut down: {why}"
 
     def _note_if_replaced(self, assignment: Assignment) -> None:
         before, self._replaced = self._replaced, ""

@@ -22,6 +22,7 @@ from streamskit.kafka.topics import TopicExtent, TopicIdentity, list_topics
 from streamskit.planning.plan import Plan, is_readable
 from streamskit.planning.planner import plan
 from streamskit.queries import LocalStore, Replica, local_store
+from streamskit.queries.group.shutdown import shut_down_instances
 from streamskit.queries.measures import Measure
 from streamskit.queries.query_server import QueryServer
 from streamskit.queries.queryable_instance import InstanceHealth
@@ -137,6 +138,7 @@ class Application:
             config.milliseconds("task_timeout"),
             self._say_stopped,
             self.losses,
+            self._shut_down_instances,
         )
         self.side_effects = SideEffects(
             servers, side_effects(self.plans), folder, self.supervisor.call_failed, self.supervisor.fail
@@ -387,6 +389,10 @@ class Application:
     def _say_stopped(self, why: str) -> None:
         for copies, _ in self._readers:
             copies.say_stopped(why)
+
+    def _shut_down_instances(self, why: str) -> None:
+        """Tell every instance that answers for the stores, wherever it runs, to stop."""
+        shut_down_instances(self.config.connection, self.catalogue, why)
 
     def _parts(self) -> dict[str, bool]:
         """Return of each part of the application whether it lives."""

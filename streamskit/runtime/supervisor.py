@@ -62,6 +62,7 @@ class Supervisor:
         bootstrap_servers: the broker's address.
         task_timeout: for how many milliseconds the broker may be away.
         ended: called with the reason when the application has failed for good.
+        shut_down: tells all other instances of the application to stop, and why.
         losses: decides about records that were deleted before they were read.
 
     Mirrors what `KafkaStreams` does for its stream threads there.
@@ -75,6 +76,7 @@ class Supervisor:
         task_timeout: int,
         ended: Callable[[str], None],
         losses: DataLoss,
+        shut_down: Callable[[str], object] = lambda why: None,
     ) -> None:
         self.handler: Handler = shutdown_client
         self.queries: list[RunningQuery] = []
@@ -83,6 +85,7 @@ class Supervisor:
             bootstrap_servers, task_timeout, self._broker_went, self._broker_returned, self._asked
         )
         self._application_id, self._states, self._ended, self._losses = application_id, states, ended, losses
+        self._shut_down = shut_down
         self._bootstrap_servers, self._patience = bootstrap_servers, spell(task_timeout)
         self._changing, self._asking = threading.Lock(), threading.Lock()
         self._stopping, self._going = threading.Event(), threading.Event()
@@ -348,6 +351,8 @@ class Supervisor:
             answer, told = ask(self.handler, failure)
         if answer is UncaughtExceptionResponse.REPLACE_THREAD:
             return True
+        if answer is UncaughtExceptionResponse.SHUTDOWN_APPLICATION:
+            self._shut_down(str(told))
         self.fail(told)
         return False
 

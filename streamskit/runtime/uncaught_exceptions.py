@@ -23,10 +23,10 @@ class UncaughtExceptionResponse(Enum):
     """Stop all queries of this `KafkaStreams`; its state is ERROR then. What happens without a handler."""
 
     SHUTDOWN_APPLICATION = "shutdown application"
-    """Stop the application wherever it runs: here the same as SHUTDOWN_CLIENT, under the name of Kafka Streams.
+    """Stop the application wherever it runs: all queries of this `KafkaStreams`, and every instance that answers for
+    its stores (`python -m streamskit serve`, `Instances`), which its consumer group tells.
 
-    There, an application is spread over many clients. Here a lock lets one `KafkaStreams` run it at a time, so that its
-    queries are all the queries there are, and nobody else has to be told.
+    With SHUTDOWN_CLIENT, instances go on answering with what the stores had last.
     """
 
 

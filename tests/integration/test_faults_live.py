@@ -18,6 +18,8 @@ from streamskit import KafkaStreams, Serdes, State, StreamsBuilder, Topology
 from streamskit.broker import Broker, EmbeddedBroker
 from streamskit.common.errors import BrokerError, StreamsError
 from streamskit.environment.processes import wait_until
+from streamskit.queries.client import QueryClient
+from streamskit.queries.instances import Instances
 from streamskit.runtime import MaxFailures, UncaughtExceptionResponse
 from tests.integration.conftest import Run
 from tests.integration.kafka_defaults import KAFKA_DEFAULTS
@@ -270,6 +272,34 @@ def test_without_a_handler_the_client_shuts_down_and_says_why(
     wait_until(lambda: streams.state is State.ERROR, "the state ERROR", 10)
     assert streams.metrics()["restarts"].max() == 0
     assert [one.levelno for one in caplog.records if "13 is unlucky" in one.getMessage()] == [logging.ERROR]
+
+
+@pytest.mark.parametrize("answer", [UncaughtExceptionResponse.SHUTDOWN_CLIENT,
+                                    UncaughtExceptionResponse.SHUTDOWN_APPLICATION])  # fmt: skip
+def test_to_shut_the_application_down_stops_the_instances_that_answer_for_its_stores_and_to_shut_the_client_does_not(
+    answer: UncaughtExceptionResponse, poisoned: tuple[Topology, Path], broker: Broker, name: str, state_dir: Path,
+    run_on: Run,
+) -> None:  # fmt: skip
+    topology, _ = poisoned
+    are_up = threading.Event()
+
+    def decide(failure: StreamsError) -> UncaughtExceptionResponse:
+        assert are_up.wait(60)
+        return answer
+
+    streams = run_on(broker, topology, uncaught_exception_handler=decide)
+    with Instances(name, broker.bootstrap_servers, applications=state_dir) as instances:
+        server = instances.start()
+        are_up.set()
+        wait_until(lambda: streams.state is State.ERROR, "the state ERROR", 40)
+        if answer is UncaughtExceptionResponse.SHUTDOWN_APPLICATION:
+            wait_until(lambda: not list(instances), "the end of the instance", 15)
+            assert f"The instance at {server} has stopped: The application was shut down: " in instances.log(server)
+            assert "13 is unlucky" in instances.log(server)
+        else:
+            with QueryClient(server.url) as client:
+                assert dict(client.store("totals").all()) == {}
+            assert list(instances) == [server]
 
 
 @pytest.mark.parametrize(

@@ -14,10 +14,16 @@ from kafka.net.connection import KafkaConnection
 from streamskit import Serdes, StreamsConfig, StreamsError, TimeWindows
 from streamskit.broker import Broker
 from streamskit.broker.settings import free_port
-from streamskit.common.errors import StateStoreMigratedError, StreamsRebalancingError, UnknownStateStoreError
+from streamskit.common.errors import (
+    StateStoreMigratedError,
+    StateStoreNotAvailableError,
+    StreamsRebalancingError,
+    UnknownStateStoreError,
+)
 from streamskit.kafka.topic_partition import partition_for
 from streamskit.queries import Catalogue, Instance, QueryableStore
 from streamskit.queries.group.discovery import ask_group, metadata_for_key, metadata_of
+from streamskit.queries.group.shutdown import shut_down_instances
 from streamskit.queries.hosted_view import HostedView
 from streamskit.queries.metadata import HostInfo
 from streamskit.queries.query_server import QueryServer
@@ -307,6 +313,29 @@ def test_updates_are_told_as_they_land_but_not_what_is_restored(
     fill(broker, catalogue, 6, KEYS[:4])
     until(lambda: {value(instance, key) for key in KEYS[:4]} == {6})
     assert len(told) == 4
+
+
+def test_when_the_application_is_shut_down_every_instance_stops_and_says_why_and_a_later_one_starts(
+    broker: Broker, catalogue: Catalogue, start: Start
+) -> None:
+    one, two = start(1), start(2)
+    until(lambda: share_everything(one, two))
+    assert shut_down_instances(broker.bootstrap_servers, catalogue, "the oven is cold.")
+    for instance in (one, two):
+        until(lambda each=instance: bool(each.stopped))  # type: ignore[misc]
+        assert instance.stopped == "The application was shut down: the oven is cold."
+        with pytest.raises(StateStoreNotAvailableError, match="the application has stopped: the oven is cold"):
+            instance.local("counts", [0])
+        instance.stop()
+    later = start(3)
+    until(lambda: share_everything(later))
+    assert not later.stopped
+
+
+def test_to_shut_down_where_no_instance_is_takes_no_time(broker: Broker, catalogue: Catalogue) -> None:
+    began = time.monotonic()
+    assert shut_down_instances(broker.bootstrap_servers, catalogue, "it is over.")
+    assert time.monotonic() - began < 3
 
 
 def test_a_store_that_is_not_there_and_an_application_that_never_ran_are_told(

@@ -16,16 +16,21 @@ VERSION = 2
 
 @dataclass(frozen=True)
 class SubscriptionInfo:
-    """What an instance says when it joins: `since` is when it started, in seconds since 1970."""
+    """What an instance says when it joins: `since` is when it started, in seconds since 1970.
+
+    With `shutdown`, the reason, it asks for no share, but that all of them stop.
+    """
 
     member: ClientState
     since: float
+    shutdown: str = ""
 
     def to_bytes(self) -> bytes:
         """Return it as it travels."""
         member = self.member
         said = asdict(member) | {"ready": sorted(member.ready), "active": sorted(member.active)}
-        return json.dumps({"version": VERSION, "since": self.since, "member": said}).encode()
+        request = {"shutdown": self.shutdown} if self.shutdown else {}
+        return json.dumps({"version": VERSION, "since": self.since, "member": said, **request}).encode()
 
     @staticmethod
     def from_bytes(data: bytes) -> "SubscriptionInfo | None":
@@ -36,19 +41,24 @@ class SubscriptionInfo:
         member = said["member"]
         tasks = {name: frozenset(member[name]) for name in ("ready", "active")}
         known = {name: value for name, value in (member | tasks).items() if name in ClientState.__dataclass_fields__}
-        return SubscriptionInfo(ClientState(**known), said["since"])
+        return SubscriptionInfo(ClientState(**known), said["since"], said.get("shutdown", ""))
 
 
 @dataclass(frozen=True)
 class Assignment:
-    """Who has what: the members' ids with their addresses, and their shares of the tasks."""
+    """Who has what: the members' ids with their addresses, and their shares of the tasks.
+
+    With `shutdown`, the reason, all of them are to stop.
+    """
 
     servers: Mapping[str, str] = field(default_factory=dict)
     shares: TaskAssignment = field(default_factory=TaskAssignment)
+    shutdown: str = ""
 
     def to_bytes(self) -> bytes:
         """Return it as it travels."""
-        return json.dumps({"version": VERSION, "servers": dict(self.servers), "shares": asdict(self.shares)}).encode()
+        agreed = {"version": VERSION, "servers": dict(self.servers), "shares": asdict(self.shares)}
+        return json.dumps(agreed | ({"shutdown": self.shutdown} if self.shutdown else {})).encode()
 
     @staticmethod
     def from_bytes(data: bytes) -> "Assignment | None":
@@ -60,7 +70,7 @@ class Assignment:
         replicas = {
             name: {task: tuple(members) for task, members in shares[name].items()} for name in ("standby", "warmup")
         }
-        return Assignment(said["servers"], TaskAssignment(shares["active"], **replicas))
+        return Assignment(said["servers"], TaskAssignment(shares["active"], **replicas), said.get("shutdown", ""))
 
 
 def latest_of_each_server(reports: Iterable[SubscriptionInfo]) -> list[SubscriptionInfo]:

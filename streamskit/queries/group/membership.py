@@ -53,9 +53,11 @@ class ShareAssignor(AbstractPartitionAssignor):
     def assign(self, cluster: Any, members: Sequence[Any]) -> dict[str, ConsumerProtocolAssignment]:
         """Return each member's share: its active partitions, and what was agreed for all."""
         reports = {each.member_id: SubscriptionInfo.from_bytes(each.metadata.user_data or b"") for each in members}
-        chosen = latest_of_each_server(report for report in reports.values() if report is not None)
+        known = [report for report in reports.values() if report is not None]
+        chosen = latest_of_each_server(report for report in known if not report.shutdown)
         shares = assign_tasks(self._catalogue.tasks(), [report.member for report in chosen])
-        assignment = Assignment({report.member.id: report.member.server for report in chosen}, shares)
+        servers = {report.member.id: report.member.server for report in chosen}
+        assignment = Assignment(servers, shares, next((report.shutdown for report in known if report.shutdown), ""))
         return {
             name: ConsumerProtocolAssignment(self.version, self._partitions(report, assignment), assignment.to_bytes())
             for name, report in reports.items()
