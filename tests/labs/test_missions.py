@@ -8,7 +8,18 @@ import pytest
 from streamskit.common.errors import StreamsError, StreamsKitError
 from streamskit.course.labs import catalogue, missions
 from streamskit.course.labs.exercise import Exercise, Lab, Says, Verdict, mistaken, right
+from streamskit.course.labs.exercises import movie_ratings_mission
+from streamskit.course.labs.exercises.kafka_music_mission import (
+    AFTERNOON,
+    EVENING,
+    OTHER_CHARTS,
+    PREMIERE,
+    WITH_NEW,
+    charts_of,
+)
+from streamskit.course.labs.exercises.movie_ratings_mission import OTHER_TOTALS, PAST, TODAY, Page, totals
 from streamskit.course.labs.missions import Lives, Site
+from streamskit.environment.processes import wait_until
 from streamskit.labs import scene
 
 
@@ -123,3 +134,57 @@ def test_an_exercise_that_is_no_mission_has_no_scene(broker: Broker) -> None:
 def test_what_a_site_does_not_have_is_told_by_its_name(broker: Broker) -> None:
     with Site("sort_out") as site, pytest.raises(AttributeError, match="This site has no 'instances'"):
         site.instances  # noqa: B018
+
+
+def test_each_mistake_on_the_air_makes_charts_of_its_own() -> None:
+    right_charts = charts_of([*AFTERNOON, *EVENING, *PREMIERE], WITH_NEW)
+    made = [right_charts, *(charts() for charts in OTHER_CHARTS.values())]
+    assert [other for other in made if made.count(other) > 1] == []
+    assert "song-31" in {song["id"] for song in right_charts["Jazz"]}
+
+
+def test_each_way_to_count_ratings_again_makes_totals_of_its_own() -> None:
+    made = [totals([*PAST, *TODAY]), *(each() for each in OTHER_TOTALS.values())]
+    assert [other for other in made if made.count(other) > 1] == []
+
+
+@pytest.fixture
+def answers(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """Stand for the applications at two addresses: a row, None where it has none, an error where nobody answers."""
+    rows: dict[str, Any] = {"http://old": {"count": 90}, "http://new": {"count": 70}}
+
+    class Client:
+        def __init__(self, url: str, retry: int) -> None:
+            self.url = url
+
+        def __enter__(self) -> "Client":
+            return self
+
+        def __exit__(self, *failure: object) -> None:
+            pass
+
+        def store(self, name: str) -> "Client":
+            return self
+
+        def get(self, key: str) -> Any:
+            if isinstance(rows[self.url], Exception):
+                raise rows[self.url]
+            return rows[self.url]
+
+    monkeypatch.setattr(movie_ratings_mission, "QueryClient", Client)
+    monkeypatch.setattr(movie_ratings_mission, "SECONDS_BETWEEN_LOOKS", 0.002)
+    return rows
+
+
+def test_a_page_notes_what_it_shows_and_when_it_is_dark(answers: dict[str, Any]) -> None:
+    page = Page("http://old")
+    wait_until(lambda: page.shown, "the first look")
+    page.url = "http://new"
+    wait_until(lambda: page.shown[-1] == 70, "the new address")
+    assert page.dark == 0
+    answers["http://new"] = None
+    wait_until(lambda: page.shown[-1] == 0, "an empty page")
+    answers["http://new"] = StreamsError("Nobody answers.")
+    wait_until(lambda: page.dark > 1, "a dark page")
+    page.close()
+    assert set(page.shown) == {90, 70, 0}

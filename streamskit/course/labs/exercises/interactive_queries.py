@@ -21,7 +21,14 @@ from streamskit.course.labs.exercises.interactive_queries_judging import (
     remotely,
     whole_if_not_behind,
 )
+from streamskit.course.labs.exercises.interactive_queries_mission import (
+    ERRORS,
+    WRONG,
+    judge_through_a_death,
+    three_instances,
+)
 from streamskit.course.labs.lab_files import lab
+from streamskit.course.labs.missions import Lives
 
 LAB = lab(
     "16-interactive-queries",
@@ -150,4 +157,5 @@ LAB = lab(
             "a stale answer taken for a fresh one": board(lag=False),
         },
     ),
+    through_a_death=Lives("through_a_death", three_instances, judge_through_a_death, wrong=WRONG, errors=ERRORS),
 )

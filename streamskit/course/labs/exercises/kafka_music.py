@@ -12,8 +12,10 @@ from streamskit.course.datasets.music import SONGS, plays, songs
 from streamskit.course.labs.asking import Ask, Asks, reading_all, reads_all
 from streamskit.course.labs.difference import Outcome
 from streamskit.course.labs.exercise import Runs
+from streamskit.course.labs.exercises.kafka_music_mission import WRONG, an_afternoon, judge_on_air
 from streamskit.course.labs.lab_files import lab
 from streamskit.course.labs.loops import Due, WrongLoop, looped, piped
+from streamskit.course.labs.missions import Lives
 from streamskit.course.labs.recording import Batch, Piped, Recording
 from streamskit.course.labs.stores import table
 from streamskit.serdes import Serdes
@@ -287,4 +289,5 @@ LAB = lab(
             "record in time dropped": WrongLoop(lambda: _artist_hours(grace=0)),
         },
     ),
+    on_air=Lives("on_air", an_afternoon, judge_on_air, wrong=WRONG),
 )

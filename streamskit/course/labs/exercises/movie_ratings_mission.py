@@ -1,0 +1,209 @@
+"""The mission of lab 20: a wrong average is computed anew from the first rating, while a page goes on showing it."""
+
+import threading
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from pyspark.sql import functions as F
+
+from streamskit.common.errors import StreamsError
+from streamskit.course.datasets.movies import RATING_SCHEMA, ratings
+from streamskit.course.labs.exercise import Verdict, mistaken, right, wrong
+from streamskit.course.labs.missions import Site
+from streamskit.dsl.builder import StreamsBuilder
+from streamskit.environment.processes import wait_until
+from streamskit.queries.client.query_client import QueryClient
+from streamskit.runtime.states import State
+from streamskit.runtime.streams import KafkaStreams
+from streamskit.serdes import Serdes
+from streamskit.topology import Topology
+
+RATING = Serdes.json(RATING_SCHEMA)
+TOTALS = "ratings-by-movie"
+SHOWN = "movie-01"
+"""The movie whose ratings the page shows."""
+SECONDS_BETWEEN_LOOKS = 0.1
+
+Totals = dict[str, dict[str, int]]
+
+
+def _of_televisions(movie: str) -> list[dict[str, Any]]:
+    """Return ratings that nobody gave: some televisions send 0 where a viewer only looks, and 99 for a broken key."""
+    values = [{"viewer": f"tv-{n}", "movie_id": movie, "rating": 0 if n % 3 else 99} for n in range(40)]
+    return [{"key": value["viewer"], "value": value} for value in values]
+
+
+PAST = [*ratings(600), *_of_televisions(SHOWN), *_of_televisions("movie-09")]
+TODAY = [*ratings(120, seed=8), *_of_televisions(SHOWN)]
+
+
+class Page:
+    """A page that looks up a movie's ratings again and again, at the address in `url`.
+
+    Args:
+        url: where it asks first; set another one, and it asks there from then on.
+    """
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self.shown: list[int] = []
+        self.dark = 0
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._look, daemon=True)
+        self._thread.start()
+
+    def __repr__(self) -> str:
+        return f"<Page that asks {self.url}: shown {len(self.shown)} times, dark {self.dark} times>"
+
+    def close(self) -> None:
+        """Look no more."""
+        self._over.set()
+        self._thread.join(10)
+
+    def _look(self) -> None:
+        while not self._over.wait(SECONDS_BETWEEN_LOOKS):
+            url = self.url
+            try:
+                with QueryClient(url, retry=0) as client:
+                    row = client.store(TOTALS).get(SHOWN)
+            except StreamsError:
+                self.dark += url == self.url  # unless somebody has switched it meanwhile
+            else:
+                self.shown.append(row["count"] if row else 0)
+
+
+def averages(site: Site, mended: bool = False) -> Topology:
+    """Keep count and sum of each movie's ratings: of all that come, or only of those that viewers give."""
+    builder = StreamsBuilder()
+    given = builder.stream(site.topic("ratings"), value=RATING)
+    given = given.filter(lambda v: v.rating.between(1, 10)) if mended else given
+    by_movie = given.group_by(lambda v: v.movie_id, name="movies")
+    by_movie.aggregate(lambda v: F.struct(F.count("*").alias("count"), F.sum(v.rating).alias("sum")), TOTALS)
+    return builder.build()
+
+
+def a_page_that_is_wrong(site: Site) -> None:
+    """Let the application with the mistake run, and a page ask it."""
+    site.create_topics(ratings=2)
+    site.broker.produce(site.topic("ratings"), PAST)
+    old = KafkaStreams(
+        averages(site), site.application_id, site.bootstrap_servers,
+        state_dir=site.folder, application_server="127.0.0.1:0",
+    )  # fmt: skip
+    old.start()
+    old.await_processed("60 seconds")
+    page = Page(f"http://{old.application_server}")
+    site.on_close(page.close)
+    site.props |= {"old": old, "page": page}
+    wait_until(lambda: len(page.shown) > 0, "the first look of the page")
+
+
+def judge_rated_anew(site: Site, returned: Any) -> Verdict:
+    """Judge by what the page has shown all the while, and by the totals that it can ask for now."""
+    if not isinstance(returned, KafkaStreams):
+        return wrong(f"It has to return the KafkaStreams that runs now; it returned {returned!r}.")
+    if returned is site.old:
+        return mistaken("nothing was mended")
+    if site.page.url != f"http://{returned.application_server}":
+        return mistaken("the page asks the old one")
+    if site.old.state is not State.NOT_RUNNING:
+        return mistaken("the old one goes on")
+    site.page.close()
+    site.broker.produce(site.topic("ratings"), TODAY)
+    returned.await_processed("60 seconds")
+    with QueryClient(site.page.url) as client:
+        found = {movie: dict(total) for movie, total in client.store(TOTALS).all()}
+    for mistake, made in OTHER_TOTALS.items():
+        if found == made():
+            return mistaken(mistake)
+    if found != totals([*PAST, *TODAY]):
+        return wrong("The totals are not those of all ratings from 1 to 10.")
+    return _by_page(site.page, len(found))
+
+
+def _by_page(page: Page, movies: int) -> Verdict:
+    if page.dark:
+        return mistaken("the page went dark", dark=page.dark)
+    whole = totals(PAST)[SHOWN]["count"]
+    if min(page.shown) < whole:
+        return mistaken("half a page", least=min(page.shown), whole=whole)
+    return right(
+        f"The page was looked at {len(page.shown)} times, and was never dark and never half; now it shows "
+        f"{movies} movies by {len(PAST) + len(TODAY)} ratings, without those that no viewer gave."
+    )
+
+
+def totals(some: Iterable[dict[str, Any]], least: int = 1, most: int = 10) -> Totals:
+    """Return count and sum of each movie's ratings that are in a range."""
+    found: Totals = {}
+    for record in some:
+        movie, rating = record["value"]["movie_id"], record["value"]["rating"]
+        if least <= rating <= most:
+            before = found.get(movie, {"count": 0, "sum": 0})
+            found[movie] = {"count": before["count"] + 1, "sum": before["sum"] + rating}
+    return found
+
+
+def _together(one: Totals, other: Totals) -> Totals:
+    both = {movie: [each[movie] for each in (one, other) if movie in each] for movie in one.keys() | other.keys()}
+    return {
+        movie: {"count": sum(each["count"] for each in some), "sum": sum(each["sum"] for each in some)}
+        for movie, some in both.items()
+    }
+
+
+OTHER_TOTALS: dict[str, Callable[[], Totals]] = {
+    "nothing was mended": lambda: totals([*PAST, *TODAY], 0, 99),
+    "the old totals stayed": lambda: _together(totals(PAST, 0, 99), totals(TODAY)),
+    "the past is lost": lambda: totals(TODAY),
+}
+"""Totals that come of a mistake."""
+
+
+# ---- wrong answers ---------------------------------------------------------------------------------------------------
+
+
+def moved_over(
+    *steps: str, mended: bool = True, name: str = "-2", reset: str = "earliest"
+) -> Callable[[Site], KafkaStreams]:
+    """Return an answer that starts a new application beside the old one, and does these steps in their order.
+
+    Args:
+        steps: of "start", "wait", "switch", "close" and "clean".
+        mended: whether the new one leaves out what nobody gave.
+        name: what stands behind the application's id.
+        reset: where the new one begins.
+    """
+
+    def answer(site: Site) -> KafkaStreams:
+        new = KafkaStreams(
+            averages(site, mended), site.application_id + name, site.bootstrap_servers,
+            state_dir=site.folder, application_server="127.0.0.1:0", auto_offset_reset=reset,
+        )  # fmt: skip
+        does: dict[str, Callable[[], object]] = {
+            "start": new.start,
+            "wait": lambda: new.await_processed("60 seconds"),
+            "switch": lambda: setattr(site.page, "url", f"http://{new.application_server}"),
+            "close": site.old.close,
+            "clean": new.clean_up,
+        }
+        for step in steps:
+            does[step]()
+        return new
+
+    return answer
+
+
+IN_ORDER = ("start", "wait", "switch", "close")
+WRONG = {
+    "nothing was mended": [lambda site: site.old, moved_over(*IN_ORDER, mended=False)],
+    "the page asks the old one": moved_over("start", "wait", "close"),
+    "the old one goes on": moved_over("start", "wait", "switch"),
+    "the old totals stayed": moved_over("close", "start", "wait", "switch", name=""),
+    "the past is lost": moved_over(*IN_ORDER, reset="latest"),
+    "the page went dark": moved_over("close", "clean", "start", "wait", "switch", name=""),
+    "half a page": moved_over("start", "switch", "wait", "close"),
+    "two of one name": moved_over(*IN_ORDER, name=""),
+}
+TWO_OF_ONE_ID = {"is running already": "two of one name"}
+"""What a start says that is refused, because another application has its id."""
