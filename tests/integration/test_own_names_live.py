@@ -6,7 +6,16 @@ from typing import Any
 import pytest
 from pyspark.sql import functions as F
 
-from streamskit import DeadLetter, KafkaStreams, Response, Serdes, StreamsBuilder, Topology
+from streamskit import (
+    DeadLetter,
+    Instances,
+    KafkaStreams,
+    QueryClient,
+    Response,
+    Serdes,
+    StreamsBuilder,
+    Topology,
+)
 from streamskit.broker.base import Broker
 from streamskit.kafka.topics import list_topics
 
@@ -27,6 +36,11 @@ def program() -> Topology:
     return builder.build()
 
 
+def told_by_an_instance(broker: Broker, folder: Path) -> dict[str, int]:
+    with Instances("app", broker.bootstrap_servers, applications=folder) as instances:
+        return dict(QueryClient(instances.start().url, retry="60 seconds").store("by-guests").all())
+
+
 def test_two_learners_run_one_program_on_one_broker_and_see_only_what_is_theirs(
     broker: Broker, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -41,6 +55,7 @@ def test_two_learners_run_one_program_on_one_broker_and_see_only_what_is_theirs(
         with streams:
             streams.await_processed("120 seconds")
             counts = dict(streams.store("by-guests").all())
+        assert told_by_an_instance(broker, tmp_path / learner) == counts
         assert streams.application_id == f"{name}-{learner}-app"
         rows = [list(broker.consume(topic)["key"]) for topic in ("of-2", "of-3", "dead-bills")]
         found[learner] = (counts, rows, sorted(each for each in broker.topics() if "app" not in each))
