@@ -6,9 +6,19 @@ from typing import Any
 import pytest
 
 from streamskit.common.errors import StreamsError, StreamsKitError
+from streamskit.course.datasets.event_time import HOUR
 from streamskit.course.labs import catalogue, missions
 from streamskit.course.labs.exercise import Exercise, Lab, Says, Verdict, mistaken, right
 from streamskit.course.labs.exercises import movie_ratings_mission
+from streamskit.course.labs.exercises.flights_mission import (
+    NOON,
+    OPENS,
+    SILENT,
+    closed,
+    come_in,
+    comes_later,
+    heartbeat,
+)
 from streamskit.course.labs.exercises.kafka_music_mission import (
     AFTERNOON,
     EVENING,
@@ -188,3 +198,11 @@ def test_a_page_notes_what_it_shows_and_when_it_is_dark(answers: dict[str, Any])
     wait_until(lambda: page.dark > 1, "a dark page")
     page.close()
     assert set(page.shown) == {90, 70, 0}
+
+
+def test_the_evening_closes_by_a_heartbeat_and_a_morning_is_lost_by_one_that_is_too_far_ahead() -> None:
+    silent = {window for window in closed([*come_in(), heartbeat(OPENS)]) if window[0] == SILENT}
+    assert len(silent - closed(come_in()).keys()) == 5
+    due = closed([*come_in(), heartbeat(OPENS), *comes_later()])
+    assert closed([*come_in(), heartbeat(OPENS + 4 * HOUR), *comes_later()]) == due
+    assert sum(closed([*come_in(), heartbeat(NOON), *comes_later()]).values()) < sum(due.values())

@@ -20,7 +20,9 @@ from streamskit.course.labs.exercises.flights_judging import (
     weather_of_next_hour,
     within,
 )
+from streamskit.course.labs.exercises.flights_mission import WRONG, a_silent_feed, judge_silent_airport
 from streamskit.course.labs.lab_files import lab
+from streamskit.course.labs.missions import Lives
 
 LAB = lab(
     "22-flights",
@@ -71,4 +73,5 @@ LAB = lab(
             "another order": board(by_name=True),
         },
     ),
+    silent_airport=Lives("silent_airport", a_silent_feed, judge_silent_airport, wrong=WRONG),
 )
