@@ -18,7 +18,7 @@ builder = StreamsBuilder()
 builder.stream("words").group_by_key().count("counts").to_stream().to("counted")
 with TopologyTestDriver(builder.build()) as driver:
     driver.create_input_topic("words").pipe_input("k", "one", timestamp=0)
-    print(driver.create_output_topic("counted").read_value())
+    print(driver.create_output_topic("counted").read_record().value)
 print(streamskit.__version__, streamskit.__file__)
 """
 """What a new user might run first: a topology in the test driver."""
@@ -61,7 +61,7 @@ def run(*command: str, cwd: Path = ROOT, env: dict[str, str] | None = None, stdo
     """Run a program and return what it said, if that was asked for."""
     done = subprocess.run(command, cwd=cwd, env=env, stdout=stdout, text=True, timeout=MINUTES * 60)
     if done.returncode:
-        raise SystemExit(f"{' '.join(command[:4])} has failed: what is wrong is named above.")
+        raise SystemExit(f"{' '.join(command[:3])} has failed: what is wrong is named above.")
     return done.stdout or ""
 
 

@@ -3,6 +3,8 @@
 import importlib.metadata
 import json
 import os
+import platform
+import re
 import shutil
 import socket
 import subprocess
@@ -27,7 +29,7 @@ GIGABYTE = 1024**3
 
 
 def doctor() -> Diagnosis:
-    """Examine this machine: Python, packages, Java, jars, broker, ports, Docker, memory, disk.
+    """Examine this machine: its system, Python, packages, Java, jars, broker, ports, Docker, memory, disk.
 
     Never raises; each check says in a sentence what is wrong and what to do.
 
@@ -45,6 +47,25 @@ def _examine(name: str, check: Callable[[], tuple[Status, str, str]]) -> Check:
         return Check(name, "problem", says.rstrip(".") + ".", do)
     except Exception as error:
         return Check(name, "problem", f"It could not be examined: {type(error).__name__}: {error}", "Please report it.")
+
+
+def _system() -> tuple[Status, str, str]:
+    if sys.platform == "win32":
+        do = (
+            "Install WSL 2 (`wsl --install` in a PowerShell of the administrator), open Ubuntu, and run `make lab` "
+            "there, in a folder below your Linux home; docs/workshop.md says it step by step."
+        )
+        return "problem", "This is Windows. Spark and the broker run in its Linux, WSL 2, and not beside it.", do
+    kernel = platform.release()
+    if "microsoft" not in kernel.lower():
+        return "ok", f"{platform.system()} {kernel} on {platform.machine()}.", ""
+    if "wsl2" not in kernel.lower() and kernel.endswith("-Microsoft"):
+        do = "Run `wsl --set-version <distribution> 2` in PowerShell; `wsl --list --verbose` names the distribution."
+        return "problem", f"This is WSL 1 (kernel {kernel}), which is too slow and lacks what Spark needs.", do
+    if re.match(r"/mnt/[a-z]/", f"{project_dir()}/"):
+        do = "Move the project below your Linux home, as in ~/streamskit."
+        return "warning", f"{project_dir()} is on a disk of Windows, where every file is slow to reach from WSL.", do
+    return "ok", f"WSL 2 (kernel {kernel}).", ""
 
 
 def _python() -> tuple[Status, str, str]:
@@ -222,6 +243,7 @@ def _disk() -> tuple[Status, str, str]:
 
 
 CHECKS: dict[str, Callable[[], tuple[Status, str, str]]] = {
+    "System": _system,
     "Python": _python,
     "Packages": _packages,
     "Java": _java,

@@ -1,5 +1,6 @@
 import json
 import os
+import platform
 import shutil
 import socket
 import subprocess
@@ -51,10 +52,39 @@ def test_every_check_is_there_and_says_something(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("STREAMSKIT_MAVEN_URL", f"http://127.0.0.1:{closed_port}")
     checks = {each.name: each for each in doctor()}
     assert list(checks) == [
-        "Python", "Packages", "Java", "Spark", "Jars", "Broker", "Ports", "Docker", "Memory", "Disk",
+        "System", "Python", "Packages", "Java", "Spark", "Jars", "Broker", "Ports", "Docker", "Memory", "Disk",
     ]  # fmt: skip
     assert all(each.says.endswith(".") for each in checks.values())
     assert all(each.do for each in checks.values() if each.status == "problem")
+
+
+def test_windows_itself_is_a_problem_and_wsl_2_is_the_way_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "platform", "win32")
+    found = check("System")
+    assert (found.status, found.says.partition(".")[0]) == ("problem", "This is Windows")
+    assert "`wsl --install`" in found.do
+
+
+@pytest.mark.parametrize(
+    ("kernel", "folder", "status", "says"),
+    [
+        (
+            "6.6.87.2-microsoft-standard-WSL2",
+            "/home/ann/streamskit",
+            "ok",
+            "WSL 2 (kernel 6.6.87.2-microsoft-standard-WSL2).",
+        ),
+        ("6.6.87.2-microsoft-standard-WSL2", "/mnt/c/Users/ann/streamskit", "warning", "is on a disk of Windows"),
+        ("4.4.0-19041-Microsoft", "/home/ann/streamskit", "problem", "This is WSL 1"),
+        ("6.8.0-45-generic", "/mnt/c/streamskit", "ok", "6.8.0-45-generic"),
+    ],
+)
+def test_wsl_is_looked_at(monkeypatch: pytest.MonkeyPatch, kernel: str, folder: str, status: Status, says: str) -> None:
+    monkeypatch.setattr(platform, "release", lambda: kernel)
+    monkeypatch.setattr(examined, "project_dir", lambda: Path(folder))
+    found = check("System")
+    assert found.status == status
+    assert says in found.says
 
 
 def test_a_wrong_java_says_which_one_is_used_instead(
