@@ -4,6 +4,7 @@
 """
 
 from .api.auto_offset_reset import AutoOffsetReset as AutoOffsetReset
+from .api.close_options import CloseOptions as CloseOptions
 from .api.error_handlers import DeadLetter as DeadLetter
 from .api.error_handlers import ErrorHandlerContext as ErrorHandlerContext
 from .api.error_handlers import LogAndContinue as LogAndContinue
@@ -71,6 +72,7 @@ from .queries.metadata import KeyQueryMetadata as KeyQueryMetadata
 from .queries.metadata import StreamsMetadata as StreamsMetadata
 from .queries.rest_service import RestCall as RestCall
 from .queries.rest_service import RestService as RestService
+from .queries.restore_listener import StateRestoreListener as StateRestoreListener
 from .runtime import KafkaStreams as KafkaStreams
 from .runtime import MaxFailures as MaxFailures
 from .runtime import State as State

@@ -53,12 +53,16 @@ class GroupMember:
         )
         without_new_topics(self._consumer._cluster)
         self._again = threading.Event()
+        self.leaves = True
+        """Whether it says goodbye at the end; otherwise its place is kept until the session is over."""
         self._consumer.subscribe(list(topics))
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, at: TracebackType | None) -> None:
+        if not self.leaves:
+            self._coordinator.reset_generation()  # it forgets that it is in the group, and so does not leave it
         self._consumer.close(autocommit=False, timeout_ms=CLOSE_MILLISECONDS)
 
     def poll(self) -> None:

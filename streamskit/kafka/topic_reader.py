@@ -232,6 +232,7 @@ class TopicReader(Generic[R]):
         convert: makes a record of a message, or None to leave it out.
         restart: called when a partition does not hold what it was to go on with: it begins anew.
         moved: called in the reader's thread each time after `positions` has changed by what was read.
+        followed: called in the reader's thread with a partition that is followed from now on.
         failed: called with the reason when no more will be read, though nobody asked to stop.
 
     >>> reader = TopicReader("localhost:9092", print, "The prints", topic_record)  # doctest: +SKIP
@@ -247,13 +248,16 @@ class TopicReader(Generic[R]):
         *,
         restart: Callable[[TopicPartition], None] = lambda where: None,
         moved: Callable[[], None] = lambda: None,
+        followed: Callable[[TopicPartition], None] = lambda where: None,
         failed: Callable[[StreamsError], None] = lambda failure: None,
     ) -> None:
         self._bootstrap_servers, self._take, self._who = bootstrap_servers, take, who
         self._convert, self._restart, self._moved_on, self._failed = convert, restart, moved, failed
+        self._followed = followed
         self.positions: Offsets = {}
         self.ends: Offsets = {}
         self._goals: Offsets = {}
+        self._firsts: Offsets = {}
         self._jobs: queue.SimpleQueue[tuple[Callable[[], Any], Future[Any]]] = queue.SimpleQueue()
         self._moved, self._stopping = threading.Condition(), threading.Event()
         self._failure: StreamsError | None = None
@@ -314,18 +318,30 @@ class TopicReader(Generic[R]):
         Raises:
             KafkaException: the broker does not say where they end.
         """
-        ends = {where: self._reader.extent(where)[1] for where in starts}
+        extents = {where: self._reader.extent(where) for where in starts}
+        ends = {where: end for where, (_, end) in extents.items()}
         self.ends |= ends
         self._goals |= ends
         self._reader.assign(starts)
         self._move(starts)
+        self._firsts |= {where: first for where, (first, _) in extents.items()}
+        for where in starts:
+            self._followed(where)
 
     def unfollow(self, partitions: list[TopicPartition]) -> None:
         """Follow partitions no more; to be called in the reader's thread."""
         self._reader.unassign(partitions)
         for where in partitions:
-            for each in (self.positions, self.ends, self._goals):
+            for each in (self.positions, self.ends, self._goals, self._firsts):
                 each.pop(where, None)
+
+    def restored_from(self, where: TopicPartition) -> tuple[int, int]:
+        """Return from which offset on a partition is still to be read, and up to which it counts as restored.
+
+        To be called in the reader's thread.
+        """
+        start = max(self.positions.get(where, 0), self._firsts.get(where, 0))
+        return start, max(start, self._goals.get(where, 0))
 
     def is_ready(self, where: TopicPartition) -> bool:
         """Whether all that a partition held when it was first followed was taken."""

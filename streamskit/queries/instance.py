@@ -34,12 +34,16 @@ from streamskit.queries.group.membership import Membership
 from streamskit.queries.measures import Measure
 from streamskit.queries.metadata import HostInfo, Hosts, Placement
 from streamskit.queries.queryable_instance import InstanceHealth, PartitionState, StoreUpdate
+from streamskit.queries.restore_listener import Restorations
 from streamskit.state.local import LocalStore
 from streamskit.state.state_folder import StateFolder
 from streamskit.state.storage import Storage
 from streamskit.state.timed import local_store
 
 logger = logging.getLogger("streamskit")
+
+ANSWERING = ("active", "global")
+"""The roles in which an instance answers queries."""
 
 FLUSH_SECONDS = 15.0
 """How often what is in memory of a store on the disk is written there."""
@@ -102,6 +106,7 @@ class Instance:
         """Returns what that application measures."""
         self._ended = ""
         self._refusal: BrokerError | None = None
+        self.restorations = Restorations(lambda where: self._filled[where.topic])
         self._reader = TopicReader(
             bootstrap_servers,
             self._take,
@@ -145,10 +150,15 @@ class Instance:
         self._reader.do(lambda: self._host(everywhere)).result()
         self._membership.start(self._catalogue)
 
-    def stop(self) -> None:
-        """Leave, so that the others take over at once; the stores on the disk stay for the next time."""
+    def stop(self, leave_group: bool = True) -> None:
+        """Leave, so that the others take over at once; the stores on the disk stay for the next time.
+
+        Args:
+            leave_group: whether to say so in the group. Otherwise the others take over when its session is over, or
+                leave its share to the one that starts at its address until then.
+        """
         self.stopped = self.stopped or "The instance is closed."
-        self._membership.stop()
+        self._membership.stop(leave_group=leave_group)
         self._reader.stop()
         self._partition_roles, self._hosted = {}, {}
         if self._folder is not None:
@@ -212,7 +222,7 @@ class Instance:
             return self._replaced
         if not self._has_share():
             return f"The instance at {self.here} has got no share of the stores yet."
-        hosted = [where for where, role in self._partition_roles.items() if role in ("active", "global")]
+        hosted = [where for where, role in self._partition_roles.items() if role in ANSWERING]
         restored = next((where for where in hosted if not self._reader.is_ready(where)), None)
         return "" if restored is None else f"Partition {restored.partition} of {restored.topic} is being restored."
 
@@ -401,12 +411,17 @@ class Instance:
         new = [where for where in places if where not in self._partition_roles]
         if new:
             self._reader.follow({where: self._open(where) for where in new})
+        # Of a standby or warm-up replica a listener is not told, but of what it lacks when it becomes active.
+        answered = [where for where, role in places.items() if role in ANSWERING]
+        for where in [each for each in answered if self._partition_roles.get(each) not in ANSWERING]:
+            self.restorations.begin(where, *self._reader.restored_from(where))
         self._partition_roles = dict(places)
         by_topic = groupby(sorted(places.items()), lambda place: place[0].topic)
         self._hosted = {topic: list(found) for topic, found in by_topic}
         if gone:
             self._reader.unfollow(gone)
             for where in gone:
+                self.restorations.suspend(where)
                 self._give_up(where)
 
     def _open(self, where: TopicPartition) -> int:
@@ -422,8 +437,9 @@ class Instance:
     def _take(self, where: TopicPartition, records: list[ChangelogRecord], offsets: list[int], position: int) -> None:
         for name in self._filled[where.topic]:
             self._local[name].take(where.partition, records, position)
-            if self._listeners.get(name) and self._partition_roles.get(where) in ("active", "global"):
+            if self._listeners.get(name) and self._partition_roles.get(where) in ANSWERING:
                 self._tell(name, where, records, offsets)
+        self.restorations.take(where, offsets, position)
         if self._folder is not None and time.monotonic() - self._flushed > FLUSH_SECONDS:
             self._flush()
 

@@ -58,9 +58,9 @@ class QueryServer:
         self._server.start()
         self.instance.start()
 
-    def stop(self) -> None:
-        """Leave the others, and answer no more."""
-        self.instance.stop()
+    def stop(self, leave_group: bool = True) -> None:
+        """Leave the others, or leave it to them to notice; and answer no more."""
+        self.instance.stop(leave_group)
         self._server.stop()
 
     def wait_for(self, offsets: Offsets, deadline: float, check: Callable[[], None] = lambda: None) -> None:

@@ -6,11 +6,13 @@ from typing import Protocol
 from streamskit.api.client_settings import BootstrapServers
 from streamskit.kafka.topic_partition import ChangelogRecord, TopicPartition
 from streamskit.kafka.topic_reader import Offsets, TopicReader, changelog_records
+from streamskit.queries.restore_listener import Restorations
 
 
 class Copy(Protocol):
     """A copy of a store, or what stands before it and makes rows of a topic's records."""
 
+    name: str
     stopped: str
 
     def take(self, partition: int, records: Sequence[ChangelogRecord], position: int = 0) -> None:
@@ -38,12 +40,14 @@ class Replica:
         keeps: Callable[[str, bytes | None, bytes | None], bool] = lambda topic, key, value: True,
     ) -> None:
         self._stores = stores
+        self.restorations = Restorations(lambda where: [store.name for store in stores[where.topic]])
         self._reader = TopicReader(
             bootstrap_servers,
             self._take,
             "The stores",
             changelog_records(keeps),
             restart=self._restart,
+            followed=lambda where: self.restorations.begin(where, *self._reader.restored_from(where)),
             failed=lambda failure: self.say_stopped(f"No more updates come: {failure}"),
         )
 
@@ -88,6 +92,7 @@ class Replica:
     def _take(self, where: TopicPartition, records: list[ChangelogRecord], offsets: list[int], position: int) -> None:
         for store in self._stores[where.topic]:
             store.take(where.partition, records, position)
+        self.restorations.take(where, offsets, position)
 
     def _restart(self, where: TopicPartition) -> None:
         for store in self._stores[where.topic]:

@@ -27,6 +27,7 @@ from streamskit.queries.measures import Measure
 from streamskit.queries.query_server import QueryServer
 from streamskit.queries.queryable_instance import InstanceHealth
 from streamskit.queries.rest_service import RestService
+from streamskit.queries.restore_listener import StateRestoreListener
 from streamskit.runtime.catch_up import CatchUp
 from streamskit.runtime.checkpoint_copies import LAST_COPY_SECONDS, CheckpointCopies
 from streamskit.runtime.failures import explain
@@ -220,11 +221,12 @@ class Application:
         except (PySparkException, Py4JError, ConnectionError) as failure:
             raise explain(failure, plan_, folder) from failure
 
-    def stop(self, deadline: float) -> bool:
+    def stop(self, deadline: float, leave_group: bool = True) -> bool:
         """Stop all parts and let another process run it; return whether all was done that was to be done.
 
         Args:
             deadline: how long that may take, in seconds of the monotonic clock.
+            leave_group: whether an instance says goodbye to those that share the stores with it.
         """
         self._watchdog.stop()
         self._topic_watch.stop()
@@ -237,7 +239,10 @@ class Application:
             self.group_offsets.finish(LAST_COMMIT_SECONDS)
         self._purging.stop()
         self.group_offsets.stop()
-        self.copies.stop()
+        if isinstance(self.copies, QueryServer):
+            self.copies.stop(leave_group)
+        else:
+            self.copies.stop()
         self.global_copies.stop()
         self.side_effects.stop()
         self.release()
@@ -258,6 +263,12 @@ class Application:
         self._runner.claim(self._a_topic)
         self._runner.confirm()
         self._forget()
+
+    def tell_of_restoring(self, listener: StateRestoreListener) -> None:
+        """Let a listener hear how the local stores are filled."""
+        copies = self.copies.instance if isinstance(self.copies, QueryServer) else self.copies
+        for each in (copies, self.global_copies):
+            each.restorations.listener = listener
 
     def release(self) -> None:
         """Let another process run it."""

@@ -18,7 +18,7 @@ class FilledStore:
     def __init__(self, node: GlobalProcess, application_id: str, topic: str, copy: LocalStore) -> None:
         if node.store is None:
             raise StreamsError(f"{node.name}: a global store's processor without its store.")
-        self._copy, self._topic = copy, topic
+        self._copy, self._topic, self.name = copy, topic, copy.name
         self._filler = GlobalStoreFiller(node.name, application_id, node.supplier, node.store, node.key, node.value)
 
     def take(self, partition: int, records: Sequence[Row], position: int = 0) -> None:

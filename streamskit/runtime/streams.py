@@ -10,6 +10,7 @@ import pandas as pd
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
+from streamskit.api.close_options import CloseOptions
 from streamskit.api.stream_partitioner import Partitioner
 from streamskit.api.streams_config import StreamsConfig, StreamsSettings
 from streamskit.common.durations import Duration, to_milliseconds
@@ -20,6 +21,7 @@ from streamskit.queries.group.discovery import ask_group, metadata_for_key, meta
 from streamskit.queries.metadata import KeyQueryMetadata, StreamsMetadata
 from streamskit.queries.query_server import QueryServer
 from streamskit.queries.rest_service import RestService
+from streamskit.queries.restore_listener import StateRestoreListener
 from streamskit.runtime.application import Application
 from streamskit.runtime.own_names import own_config, own_topology
 from streamskit.runtime.recovery.checkpoint_errors import telling_of_a_full_disk
@@ -151,11 +153,28 @@ class KafkaStreams:
         Mirrors `KafkaStreams#setUncaughtExceptionHandler`.
         """
         check_handler(handler)
-        if self.state is not State.CREATED:
-            raise StreamsError(
-                f"'{self.application_id}' is {self.state.name}: set its uncaught exception handler before start()."
-            )
+        self._check_created("uncaught exception handler")
         self._application.supervisor.handler = handler
+
+    def set_global_state_restore_listener(self, listener: StateRestoreListener) -> None:
+        """Let a listener hear how the local stores are filled from their changelogs, those of global tables included.
+
+        Args:
+            listener: a `StateRestoreListener`. It is not told of standby and warm-up replicas.
+
+        Raises:
+            StreamsError: it is none, or the application has started.
+
+        >>> streams.set_global_state_restore_listener(Telling())  # doctest: +SKIP
+
+        Mirrors `KafkaStreams#setGlobalStateRestoreListener`.
+        """
+        if not isinstance(listener, StateRestoreListener):
+            raise StreamsError(
+                f"A restore listener is an object of a class of StateRestoreListener's, not {listener!r}."
+            )
+        self._check_created("restore listener")
+        self._application.tell_of_restoring(listener)
 
     def start(self) -> None:
         """Create the internal topics, start the queries and begin to fill the stores.
@@ -181,8 +200,11 @@ class KafkaStreams:
             raise
         self._application.states.release(STARTING)
 
-    def close(self, timeout: Duration = "30 seconds") -> bool:
+    def close(self, timeout: Duration | CloseOptions = "30 seconds") -> bool:
         """Stop the queries and the filling of the stores, and return whether that met the timeout.
+
+        Args:
+            timeout: how long it may take; or `CloseOptions`, which also say whether an instance leaves its group.
 
         A closed application keeps its stores as they were, and the next start goes on after the last whole micro-batch.
         A micro-batch that is under way is finished if that takes no more than ten seconds, or half of the timeout;
@@ -192,13 +214,14 @@ class KafkaStreams:
 
         Mirrors `KafkaStreams#close`.
         """
-        began, most = time.monotonic(), to_milliseconds(timeout, "timeout") / 1000
+        options = timeout if isinstance(timeout, CloseOptions) else CloseOptions(timeout)
+        began, most = time.monotonic(), to_milliseconds(options.timeout, "timeout") / 1000
         if self.state is State.CREATED:
             return self._application.states.move(State.NOT_RUNNING)
         self._application.states.await_none_of(ENDING, most)  # a failure may be stopping it at this moment
         if not self._application.states.move(State.PENDING_SHUTDOWN):
             return self.state is State.NOT_RUNNING
-        in_time = self._application.stop(began + most)
+        in_time = self._application.stop(began + most, options.leave_group)
         self._forget_running()
         self._application.states.move(State.NOT_RUNNING)
         return in_time and time.monotonic() - began < most
@@ -393,6 +416,10 @@ class KafkaStreams:
                 f"There is no store '{name}' to query in '{self.application_id}'; "
                 + (f"its stores are: {known}." if known else "name one with materialized='a-name'.")
             )
+
+    def _check_created(self, what: str) -> None:
+        if self.state is not State.CREATED:
+            raise StreamsError(f"'{self.application_id}' is {self.state.name}: set its {what} before start().")
 
     def _forget_running(self) -> None:
         if self.running.get(self.application_id) is self:

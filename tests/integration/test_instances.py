@@ -28,6 +28,7 @@ from streamskit.queries.hosted_view import HostedView
 from streamskit.queries.metadata import HostInfo
 from streamskit.queries.query_server import QueryServer
 from streamskit.state.stores import Store
+from tests.unit.queries.test_restore_listener import Telling
 
 pytestmark = [pytest.mark.broker]
 
@@ -313,6 +314,49 @@ def test_updates_are_told_as_they_land_but_not_what_is_restored(
     fill(broker, catalogue, 6, KEYS[:4])
     until(lambda: {value(instance, key) for key in KEYS[:4]} == {6})
     assert len(told) == 4
+
+
+def members(broker: Broker, catalogue: Catalogue) -> set[int]:
+    return {host.port for host in ask_group(broker.bootstrap_servers, catalogue).members}
+
+
+def test_one_that_stays_in_the_group_keeps_its_share_for_a_quick_start_and_one_that_leaves_gives_it_away_at_once(
+    broker: Broker, catalogue: Catalogue, start: Start
+) -> None:
+    one, two = start(1), start(2)
+    until(lambda: share_everything(one, two))
+    shares = active(one), active(two)
+    one.stop(leave_group=False)
+    assert members(broker, catalogue) == {1, 2}
+    assert active(two) == shares[1]
+    again = start(1)
+    until(lambda: share_everything(again, two))
+    assert (active(again), active(two)) == shares
+    again.stop()
+    until(lambda: members(broker, catalogue) == {2}, 1.5)  # a session lasts two seconds
+    until(lambda: share_everything(two))
+
+
+def test_a_listener_hears_of_what_an_instance_answers_for_and_not_of_what_it_keeps_for_others(
+    broker: Broker, catalogue: Catalogue, start: Start
+) -> None:
+    fill(broker, catalogue)
+    one = start(1, standbys=1)
+    until(lambda: share_everything(one))
+    two = Instance(catalogue, broker.bootstrap_servers, HostInfo("127.0.0.1", 2), session_timeout="2 seconds",
+                   num_standby_replicas=1)  # fmt: skip
+    two.restorations.listener = listener = Telling()
+    two.start()
+    try:
+        until(lambda: share_everything(one, two))
+        topic = f"{catalogue.application_id}-counts-changelog"
+        ended = {told[1].partition for told in listener.told if told[0] == "end" and told[1].topic == topic}
+        assert ended == active(two)
+        one.stop()
+        until(lambda: share_everything(two))
+        until(lambda: len([told for told in listener.told if told[0] == "end" and told[1].topic == topic]) == 4)
+    finally:
+        two.stop()
 
 
 def test_when_the_application_is_shut_down_every_instance_stops_and_says_why_and_a_later_one_starts(

@@ -105,6 +105,7 @@ class Membership:
         self._report, self._learn = report, learn
         self._stopping = threading.Event()
         self._member: GroupMember | None = None
+        self._leaves = True
         self._thread = threading.Thread(target=self._run, name="streamskit: the group", daemon=True)
 
     def start(self, catalogue: Catalogue) -> None:
@@ -113,8 +114,9 @@ class Membership:
         if catalogue.shared:
             self._thread.start()
 
-    def stop(self, timeout: float = 10.0) -> None:
-        """Leave the group, so that the others take over at once."""
+    def stop(self, timeout: float = 10.0, leave_group: bool = True) -> None:
+        """Leave the group, so that the others take over at once; or stop and stay in it until the session is over."""
+        self._leaves = leave_group
         self._stopping.set()
         if self._thread.is_alive():
             self._thread.join(timeout)
@@ -158,4 +160,5 @@ class Membership:
                     while self._learned:
                         self._learn(self._learned.pop(0))
             finally:
+                member.leaves = self._leaves
                 self._member = None
