@@ -1,5 +1,7 @@
 """What a restore listener of a running application is told, on a broker."""
 
+from pathlib import Path
+
 import pytest
 
 from streamskit import KafkaStreams, Serdes, State, StreamsBuilder, StreamsError, Topology
@@ -22,7 +24,7 @@ def counted(broker: Broker, name: str) -> Topology:
     return builder.build()
 
 
-def start(topology: Topology, broker: Broker, name: str, state_dir: object) -> tuple[KafkaStreams, Telling]:
+def start(topology: Topology, broker: Broker, name: str, state_dir: Path) -> tuple[KafkaStreams, Telling]:
     streams, listener = KafkaStreams(topology, name, broker.bootstrap_servers, state_dir=state_dir), Telling()
     streams.set_global_state_restore_listener(listener)
     streams.start()
@@ -30,7 +32,7 @@ def start(topology: Topology, broker: Broker, name: str, state_dir: object) -> t
 
 
 def test_a_listener_hears_of_every_partition_of_every_store_when_an_application_starts_again(
-    counted: Topology, broker: Broker, name: str, run: Run, state_dir: object
+    counted: Topology, broker: Broker, name: str, run: Run, state_dir: Path
 ) -> None:
     streams, listener = start(counted, broker, name, state_dir)
     try:
@@ -55,7 +57,7 @@ def test_a_listener_hears_of_every_partition_of_every_store_when_an_application_
         streams.close()
 
 
-def test_what_a_listener_raises_ends_the_start(counted: Topology, broker: Broker, name: str, state_dir: object) -> None:
+def test_what_a_listener_raises_ends_the_start(counted: Topology, broker: Broker, name: str, state_dir: Path) -> None:
     class Broken(Telling):
         def on_restore_end(self, topic_partition: TopicPartition, store_name: str, total_restored: int) -> None:
             raise ValueError("no room")

@@ -43,9 +43,9 @@ def restorations() -> Restorations:
 
 def told(restorations: Restorations) -> list[tuple[Any, ...]]:
     assert isinstance(restorations.listener, Telling)
-    return [
-        (what, *rest) for what, where, store, *rest in restorations.listener.told if (where, store) == (WHERE, "counts")
-    ]
+    heard = restorations.listener.told
+    assert {each[1:3] for each in heard} <= {(WHERE, "counts")}
+    return [(each[0], *each[3:]) for each in heard]
 
 
 def test_a_partition_is_told_of_from_its_start_to_its_end_and_not_beyond(restorations: Restorations) -> None:
