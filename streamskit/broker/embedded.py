@@ -27,7 +27,7 @@ PORT_ATTEMPTS = 3
 
 
 class EmbeddedBroker(Broker):
-    """Apache Kafka 4.1 in KRaft mode: one node, broker and controller, on loopback.
+    """Apache Kafka 4.3 in KRaft mode: one node, broker and controller, on loopback.
 
     `data_dir` is the folder for its data (None: a temporary one, removed with the object); `port` its port
     (None: the one it had last time on this data, else a free one); `settings` are Kafka broker settings on

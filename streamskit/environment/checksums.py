@@ -16,7 +16,7 @@ STAMP = "verified.json"
 
 
 def listed(checksums: Path) -> dict[str, str]:
-    """Return the SHA-256 of each jar by its path, such as "broker/kafka_2.13-4.1.1.jar"."""
+    """Return the SHA-256 of each jar by its path, such as "broker/kafka_2.13-4.3.1.jar"."""
     lines = (line.split(maxsplit=1) for line in checksums.read_text().splitlines() if line)
     return {name: digest for digest, name in lines}
 

@@ -92,5 +92,6 @@ class GroupMember:
     @property
     def _coordinator(self) -> Any:
         # Private in kafka-python, whose public calls neither join once more nor tell how the session stands. Only this
-        # class uses it, and pyproject.toml keeps kafka-python below its next major version.
+        # class uses it, test_kafka_python_contract.py says what it has to do, and pyproject.toml keeps kafka-python
+        # below its next minor version.
         return self._consumer._coordinator
