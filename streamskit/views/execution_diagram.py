@@ -6,7 +6,7 @@ from html import escape
 
 from streamskit.planning.options import QueryOptions
 from streamskit.planning.plan import Plan
-from streamskit.planning.planned_operators import operator_input
+from streamskit.planning.planned_operators import nodes_of, operator_input
 from streamskit.planning.planner import plan as planned
 from streamskit.runtime import KafkaStreams
 from streamskit.runtime.spark_reports import why
@@ -102,6 +102,6 @@ def _at_topic(node: Node) -> str:
 def _reasons(plans: Sequence[Plan], native: Collection[str]) -> Iterator[str]:
     for plan in plans:
         for slot in plan.operators:
-            names = dict.fromkeys([slot.node.name, *(node.name for node in slot.members)])
+            names = dict.fromkeys(node.name for node in (*nodes_of(slot.operator.name, plan), slot.node, *slot.members))
             what = "keeps the results of" if slot.node.name in native else "runs"
             yield f"Python {what} {' and '.join(names)}, because {why(slot.operator)}."

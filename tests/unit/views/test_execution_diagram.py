@@ -53,9 +53,10 @@ def test_python_runs_both_sides_of_a_join_and_spark_the_rest() -> None:
     builder = StreamsBuilder()
     apart = JoinWindows.of_time_difference_with_no_grace("1 minute")
     builder.stream("left").join(builder.stream("right"), lambda left, right: left, apart).to("out")
-    engines = execution_diagram(builder.build()).engines
-    sides = {"KSTREAM-JOINTHIS-0000000004", "KSTREAM-JOINOTHER-0000000005"}
-    assert {name for name, engine in engines.items() if engine is PYTHON} == sides
+    diagram = execution_diagram(builder.build())
+    sides = ["KSTREAM-JOINTHIS-0000000004", "KSTREAM-JOINOTHER-0000000005"]
+    assert [name for name, engine in diagram.engines.items() if engine is PYTHON] == sides
+    assert diagram.reasons[0].startswith(f"Python runs {' and '.join(sides)}, because Spark's join closes windows")
 
 
 @pytest.mark.columns
