@@ -1,5 +1,6 @@
 """Live views and pictures for notebooks. Importing this imports ipywidgets; matplotlib comes with the first picture."""
 
+from streamskit.course.feed_panel import FeedPanel
 from streamskit.queries.metadata import InstanceState, TaskState
 from streamskit.views.cluster_view import ClusterView, Instances
 from streamskit.views.execution_diagram import execution_diagram
@@ -23,6 +24,7 @@ from streamskit.views.window_view import WindowView
 __all__ = [
     "ClusterView",
     "FaultPanel",
+    "FeedPanel",
     "InstanceState",
     "Instances",
     "JoinView",

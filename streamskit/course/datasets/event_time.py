@@ -1,5 +1,6 @@
 """When the course's records happen, and how to replay them at their own pace."""
 
+import itertools
 import time
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -11,6 +12,15 @@ DAY = 24 * HOUR
 
 NEW_YEAR = 1_767_225_600_000
 """2026-01-01 00:00:00 UTC in milliseconds: when the course's records begin."""
+
+
+def numbers(count: int | None) -> Iterable[int]:
+    """Return 0, 1, 2 and so on, as many as there are to be; without a count they never end.
+
+    >>> list(numbers(3))
+    [0, 1, 2]
+    """
+    return itertools.count() if count is None else range(count)
 
 
 def replay(records: Iterable[dict[str, Any]], speed: float = 1.0) -> Iterator[dict[str, Any]]:

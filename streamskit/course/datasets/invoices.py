@@ -8,7 +8,7 @@ import random
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from streamskit.course.datasets.event_time import DAY, HOUR, NEW_YEAR
+from streamskit.course.datasets.event_time import DAY, HOUR, NEW_YEAR, numbers
 
 INVOICE_SCHEMA = """
     InvoiceNumber string, CreatedTime long, StoreID string, PosID string, CashierID string,
@@ -82,7 +82,9 @@ BUSY = {9: 2, 10: 4, 11: 6, 12: 8, 13: 7, 14: 4, 15: 4, 16: 5, 17: 8, 18: 11, 19
 """How many customers come in each hour of the day, beside the other hours: some at noon, most after work."""
 
 
-def invoices(count: int, seed: int = 7, per_day: int = 200, start: int = NEW_YEAR) -> Iterator[dict[str, Any]]:
+def invoices(
+    count: int | None = None, seed: int = 7, per_day: int = 200, start: int = NEW_YEAR
+) -> Iterator[dict[str, Any]]:
     """Yield invoices in the order of their time, ready for `broker.produce`; the key is the store.
 
     Prices hold all taxes: the lines of an invoice add up to its TotalAmount, and so do TaxableAmount, CGST, SGST and
@@ -90,7 +92,7 @@ def invoices(count: int, seed: int = 7, per_day: int = 200, start: int = NEW_YEA
     the stores of their own city. NumberOfItems counts the lines.
 
     Args:
-        count: how many; fewer of them are the first ones of more.
+        count: how many; fewer of them are the first ones of more. Without it they never end.
         seed: another seed gives other purchases of the same customers in the same stores.
         per_day: how many invoices all stores together write in a day, between nine and nine o'clock.
         start: the midnight before the first, in milliseconds since 1970.
@@ -101,7 +103,7 @@ def invoices(count: int, seed: int = 7, per_day: int = 200, start: int = NEW_YEA
     chance = random.Random(seed)
     customers = _customers(400)
     times: list[int] = []
-    for number in range(count):
+    for number in numbers(count):
         day, place = divmod(number, per_day)
         if place == 0:
             hours = chance.choices([*BUSY], [*BUSY.values()], k=per_day)

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from streamskit.course.datasets.event_time import NEW_YEAR
+from streamskit.course.datasets.event_time import NEW_YEAR, numbers
 
 MOVIE_SCHEMA = "id string, title string, year int"
 """The fields of a movie, as `Serdes.json` takes them."""
@@ -53,13 +53,15 @@ def movies(start: int = NEW_YEAR) -> Iterator[dict[str, Any]]:
         yield {"key": movie.id, "value": value, "timestamp": start}
 
 
-def ratings(count: int, seed: int = 7, per_minute: float = 20.0, start: int = NEW_YEAR) -> Iterator[dict[str, Any]]:
+def ratings(
+    count: int | None = None, seed: int = 7, per_minute: float = 20.0, start: int = NEW_YEAR
+) -> Iterator[dict[str, Any]]:
     """Yield ratings in the order of their time, ready for `broker.produce`; the key is the viewer.
 
     Some movies begin better or worse than they end, and some viewers rate a movie again.
 
     Args:
-        count: how many; fewer of them are the first ones of more.
+        count: how many; fewer of them are the first ones of more. Without it they never end.
         seed: another seed gives other ratings of the same movies.
         per_minute: how many there are on average in a minute of event time.
         start: when the first is, in milliseconds since 1970.
@@ -71,7 +73,7 @@ def ratings(count: int, seed: int = 7, per_minute: float = 20.0, start: int = NE
     popularity = [1 / (place + 5) for place in range(len(MOVIES))]
     seen: Counter[str] = Counter()
     now = float(start)
-    for _ in range(count):
+    for _ in numbers(count):
         movie = chance.choices(MOVIES, popularity)[0]
         viewer = f"viewer-{chance.randint(1, 200):03}"
         opinion = chance.gauss(movie.quality + movie.hype * 0.97 ** seen[movie.id], 1.4)

@@ -1,11 +1,10 @@
 """Songs, and who plays them when: the data of a music service, made from a seed. Songs and artists are invented."""
 
-import itertools
 import random
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from streamskit.course.datasets.event_time import HOUR, NEW_YEAR
+from streamskit.course.datasets.event_time import HOUR, NEW_YEAR, numbers
 
 SONG_SCHEMA = "id string, name string, artist string, album string, genre string"
 """The fields of a song, as `Serdes.json` takes them."""
@@ -76,7 +75,7 @@ def plays(
     loved = random.Random(2026).sample(SONGS, len(SONGS))
     chance = random.Random(seed)
     now = float(start)
-    for _ in itertools.count() if count is None else range(count):
+    for _ in numbers(count):
         hours = (now - start) / HOUR
         weights = [_popularity(place, hours) for place in range(len(loved))]
         is_skipped = chance.random() < 0.2

@@ -7,7 +7,7 @@ import random
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from streamskit.course.datasets.event_time import DAY, HOUR, NEW_YEAR
+from streamskit.course.datasets.event_time import DAY, HOUR, NEW_YEAR, numbers
 
 QUOTE_SCHEMA = "bid double, ask double"
 """The fields of a quote: for how much the market buys (bid) and sells (ask) one unit, in dollars."""
@@ -40,13 +40,15 @@ ASSETS = (
 """The first are quoted most."""
 
 
-def quotes(count: int, seed: int = 7, per_day: int = 1_000, start: int = NEW_YEAR) -> Iterator[dict[str, Any]]:
+def quotes(
+    count: int | None = None, seed: int = 7, per_day: int = 1_000, start: int = NEW_YEAR
+) -> Iterator[dict[str, Any]]:
     """Yield quotes in the order of their time, ready for `broker.produce`; the key is the asset.
 
     The market is open from eight to eighteen o'clock. The ask is above the bid, further when the price moves more.
 
     Args:
-        count: how many; fewer of them are the first ones of more.
+        count: how many; fewer of them are the first ones of more. Without it they never end.
         seed: another seed gives other prices.
         per_day: how many quotes of all assets there are in a day.
         start: the midnight before the first, in milliseconds since 1970.
@@ -58,7 +60,7 @@ def quotes(count: int, seed: int = 7, per_day: int = 1_000, start: int = NEW_YEA
     prices = {asset.name: float(asset.cents) for asset in ASSETS}
     often = [1 / (place + 3) for place in range(len(ASSETS))]
     times: list[int] = []
-    for number in range(count):
+    for number in numbers(count):
         day, place = divmod(number, per_day)
         if place == 0:
             times = sorted(start + day * DAY + 8 * HOUR + chance.randrange(10 * HOUR) for _ in range(per_day))

@@ -4,18 +4,22 @@ import random
 from collections.abc import Iterator
 from typing import Any
 
-from streamskit.course.datasets.event_time import NEW_YEAR
+from streamskit.course.datasets.event_time import NEW_YEAR, numbers
 
 SYMBOLS = ("AAPL", "AMZN", "GOOG", "IBM", "INTC", "KO", "MMM", "MSFT", "ORCL", "PG")
 
 
 def trades(
-    count: int, seed: int = 7, per_second: float = 50.0, start: int = NEW_YEAR, symbols: tuple[str, ...] = SYMBOLS
+    count: int | None = None,
+    seed: int = 7,
+    per_second: float = 50.0,
+    start: int = NEW_YEAR,
+    symbols: tuple[str, ...] = SYMBOLS,
 ) -> Iterator[dict[str, Any]]:
     """Yield stock trades in the order of their time, ready for `broker.produce`.
 
     Args:
-        count: how many.
+        count: how many. Without it they never end.
         seed: another seed gives other trades.
         per_second: how many there are on average in a second of event time.
         start: the time of the first, in milliseconds since 1970.
@@ -28,7 +32,7 @@ def trades(
     prices = {symbol: chance.uniform(20, 200) for symbol in symbols}
     weights = [1 / (place + 2) for place in range(len(symbols))]
     now = float(start)
-    for _ in range(count):
+    for _ in numbers(count):
         symbol = chance.choices(symbols, weights)[0]
         # A price wanders, and is pulled back gently so that it neither vanishes nor explodes.
         prices[symbol] = max(1.0, prices[symbol] * chance.gauss(1.0, 0.002) + (100 - prices[symbol]) * 1e-4)

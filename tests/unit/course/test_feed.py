@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from streamskit import Serdes, StreamsError
-from streamskit.datasets import HOUR, PLAY_SCHEMA, Feed, plays
+from streamskit.datasets import HOUR, PLAY_SCHEMA, Feed, invoices, plays, quotes, ratings, trades
 from streamskit.faults.records import POISON
 from streamskit.testing import wait_until
 
@@ -45,8 +45,19 @@ def feed_of(topic: Topic) -> Iterator[Callable[..., Feed]]:
         feed.stop()
 
 
-def test_plays_without_a_count_never_end_and_begin_with_those_of_any_count() -> None:
-    assert list(islice(plays(), 500)) == list(plays(500))
+@pytest.mark.parametrize("made", [invoices, plays, quotes, ratings, trades])
+def test_data_without_a_count_never_ends_and_begins_with_that_of_any_count(made: Callable[..., Iterator[Any]]) -> None:
+    assert list(islice(made(), 2_500)) == list(made(2_500))
+
+
+def test_what_is_live_goes_on_where_history_ends(topic: Topic, feed_of: Callable[..., Feed]) -> None:
+    prices = trades()
+    history = list(islice(prices, 1_000))
+    feed = feed_of(prices, per_second=0)
+    feed.burst(50)
+    feed.start()
+    feed.stop()
+    assert history + topic.records == list(trades(1_050))
 
 
 def test_a_feed_sends_the_records_in_their_order_and_goes_on_behind_them_after_a_stop(

@@ -1,0 +1,74 @@
+"""The control of a feed: its buttons start, stop and disturb it, and its words say what was sent."""
+
+from collections.abc import Iterator
+
+import ipywidgets as widgets
+import pytest
+
+from streamskit.datasets import Feed, plays
+from streamskit.testing import wait_until
+from streamskit.widgets import FeedPanel
+from tests.unit.course.test_feed import Topic
+
+
+@pytest.fixture
+def feed() -> Iterator[Feed]:
+    made = Feed(Topic(), "plays", plays(), per_second=0)
+    yield made
+    made.stop()
+
+
+@pytest.fixture
+def panel(feed: Feed) -> FeedPanel:
+    made = FeedPanel(feed, burst=30, late=4, by="2 hours")
+    made.refresh()
+    return made
+
+
+def words(panel: FeedPanel) -> str:
+    said: str = panel._header.value
+    return said
+
+
+def test_only_what_can_be_done_can_be_pressed(panel: FeedPanel, feed: Feed) -> None:
+    pressable = [panel.start_button, panel.stop_button, *panel.mischief]
+    assert [each.disabled for each in pressable] == [False, True, True, True, True]
+    panel.start_button.click()
+    wait_until(lambda: not panel.stop_button.disabled, "the start")
+    assert [each.disabled for each in pressable] == [True, False, False, False, False]
+    panel.stop_button.click()
+    wait_until(lambda: not panel.start_button.disabled, "the stop")
+    assert not feed.is_running
+    assert "stopped" in words(panel)
+
+
+def test_a_burst_late_and_broken_records_are_sent_at_a_press(panel: FeedPanel, feed: Feed) -> None:
+    assert [each.description for each in panel.mischief] == ["Burst of 30", "4 late by 2 hours", "A broken one"]
+    feed.start()
+    for each in panel.mischief:
+        each.click()
+    wait_until(lambda: (len(feed.sent), feed.sent_late, feed.sent_broken) == (34, 4, 1), "all three")
+    panel.refresh()
+    for fact in ("0 a second asked for", "34 sent", "4 of them late", "1 broken"):
+        assert fact in words(panel)
+
+
+def test_the_slider_changes_the_pace_and_has_the_one_that_the_feed_begins_with(feed: Feed) -> None:
+    feed.per_second = 7
+    panel = FeedPanel(feed)
+    assert panel.pace.value == 7
+    panel.pace.value = 50.0
+    assert feed.per_second == 50
+
+
+def test_trouble_of_the_feed_is_said(panel: FeedPanel, feed: Feed) -> None:
+    feed.trouble = "The topic is gone."
+    panel.refresh()
+    assert "The topic is gone." in words(panel)
+
+
+def test_a_saved_page_has_the_counts_and_no_buttons(panel: FeedPanel) -> None:
+    saved = panel._repr_mimebundle_()["text/html"]
+    assert "0 sent" in saved
+    assert "Burst" not in saved
+    assert isinstance(panel, widgets.VBox)
