@@ -140,7 +140,7 @@ def _check(route: Route, others: list[str]) -> None:
     if not route.path.startswith("/") or route.path[1:].partition("/")[0] in RESERVED:
         taken = ", ".join(f"/{name}" for name in RESERVED)
         raise StreamsError(f"{begin} needs a path that begins with / and with none of these, which are taken: {taken}.")
-    if route.path in others:
+    if PARAMETER.sub("{}", route.path) in [PARAMETER.sub("{}", other) for other in others]:
         raise StreamsError(f"{begin} is there twice: give each function a path of its own.")
     if (route.store is None) != (route.key is None):
         raise StreamsError(f"{begin} needs both store= and key=, or neither: a call goes to the instance of a key.")

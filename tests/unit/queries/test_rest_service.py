@@ -265,6 +265,7 @@ def test_the_page_of_the_api_lists_the_routes_with_their_parameters(service: Res
         ("/state/mine", {}, "begins with / and with none of these, which are taken: /state, /health"),
         ("mine", {}, "needs a path that begins with /"),
         ("/twice", {}, "The route '/twice' of one() is there twice"),
+        ("/of/{name}/now", {}, "The route '/of/{name}/now' of one() is there twice"),
         ("/mine/{name}", {"store": "counts"}, "needs both store= and key=, or neither"),
         ("/mine/{name}", {"store": "counts", "key": "{nam}"}, "has no parameter {nam} for its key '{nam}'"),
         ("/mine/{other}", {}, "has a parameter {other} that the function does not take"),
@@ -276,7 +277,11 @@ def test_a_route_that_does_not_fit_is_refused_where_it_is_written(path: str, whe
     async def one(call: RestCall, name: str = "") -> Any:
         return name
 
+    async def other(call: RestCall, key: str) -> Any:
+        return key
+
     service.get("/twice")(one)
+    service.get("/of/{key}/now")(other)
     with pytest.raises(StreamsError) as refused:
         service.get(path, **where)(one)
     assert says in str(refused.value)
