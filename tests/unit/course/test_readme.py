@@ -16,13 +16,13 @@ from tests.conformance.api import names
 ROOT = Path(__file__).parents[3]
 DOCUMENTS = [
     *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md")),
-    *(ROOT / folder / "README.md" for folder in ("data", "labs", "tests/conformance")),
+    *(ROOT / folder / "README.md" for folder in ("data", "examples/music", "labs", "tests/conformance")),
     *sorted((ROOT / "docs").glob("*.md")),
 ]
 DRAWING = runpy.run_path(str(ROOT / "docs" / "layers.py"))
 LAYERS: list[list[str]] = DRAWING["layers"]()
 PACKAGES = [name for layer in LAYERS for name in layer]
-FILE = re.compile(r"(?:streamskit|tests|docs|notebooks|labs|data)/(?!.*NN-name)[\w./*-]*")
+FILE = re.compile(r"(?:streamskit|examples|tests|docs|notebooks|labs|data)/(?!.*NN-name)[\w./*-]*")
 MODULE = re.compile(rf"(?:streamskit|{'|'.join(PACKAGES)})(?:\.\w+)+(?<!\.json)(?<!\.yml)")
 documents = pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
 

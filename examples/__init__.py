@@ -1,0 +1,1 @@
+"""Finished applications, to be run, read and changed."""

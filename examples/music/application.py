@@ -1,0 +1,114 @@
+"""All of it together: a broker, the catalogue, listeners, two applications, and further instances of the first."""
+
+import tempfile
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from examples.music import dead_letters
+from examples.music.driver import announce_songs, listeners
+from examples.music.schemas import LETTERS, TOPICS
+from examples.music.service import service
+from examples.music.topology import topology
+from streamskit import Instances, KafkaStreams, LogAndContinue, Topology
+from streamskit.broker import Broker, EmbeddedBroker, ExternalBroker
+
+NAME = "kafka-music"
+PARTITIONS = 2
+SESSION_TIMEOUT = "6 seconds"
+
+
+class Music:
+    """The whole service, from `start()` to `stop()`; it keeps nothing.
+
+    Args:
+        port: where the first instance answers; 0 takes a free one.
+        instances: how many instances there are; all but the first only answer queries.
+        per_second: how many plays a second.
+        seed: of the plays.
+        bootstrap_servers: a broker that is there; one of its own when not given.
+        songs_everywhere: see `topology`.
+    """
+
+    def __init__(
+        self,
+        port: int = 0,
+        instances: int = 2,
+        per_second: float = 20.0,
+        seed: int = 7,
+        bootstrap_servers: str | None = None,
+        songs_everywhere: bool = False,
+    ) -> None:
+        self._port, self._count, self._per_second, self._seed = port, instances, per_second, seed
+        self._songs_everywhere = songs_everywhere
+        self.broker: Broker = ExternalBroker(bootstrap_servers) if bootstrap_servers else EmbeddedBroker()
+        self._running = ExitStack()
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, at: TracebackType | None) -> None:
+        self.stop()
+
+    def start(self) -> None:
+        """Start everything, and return when plays are on their way.
+
+        Raises:
+            StreamsKitError: a part does not start; those that did are stopped again.
+        """
+        try:
+            self._start()
+        except BaseException:
+            self.stop()
+            raise
+
+    def _start(self) -> None:
+        folder = self._running.enter_context(tempfile.TemporaryDirectory(prefix="kafka-music-"))
+        self._running.enter_context(self.broker)
+        self.broker.delete_topics(*TOPICS, missing_ok=True)
+        self.broker.create_topics(*TOPICS, partitions=PARTITIONS)
+        announce_songs(self.broker)
+        self.letters = self._run(dead_letters.topology(), f"{NAME}-letters", folder)
+        self.streams = self._run(
+            topology(self._songs_everywhere),
+            NAME,
+            folder,
+            application_server=f"127.0.0.1:{self._port}",
+            rest_service=service,
+            num_standby_replicas=1,
+            session_timeout=SESSION_TIMEOUT,
+            deserialization_handler=LogAndContinue(LETTERS),
+            processing_handler=LogAndContinue(LETTERS),
+        )
+        self.instances = self._running.enter_context(
+            Instances(
+                NAME,
+                self.broker.bootstrap_servers,
+                standby_replicas=1,
+                session_timeout=SESSION_TIMEOUT,
+                applications=Path(folder),
+                serdes=["examples.music.charts:ChartSerde"],
+                rest_service="examples.music.service:service",
+            )
+        )
+        for _ in range(self._count - 1):
+            self.instances.start()
+        self.feed = self._running.enter_context(listeners(self.broker, self._per_second, self._seed))
+
+    def _run(self, topology_: Topology, name: str, folder: str, **settings: Any) -> KafkaStreams:
+        streams = KafkaStreams(
+            topology_, name, self.broker.bootstrap_servers, state_dir=folder, commit_interval="500 ms", **settings
+        )
+        streams.clean_up()  # a broker that is not our own may know a service of this name
+        return self._running.enter_context(streams)
+
+    @property
+    def url(self) -> str:
+        """The address of the page."""
+        return f"http://{self.streams.application_server}/"
+
+    def stop(self) -> None:
+        """Stop everything, the last first."""
+        self._running.close()
