@@ -52,7 +52,7 @@ def test_charts_are_those_of_all_plays_that_were_sent_late_ones_too_and_broken_o
     music.feed.burst(500)
     music.feed.late(50)
     music.feed.poison(6)
-    wait_until(lambda: len(music.feed.sent) > 800, "plays", 60)
+    wait_until(lambda: len(music.feed.sent) > 800, "plays")
     music.feed.stop()
     for application in (music.streams, music.letters):
         application.await_processed("120 seconds")
@@ -84,8 +84,8 @@ def test_both_instances_answer_the_same_and_when_one_is_killed_the_other_goes_on
             active.get(str(other), {}).get("top-five-by-genre") == PARTITIONS
         )  # it joined last, and has the last tasks
 
-    wait_until(shared, "the second instance with its share", 60)
-    wait_until(lambda: answer(client, f"{music.url}charts/genres") == list(GENRES), "a chart of each genre", 60)
+    wait_until(shared, "the second instance with its share")
+    wait_until(lambda: answer(client, f"{music.url}charts/genres") == list(GENRES), "a chart of each genre")
     ran = {client.get(f"{music.url}charts/genre/{genre}").headers["streamskit-answered-by"] for genre in GENRES}
     assert ran == {f"{other} active"}
     music.feed.stop()

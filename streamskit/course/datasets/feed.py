@@ -3,7 +3,7 @@
 import itertools
 import threading
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from types import TracebackType
 from typing import Any, Protocol, Self
 
@@ -14,6 +14,9 @@ from streamskit.serdes import Serde
 
 TICK = 0.2
 """How often records are sent, in seconds: so many at once as are due."""
+
+ROUND = 5.0
+"""After how many seconds a feed makes sure that what it has sent is there; each time it connects anew."""
 
 MOST_PER_SECOND = 10_000
 STOP_SECONDS = 45.0
@@ -31,7 +34,8 @@ class Feed:
     """Sends records to a topic from `start()` to `stop()`, as a world does that does not wait for you.
 
     What is sent follows from the records, which a seed makes, and from what you ask for; only the pace is the clock's.
-    `sent` has all records that can be read, in their order, so that results can be checked when the feed has stopped.
+    `sent` has all records that can be read, in their order, so that results can be checked when the feed has stopped;
+    if that was for trouble, the last of them may not be there.
 
     Args:
         broker: where to.
@@ -69,7 +73,8 @@ class Feed:
         self._broken = itertools.cycle(broken)
         self._asking = threading.Lock()
         self._burst = self._late = self._poison = self._late_by = 0
-        self._stop = threading.Event()
+        self._stop, self._is_over = threading.Event(), False
+        self._due, self._last = 0.0, 0.0
         self._thread: threading.Thread | None = None
         self.per_second = per_second
 
@@ -107,7 +112,8 @@ class Feed:
         """Begin to send, or go on behind the last record; does nothing where it runs."""
         if not self.is_running:
             self._stop.clear()
-            self.trouble = ""
+            self.trouble, self._is_over = "", False
+            self._due, self._last = 0.0, time.monotonic()
             self._thread = threading.Thread(target=self._run, name=f"streamskit: feed of {self.topic}", daemon=True)
             self._thread.start()
 
@@ -145,39 +151,49 @@ class Feed:
             self._poison += count
 
     def _run(self) -> None:
-        last, owed, is_over = time.monotonic(), 0.0, False
         try:
-            while not is_over:
-                is_over = self._stop.wait(TICK)
-                now = time.monotonic()
-                owed += (now - last) * self._per_second
-                last = now
-                count, owed = int(owed), owed % 1
-                is_over |= not self._send(count)
+            while not self._is_over:
+                self._broker.produce(self.topic, self._round())
         except Exception as failure:  # said where people look: in a thread nobody would hear it
             self.trouble = str(failure)
 
-    def _send(self, count: int) -> bool:
-        """Send what is due and what was asked for; return whether there are more records."""
+    def _round(self) -> Iterator[dict[str, Any]]:
+        """Yield records as they are due, for some seconds, or until told to stop or there are none left."""
+        ends = time.monotonic() + ROUND
+        while not self._is_over and time.monotonic() < ends:
+            is_told = self._stop.wait(TICK)
+            now = time.monotonic()
+            self._due += (now - self._last) * self._per_second
+            self._last = now
+            count, self._due = int(self._due), self._due % 1
+            yield from self._asked_for(count)
+            self._is_over |= is_told
+
+    def _asked_for(self, count: int) -> Iterator[dict[str, Any]]:
+        """Yield so many records, and those that were asked for besides."""
         with self._asking:
             count, late, poison, by = count + self._burst, self._late, self._poison, self._late_by
             self._burst = self._late = self._poison = 0
-        usual, older = self._take(count), self._take(late)
-        older = [each | {"timestamp": each["timestamp"] - by} for each in older]
-        broken = [
-            {"key": each.get("key"), "value": next(self._broken), "timestamp": each["timestamp"]}
-            for each in self._take(poison)
-        ]
-        good = [*usual, *older]
-        if good or broken:
-            self._broker.produce(self.topic, [*map(self._written, good), *broken])
-        self.sent += good
-        self.sent_late += len(older)
-        self.sent_broken += len(broken)
-        return len(good) + len(broken) == count + late + poison
+        for record in self._take(count):
+            self.sent.append(record)
+            yield self._written(record)
+        for record in self._take(late):
+            older = record | {"timestamp": record["timestamp"] - by}
+            self.sent.append(older)
+            self.sent_late += 1
+            yield self._written(older)
+        for record in self._take(poison):
+            self.sent_broken += 1
+            yield {"key": record.get("key"), "value": next(self._broken), "timestamp": record["timestamp"]}
 
-    def _take(self, count: int) -> list[dict[str, Any]]:
-        return list(itertools.islice(self._records, count))
+    def _take(self, count: int) -> Iterator[dict[str, Any]]:
+        """Yield the next records; where there are fewer, the feed is over."""
+        for _ in range(count):
+            try:
+                yield next(self._records)
+            except StopIteration:
+                self._is_over = True
+                return
 
     def _written(self, record: dict[str, Any]) -> dict[str, Any]:
         return record if self._value is None else record | {"value": self._value.serialize(record["value"])}
