@@ -2,12 +2,14 @@
 
 import re
 import tomllib
+from importlib.metadata import distributions
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[3]
@@ -66,6 +68,17 @@ def test_the_constraints_are_exact_versions_and_name_no_host() -> None:
     wrong = [line for line in lines[1:] if not re.fullmatch(r"[\w.-]+==[\w.+!-]+", line)]
     assert lines[0].startswith("#")
     assert wrong == []
+
+
+def test_the_pinned_packages_install_on_the_oldest_python_that_is_taken(
+    project: dict[str, Any], pins: dict[str, str]
+) -> None:
+    oldest = f"{project['requires-python'].removeprefix('>=')}.0"
+    installed = {canonicalize_name(each.name): each for each in distributions()}
+    pinned = [each for name, each in installed.items() if pins.get(name) == each.version]
+    assert len(pinned) > 50
+    newer = [each for each in pinned if not SpecifierSet(each.metadata["Requires-Python"] or "").contains(oldest)]
+    assert [f"{each.name} {each.version}" for each in newer] == []
 
 
 TRIED_TOGETHER = {("4.3.0", "4.2.0")}
