@@ -139,34 +139,42 @@ def _best(
     return answer
 
 
-# ---- 3: a viewer changes their mind ----------------------------------------------------------------------------------
+# ---- 3: viewers change their minds -----------------------------------------------------------------------------------
 
-RATED = "ann/01 9, bob/01 7, ann/02 4, ann/01 5, bob/01 10, ann/02 6, ann/01 9"
+RATED = "ann/01 9, bob/01 7, ann/02 4, ann/01 5, bob/01 7, cho/02 8, bob/01 10, ann/02 6, ann/01 9, cho/02 8"
+
+Before = Callable[[list[int]], int | None]
+"""Which rating the new one is compared with, of those that came before it; None where it is not compared."""
 
 
-def _last_words(take_out_sum: bool = True, take_out_count: bool = True, by_movie: bool = True) -> Recording:
-    words: dict[tuple[str, str], int] = {}
-    totals: dict[str, dict[str, int]] = defaultdict(lambda: {"count": 0, "sum": 0})
+def _last(earlier: list[int]) -> int | None:
+    return earlier[-1] if earlier else None
+
+
+def _changed_minds(
+    before: Before = _last, of: Callable[[str, str], str] = "{}/{}".format, again: bool = False, by_movie: bool = True
+) -> Recording:
+    given: dict[str, list[int]] = defaultdict(list)
+    totals: dict[str, dict[str, int]] = {}
 
     def loop(record: Piped) -> Iterator[Due]:
         movie, rating = record.value["movie_id"], record.value["rating"]
-        before = words.get((record.key, movie))
-        words[record.key, movie] = rating
-        group = movie if by_movie else record.key
-        total = totals[group]
-        again = before is not None
-        total = {"count": total["count"] + 1 - (again and take_out_count), "sum": total["sum"] + rating}
-        total["sum"] -= before if before is not None and take_out_sum else 0
-        totals[group] = total
-        yield Due("last-words", group, total)
+        earlier = given[of(record.key, movie)]
+        compared = before(earlier)
+        earlier.append(rating)
+        if compared is not None and (rating != compared or again):
+            group = movie if by_movie else record.key
+            total = totals.get(group, {"changes": 0, "moved": 0})
+            totals[group] = {"changes": total["changes"] + 1, "moved": total["moved"] + rating - compared}
+            yield Due("changed-minds", group, totals[group])
 
     steps = []
-    for minute, given in enumerate(RATED.split(", ")):
-        who, rating = given.split()
+    for minute, rated in enumerate(RATED.split(", ")):
+        who, rating = rated.split()
         viewer, movie = who.split("/")
         value = {"viewer": viewer, "movie_id": f"movie-{movie}", "rating": int(rating)}
         steps.append(Piped("rated-ratings", viewer, value, NEW_YEAR + minute * 60_000))
-    return looped(steps, ["last-words"], loop, {"last-words-by-movie": totals})
+    return looped(steps, ["changed-minds"], loop, {"changed-minds": totals})
 
 
 def by_viewer(outcome: Outcome) -> bool:
@@ -235,13 +243,17 @@ LAB = lab(
         },
         habits={"whole store read for one title": reads_all},
     ),
-    last_words=Runs(
-        _last_words,
+    changed_minds=Runs(
+        _changed_minds,
         wrong={
-            "by viewer instead of by movie": WrongLoop(lambda: _last_words(by_movie=False)),
-            "a changed rating counts twice": WrongLoop(lambda: _last_words(False, False)),
-            "the old rating left in the sum": WrongLoop(lambda: _last_words(take_out_sum=False)),
-            "the old rating left in the count": WrongLoop(lambda: _last_words(take_out_count=False)),
+            "by viewer instead of by movie": WrongLoop(lambda: _changed_minds(by_movie=False)),
+            "a first word taken for a change": WrongLoop(lambda: _changed_minds(lambda earlier: _last(earlier) or 0)),
+            "the same again taken for a change": WrongLoop(lambda: _changed_minds(again=True)),
+            "compared with the first word": WrongLoop(
+                lambda: _changed_minds(lambda earlier: earlier[0] if earlier else None)
+            ),
+            "compared with another viewer": WrongLoop(lambda: _changed_minds(of=lambda viewer, movie: movie)),
+            "compared with another movie": WrongLoop(lambda: _changed_minds(of=lambda viewer, movie: viewer)),
         },
         signs={"by viewer instead of by movie": by_viewer},
     ),
