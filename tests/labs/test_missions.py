@@ -1,6 +1,7 @@
 """A live mission's scene is its own, is taken down whatever happens, and is judged by what a learner's function did."""
 
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -9,7 +10,8 @@ from streamskit.common.errors import StreamsError, StreamsKitError
 from streamskit.course.datasets.event_time import HOUR
 from streamskit.course.labs import catalogue, missions
 from streamskit.course.labs.exercise import Exercise, Lab, Says, Verdict, mistaken, right
-from streamskit.course.labs.exercises import movie_ratings_mission
+from streamskit.course.labs.exercises import movie_ratings_mission, pos_invoices_mission
+from streamskit.course.labs.exercises.elasticity_application import COUNTS
 from streamskit.course.labs.exercises.flights_mission import (
     NOON,
     OPENS,
@@ -19,6 +21,7 @@ from streamskit.course.labs.exercises.flights_mission import (
     comes_later,
     heartbeat,
 )
+from streamskit.course.labs.exercises.interactive_queries_mission import AFTER, BEFORE, judge_through_a_death
 from streamskit.course.labs.exercises.kafka_music_mission import (
     AFTERNOON,
     EVENING,
@@ -31,6 +34,7 @@ from streamskit.course.labs.exercises.movie_ratings_mission import OTHER_TOTALS,
 from streamskit.course.labs.missions import Lives, Site
 from streamskit.environment.processes import wait_until
 from streamskit.labs import scene
+from streamskit.queries.metadata import HostInfo
 
 
 class Broker:
@@ -206,3 +210,41 @@ def test_the_evening_closes_by_a_heartbeat_and_a_morning_is_lost_by_one_that_is_
     due = closed([*come_in(), heartbeat(OPENS), *comes_later()])
     assert closed([*come_in(), heartbeat(OPENS + 4 * HOUR), *comes_later()]) == due
     assert sum(closed([*come_in(), heartbeat(NOON), *comes_later()]).values()) < sum(due.values())
+
+
+@pytest.mark.parametrize(
+    ("notes", "told"),
+    [
+        ([("a", 2.0), ("b", 1.5)], ""),
+        ([("a", 2.0), ("b", 2.0)], "tills first"),
+        ([("a", None), ("b", 1.5)], "a discount that is not there"),
+        ([("b", 1.5)], "invoices left out"),
+        ([("a", 2.0), ("b", 1.5), ("a", 2.0)], "begun anew"),
+        ([("a", 1.0), ("b", 1.5)], "other points"),
+    ],
+)
+def test_a_change_of_format_is_judged_by_what_customers_were_told(notes: list[Any], told: str) -> None:
+    sent = [
+        {"InvoiceNumber": "a", "TotalAmount": 100.0},
+        {"InvoiceNumber": "b", "TotalAmount": 100.0, "Discount": 25.0},
+    ]
+    verdict = pos_invoices_mission._by_notes(sent, notes)
+    assert verdict.passed == (told == "")
+    assert told in (verdict.misconception.name if verdict.misconception else verdict.says)
+
+
+DEAD, ALIVE = HostInfo("127.0.0.1", 1), HostInfo("127.0.0.1", 2)
+
+
+@pytest.mark.parametrize(
+    ("standby", "told"),
+    [({"A1"}, ""), (set(), "a copy taken for the owner"), ({"A2"}, "another role")],
+)
+def test_answers_are_judged_by_who_had_the_key_when_an_instance_died(standby: set[str], told: str) -> None:
+    owners = {symbol: DEAD if symbol == "A1" else ALIVE for symbol in AFTER}
+    site: Any = SimpleNamespace(urls=[DEAD.url, ALIVE.url], owners=owners)
+    answers = [(symbol, COUNTS[symbol], "active") for symbol in BEFORE]
+    answers += [(symbol, COUNTS.get(symbol, 0), "standby" if symbol in standby else "active") for symbol in AFTER]
+    verdict = judge_through_a_death(site, answers)
+    assert verdict.passed == (told == "")
+    assert told in (verdict.misconception.name if verdict.misconception else verdict.says)

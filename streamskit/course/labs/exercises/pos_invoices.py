@@ -13,8 +13,10 @@ from streamskit.course.datasets.invoices import invoices
 from streamskit.course.labs.asking import Ask, Asks
 from streamskit.course.labs.difference import Outcome
 from streamskit.course.labs.exercise import Runs, Verdict, mistaken, topology_of
+from streamskit.course.labs.exercises.pos_invoices_mission import TWO_OF_ONE_ID, WRONG, judge_new_tills, open_shops
 from streamskit.course.labs.lab_files import lab
 from streamskit.course.labs.loops import Due, WrongLoop, looped, piped
+from streamskit.course.labs.missions import Lives
 from streamskit.course.labs.recording import Costume, Piped, Recording
 from streamskit.dsl.builder import StreamsBuilder
 from streamskit.kafka.topic_partition import partition_for
@@ -317,4 +319,5 @@ LAB = lab(
             "prices added in place of worth": WrongLoop(lambda: _sales(worth=lambda line: line["ItemPrice"])),
         },
     ),
+    new_tills=Lives("new_tills", open_shops, judge_new_tills, wrong=WRONG, errors=TWO_OF_ONE_ID),
 )
