@@ -104,6 +104,25 @@ def test_a_store_that_is_being_restored_gives_no_answer(service: RestService) ->
             assert "is being restored" in answer.json()["error"]
 
 
+def test_a_call_does_not_run_where_its_key_was_or_is_not_yet_whatever_its_function_reads() -> None:
+    service = RestService()
+
+    @service.get("/where/{name}", store="counts", key="{name}")
+    async def where(call: RestCall, name: str) -> str:
+        return str(call.here)
+
+    with cluster(*TWO, service=service) as made:
+        there = made.instances[1]
+        assert made.get(f"/where/{key_of(2)}").json() == str(there.here)
+        there.restoring = {2}
+        del there.roles[3]  # and the others have not heard of it yet
+        for partition, why in ((2, "is being restored"), (3, f"is not at {there.here}")):
+            for asked in (0, 1):
+                answer = made.get(f"/where/{key_of(partition)}", asked)
+                assert answer.status_code == 503
+                assert why in answer.json()["error"]
+
+
 def test_an_instance_without_the_route_is_not_taken_for_one_without_the_key(service: RestService) -> None:
     with cluster(*TWO, service=service) as made, cluster(*TWO) as older:
         filled(made)
@@ -156,14 +175,19 @@ def test_keys_with_a_slash_and_keys_that_are_numbers_find_their_instance() -> No
     async def count(call: RestCall, name: str) -> Any:
         return [str(call.here), call.store("counts").get(name)]
 
+    @service.get("/asked/{name}")
+    async def asked(call: RestCall, name: str) -> Any:
+        return await call.ask("of", name)
+
     with cluster(*TWO, service=service) as made:
         filled(made).group.put("counts", b"a/b", long(11))
         owner = made.group.hosts[partition_of(long(7))].active
         assert made.get("/number/7").json() == [str(owner), 2.5]
         assert made.get("/number/seven").status_code == 400
         owner = made.group.hosts[partition_of(b"a/b")].active
-        for asked in (0, 1):
-            assert made.get("/of/a%2Fb", asked).json() == [str(owner), 11]
+        for instance in (0, 1):
+            for path in ("of", "asked"):
+                assert made.get(f"/{path}/a%2Fb", instance).json() == [str(owner), 11]
 
 
 def test_a_fixed_key_and_a_store_that_every_instance_has_whole() -> None:
