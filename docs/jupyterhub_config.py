@@ -5,6 +5,9 @@ The password of the workshop comes from the environment, JUPYTERHUB_PASSWORD, an
 
 import os
 
+GATEWAY = "172.30.0.1"
+"""This machine's address on Docker's network `streamskit`: there the containers reach the hub, and nobody else does."""
+
 c = get_config()  # noqa: F821 -- JupyterHub gives it to this file
 
 c.JupyterHub.bind_url = "http://127.0.0.1:8000"  # a proxy with TLS stands before it
@@ -13,9 +16,11 @@ c.SharedPasswordAuthenticator.user_password = os.environ["JUPYTERHUB_PASSWORD"]
 c.Authenticator.allow_all = True
 
 c.JupyterHub.spawner_class = "docker"
-c.JupyterHub.hub_ip = "0.0.0.0"  # the containers reach the hub on Docker's own network
+c.JupyterHub.hub_ip = GATEWAY
+c.JupyterHub.hub_connect_ip = GATEWAY
 c.DockerSpawner.image = "streamskit:hub"
 c.DockerSpawner.network_name = "streamskit"
+c.DockerSpawner.use_internal_ip = True
 c.DockerSpawner.cmd = ["jupyterhub-singleuser"]
 c.DockerSpawner.remove = True
 # What a learner has written is on a volume, and there again tomorrow.
