@@ -1,6 +1,7 @@
 """A schema registry: where the schemas of records live, each with a number that the records carry."""
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from streamskit.serdes.compatibility import why_incompatible
@@ -13,6 +14,15 @@ class RegisteredSchema(NamedTuple):
     kind: str
     text: str
 
+
+PREFIX, URL = "schema.registry.", "schema.registry.url"
+
+CREDENTIALS = (
+    "basic.auth.user.info", "bearer.auth.credentials.source", "bearer.auth.token", "bearer.auth.logical.cluster",
+    "bearer.auth.identity.pool.id",
+)  # fmt: skip
+CERTIFICATES = ("ssl.ca.location", "ssl.certificate.location", "ssl.key.location", "ssl.key.password")
+"""What Confluent's clients take, by their names; Java's serdes want `PREFIX` before those of certificates."""
 
 _clients: dict[tuple[str, str], Any] = {}
 _fetched: dict[str, dict[int, RegisteredSchema]] = {}
@@ -32,6 +42,8 @@ class SchemaRegistry:
     >>> registry = SchemaRegistry("mock://lesson")
     >>> registry.register("trades-value", '"string"', "AVRO")
     1
+    >>> SchemaRegistry("https://registry:8081", basic_auth_user_info="name:password")
+    SchemaRegistry('https://registry:8081')
 
     Mirrors `io.confluent.kafka.schemaregistry.client.SchemaRegistryClient`.
     """
@@ -43,7 +55,7 @@ class SchemaRegistry:
         self._is_copy = False
 
     def __repr__(self) -> str:
-        return f"SchemaRegistry({self.url!r})"
+        return f"SchemaRegistry({without_password(self.url)!r})"
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, SchemaRegistry) and self.url == other.url
@@ -65,6 +77,47 @@ class SchemaRegistry:
             raise ValueError(f"The setting '{wrong[0]}' of {self} is not text or a number, and cannot be written down.")
         known = (self._known if self._is_copy else self._all()) if self.is_mock else {}
         return {"url": self.url, "settings": self._settings, "schemas": [[id_, *each] for id_, each in known.items()]}
+
+    @staticmethod
+    def from_properties(properties: Mapping[str, Any] | str | Path) -> "SchemaRegistry":
+        """Return the registry that the settings of Java's serdes and tools name, with how to be let in.
+
+        Args:
+            properties: a dict, or the path of a properties file, with `schema.registry.url`, `basic.auth.user.info` and
+                the like, by Confluent's names. What else is in there, such as a Kafka client's settings, is left out.
+
+        Raises:
+            RegistryError: there is no `schema.registry.url`, no such file, or a source of credentials that Python's
+                client does not have.
+
+        >>> SchemaRegistry.from_properties({"schema.registry.url": "http://registry:8081",
+        ...                                 "basic.auth.credentials.source": "USER_INFO",
+        ...                                 "basic.auth.user.info": "name:password"})
+        SchemaRegistry('http://registry:8081')
+
+        Mirrors `AbstractKafkaSchemaSerDeConfig`.
+        """
+        given = dict(properties) if isinstance(properties, Mapping) else _read(Path(properties))
+        if not given.get(URL):
+            has = ", ".join(sorted(given)) or "nothing"
+            raise RegistryError(f"The settings of a schema registry lack its address, {URL}; they have: {has}.")
+        source = given.get("basic.auth.credentials.source", "USER_INFO")
+        if source not in ("USER_INFO", "URL"):
+            raise RegistryError(
+                f"basic.auth.credentials.source is {source}; here it can be USER_INFO, with basic.auth.user.info, or "
+                "URL, with name and password in the address."
+            )
+        settings = {}
+        for name, value in given.items():
+            short = name.removeprefix(PREFIX)
+            if short in CREDENTIALS or (short in CERTIFICATES and short != name):
+                settings[short.replace(".", "_")] = str(value)
+            elif name.startswith(PREFIX) and name != URL:
+                raise RegistryError(
+                    f"{name} is no setting that is known here; those with this beginning are: "
+                    f"{', '.join(PREFIX + each for each in ('url', *CERTIFICATES))}."
+                )
+        return SchemaRegistry(str(given[URL]), **settings)
 
     @staticmethod
     def described(said: Mapping[str, Any]) -> "SchemaRegistry":
@@ -174,9 +227,28 @@ class SchemaRegistry:
             return question()
         except SchemaRegistryError as failure:
             reason = f"the registry answered {failure.http_status_code}: {failure.error_message}"
+            if failure.http_status_code in (401, 403):
+                reason += ". What lets you in: SchemaRegistry(url, basic_auth_user_info='name:password')"
         except Exception as failure:
             reason = f"no answer ({type(failure).__name__}: {failure}). Is it running at that address?"
         raise RegistryError(f"{self} could not {doing}: {reason}")
+
+
+def without_password(url: str) -> str:
+    """Return an address without the name and the password in it."""
+    scheme, there, rest = url.partition("://")
+    place, slash, path = rest.partition("/")
+    return f"{scheme}{there}{place.rpartition('@')[2]}{slash}{path}"
+
+
+def _read(file: Path) -> dict[str, Any]:
+    import javaproperties
+
+    try:
+        with file.open("rb") as content:
+            return dict(javaproperties.load(content))
+    except OSError as failure:
+        raise RegistryError(f"The settings of a schema registry cannot be read: {failure.strerror}: {file}.") from None
 
 
 def _carried(url: str, settings: dict[str, Any], known: dict[int, RegisteredSchema]) -> SchemaRegistry:

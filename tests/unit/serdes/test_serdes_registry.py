@@ -7,6 +7,7 @@ import socket
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -130,10 +131,15 @@ def test_a_change_that_cannot_read_old_records_is_told_why(kind: str, new: str, 
 
 
 class _Registry(BaseHTTPRequestHandler):
-    """As much of a registry's REST interface as a client needs: register a schema, fetch one by its number."""
+    """As much of a registry's REST interface as a client needs: register a schema, fetch one by its number.
+
+    `test_real_registry.py` asks a real one. This one may want a name and a password (`server.user_info`).
+    """
 
     def do_POST(self) -> None:
         server: Any = self.server
+        if self._is_refused():
+            return
         asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         if "refused" in self.path:
             self._answer(409, {"error_code": 409, "message": "Schema being registered is incompatible"})
@@ -144,12 +150,23 @@ class _Registry(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         server: Any = self.server
+        if self._is_refused():
+            return
         server.asked.append(self.path)
         number = int(self.path.split("/")[-1].split("?")[0])
         if number > len(server.schemas):
             self._answer(404, {"error_code": 40403, "message": "Schema not found"})
         else:
             self._answer(200, server.schemas[number - 1])
+
+    def _is_refused(self) -> bool:
+        server: Any = self.server
+        wanted = f"Basic {base64.b64encode(server.user_info.encode()).decode()}"
+        if not server.user_info or self.headers.get("Authorization") == wanted:
+            return False
+        self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        self._answer(401, {"error_code": 401, "message": "Unauthorized"})
+        return True
 
     def _answer(self, status: int, content: Any) -> None:
         body = json.dumps(content).encode()
@@ -167,7 +184,7 @@ class _Registry(BaseHTTPRequestHandler):
 def server() -> Iterator[Any]:
     """A registry that answers over HTTP on this machine."""
     running: Any = ThreadingHTTPServer(("127.0.0.1", 0), _Registry)
-    running.schemas, running.asked = [], []
+    running.schemas, running.asked, running.user_info = [], [], ""
     thread = threading.Thread(target=running.serve_forever)
     thread.start()
     yield running
@@ -229,3 +246,90 @@ def test_a_registry_that_is_not_there_is_told_when_the_serde_is_made() -> None:
 
 def test_a_handle_does_not_show_its_password() -> None:
     assert repr(SchemaRegistry("http://x", basic_auth_user_info="me:secret")) == "SchemaRegistry('http://x')"
+
+
+# ---- how one is let in -----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def guarded(server: Any) -> Any:
+    """A registry that wants a name and a password."""
+    server.user_info = "me:s:cret"
+    return server
+
+
+def let_in(server: Any, **changes: str) -> dict[str, str]:
+    """Return the settings of Java's serdes for it."""
+    return {
+        "schema.registry.url": url_of(server),
+        "basic.auth.credentials.source": "USER_INFO",
+        "basic.auth.user.info": "me:s:cret",
+    } | changes
+
+
+@pytest.mark.spark
+def test_serdes_and_workers_show_name_and_password(spark: SparkSession, guarded: Any) -> None:
+    registry = SchemaRegistry.from_properties(let_in(guarded))
+    reader = Serdes.avro(TRADE, registry, topic="trades")
+    more = {**TRADE, "fields": [*TRADE["fields"], {"name": "size", "type": "int", "default": 1}]}
+    guarded.schemas.append({"schema": json.dumps(more)})
+    by_keyword = SchemaRegistry(url_of(guarded), basic_auth_user_info="me:s:cret")
+    data = Serdes.avro(more, by_keyword, subject="elsewhere").serialize({**KO, "size": 7}) or b""
+    (row,) = (
+        spark.createDataFrame([(bytearray(data),)], "data binary")
+        .select(reader.try_from_bytes(F.col("data")))
+        .collect()
+    )
+    assert (row[0].value.symbol, row[0].error) == ("KO", None)
+
+
+@pytest.mark.parametrize("user_info", ["", "me:wrong"])
+def test_whoever_is_not_let_in_is_told_so(guarded: Any, user_info: str) -> None:
+    settings = {"basic_auth_user_info": user_info} if user_info else {}
+    with pytest.raises(
+        RegistryError, match=r"could not register .*: the registry answered 401: .*basic_auth_user_info"
+    ):
+        Serdes.avro(TRADE, SchemaRegistry(url_of(guarded), **settings), topic="trades")
+    with pytest.raises(RegistryError, match="could not find schema 1: the registry answered 401"):
+        SchemaRegistry(url_of(guarded), **settings).schema(1, "AVRO")
+
+
+def test_settings_come_from_a_properties_file_with_those_of_kafkas_clients_in_it(guarded: Any, tmp_path: Path) -> None:
+    lines = [f"{name}={value}" for name, value in let_in(guarded, **{"sasl.mechanism": "PLAIN"}).items()]
+    (tmp_path / "client.properties").write_text("\n".join([*lines, "ssl.ca.location=/not/for/the/registry"]))
+    registry = SchemaRegistry.from_properties(tmp_path / "client.properties")
+    assert registry.register("a", '"string"', "AVRO") == 1
+    assert "cret" not in repr(registry)
+
+
+def test_name_and_password_may_stand_in_the_address(guarded: Any) -> None:
+    url = url_of(guarded).replace("http://", "http://me:s%3Acret@")
+    properties = {"schema.registry.url": url, "basic.auth.credentials.source": "URL"}
+    registry = SchemaRegistry.from_properties(properties)
+    assert registry.register("a", '"string"', "AVRO") == 1
+    assert "cret" not in repr(registry)
+    with pytest.raises(RegistryError) as refused:
+        SchemaRegistry(url.replace("cret", "other")).register("a", '"string"', "AVRO")
+    assert "other" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("properties", "said"),
+    [
+        ({"basic.auth.user.info": "me:secret"}, "lack its address, schema.registry.url; they have: basic.auth."),
+        ({"basic.auth.credentials.source": "SASL_INHERIT"}, "is SASL_INHERIT; here it can be USER_INFO"),
+        ({"schema.registry.ssl.truststore.location": "x.jks"}, "schema.registry.ssl.truststore.location is no setting"),
+    ],
+)  # fmt: skip
+def test_settings_that_cannot_be_followed_are_refused(properties: dict[str, str], said: str) -> None:
+    if "basic.auth.user.info" not in properties:
+        properties = {"schema.registry.url": "http://x", **properties}
+    with pytest.raises(RegistryError) as refused:
+        SchemaRegistry.from_properties(properties)
+    assert said in str(refused.value)
+    assert "secret" not in str(refused.value)
+
+
+def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
+    with pytest.raises(RegistryError, match=r"cannot be read: No such file or directory: .*nowhere"):
+        SchemaRegistry.from_properties(tmp_path / "nowhere")
