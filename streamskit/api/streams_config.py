@@ -138,8 +138,9 @@ class StreamsConfig:
             "statestore.cache.max.bytes",
             config_keys.whole_number(0),
             "0 switches the record cache off, so that every update of a table goes out. With any other number the "
-            "updates of a key are folded within a micro-batch, up to so many bytes for each step that keeps a table; "
-            "Spark's own aggregations fold them in any case.",
+            "updates of a key are folded within a micro-batch, up to so many bytes of them, divided among the tasks of "
+            "a query; a store that `Materialized.with_caching_disabled()` keeps lets every one out. Spark's own "
+            "aggregations fold them in any case.",
             "bytes",
         ),
     )

@@ -24,11 +24,12 @@ class Materialized:
         logged: whether the store's updates go to a changelog topic, so that it can be rebuilt.
         changelog: settings for the changelog topic by Kafka's names, such as `{"segment.bytes": 1_048_576}`. They hold
             when the topic is created.
+        caching: whether the record cache folds the updates of a key, while the application has one.
 
     Mirrors `org.apache.kafka.streams.kstream.Materialized`.
 
     >>> Materialized("counts", retention="1 hour")
-    Materialized(name='counts', value=None, retention='1 hour', history=None, logged=True, changelog=None)
+    Materialized(name='counts', value=None, retention='1 hour', history=None, logged=True, changelog=None, caching=True)
     """
 
     name: str | None = None
@@ -37,6 +38,27 @@ class Materialized:
     history: Duration | None = None
     logged: bool = True
     changelog: Mapping[str, Any] | None = None
+    caching: bool = True
+
+    def with_caching_enabled(self) -> "Materialized":
+        """Return the same with the record cache, as without a word about it. Mirrors `Materialized#withCachingEnabled`.
+
+        >>> Materialized("counts").with_caching_enabled() == Materialized("counts")
+        True
+        """
+        return replace(self, caching=True)
+
+    def with_caching_disabled(self) -> "Materialized":
+        """Return the same without the record cache: every update of the store goes on, and into its changelog.
+
+        An aggregate of Columns folds the updates of a key in any case, as Spark itself makes it.
+
+        >>> Materialized("counts").with_caching_disabled().caching
+        False
+
+        Mirrors `Materialized#withCachingDisabled`.
+        """
+        return replace(self, caching=False)
 
     @classmethod
     def versioned(cls, name: str, history_retention: Duration, value: Serde | None = None) -> "Materialized":
@@ -88,7 +110,7 @@ def table_store(
     elif materialized.history is not None:
         kind, retention = "versioned", to_milliseconds(materialized.history, "history retention")
     queryable = materialized.name is not None
-    store = Store(check_name(name), kind, key, value, windows, retention, queryable)
+    store = Store(check_name(name), kind, key, value, windows, retention, queryable, cached=materialized.caching)
     return store.with_logging(materialized.logged, materialized.changelog)
 
 

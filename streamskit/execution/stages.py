@@ -16,7 +16,7 @@ from streamskit.execution.sources import is_of
 from streamskit.execution.stage_rows import StageInputs
 from streamskit.execution.task_processor import TaskProcessor
 from streamskit.operators.records import SOURCE_HEADERS
-from streamskit.planning.plan import Plan
+from streamskit.planning.plan import Plan, PlannedOperator
 
 SOURCE = "source"
 """The column of a result that holds which record it was made of, if a handler may ask."""
@@ -66,7 +66,8 @@ def run_stages(
         numbers = [number for number, slot in enumerate(plan.operators) if slot.level == level]
         inputs = _inputs(plan, numbers, numbered)
         operators = [plan.operators[number].operator for number in numbers]
-        processor = TaskProcessor(operators, numbers, inputs, plan.options, runs)
+        uncached = frozenset(name for number in numbers if (name := _without_cache(plan.operators[number])))
+        processor = TaskProcessor(operators, numbers, inputs, plan.options, runs, uncached)
         if not plan.options.test:  # a test driver's batch is one record, and packing takes another Python worker
             frame = pack(frame)
         frame = frame.groupBy("task").transformWithStateInPandas(processor, SCHEMA, "Update", "None")
@@ -75,6 +76,12 @@ def run_stages(
             frame = with_sources(frame, frame["port"] >= RESULTS)
         frame = _routed(frame, numbers, compile_results)
     return frame
+
+
+def _without_cache(slot: PlannedOperator) -> str:
+    """Return the name of an operator whose store is kept without the record cache; "" for others."""
+    kept = [store for store in slot.node.stores if store not in slot.node.own_stores]
+    return slot.operator.name if any(not store.cached for store in kept) else ""
 
 
 def _inputs(plan: Plan, numbers: list[int], tasks: tuple[int, ...]) -> StageInputs:

@@ -42,6 +42,7 @@ class TaskProcessor(StatefulProcessor):
         options: how the query runs.
         runs: the numbers of the micro-batches with which the query's runs began. One that is run again belongs to the
             run that began it: processors go on with the fields and punctuations they had when it ran first.
+        uncached: the names of operators whose stores are kept without the record cache.
 
     Mirrors `org.apache.kafka.streams.processor.internals.StreamTask`; Spark's `StatefulProcessor`.
     """
@@ -53,9 +54,10 @@ class TaskProcessor(StatefulProcessor):
         inputs: StageInputs,
         options: QueryOptions,
         runs: Sequence[int] = (0,),
+        uncached: frozenset[str] = frozenset(),
     ) -> None:
         self._operators, self._numbers, self._inputs = operators, numbers, inputs
-        self._options, self._runs = options, runs
+        self._options, self._runs, self._uncached = options, runs, uncached
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Open the one state variable of a stage: its pages."""
@@ -101,7 +103,8 @@ class TaskProcessor(StatefulProcessor):
         options, inputs = self._options, self._inputs
         wall_clock = int(pages.load("wall clock") or b"0") if options.test else None
         return StreamTask(
-            self._operators, pages, cache=options.cache, cache_bytes=options.cache_bytes,
+            self._operators, pages, cache=options.cache, uncached=self._uncached,
+            cache_bytes=options.cache_bytes // max(1, len(inputs.tasks)),
             emit_interval=options.emit_interval, wall_clock=wall_clock, run=self._run(),
             task_id=f"{inputs.sub_topology}_{inputs.tasks.index(task)}", handlers=options.handlers,
         )  # fmt: skip

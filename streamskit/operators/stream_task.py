@@ -4,6 +4,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from streamskit.api.error_handlers import Handlers
@@ -131,7 +132,7 @@ class OperatorContext:
 
 
 CACHE_BYTES = 10 * 1024 * 1024
-"""How many bytes the record cache of an operator holds, unless the application says otherwise."""
+"""How many bytes the record caches of a task hold, unless the application says otherwise."""
 
 ENTRY_BYTES = 80
 """How many bytes an entry of the record cache takes beside key and value, about."""
@@ -146,7 +147,9 @@ class StreamTask:
         operators: in the order in which their caches are flushed.
         pages: where the state lives.
         cache: whether the updates of one key become one at the end.
-        cache_bytes: how many bytes of updates an operator's cache holds; with more it is flushed early.
+        cache_bytes: how many bytes of updates the task's caches hold together; with more, the one that gets an update
+            is flushed early.
+        uncached: the names of operators that have no cache.
         emit_interval: unmatched results of outer joins and results on close are looked for at most once per so many
             milliseconds of wall clock; 0 is always.
         wall_clock: the time in milliseconds; the machine's by default.
@@ -163,7 +166,7 @@ class StreamTask:
 
     def __init__(
         self, operators: Sequence[Operator], pages: PageStore, *,
-        cache: bool = False, cache_bytes: int = CACHE_BYTES,
+        cache: bool = False, cache_bytes: int = CACHE_BYTES, uncached: frozenset[str] = frozenset(),
         emit_interval: int = 0, wall_clock: int | None = None, run: str = "", task_id: str = "",
         handlers: Handlers | None = None,
     ) -> None:  # fmt: skip
@@ -177,7 +180,7 @@ class StreamTask:
         self.tables: dict[str, PagedTable] = {}
         self.saved: list[Saved] = []
         self.punctuations: list[Punctuate] = []
-        self._cache, self._cache_bytes = cache, cache_bytes
+        self._cache, self._uncached, self._room = cache, uncached, CacheRoom(cache_bytes)
         self._caches: dict[int, RecordCache] = {}
         self._memory: Memory | None = None
         self._processes: list[ProcessRecord | None] = [None] * len(operators)
@@ -263,9 +266,9 @@ class StreamTask:
 
     def _open(self, index: int) -> ProcessRecord:
         operator = self.operators[index]
-        is_cached = self._cache and operator.is_cacheable
+        is_cached = self._cache and operator.is_cacheable and operator.name not in self._uncached
         if is_cached:
-            self._caches[index] = RecordCache(self._cache_bytes, self.outputs.extend)
+            self._caches[index] = RecordCache(self._room, self.outputs.extend)
         add = self._caches[index].add if is_cached else self.outputs.append
         if self.handlers.ask_for_sources:
             add = self._with_source(add)
@@ -304,39 +307,56 @@ def _forward(index: int, add: Callable[[Output], None]) -> Forward:
     return forward
 
 
+@dataclass
+class CacheRoom:
+    """How many bytes the record caches of a task hold together, and how many they may.
+
+    Mirrors `org.apache.kafka.streams.state.internals.ThreadCache`.
+    """
+
+    max_bytes: int
+    used: int = 0
+
+
 class RecordCache:
-    """Record cache: merges the updates of one key, until the end of the micro-batch flushes it, or it is full.
+    """Record cache: merges the updates of one key, until the end of the micro-batch flushes it, or there is no room.
 
     Of a key's updates the last one counts; the value before is that before the first of them. A row that was created
     and deleted again in between leaves no trace. Results go out in the order of the keys' last updates.
-    Mirrors `org.apache.kafka.streams.state.internals.NamedCache`.
+    Mirrors `org.apache.kafka.streams.state.internals.NamedCache`, which flushes all that has changed when it has to
+    make room for one update, but keeps what it has passed on, to be read.
 
     Args:
-        max_bytes: how many bytes of updates it holds, about.
-        forward: passes its updates on when there are more.
+        room: what the caches of the task share.
+        forward: passes its updates on when there is no room.
     """
 
-    def __init__(self, max_bytes: int, forward: Callable[[list[Output]], None]) -> None:
+    def __init__(self, room: CacheRoom, forward: Callable[[list[Output]], None]) -> None:
         self._updates: dict[bytes | None, Output] = {}
-        self._max_bytes, self._bytes, self._forward = max_bytes, 0, forward
+        self._room, self._bytes, self._forward = room, 0, forward
 
     def add(self, output: Output) -> None:
         """Add one update."""
         earlier = self._updates.pop(output.key, None)
         if earlier is not None:
-            self._updates[output.key] = output._replace(old=earlier.old, other_old=earlier.other_old)
-            return
+            output = output._replace(old=earlier.old, other_old=earlier.other_old)
+            self._take_room(len(output.value or b"") - len(earlier.value or b""))
+        else:
+            self._take_room(ENTRY_BYTES + len(output.key or b"") + len(output.value or b""))
         self._updates[output.key] = output
-        self._bytes += ENTRY_BYTES + len(output.key or b"") + len(output.value or b"")
-        if self._bytes > self._max_bytes:
+        if self._room.used > self._room.max_bytes:
             self._forward(self.flush())
 
     def flush(self) -> list[Output]:
         """Return the merged updates, and forget them."""
         merged = [update for update in self._updates.values() if update[VALUES] != NO_VALUES]
         self._updates.clear()
-        self._bytes = 0
+        self._take_room(-self._bytes)
         return merged
+
+    def _take_room(self, size: int) -> None:
+        self._bytes += size
+        self._room.used += size
 
 
 VALUES, NO_VALUES = slice(2, 6), (None, None, None, None)

@@ -28,11 +28,11 @@ class TopicRules:
 class QueryOptions:
     """How an application wants its queries to run.
 
-    With `cache` the updates of a key are folded within a micro-batch, up to `cache_bytes` of them. `emit_interval`
-    (milliseconds) is how often unmatched and final results are looked for. `test` says that records come from a test
-    driver, one a batch, and `real_time` that queries run in Spark's real-time mode where they can. The `handlers`
-    decide about records that fail. Whether a topic is there is asked of the `bootstrap_servers`, if there are any. The
-    `rules` are those of the topics that are written, as far as known.
+    With `cache` the updates of a key are folded within a micro-batch, up to `cache_bytes` of them in all tasks.
+    `emit_interval` (milliseconds) is how often unmatched and final results are looked for. `test` says that records
+    come from a test driver, one a batch, and `real_time` that queries run in Spark's real-time mode where they can. The
+    `handlers` decide about records that fail. Whether a topic is there is asked of the `bootstrap_servers`, if there
+    are any. The `rules` are those of the topics that are written, as far as known.
     """
 
     cache: bool = False

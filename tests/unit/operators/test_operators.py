@@ -30,6 +30,7 @@ from streamskit.operators import (
 )
 from streamskit.operators.paged_state import VISITS
 from streamskit.operators.records import NO_TIMESTAMP
+from streamskit.operators.stream_task import ENTRY_BYTES
 from streamskit.serdes import LONG, SessionWindowedSerde
 from tests.unit.operators.operator_harness import JSON, STRING, Harness, Pages, decode, record
 from tests.unit.operators.operator_programs import as_record, one, regrouped, window_count
@@ -168,6 +169,40 @@ def test_a_cache_that_is_full_passes_its_updates_on_at_once() -> None:
         task.process(0, 0, record(key, b"", 1))
     made = [(each.key, each.value, each.old) for each in task.take_outputs()]
     assert made == [(b"a", long(1), None), (b"b", long(1), None), (b"a", long(2), long(1))]
+
+
+def test_the_caches_of_a_task_share_their_room_and_the_one_that_gets_an_update_makes_it() -> None:
+    task = StreamTask([CountOperator("n"), CountOperator("m")], Pages(), cache=True, cache_bytes=2 * ENTRY_BYTES + 40)
+    for operator, key in ((0, b"a"), (1, b"b")):
+        task.process(operator, 0, record(key, b"", 1))
+    assert not task.take_outputs()
+    task.process(1, 0, record(b"c", b"", 1))
+    assert [each.key for each in task.take_outputs()] == [b"b", b"c"]
+    task.process(1, 0, record(b"d", b"", 1))  # there is room again
+    assert not task.take_outputs()
+    task.finish()
+    assert [(each.operator, each.key) for each in task.take_outputs()] == [(0, b"a"), (1, b"d")]
+
+
+def test_a_value_that_grows_takes_more_room_and_one_that_shrinks_gives_some_back() -> None:
+    task = StreamTask([LatestValueOperator("rows")], Pages(), cache=True, cache_bytes=2 * ENTRY_BYTES)
+    for key, size in ((b"a", ENTRY_BYTES // 2), (b"a", 1), (b"b", ENTRY_BYTES // 4)):
+        task.process(0, 0, record(key, b"x" * size, 1))
+    assert [each.key for each in task.take_outputs()] == [b"a", b"b"]
+    for size in (1, ENTRY_BYTES - 1):
+        task.process(0, 0, record(b"a", b"x" * size, 2))
+        assert not task.take_outputs()
+    task.process(0, 0, record(b"a", b"x" * ENTRY_BYTES, 2))
+    assert [len(each.value or b"") for each in task.take_outputs()] == [ENTRY_BYTES]
+
+
+def test_an_operator_whose_store_is_not_cached_passes_on_each_update_and_the_others_fold_theirs() -> None:
+    task = StreamTask([CountOperator("n"), CountOperator("m")], Pages(), cache=True, uncached=frozenset({"m"}))
+    for operator in (0, 1, 0, 1):
+        task.process(operator, 0, record(b"a", b"", 1))
+    assert [(each.operator, each.value) for each in task.take_outputs()] == [(1, long(1)), (1, long(2))]
+    task.finish()
+    assert [(each.operator, each.value, each.old) for each in task.take_outputs()] == [(0, long(2), None)]
 
 
 def test_a_row_that_comes_and_goes_within_a_flush_leaves_no_trace() -> None:

@@ -151,3 +151,29 @@ def test_a_record_from_before_1970_is_refused() -> None:
 
     with driver_of(write) as driver, pytest.raises(StreamsError, match=r"has the timestamp .*, which is no time"):
         driver.create_input_topic("in").pipe_input("k", "v", -1)
+
+
+@pytest.mark.parametrize("kind", ["count", "reduce", "table"])
+def test_a_store_without_caching_lets_every_update_out_beside_one_that_folds_them(kind: str) -> None:
+    kept = {"folded": Materialized("folded"), "all": Materialized("all").with_caching_disabled()}
+
+    def write(builder: StreamsBuilder) -> None:
+        for name, how in kept.items():
+            if kind == "table":
+                made = builder.table(f"in-{name}", materialized=how)
+            else:
+                grouped = builder.stream(f"in-{name}").group_by_key()
+                made = grouped.count(how) if kind == "count" else grouped.reduce(lambda a, b: a + b, how)
+            made.to_stream().map_values(lambda v: v.cast("string")).to(f"out-{name}")
+
+    with driver_of(write, cache=True) as driver:
+        seen = {}
+        for name in kept:
+            records = [("k", "1", 1), ("k", "1", 2), ("l", "1", 3), ("k", "1", 4)]
+            driver.create_input_topic(f"in-{name}").pipe_records(records)
+            out = driver.create_output_topic(f"out-{name}").read_records_to_list()
+            seen[name] = [(each.key, each.timestamp) for each in out]
+        assert sorted(seen["folded"]) == [("k", 4), ("l", 3)]
+        assert seen["all"] == [("k", 1), ("k", 2), ("l", 3), ("k", 4)]
+        if kind != "table":
+            assert len(driver.create_output_topic("test-all-changelog").read_records_to_list()) == 4
