@@ -141,7 +141,10 @@ class Application:
         self.states, self.moves, self.why = StateMachine(), list[str](), list[str]()
         self.states.add_listener(lambda new, old: self.moves.append(new.name))
         losses = DataLoss("shop", Path("nowhere"), "stop")
-        self.supervisor = Supervisor("shop", self.states, "somewhere:9092", 400, self.why.append, losses)
+        self.told = list[str]()
+        self.supervisor = Supervisor(
+            "shop", self.states, "somewhere:9092", 400, self.why.append, losses, self.told.append
+        )
         self._plan = plan_
 
     def start(self, handler: Callable[[StreamsError], Any] | None = None) -> None:
@@ -233,6 +236,7 @@ def test_any_other_answer_ends_the_application(
     assert until(lambda: application.moves == ["PENDING_ERROR", "ERROR"])
     assert len(application.started) == 1
     assert "Division by zero" in application.why[0]
+    assert application.told == (application.why if answer is APPLICATION else [])
     with pytest.raises(StreamsError, match="Division by zero"):
         application.supervisor.raise_failure()
     assert until(lambda: any(record.levelno == logging.ERROR for record in caplog.records))
