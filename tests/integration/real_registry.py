@@ -7,6 +7,7 @@ password, as the registries of most companies do.
 
 import base64
 import hashlib
+import shutil
 import subprocess
 import tarfile
 import tempfile
@@ -71,6 +72,7 @@ def fetch() -> None:
         with tarfile.open(packed) as archive:
             archive.extractall(scratch / "registry", filter="data")
         (scratch / "registry").rename(folder())
+    shutil.rmtree(jars._ivy_cache(), ignore_errors=True)
 
 
 class _Door(BaseHTTPRequestHandler):
