@@ -20,8 +20,7 @@ def main() -> int:
     """Run the service until told to stop, and return the exit code."""
     chosen = _parser().parse_args()
     told = threading.Event()
-    for name in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(name, lambda *_: told.set())
+    _listen(told)
     logging.getLogger("streamskit").setLevel(logging.ERROR)  # of broken plays the page tells
     print("A broker, Spark and the service start; that takes half a minute.", flush=True)
     music = Music(
@@ -29,6 +28,7 @@ def main() -> int:
     )
     try:
         music.start()
+        _listen(told)  # Spark has put a handler of its own in the place of ours
         print(f"Kafka Music is at {music.url} ; Ctrl-C ends all of it.", flush=True)
         for server in music.instances:
             print(f"A further instance answers at {server.url}/ ; kill it, and watch the page.", flush=True)
@@ -45,6 +45,12 @@ def main() -> int:
         music.stop()
         last.cancel()
         print("All of it has ended.", flush=True)
+
+
+def _listen(told: threading.Event) -> None:
+    """Let Ctrl-C and a kill end the service in an orderly way."""
+    for name in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(name, lambda *_: told.set())
 
 
 def _run(music: Music, told: threading.Event, seconds: float | None, mischief: Mischief) -> None:
