@@ -26,6 +26,8 @@ COMMANDS = {
     "broker": Command("streamskit.cli.broker", "start, stop or clean the project's broker, or ask for its status"),
     "serve": Command("streamskit.cli.serve", "answer queries to an application's stores, in a process of its own"),
     "class-sharing": Command("streamskit.cli.class_sharing", "keep Java's classes ready for faster starts"),
+    "new": Command("streamskit.course.project.new", "begin a project of your own, with tests that pass"),
+    "check-project": Command("streamskit.course.project.judging", "judge what every project has to hold"),
     "labs": Command("streamskit.course.labs.student", "make the learners' labs anew, or record wrong answers"),
 }
 

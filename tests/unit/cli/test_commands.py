@@ -53,7 +53,10 @@ def test_the_version_is_that_of_the_package(capsys: pytest.CaptureFixture[str]) 
             "There is no command 'borker': did you mean 'broker'? The commands are: lab, doctor, broker, serve,",
         ),
         ("class_sharing", "There is no command 'class_sharing': did you mean 'class-sharing'? The commands are:"),
-        ("xyz", "There is no command 'xyz'. The commands are: lab, doctor, broker, serve, class-sharing, labs."),
+        (
+            "xyz",
+            "There is no command 'xyz'. The commands are: lab, doctor, broker, serve, class-sharing, new,",
+        ),
     ],
 )
 def test_an_unknown_command_is_answered_with_the_one_that_may_be_meant(

@@ -1,0 +1,119 @@
+"""A project of a learner's own: how it begins, and what is judged without running a record."""
+
+import json
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from streamskit.course.project import judging, new
+from streamskit.course.project.new import ProjectError, create
+from streamskit.environment.diagnosis import Check
+
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    return create("page-visits", tmp_path)
+
+
+def judged(name: str, folder: Path) -> Check:
+    """One check of a project of which nothing but the folder matters."""
+    nothing = judging.Project(folder, None, None, ())  # type: ignore[arg-type]
+    return judging._examined(name, judging.CHECKS[name], nothing)
+
+
+def test_a_project_has_its_own_name_wherever_the_template_has_one(project: Path) -> None:
+    files = [path for path in project.rglob("*") if path.is_file()]
+    assert len(files) == len(new.template_files())
+    assert [path for path in files if "my-app" in path.read_text() or "my_app" in f"{path}{path.read_text()}"] == []
+    settings = tomllib.loads((project / "pyproject.toml").read_text())
+    assert settings["project"]["name"] == "page-visits"
+    assert settings["tool"]["streamskit"]["package"] == "page_visits"
+    assert (project / "page_visits" / "topology.py").is_file()
+    assert (project / ".gitignore").is_file()
+
+
+def test_what_a_project_begins_with_is_in_the_house_style(project: Path) -> None:
+    ruff = [sys.executable, "-m", "ruff"]
+    settings = ["--config", str(ROOT / "pyproject.toml"), "--no-cache"]
+    for command in (["check", *settings, "."], ["format", "--check", *settings, "."]):
+        done = subprocess.run([*ruff, *command], cwd=project, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout
+
+
+def test_the_notebook_of_a_project_is_one_and_has_no_outputs(project: Path) -> None:
+    cells = json.loads((project / "notebooks" / "explore.ipynb").read_text())["cells"]
+    assert [cell["outputs"] for cell in cells if cell["cell_type"] == "code"] == [[], []]
+
+
+@pytest.mark.parametrize("name", ["Page-Visits", "page_visits", "1st", "a/b", "import", "-x", ""])
+def test_a_name_that_cannot_be_one_of_a_package_is_refused(name: str, tmp_path: Path) -> None:
+    with pytest.raises(ProjectError, match="small letters, digits and hyphens"):
+        create(name, tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_exists_is_not_written_to(project: Path) -> None:
+    (project / "README.md").write_text("Mine.")
+    with pytest.raises(ProjectError, match="exists"):
+        create("page-visits", project.parent)
+    assert (project / "README.md").read_text() == "Mine."
+
+
+def test_new_makes_a_project_where_one_is_and_says_how_to_go_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert new.main(["page-visits"]) == 0
+    assert "cd page-visits" in capsys.readouterr().out
+    assert (tmp_path / "page-visits" / "pyproject.toml").is_file()
+
+
+def test_a_folder_without_a_project_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ProjectError, match=r"has to name the package below \[tool.streamskit\]"):
+        judging.load(tmp_path)
+
+
+def test_a_package_that_lacks_what_the_checks_need_is_refused(project: Path) -> None:
+    (project / "page_visits").rename(project / "another_package")
+    with pytest.raises(ProjectError, match=r"has to offer build\(\) in topology.py"):
+        judging.load(project)
+
+
+def test_lines_that_are_still_to_be_written_are_counted(project: Path) -> None:
+    assert judged("README", project).says == '5 lines of README.md still say "To do".'
+    (project / "README.md").write_text("# Visits\n\nWhich pages are visited most?")
+    assert judged("README", project).status == "ok"
+    (project / "README.md").unlink()
+    assert judged("README", project).status == "problem"
+
+
+def test_a_container_in_which_the_application_is_root_is_a_problem(project: Path) -> None:
+    assert judged("Container", project).status == "ok"
+    dockerfile = project / "Dockerfile"
+    dockerfile.write_text(dockerfile.read_text().replace("USER app\n", ""))
+    assert judged("Container", project).says == "The Dockerfile lets the application run as root."
+    dockerfile.unlink()
+    assert judged("Container", project).says == "There is no Dockerfile."
+
+
+def test_too_few_tests_are_a_problem(project: Path) -> None:
+    tests = project / "tests" / "test_topology.py"
+    tests.write_text("def test_one():\n    pass\n")
+    assert judged("Tests", project).says == "There are 1 tests."
+
+
+def test_tests_that_cannot_fail_are_a_problem(project: Path) -> None:
+    tests = project / "tests" / "test_topology.py"
+    tests.write_text("".join(f"def test_{number}():\n    assert True\n" for number in range(3)))
+    assert judged("Tests", project).status == "ok"
+    assert judged("Can fail", project).says == "All tests pass even when no record arrives."
+
+
+def test_the_page_of_the_project_tells_of_every_check() -> None:
+    page = (ROOT / "docs" / "project.md").read_text()
+    assert [name for name in judging.CHECKS if f"\n| {name} | " not in page] == []
