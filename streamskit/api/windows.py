@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from streamskit.common.durations import Duration, to_milliseconds
+from streamskit.common.durations import Duration, spell, to_milliseconds, to_signed_milliseconds
 
 
 def _positive(duration: Duration, title: str, refusal: str) -> int:
@@ -254,6 +254,13 @@ class JoinWindows:
     after_ms: int
     grace: int
 
+    def __post_init__(self) -> None:
+        if self.size < 0:
+            raise ValueError(
+                f"No record is in this window: it begins {spell(-self.before_ms)} after the left record, and ends "
+                f"{spell(self.after_ms)} after it. before and after have to be 0 or more together."
+            )
+
     @classmethod
     def of_time_difference_with_no_grace(cls, time_difference: Duration) -> "JoinWindows":
         """Return a window of the same length to both sides that takes no late records.
@@ -294,33 +301,35 @@ class JoinWindows:
         """Return the same with another reach back.
 
         Args:
-            time_difference: how much earlier the right record may be: "1 minute", a `timedelta`, or milliseconds.
+            time_difference: how much earlier the right record may be: "1 minute", a `timedelta`, or milliseconds; if it
+                is negative, how much later it has to be.
 
         Raises:
-            ValueError: it is not a duration.
+            ValueError: it is not a duration, or no record could be in the window.
 
-        >>> JoinWindows.of_time_difference_with_no_grace("10 seconds").before(0)
-        JoinWindows(before_ms=0, after_ms=10000, grace=0)
+        >>> JoinWindows.of_time_difference_with_no_grace("10 seconds").before("-2 seconds")
+        JoinWindows(before_ms=-2000, after_ms=10000, grace=0)
 
         Mirrors `JoinWindows#before`.
         """
-        return replace(self, before_ms=to_milliseconds(time_difference, "before"))
+        return replace(self, before_ms=to_signed_milliseconds(time_difference, "before"))
 
     def after(self, time_difference: Duration) -> "JoinWindows":
         """Return the same with another reach forward.
 
         Args:
-            time_difference: how much later the right record may be: "1 minute", a `timedelta`, or milliseconds.
+            time_difference: how much later the right record may be: "1 minute", a `timedelta`, or milliseconds; if it
+                is negative, how much earlier it has to be.
 
         Raises:
-            ValueError: it is not a duration.
+            ValueError: it is not a duration, or no record could be in the window.
 
         >>> JoinWindows.of_time_difference_with_no_grace("10 seconds").after("1 minute")
         JoinWindows(before_ms=10000, after_ms=60000, grace=0)
 
         Mirrors `JoinWindows#after`.
         """
-        return replace(self, after_ms=to_milliseconds(time_difference, "after"))
+        return replace(self, after_ms=to_signed_milliseconds(time_difference, "after"))
 
     @property
     def size(self) -> int:

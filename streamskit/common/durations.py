@@ -25,24 +25,40 @@ def to_milliseconds(duration: Duration, title: str = "duration") -> int:
     >>> to_milliseconds("5 seconds"), to_milliseconds(250)
     (5000, 250)
     """
-    if isinstance(duration, timedelta):
-        milliseconds = round(duration.total_seconds() * 1000)
-    elif isinstance(duration, int) and not isinstance(duration, bool):
-        milliseconds = duration
-    elif isinstance(duration, str):
-        milliseconds = _parse(duration, title)
-    else:
-        raise ValueError(
-            f"{title} {duration!r} is not a duration: write '5 seconds', a timedelta or milliseconds as an int."
-        )
+    milliseconds = to_signed_milliseconds(duration, title)
     if milliseconds < 0:
         raise ValueError(f"{title} {duration!r} is negative: a duration is 0 or more.")
     return milliseconds
 
 
-def _parse(text: str, title: str) -> int:
+def to_signed_milliseconds(duration: Duration, title: str = "duration") -> int:
+    """Return `duration` in whole milliseconds, which may be negative: "-5 seconds".
+
+    Args:
+        duration: as `to_milliseconds` takes it, the text with a minus before it if it is negative.
+        title: what the duration is for, named in the error.
+
+    Raises:
+        ValueError: the text is not a duration.
+
+    >>> to_signed_milliseconds("-5 seconds")
+    -5000
+    """
+    if isinstance(duration, timedelta):
+        return round(duration.total_seconds() * 1000)
+    if isinstance(duration, int) and not isinstance(duration, bool):
+        return duration
+    if isinstance(duration, str):
+        unsigned = duration.strip().removeprefix("-")
+        return _parse(duration, unsigned, title) * (-1 if duration.strip().startswith("-") else 1)
+    raise ValueError(
+        f"{title} {duration!r} is not a duration: write '5 seconds', a timedelta or milliseconds as an int."
+    )
+
+
+def _parse(text: str, unsigned: str, title: str) -> int:
     pattern = r"(\d+(?:\.\d+)?)\s*([a-z]+)"
-    parts, leftover = re.findall(pattern, text.lower()), re.sub(pattern, "", text.lower()).strip()
+    parts, leftover = re.findall(pattern, unsigned.lower()), re.sub(pattern, "", unsigned.lower()).strip()
     units = [unit if unit in MILLISECONDS else unit.removesuffix("s") for _, unit in parts]
     if not parts or leftover or any(unit not in MILLISECONDS for unit in units):
         raise ValueError(

@@ -52,7 +52,7 @@ class StreamJoinOperator(Operator):
             before, after = reach[side]
             if unmatched is not None and timestamp == memory["stream time"]:
                 unmatched.emit_closed(timestamp, after, headers)
-            matches = stores[1 - side].fetch(key, timestamp - before, timestamp + after)
+            matches = stores[1 - side].fetch(key, max(0, timestamp - before), max(0, timestamp + after))
             for other_timestamp, other in matches:
                 if unmatched is not None:
                     unmatched.remove(other_timestamp, 1 - side, key)

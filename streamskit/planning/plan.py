@@ -129,13 +129,13 @@ class Plan:
     def following(self, node: Node) -> list[Node]:
         """Return the nodes that get this one's records: its children, and those that look into its table."""
         every = self.topology.nodes.values()
-        # A processor finds in a table the record that it is given; a join is given it before the table changes.
+        # Who looks into a table finds the update there that it is given.
         looking = [each for each in every if each.looks_into(node) and not self.uses(each, node)]
         readers, joins = ([each for each in looking if each.has_own_keys is own] for own in (True, False))
         # Processors that run together have one copy.
         readers = list({self.groups[each.name].name if each.name in self.groups else each.name: each
                         for each in reversed(readers)}.values())[::-1]  # fmt: skip
-        return [each for each in (*readers, *self.topology.children(node), *joins) if each.name in self.node_names]
+        return [each for each in (*readers, *joins, *self.topology.children(node)) if each.name in self.node_names]
 
     def uses(self, processor: Node, table: Node) -> bool:
         """Return whether a processor uses the store of a table itself, and so needs no copy of its rows."""

@@ -100,10 +100,7 @@ class CatchUp:
         if query.progress.has_reached(ends):
             return True
         while not (progress := query.progress).has_reached(ends):
-            self._check_time(
-                f"Sub-topology {query.plan.name} is not done in time: {progress.lag(ends)} records are left. Give "
-                f"await_processed() a longer timeout.{query.trouble}"
-            )
+            self._check_time(_not_done(query, progress.lag(ends)))
             time.sleep(0.02)
         return False
 
@@ -137,6 +134,20 @@ class CatchUp:
                 "could be processed in time. Bring it back; the application goes on by itself."
             )
         raise StreamsError(otherwise)
+
+
+def _not_done(query: RunningQuery, left: int) -> str:
+    name = query.plan.name
+    if query.plan.options.real_time and query.plan.fits_real_time:
+        return (
+            f"Sub-topology {name} runs in real-time mode, where only the end of a batch, after the time in "
+            "real_time=, shows what was processed. Wait for a result that you know instead, with wait_until() of "
+            f"streamskit.testing, or give await_processed() a timeout longer than a batch.{query.trouble}"
+        )
+    return (
+        f"Sub-topology {name} is not done in time: {left} records are left. Give await_processed() a longer "
+        f"timeout.{query.trouble}"
+    )
 
 
 def from_outside(plans: Sequence[Plan]) -> set[str]:

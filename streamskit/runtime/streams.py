@@ -273,7 +273,8 @@ class KafkaStreams:
     def await_processed(self, timeout: Duration = "60 seconds") -> None:
         """Wait until all that is in the source topics now is processed, and its outputs and store updates can be seen.
 
-        While the broker is away, or a failed query is about to run again, this goes on waiting.
+        While the broker is away, or a failed query is about to run again, this goes on waiting. In real-time mode it is
+        known only at the end of a batch what was processed: wait for a result there (`streamskit.testing.wait_until`).
 
         Args:
             timeout: how long to wait at most.
