@@ -140,7 +140,7 @@ class KafkaTopics:
         kept = Checkpoint(checkpoint)
         kept.settle()
         begin = {} if kept.has_begun else starting_offsets(self.config, plan)
-        runs, tasks = kept.begin_run(), plan.tasks(self.partitions)
+        runs, tasks = kept.begin_run(self._in_real_time(plan)), plan.tasks(self.partitions)
         if self._in_real_time(plan):
             limits = BatchLimits(None)
             mode, trigger = "update", {"realTime": f"{self.config.real_time} milliseconds"}

@@ -137,16 +137,28 @@ class StartupChecks:
         left = [topic for topic in self._topics.internal if topic in now and topic not in self._topics.side_effects]
         left = [topic for topic in left if any(now[topic].end.values())]
         is_partly_gone = any(checkpoint.is_partly_gone for checkpoint in self._checkpoints.values())
-        if not left and not is_partly_gone:
+        in_first_batch = any(checkpoint.is_in_first_real_time_batch for checkpoint in self._checkpoints.values())
+        if not left and not is_partly_gone and not in_first_batch:
             return
         message = f"'{self._application_id}' has run before, as {_shown(left) or self._folder} shows, "
         message += f"and its checkpoints are not in {self._folder}: they were deleted, or it ran with another folder."
-        if not is_partly_gone and any(plan.checkpoint_topic in left for plan in self._plans):
+        if in_first_batch:
+            message = f"'{self._application_id}' ended before its first batch in real-time mode was over and noted."
+        if not is_partly_gone and not in_first_batch and any(plan.checkpoint_topic in left for plan in self._plans):
             logger.warning("%s Its folder is rebuilt from the topics with copies of its checkpoints.", message)
             if not (trouble := rebuild(now)):
                 self.compare(self._partitions)
                 return
             message += f" {trouble}"
+        self._check_can_begin_anew(message, left, now)
+        logger.warning(
+            "%s It begins anew: its internal topics are emptied, and all its topics are read from their first records. "
+            "What it has written to other topics is written again.", message
+        )  # fmt: skip
+        forget()
+
+    def _check_can_begin_anew(self, message: str, left: list[str], now: Mapping[str, TopicExtent]) -> None:
+        """Make sure that all that was read is still there, and that results may be written again."""
         way_out = (
             "Start it with the folder it had (state_dir=...); or begin anew with the records that are left: clean_up()."
         )
@@ -169,11 +181,6 @@ class StartupChecks:
                 "guarantee is 'exactly_once'. Start it with the folder it had (state_dir=...); or call clean_up() if "
                 "they may be written again."
             )
-        logger.warning(
-            "%s It begins anew: its internal topics are emptied, and all its topics are read from their first records. "
-            "What it has written to other topics is written again.", message
-        )  # fmt: skip
-        forget()
 
     def _check_changelogs(self, remade: set[str]) -> None:
         for plan in self._plans:

@@ -4,6 +4,7 @@ import shutil
 import time
 from collections import Counter
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -67,6 +68,34 @@ def test_each_update_of_a_count_behind_a_repartition_goes_out_long_before_the_ba
     assert counted(broker, changes) == {"red": every, "blue": every}
     wait_until(lambda: dict(driver.rows("counts")) == {"red": 20, "blue": 20}, "the local store", SECONDS)
     assert driver.metrics()["batches"].sum() == 0
+
+
+@pytest.mark.parametrize("is_killed", [False, True], ids=["stopped", "killed"])
+def test_an_application_that_ended_in_its_first_batch_goes_on_beside_micro_batches_that_are_noted(
+    is_killed: bool, broker: Broker, name: str, state_dir: Path, started: list[Driver]
+) -> None:
+    broker.create_topics(f"{name}-words", f"{name}-clicks")
+    builder = StreamsBuilder()
+    builder.stream(f"{name}-words").group_by_key().reduce(lambda one, other: one + other, "joined")
+    builder.stream(f"{name}-clicks").group_by_key().count("counts")
+    for joined, count in (("x", 1), ("xx", 2)):
+        broker.produce(f"{name}-words", [("a", "x")])
+        broker.produce(f"{name}-clicks", [("a", "1")])
+        driver = Driver(builder.build(), name, broker.bootstrap_servers, state_dir=state_dir, real_time="10 minutes")
+        started.append(driver)
+        driver.start()
+        for store, row in (("joined", joined), ("counts", count)):
+            wait_until(partial(_has, driver, store, row), f"{row} in the store '{store}'", SECONDS)
+        wait_until(partial(_has_noted_a_batch, driver), "a micro-batch that is noted", SECONDS)
+        driver.kill() if is_killed else driver.stop()
+
+
+def _has(driver: Driver, store: str, row: object) -> bool:
+    return dict(driver.rows(store)) == {"a": row}
+
+
+def _has_noted_a_batch(driver: Driver) -> bool:
+    return bool(driver.metrics()["batches"].sum() >= 1)
 
 
 def expected_counts(times: list[int]) -> tuple[dict[int, int], int]:

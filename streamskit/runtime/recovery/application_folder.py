@@ -14,7 +14,9 @@ MARK = "application.json"
 """The file that says whose folder it is; it is written first and deleted last."""
 
 FILES = frozenset({MARK, "topology.json", "stores.json", "stores.pickle"})
-CHECKPOINT = frozenset({"metadata", ".metadata.crc", "offsets", "commits", "sources", "state", "stream-time"})
+CHECKPOINT = frozenset(
+    {"first-batch", "metadata", ".metadata.crc", "offsets", "commits", "sources", "state", "stream-time"}
+)
 """What lies in the folder of a query."""
 
 

@@ -3,6 +3,7 @@
     offsets/7    what micro-batch 7 reads: the end of each partition
     commits/7    written when it was done
     runs         with which micro-batches the last two runs of the query began; this file is ours
+    first-batch  there from the start of a first batch in real-time mode, which is planned when it is over; ours, too
     sources/0/0  where micro-batch 0 began
     state/       what the query remembers
 
@@ -11,6 +12,7 @@ Each file `7` has a checksum beside it, `.7.crc`.
 
 import json
 import re
+import shutil
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any
@@ -23,6 +25,9 @@ Positions = dict[str, dict[int, int]]
 
 SCHEMA = re.compile(r'"file:[^"]*?/(state/\d+/_stateSchema/[^"]+)"')
 """How Spark's notes name a file with the schema of a state: by its whole path."""
+
+
+FIRST_BATCH = "first-batch"
 
 
 class Checkpoint:
@@ -71,7 +76,17 @@ class Checkpoint:
     @property
     def is_partly_gone(self) -> bool:
         """Whether it remembers something, and not what it has read for that."""
+        if self.is_in_first_real_time_batch:
+            return False
         return not self.has_begun and (self.last_finished >= 0 or (self.folder / "state").exists())
+
+    @property
+    def is_in_first_real_time_batch(self) -> bool:
+        """Whether nothing is noted yet but that its first batch has begun, in Spark's real-time mode.
+
+        Spark plans such a batch when it is over.
+        """
+        return (self.folder / FIRST_BATCH).exists() and not self.has_begun and self.last_finished < 0
 
     def verify(self) -> None:
         """Compare the files that Spark is about to read with their checksums, which it does not look at.
@@ -121,14 +136,23 @@ class Checkpoint:
                 if moved != said:
                     _write(note, moved)
 
-    def begin_run(self) -> list[int]:
+    def begin_run(self, in_real_time: bool = False) -> list[int]:
         """Note that the query starts, and return the numbers of the micro-batches with which its runs began.
 
         A micro-batch that was begun and is not done belongs to the run that began it; with the next, this one begins.
 
+        Args:
+            in_real_time: whether it runs in Spark's real-time mode.
+
         Raises:
             StreamsError: the file that says so is damaged.
         """
+        if self.is_in_first_real_time_batch:  # what that has remembered belongs to nothing that was read
+            shutil.rmtree(self.folder / "state", ignore_errors=True)
+        (self.folder / FIRST_BATCH).unlink(missing_ok=True)
+        if in_real_time and not self.has_begun and not self.is_partly_gone:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            (self.folder / FIRST_BATCH).touch()
         file, first = self.folder / "runs", self.last_begun + 1
         known: list[int] = json.loads(self._lines(file)[0]) if file.exists() else []
         runs = sorted({0, *known, first})[-2:]

@@ -83,3 +83,12 @@ def test_a_grace_that_is_negative_or_no_duration_is_refused(make: Callable[[Any,
         make(5000, -1)
     with pytest.raises(ValueError, match="grace 'soon' is not a duration"):
         make(5000, "soon")
+
+
+def test_a_join_window_may_begin_after_the_left_record_and_has_to_hold_something() -> None:
+    later = JoinWindows.of_time_difference_with_no_grace("10 s").before("-2 seconds")
+    assert (later.before_ms, later.after_ms, later.size) == (-2000, 10_000, 8000)
+    with pytest.raises(ValueError, match="No record is in this window: it begins 12 s after the left record"):
+        later.before(-12_000)
+    with pytest.raises(ValueError, match="is negative: a duration is 0 or more"):
+        TimeWindows.of_size_with_no_grace("-1 s")

@@ -131,6 +131,26 @@ def test_commits_without_offsets_are_the_rest_of_a_checkpoint(stopped: Stopped) 
     assert checkpoint.is_partly_gone
 
 
+def test_a_query_that_ended_in_its_first_real_time_batch_has_lost_nothing_and_begins_with_empty_state(
+    tmp_path: Path,
+) -> None:
+    checkpoint = Checkpoint(tmp_path / "0")
+    checkpoint.begin_run(in_real_time=True)
+    (checkpoint.folder / "state" / "0").mkdir(parents=True)
+    assert (checkpoint.is_in_first_real_time_batch, checkpoint.is_partly_gone) == (True, False)
+    checkpoint.begin_run(in_real_time=True)
+    assert not (checkpoint.folder / "state").exists()
+    (checkpoint.folder / "state").mkdir()
+    (checkpoint.folder / "first-batch").unlink()
+    assert (checkpoint.is_in_first_real_time_batch, checkpoint.is_partly_gone) == (False, True)
+
+
+def test_a_query_with_batches_behind_it_is_in_no_first_one(stopped: Stopped) -> None:
+    checkpoint = stopped((5, 7), done=1)
+    checkpoint.begin_run(in_real_time=True)
+    assert not checkpoint.is_in_first_real_time_batch
+
+
 @pytest.mark.parametrize("damage", [lambda data: data[:-3], lambda data: data.replace(b"7", b"8")], ids=["cut", "flip"])
 def test_a_damaged_file_is_named_and_not_believed(stopped: Stopped, damage: Callable[[bytes], bytes]) -> None:
     checkpoint = stopped((5, 7), done=1)

@@ -5,11 +5,13 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from streamskit import (
+    JoinWindows,
     Materialized,
     Serdes,
     StreamsBuilder,
     TimestampExtractor,
     TimeWindows,
+    TopologyTestDriver,
 )
 from tests.unit.testing.test_topology_test_driver import driver_of, run
 
@@ -115,3 +117,26 @@ def test_a_table_behind_a_partition_time_extractor_counts_only_its_own_rows_as_d
         assert driver.dropped() == 0
         driver.create_input_topic("in").pipe_input(None, "row", 3)
         assert driver.dropped() == 1
+
+
+def test_a_stream_made_of_a_table_finds_its_own_update_there() -> None:
+    builder = StreamsBuilder()
+    table = builder.table("in")
+    table.to_stream().left_join(table, lambda v, row: F.concat(v, F.lit("+"), F.coalesce(row, F.lit("none")))).to("out")
+    with TopologyTestDriver(builder.build()) as driver:
+        driver.create_input_topic("in").pipe_records([("a", "1"), ("a", "2"), ("b", "3")])
+        assert [record.value for record in driver.create_output_topic("out").read_records_to_list()] == [
+            "1+1",
+            "2+2",
+            "3+3",
+        ]
+
+
+def test_a_stream_join_takes_only_what_is_later_by_as_much_as_a_negative_reach_says() -> None:
+    builder = StreamsBuilder()
+    windows = JoinWindows.of_time_difference_with_no_grace("100 ms").before("-30 ms")
+    builder.stream("left").join(builder.stream("right"), lambda one, other: F.concat(one, other), windows).to("out")
+    with TopologyTestDriver(builder.build()) as driver:
+        driver.create_input_topic("left").pipe_input("k", "l", 1000)
+        driver.create_input_topic("right").pipe_records([("k", str(at), 1000 + at) for at in (-5, 0, 29, 30, 100, 101)])
+        assert [record.value for record in driver.create_output_topic("out").read_records_to_list()] == ["l30", "l100"]
