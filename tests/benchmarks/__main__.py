@@ -25,6 +25,7 @@ def main() -> None:
     arguments.add_argument("--keys", type=int, nargs="*", default=[100_000, 300_000, 1_000_000], help="to restore")
     arguments.add_argument("--seconds", type=float, default=10.0, help="of each load of look-ups")
     arguments.add_argument("--updates", type=int, default=20_000, help="a second, during the look-ups")
+    arguments.add_argument("--kafka-streams", help="a class path with its jars, to measure its latency beside ours")
     chosen = arguments.parse_args()
     with (
         tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder,
@@ -44,6 +45,8 @@ def _rows(chosen: argparse.Namespace, broker: Broker, folder: Path) -> Iterator[
     if "latency" in chosen.parts:
         timed = [case for case in latency.CASES if not chosen.only or any(part in case.what for part in chosen.only)]
         yield from latency.rows(timed, broker, chosen.probes)
+        if chosen.kafka_streams:
+            yield from latency.beside_kafka_streams(chosen.kafka_streams, broker, chosen.probes)
     if "guarantees" in chosen.parts:
         yield from guarantees.rows(spark_session(), broker, chosen.records, chosen.rounds, chosen.probes)
     if "state" in chosen.parts:

@@ -2,14 +2,16 @@
 
 import random
 import statistics
+import subprocess
 import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from multiprocessing import get_context
+from pathlib import Path
 from typing import Any
 
 from confluent_kafka import Consumer, Producer, TopicPartition
@@ -30,6 +32,8 @@ Look = Callable[[set[str]], set[str]]
 PARTITIONS = 2
 SLOTS = 8
 """How many slots Spark has: real-time mode keeps one busy for each partition, and one more for each with state."""
+
+JAVA_PROGRAM = Path(__file__).parent / "java" / "KafkaStreamsLatency.java"
 
 EVERY_SECONDS = 0.1
 REAL_TIME_BATCH = "30 seconds"
@@ -86,6 +90,36 @@ def rows(cases: Iterable[Case], broker: Broker, probes: int) -> Iterator[Row]:
                 by_hand[kind] = process.submit(_timed_by_hand, broker.bootstrap_servers, case, probes).result()
             kit = process.submit(_timed, broker.bootstrap_servers, case, probes).result()
             yield _row(f"latency, {case.what}", by_hand[kind], kit)
+
+
+def beside_kafka_streams(classpath: str, broker: Broker, probes: int) -> Iterator[Row]:
+    """Measure Kafka Streams with two threads and no cache, beside streamskit's real-time mode.
+
+    Args:
+        classpath: with the jars of Kafka Streams and of Jackson, as Java takes it.
+        broker: the broker to go through.
+        probes: how many records to time, ten a second.
+    """
+    with ProcessPoolExecutor(1, get_context("spawn")) as process:
+        for case in CASES:
+            if case.real_time and case.seen == "topic":
+                program = "count" if case.program is count else "filter-and-map"
+                theirs = _with_kafka_streams(classpath, broker, program, probes)
+                ours = process.submit(_timed, broker.bootstrap_servers, case, probes).result()
+                yield replace(_row(f"latency, {case.what}", theirs, ours), more="not by hand: Kafka Streams")
+
+
+def _with_kafka_streams(classpath: str, broker: Broker, program: str, probes: int) -> list[float]:
+    _fresh(broker)
+    with tempfile.TemporaryDirectory() as folder:
+        command = ["java", "-cp", classpath, str(JAVA_PROGRAM), program, broker.bootstrap_servers, folder]
+        application = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+        try:
+            with _arriving(broker) as look:
+                return _time(broker, look, probes)
+        finally:
+            application.terminate()
+            application.wait(60)
 
 
 def _timed_by_hand(servers: str, case: Case, probes: int) -> list[float]:

@@ -11,8 +11,8 @@ from streamskit.course.labs import catalogue
 
 ROOT = Path(__file__).parents[3]
 LESSONS = sorted((ROOT / "notebooks").glob("[0-9][0-9]-*.ipynb"))
-ASIDES = sorted((ROOT / "notebooks").glob("00[a-z]-*.ipynb"))
-"""Lessons without a number: they belong to the beginning, and have no lab."""
+ASIDES = sorted((ROOT / "notebooks").glob("[0-9][0-9][a-z]-*.ipynb"))
+"""Lessons without a number of their own, and without a lab."""
 
 EVERY = [
     *LESSONS,
