@@ -15,7 +15,8 @@ from streamskit.execution.record_columns import Datum, RecordColumns, change_to_
 from streamskit.execution.sinks import NO_TOPIC, bytes_of, refused, writable
 from streamskit.execution.sources import DecodedInput
 from streamskit.execution.stateless import elements_of, one_of_many, regrouped, transform
-from streamskit.operators import OUT_OF_ORDER, STORE_ONLY
+from streamskit.operators import OUT_OF_ORDER, STORE_ONLY, TableJoinOperator
+from streamskit.operators.table_join import EARLIER
 from streamskit.planning.old_values import takes_old_values
 from streamskit.planning.plan import Plan, has_changelog
 from streamskit.planning.planned_operators import keeps_latest, operator_input
@@ -70,7 +71,18 @@ class Steps:
                 outcomes.append(replace(handed, partition=self._own_partition))
         if isinstance(node, TableGroupBy):
             return [*outcomes, *self._regroup(node, record)]
-        return [*outcomes, *(each for child in self.plan.following(node) for each in self.step(child, record, node))]
+        made = [each for child in self.plan.following(node) for each in self.step(child, record, node)]
+        return [*outcomes, *(self._told_earlier(made) if node.is_table else ()), *made]
+
+    def _told_earlier(self, outcomes: list[Outcome]) -> list[Send]:
+        """Return what joins of two tables are told before an update that changes a row of both."""
+        joins = [each.operator.name for each in self.plan.operators if isinstance(each.operator, TableJoinOperator)]
+        told = []
+        for join in joins:
+            sends = [each for each in outcomes if isinstance(each, Send) and each.to.operator == join]
+            if len({send.to.side for send in sends}) == len(("left", "right")):
+                told.append(replace(sends[-1], to=sends[-1].to._replace(side=sends[-1].to.side + EARLIER)))
+        return told
 
     def store_changed(self, node: Node, record: RecordColumns) -> list[Outcome]:
         """Return the outcomes of a row that a processor has put into a table's store.

@@ -13,14 +13,19 @@ Row = tuple[bytes, int] | None
 Swap = Callable[[int, bytes, Row], tuple[Row, Row]]
 """Takes side, key and new row; returns the row before, and the row of the other side."""
 
+EARLIER = 2
+"""The side on which the left table's row is told before its update comes on side 0; the right one's is the next."""
+
 
 @dataclass(frozen=True)
 class TableJoinOperator(Operator):
     """Table-table join: joins the rows of two tables that have the same key.
 
-    Takes the updates of both (sides 0 and 1) and keeps both rows. `value` and `other` of the output are the new pair,
-    `old` and `other_old` the pair before, as the tables before told; a pair that makes no result is None and None. An
-    update without a key, or one that is not the latest of its row, is dropped.
+    Takes the updates of both (sides 0 and 1) and keeps both rows. Where one update changes a row of both, the one that
+    comes second is told before the first, on side `EARLIER` or the one after it, so that each finds the other as it is
+    now, as in the one store that both are read from in Kafka Streams. `value` and `other` of the output are the new
+    pair, `old` and `other_old` the pair before, as the tables before told; a pair that makes no result is None and
+    None. An update without a key, or one that is not the latest of its row, is dropped.
     Mirrors `org.apache.kafka.streams.kstream.internals.KTableKTableInnerJoin`, `KTableKTableLeftJoin`,
     `KTableKTableRightJoin` and `KTableKTableOuterJoin`.
 
@@ -45,7 +50,8 @@ class TableJoinOperator(Operator):
 
     def open(self, context: OperatorContext) -> ProcessRecord:
         forward, drop, tells_row_times = context.forward, context.drop, self.tells_row_times
-        swap = _kept_together(context) if self.retention == (None, None) else _kept_apart(context, self.retention)
+        kept = _kept_together(context) if self.retention == (None, None) else _kept_apart(context, self.retention)
+        tell_earlier, swap = _told_earlier(kept)
         (left_outer, right_outer), told = self.outer, self.told
 
         def pair(left: bytes | None, right: bytes | None) -> tuple[bytes | None, bytes | None]:
@@ -56,8 +62,10 @@ class TableJoinOperator(Operator):
         def process(side: int, record: OperatorRecord) -> None:
             key, value, old, extra, timestamp, headers = record
             if key is None or extra == OUT_OF_ORDER:
-                return drop()
+                return drop() if side < EARLIER else None
             row: Row = None if value is None else (value, row_time(record))
+            if side >= EARLIER:
+                return tell_earlier(side - EARLIER, key, row)
             before, partner = swap(side, key, row)
             if not told[side]:
                 old = None if before is None else before[0]
@@ -74,6 +82,20 @@ class TableJoinOperator(Operator):
             return forward(key, value, max(timestamp, latest), headers, old, other, other_old)
 
         return process
+
+
+def _told_earlier(swap: Swap) -> tuple[Callable[[int, bytes, Row], None], Swap]:
+    """Return how to set a row whose update comes in a moment, and how to swap a row that may have been set so."""
+    before: dict[tuple[int, bytes], Row] = {}
+
+    def tell(side: int, key: bytes, row: Row) -> None:
+        before[side, key], _ = swap(side, key, row)
+
+    def swap_told(side: int, key: bytes, row: Row) -> tuple[Row, Row]:
+        now, partner = swap(side, key, row)
+        return (before.pop((side, key), now) if before else now), partner
+
+    return tell, swap_told
 
 
 def _kept_together(context: OperatorContext) -> Swap:

@@ -140,3 +140,13 @@ def test_a_stream_join_takes_only_what_is_later_by_as_much_as_a_negative_reach_s
         driver.create_input_topic("left").pipe_input("k", "l", 1000)
         driver.create_input_topic("right").pipe_records([("k", str(at), 1000 + at) for at in (-5, 0, 29, 30, 100, 101)])
         assert [record.value for record in driver.create_output_topic("out").read_records_to_list()] == ["l30", "l100"]
+
+
+def test_an_update_that_changes_a_row_of_both_tables_is_joined_twice_and_never_with_what_was_there_before() -> None:
+    builder = StreamsBuilder()
+    table = builder.table("in")
+    table.join(table.map_values(lambda v: F.concat(F.lit("m"), v)), both).to_stream().to("out")
+    with TopologyTestDriver(builder.build()) as driver:
+        driver.create_input_topic("in").pipe_records([("a", "1"), ("a", "2"), ("a", None), ("a", "3")])
+        made = [record.value for record in driver.create_output_topic("out").read_records_to_list()]
+    assert made == ["1+m1", "1+m1", "2+m2", "2+m2", "3+m3", "3+m3"]  # and none for the row that is deleted, in both
