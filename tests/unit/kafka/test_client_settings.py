@@ -235,7 +235,7 @@ def test_a_store_with_another_password_is_named_and_the_password_is_not(authorit
 
 
 def test_every_client_in_the_package_is_told_of_the_settings() -> None:
-    clients = re.compile(r"(?<!\w)(Kafka)?(AdminClient|Consumer|Producer)\(\s*(?P<told>.*)")
+    clients = re.compile(r"(?<!\w)(?<!class )(Kafka)?(AdminClient|Consumer|Producer)\(\s*(?P<told>.*)")
     package = Path(streamskit.__file__).parent
     sources = {path: path.read_text() for path in package.rglob("*.py")}
     made = [(path.name, call["told"]) for path, text in sources.items() for call in clients.finditer(text)]

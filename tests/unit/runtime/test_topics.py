@@ -32,11 +32,10 @@ def test_all_stores_of_a_partition_of_a_sub_topology_are_one_task_however_many_q
 class NoTopics:
     """A broker that has the topic `trades`, and remembers what is created."""
 
+    connection = "nowhere:1"
+
     def __init__(self) -> None:
         self.created: dict[str, dict[str, str]] = {}
-
-    def topics(self) -> dict[str, int]:
-        return {"trades": 2}
 
     def create_topics(self, *names: str, partitions: int, config: dict[str, str]) -> None:
         self.created |= dict.fromkeys(names, config)
@@ -48,7 +47,9 @@ def created(materialized: Materialized) -> dict[str, str]:
     builder.stream("trades", value=Serdes.long()).group_by_key().count(materialized)
     brokers: Any = NoTopics()
     topology = builder.build()
-    ApplicationTopics("app", plan(topology, "app", QueryOptions(cache=True))).prepare(brokers)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("streamskit.runtime.topics.list_topics", lambda connection, internal: {"trades": 2})
+        ApplicationTopics("app", plan(topology, "app", QueryOptions(cache=True))).prepare(brokers)
     return brokers.created["app-counts-changelog"]
 
 
