@@ -31,7 +31,7 @@ def own_name(name: str) -> str:
     'ann-trades'
     """
     prefix = own_prefix()
-    return name if name.startswith((prefix, KAFKAS_OWN)) else prefix + name
+    return prefix + name if prefix and not name.startswith((prefix, KAFKAS_OWN)) else name
 
 
 def plain_name(name: str) -> str:

@@ -4,6 +4,7 @@ Each leaves a note, a row for no topic whose key is the node's name and whose va
 counted at the end of the query. There, too, a handler of the learner's decides about the records that they tell of.
 """
 
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from time import time as now
@@ -219,10 +220,22 @@ def counted(plan: Plan, frame: DataFrame) -> DataFrame:
 
 def _with_error(error: Column, origin: RecordOrigin, node: Node) -> Column:
     """Return the headers of a dead letter, as `error_handlers.dead_letter` makes them of a `StepError`."""
+    return _bound(error, lambda error: _bound(_class_name(error), lambda name: _told(error, name, origin, node)))
+
+
+def _bound(value: Column, make: Callable[[Column], Column]) -> Column:
+    """Return what is made of a value that is computed once: Spark would write it out wherever it is used."""
+    return F.transform(F.array(value), make)[0]
+
+
+def _class_name(error: Column) -> Column:
     # Spark's own errors begin with the name of their class.
-    name, message = F.regexp_extract(error, KIND, 1), F.regexp_replace(error, KIND, "")
-    name = F.when(name == "", F.lit("SerializationException")).otherwise(name)
-    kind = name
+    name = F.regexp_extract(error, KIND, 1)
+    return F.when(name == "", F.lit("SerializationException")).otherwise(name)
+
+
+def _told(error: Column, name: Column, origin: RecordOrigin, node: Node) -> Column:
+    message, kind = F.regexp_replace(error, KIND, ""), name
     for package, names in JAVA_CLASSES.items():
         kind = F.when(name.isin(*names), F.concat(F.lit(f"{package}."), name)).otherwise(kind)
     said = {
