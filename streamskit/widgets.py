@@ -3,11 +3,12 @@
 from streamskit.course.feed_panel import FeedPanel
 from streamskit.queries.metadata import InstanceState, TaskState
 from streamskit.views.cluster_view import ClusterView, Instances
+from streamskit.views.dashboard import Dashboard
 from streamskit.views.execution_diagram import execution_diagram
 from streamskit.views.fault_panel import FaultPanel
 from streamskit.views.join_view import JoinView
 from streamskit.views.store_snapshot import SnapshotSource
-from streamskit.views.store_view import StoreView
+from streamskit.views.store_view import ChartView, StoreView
 from streamskit.views.task_timelines import hosting, tasks_timeline
 from streamskit.views.timelines import (
     as_table,
@@ -22,7 +23,9 @@ from streamskit.views.topology_view import TopologyView
 from streamskit.views.window_view import WindowView
 
 __all__ = [
+    "ChartView",
     "ClusterView",
+    "Dashboard",
     "FaultPanel",
     "FeedPanel",
     "InstanceState",

@@ -6,6 +6,7 @@ import os
 import signal
 import threading
 from collections.abc import Sequence
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,10 @@ from streamskit.common.json_logs import log_as_json
 from streamskit.common.own_names import own_name
 from streamskit.common.paths import state_dir as project_state_dir
 from streamskit.queries import Catalogue
+from streamskit.queries.client import QueryClient
 from streamskit.queries.metadata import HostInfo
 from streamskit.queries.query_server import QueryServer
+from streamskit.queries.rest.dashboard_routes import FollowedViews
 from streamskit.queries.rest_service import RestService
 from streamskit.serdes import Serde
 
@@ -102,12 +105,14 @@ def _serve(chosen: argparse.Namespace) -> None:
         lambda here: None if in_memory else state_dir or _own_folder(config, here),
         service=_imported("--rest-service", chosen.rest_service, RestService) if chosen.rest_service else None,
     )
+    server.rest.dashboard = cache(partial(_dashboard, server, config))
     told, parent = threading.Event(), os.getppid()
     for name in (signal.SIGINT, signal.SIGTERM):
         signal.signal(name, lambda *_: told.set())
     try:
         server.start()
         print(f"'{config.application_id}' answers at {server.here.url}/docs; Ctrl-C stops it.", flush=True)
+        print(f"A browser sees its stores at {server.rest.address.url}/dashboard.", flush=True)
         while not told.wait(0.5):
             if chosen.ends_with_parent and os.getppid() != parent:
                 return
@@ -115,6 +120,22 @@ def _serve(chosen: argparse.Namespace) -> None:
                 raise StreamsError(f"The instance at {server.here} has stopped: {server.instance.stopped}")
     finally:
         server.stop()
+
+
+def _dashboard(server: QueryServer, config: StreamsConfig) -> FollowedViews:
+    """Return views of all stores. They take half a second to import, which an instance that nobody watches saves.
+
+    Raises:
+        StreamsError: what they are drawn with is not installed.
+    """
+    try:
+        from streamskit.views.views_page import page_of_stores
+    except ImportError as failure:
+        raise StreamsError(
+            f"A dashboard is drawn with packages of the course ({failure}): pip install 'streamskit[course]'."
+        ) from failure
+    client = QueryClient(server.rest.address.url, token=config.token)
+    return page_of_stores(config.application_id, client)
 
 
 def _catalogue(chosen: argparse.Namespace) -> Catalogue:

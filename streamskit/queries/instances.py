@@ -133,7 +133,9 @@ class Instances:
     def instances(self) -> list[InstanceState]:
         """Return what each instance hosts, and how far that is; one that was killed hosts nothing."""
         said = self._asked()
-        return [InstanceState(str(server), server in said, _tasks(said.get(server, {}))) for server in self._processes]
+        return [
+            InstanceState(str(server), server in said, task_states(said.get(server, {}))) for server in self._processes
+        ]
 
     def pause(self, server: HostInfo) -> None:
         """Let an instance hang, as a long garbage collection or a frozen machine would."""
@@ -190,7 +192,8 @@ class Instances:
             time.sleep(0.05)
 
 
-def _tasks(stores: Mapping[str, Sequence[Mapping[str, Any]]]) -> list[TaskState]:
+def task_states(stores: Mapping[str, Sequence[Mapping[str, Any]]]) -> list[TaskState]:
+    """Return what an instance hosts, from what it tells of the partitions of its stores, by store."""
     return [
         TaskState(
             store,

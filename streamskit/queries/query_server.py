@@ -47,7 +47,7 @@ class QueryServer:
             session_timeout=config.session_timeout,
             keeps=keeps,
         )
-        self._server = rest.Server(self.instance, socket, config.token, service)
+        self.rest = rest.Server(self.instance, socket, config.token, service)
 
     def start(self) -> None:
         """Answer, and join the other instances.
@@ -55,13 +55,13 @@ class QueryServer:
         Raises:
             StreamsError: the broker or the folder of the stores cannot be had.
         """
-        self._server.start()
+        self.rest.start()
         self.instance.start()
 
     def stop(self, leave_group: bool = True) -> None:
         """Leave the others, or leave it to them to notice; and answer no more."""
         self.instance.stop(leave_group)
-        self._server.stop()
+        self.rest.stop()
 
     def wait_for(self, offsets: Offsets, deadline: float, check: Callable[[], None] = lambda: None) -> None:
         """Wait until the partitions that are here hold all updates before the given offsets, as `Replica` does."""

@@ -11,7 +11,7 @@ from streamskit.queries.metadata import HostInfo
 
 Handler = TypeVar("Handler", bound=Callable[..., Any])
 
-RESERVED = ("state", "health", "ready", "metrics", "docs", "openapi.json", "static-offline-docs")
+RESERVED = ("state", "health", "ready", "metrics", "dashboard", "docs", "openapi.json", "static-offline-docs")
 """How the paths begin that every instance has already."""
 
 PARAMETER = re.compile(r"\{([^{}]*)\}")

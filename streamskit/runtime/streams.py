@@ -307,8 +307,16 @@ class KafkaStreams:
     @property
     def application_server(self) -> str | None:
         """Where this instance answers over REST, as "host:port"; None if it does not."""
+        return None if self.query_server is None else str(self.query_server.here)
+
+    @property
+    def query_server(self) -> QueryServer | None:
+        """What answers over REST; None without an `application_server`.
+
+        For the inside of the package: a dashboard is shown there.
+        """
         copies = self._application.copies
-        return str(copies.here) if isinstance(copies, QueryServer) else None
+        return copies if isinstance(copies, QueryServer) else None
 
     def metadata_for_all_streams_clients(self) -> list[StreamsMetadata]:
         """Return the instances that share the stores, each with what it has.

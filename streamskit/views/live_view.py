@@ -6,18 +6,15 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar
 
 import ipywidgets as widgets
-from IPython.display import DisplayHandle, display
 
 from streamskit.common.durations import Duration, spell
 from streamskit.views.controls import checked_interval, field
 from streamskit.views.html import LIVE, STYLE, notice, part
-from streamskit.views.page import Page
+from streamskit.views.kept_page import KeptPage
+from streamskit.views.page import Page, saved_page
 
 REFRESHES = (200, 500, 1000, 2000, 5000, 10_000)
 """The refresh intervals to choose from, in milliseconds."""
-
-KEEP_EVERY = 10.0
-"""How often the page that a saved notebook shows is brought up to date, in seconds."""
 
 PATIENCE = 600.0
 """For how many seconds after it is displayed a view waits for a page to show it: messages wait for a busy kernel."""
@@ -47,8 +44,9 @@ class LiveView(widgets.VBox):
         self._subject, self._trouble = subject, ""
         self._snapshot: Any = None
         self._looking, self._awaited_until = threading.RLock(), 0.0
-        self._kept: DisplayHandle | None = None
-        self._kept_at = 0.0
+        self._followers = set[object]()
+        self._kept = KeptPage(self._page)
+        self.refreshed: Callable[[], None] = lambda: None
         self._header = widgets.HTML()
         self._parts = {name: widgets.HTML() for name in self.PAGE.parts}
         self._every, self._pause = _pace(checked_interval(refresh)), self._pause_button()
@@ -82,7 +80,8 @@ class LiveView(widgets.VBox):
             try:
                 self._snapshot = self.take(self._snapshot)
                 self.redraw()
-                self._keep()
+                self._kept.keep(at_once=not self.is_live)
+                self.refreshed()
             except Exception as failure:
                 why = str(failure).removesuffix(".")
                 self._complain(f"{self.PAGE.subject} could not be read: {why}. The next refresh tries again.")
@@ -96,6 +95,44 @@ class LiveView(widgets.VBox):
         self._header.value = self._part(self.PAGE.header(self._snapshot, self._state, self._trouble))
         for name, write in self.PAGE.parts.items():
             self._parts[name].value = self._part(write(self._snapshot))
+
+    def seen(self) -> dict[str, str]:
+        """Return what is seen now as HTML without controls, part by part: for a page outside of the notebook."""
+        plain = self.PAGE.saved_parts
+        if plain is None:
+            parts = {name: shown.value for name, shown in self._parts.items()}
+        elif self._snapshot is None:
+            parts = dict.fromkeys(plain, "")
+        else:
+            parts = {name: self._part(write(self._snapshot)) for name, write in plain.items()}
+        return {"header": self._header.value, **parts}
+
+    def saved(self) -> str:
+        """Return what a saved notebook shows of it, as HTML."""
+        return self._part(self.PAGE.kept(self._snapshot)) if self._snapshot else self._header.value
+
+    def follow(self) -> Callable[[], None]:
+        """Look, also while no notebook shows it, until the function that is returned is called."""
+        follower = object()
+
+        def leave() -> None:
+            self._followers.discard(follower)
+            self._timer.start()  # so that it notices at once
+
+        self._followers.add(follower)
+        self._timer.start()
+        return leave
+
+    def await_page(self) -> None:
+        """Look now, and go on until a page shows it, or none has for a long time."""
+        self._awaited_until = time.monotonic() + PATIENCE
+        self.refresh()
+        self._timer.start()
+
+    @property
+    def is_live(self) -> bool:
+        """Whether it looks again: it is not paused, and what it looks at goes on."""
+        return self._state == "live"
 
     def get_state(self, key: Any = None, drop_defaults: bool = False) -> dict[str, Any]:
         """Return what a page has to know; one that loads anew begins to count its views at 0."""
@@ -129,7 +166,8 @@ class LiveView(widgets.VBox):
         return "paused" if self._pause.value else "live"
 
     def _is_needed(self) -> bool:
-        return self._state == "live" and (bool(self._view_count) or time.monotonic() < self._awaited_until)
+        is_seen = self._view_count or self._followers or time.monotonic() < self._awaited_until
+        return self.is_live and bool(is_seen)
 
     def _fall_asleep(self) -> None:
         with self._looking:
@@ -149,29 +187,12 @@ class LiveView(widgets.VBox):
         return {**bundle, **self._page()}
 
     def _ipython_display_(self, **kwargs: Any) -> None:
-        """Display the live view, and after it the page for those who open the notebook without it.
-
-        JupyterLab shows "model not found" for a view whose kernel has gone, whatever else its output has. So
-        the page is an output of its own, and its style hides whichever of the two is not wanted.
-        """
-        self._awaited_until = time.monotonic() + PATIENCE
-        self.refresh()
-        live = super()._repr_mimebundle_(**kwargs)
-        live.pop("text/plain", None)
-        display(live, raw=True)
-        self._kept = display(self._page(), raw=True, display_id=True)
-        self._kept_at = time.monotonic()
-        self._timer.start()
+        """Display the live view, and after it the page for those who open the notebook without it."""
+        self.await_page()
+        self._kept.display(super()._repr_mimebundle_(**kwargs))
 
     def _page(self) -> dict[str, str]:
-        saved = self.PAGE.saved(self._snapshot) if self._snapshot else self._header.value
-        return {"text/plain": repr(self), "text/html": saved}
-
-    def _keep(self) -> None:
-        """Bring the page that a saved notebook shows up to date, now and then."""
-        if self._kept and (self._state != "live" or time.monotonic() - self._kept_at > KEEP_EVERY):
-            self._kept_at = time.monotonic()
-            self._kept.update(self._page(), raw=True)
+        return {"text/plain": repr(self), "text/html": saved_page(self.saved())}
 
 
 def _pace(interval: int) -> widgets.Dropdown:

@@ -64,13 +64,21 @@ class Page(Generic[S]):
         beneath = trouble or snapshot.stopped or snapshot.trouble
         return headline(snapshot.name, state, [*self.facts(snapshot, is_saved), *as_of], beneath) + self.alarm(snapshot)
 
-    def saved(self, snapshot: S) -> str:
-        """Return a page of its own for a saved notebook, without controls, shown where the live view is not."""
+    def kept(self, snapshot: S) -> str:
+        """Return what a saved notebook shows of a snapshot."""
         calm = snapshot.calm()
         written = (write(calm) for write in (self.saved_parts or self.parts).values())  # type: ignore[arg-type]
         body = "".join(picture(each) if each.startswith("<svg") else each for each in written)
-        header = self.header(calm, "saved")  # type: ignore[arg-type]
-        return f'{STYLE}{SWITCH}<div class="{SAVED}">{part(header + body, self.kind)}</div>'
+        return self.header(calm, "saved") + body  # type: ignore[arg-type]
+
+    def saved(self, snapshot: S) -> str:
+        """Return a page of its own for a saved notebook, without controls, shown where the live view is not."""
+        return saved_page(part(self.kept(snapshot), self.kind))
+
+
+def saved_page(body: str) -> str:
+    """Return the page for a saved notebook that has such a body, shown where no live view is."""
+    return f'{STYLE}{SWITCH}<div class="{SAVED}">{body}</div>'
 
 
 def counted_until(history: Sequence[tuple[float, Count]], now: float, count: Count) -> list[tuple[float, Count]]:

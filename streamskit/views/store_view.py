@@ -1,4 +1,4 @@
-"""`StoreView`: a state store, live in a notebook: its facts, a chart, and its rows."""
+"""`StoreView`: a state store, live in a notebook: its facts, a chart, and its rows. `ChartView`: the chart alone."""
 
 from collections.abc import Iterator, Sequence
 from html import escape
@@ -134,3 +134,22 @@ class StoreView(LiveView):
         self._windows.offer(self._snapshot.starts)
         self._trouble = self._windows.trouble
         super().redraw()
+
+
+class ChartView(StoreView):
+    """The chart of a `StoreView` without its rows, for a `Dashboard`: the largest values, or lines of windows.
+
+    Args:
+        store: the store, from `streams.store(name)` or `QueryClient(url).store(name)`.
+        refresh: how often to look at it, a duration of at least 50 ms.
+        rows: of how many rows to draw the chart of a window store, 1 to 200.
+        value: the field to chart; the first that holds numbers when not given.
+
+    Raises:
+        TypeError: `store` is not a store.
+        ValueError: `refresh` is not such a duration, or `rows` not such a number.
+
+    >>> ChartView(streams.store("trade-aggregates"), value="count")  # doctest: +SKIP
+    """
+
+    PAGE = Page("store", "The store", facts, {"chart": chart})

@@ -7,8 +7,11 @@ import nbformat
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
+from streamskit import QueryClient
+from streamskit.views.views_page import page_of_stores
 from tests.browser.conftest import JupyterLab
 from tests.browser.pages import await_idle, open_notebook, run_all, shoot
+from tests.unit.queries.rest_harness import ALL_ACTIVE, cluster, long
 
 pytestmark = [pytest.mark.browser, pytest.mark.broker, pytest.mark.spark, pytest.mark.timeout(400)]
 
@@ -23,7 +26,9 @@ from streamskit import (
     Instances, JoinWindows, KafkaStreams, Materialized, QueryClient, Serdes, StreamsBuilder, TimeWindows
 )
 from streamskit.broker import shared_broker
-from streamskit.widgets import ClusterView, FaultPanel, JoinView, StoreView, TopicView, TopologyView, WindowView
+from streamskit.widgets import (
+    ClusterView, Dashboard, FaultPanel, JoinView, StoreView, TopicView, TopologyView, WindowView
+)
 
 broker = shared_broker()
 broker.delete_topics("ticks", "marks", "pairs", missing_ok=True)
@@ -66,6 +71,7 @@ ClusterView(instances, "widgets-app")
     "StoreView(remote, rows=5)",
     "TopologyView(streams)",
     'FaultPanel(broker=broker, topic="marks", seconds=60)',
+    'Dashboard(StoreView(streams.store("longest"), rows=5), TopologyView(streams), title="Side by side")',
     """
 more, poison = (ipywidgets.Button(description=words) for words in ("Send a tick", "Send poison"))
 more.on_click(lambda _: tick("PEP", "one more", 30))
@@ -218,3 +224,42 @@ def test_the_failing_node_is_red_in_both_themes(lab: JupyterLab, lesson: Page) -
     expect(topology.locator(".streamskit-view").first).to_have_css("color", "rgba(255, 255, 255, 0.87)")
     for kind in ("topology", "windows", "join", "topic", "store", "cluster", "faults"):
         look(lesson, view(lesson, kind), f"widgets-{kind}-dark")
+
+
+def test_a_dashboard_follows_with_all_its_views_side_by_side(lesson: Page) -> None:
+    board = lesson.locator(".streamskit-live").filter(has_text="Side by side").first
+    board.scroll_into_view_if_needed()
+    store, topology = (board.locator(f".streamskit-{kind} .sk-rows").first for kind in ("store", "topology"))
+    boxes = [each.bounding_box() for each in (store, topology)]
+    assert boxes[0] is not None
+    assert boxes[1] is not None
+    assert boxes[0]["x"] + boxes[0]["width"] <= boxes[1]["x"]
+    lesson.get_by_role("button", name="Send a tick").click()
+    board.scroll_into_view_if_needed()
+    expect(board.locator(".streamskit-store .sk-live").first).to_be_visible()
+    expect(store).to_contain_text("PEP", timeout=30_000)
+    look(lesson, board, "widgets-dashboard")
+
+
+def test_a_dashboard_is_followed_in_a_browser_that_has_the_token(page: Page) -> None:
+    mistakes: list[str] = []
+    page.on("pageerror", lambda error: mistakes.append(str(error)))
+    with cluster(ALL_ACTIVE, token="secret") as made, QueryClient(made.url(), token="secret") as client:
+        made.group.put("counts", b"<b>KO</b>", long(1))
+        views = page_of_stores("Shop", client)
+        made.servers[0].dashboard = lambda: views
+        page.goto(f"{made.url()}/dashboard")
+        expect(page.locator("#status")).to_contain_text("asks for a token")
+        expect(page.locator("section")).to_have_count(0)
+        page.get_by_label("Token").fill("secret")
+        page.get_by_role("button", name="Open").click()
+        counts = page.locator("section").filter(has=page.locator("b", has_text=re.compile("^counts$")))
+        expect(counts).to_contain_text("<b>KO</b>")
+        made.group.put("counts", b"<b>KO</b>", long(42))
+        expect(counts.locator("td", has_text="42")).to_be_visible()
+        page.emulate_media(color_scheme="dark")
+        shoot(page, "dashboard-dark")
+        page.context.set_offline(True)
+        made.servers[0].stop()
+        expect(page.locator("#status")).to_contain_text("the connection is gone", timeout=10_000)
+    assert mistakes == []

@@ -13,7 +13,7 @@ from fastapi_offline import FastAPIOffline
 from streamskit.queries.measures import CONTENT_TYPE_LATEST, page
 from streamskit.queries.metadata import HostInfo
 from streamskit.queries.queryable_instance import InstanceHealth, QueryableInstance
-from streamskit.queries.rest import store_routes
+from streamskit.queries.rest import dashboard_routes, store_routes
 from streamskit.queries.rest.events import Updates
 from streamskit.queries.rest.http_errors import REFUSED, Refusal, bad_request, refusal_of
 from streamskit.queries.rest.json_codec import dumps, encoded, to_json, type_of
@@ -21,12 +21,9 @@ from streamskit.queries.rest.models import Health, InstanceList, Key, KeyMetadat
 from streamskit.queries.rest.peers import PeerError, Peers
 from streamskit.queries.rest.protocol import path
 from streamskit.queries.rest.queries import Queries, hosts_of
-from streamskit.queries.rest.routes_common import StrictRoute, queries_of
+from streamskit.queries.rest.routes_common import StrictRoute, begin_a_stream, queries_of
 from streamskit.queries.rest.service_routes import inside, router_of
 from streamskit.queries.rest_service import RestService
-
-MOST_STREAMS = 100
-"""How many event streams may be open at the same time."""
 
 routes = APIRouter(route_class=StrictRoute, tags=["the application"])
 
@@ -63,7 +60,8 @@ def rest_app(instance: QueryableInstance, token: str | None = None, service: Res
     )
     app.state.streams = 0
     app.state.is_ending = False
-    for each in (*store_routes.ROUTERS, routes):
+    app.state.dashboard = None
+    for each in (*store_routes.ROUTERS, routes, dashboard_routes.routes):
         app.include_router(each)
     if service is not None:
         app.include_router(router_of(service, instance))
@@ -134,18 +132,11 @@ async def updates(request: Request, store: StoreName) -> Response:
     update that the store's serdes cannot read; `lost` says how many updates
     a slow reader has missed; `missing` and `joined` tell of instances that cannot be heard, and can be again.
     """
-    queries, state = queries_of(request), request.app.state
+    queries = queries_of(request)
     hosted = queries.store(store)
-    is_from_peer = queries.forwarded_to_us(request, hosted) is not None
-    if state.streams >= MOST_STREAMS:
-        raise Refusal(503, f"{MOST_STREAMS} event streams are open, and no more are served.", "Close one.")
-    state.streams += 1
-
-    def close() -> None:
-        state.streams -= 1
-
-    peers = None if is_from_peer else queries.peers
-    return Updates(queries.instance, hosted, peers, lambda: bool(state.is_ending), close)
+    peers = None if queries.forwarded_to_us(request, hosted) is not None else queries.peers
+    close = begin_a_stream(request)
+    return Updates(queries.instance, hosted, peers, lambda: bool(request.app.state.is_ending), close)
 
 
 @routes.get("/health", responses=says(Health))

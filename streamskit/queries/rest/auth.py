@@ -12,6 +12,9 @@ from streamskit.queries.rest.signing import APPLICATION, FORWARDED, SIGNATURE, S
 SIGN_AGAIN = "Instances of one application need one token, one version and the right time; ask again in a moment."
 LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "[::1]"})
 
+OPEN = frozenset({b"/dashboard"})
+"""Paths that need no token: a page that asks for it, as a browser cannot send one with an address. It has no data."""
+
 
 class Guard:
     """Lets requests through to an application that have the token, if one is set, and name this host.
@@ -66,7 +69,7 @@ class Guard:
         if self._signatures is not None and SIGNATURE.encode() in headers:
             fault = self._signatures.fault(_target(scope), *_signed(scope))
             return None if fault is None else Refusal(401, fault, SIGN_AGAIN, headers={"www-authenticate": "Bearer"})
-        if self._expected is not None:
+        if self._expected is not None and scope["raw_path"] not in OPEN:
             sent = headers.get(b"authorization", b"")
             if not hmac.compare_digest(sent, self._expected):
                 return Refusal(

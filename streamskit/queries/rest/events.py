@@ -91,46 +91,33 @@ MOST_AT_ONCE = 500
 """How many events are written at once."""
 
 
-class Updates(Response):
-    """The response that never ends: the updates of a store.
+class EventStream(Response):
+    """A response that never ends: events, until the server stops or nobody listens any more.
 
     Args:
-        instance: the instance that is asked.
-        store: the store.
-        peers: the other instances, whose updates are merged in; None gives those of this instance only.
         is_ending: says whether the server is about to stop.
         on_close: called when it is over.
     """
 
     media_type = "text/event-stream"
 
-    def __init__(
-        self,
-        instance: QueryableInstance,
-        store: QueryableStore,
-        peers: Peers | None,
-        is_ending: Callable[[], bool],
-        on_close: Callable[[], None],
-    ) -> None:
+    def __init__(self, is_ending: Callable[[], bool], on_close: Callable[[], None]) -> None:
         super().__init__(None, headers={"cache-control": "no-store", "x-accel-buffering": "no"})
         del self.headers["content-length"]
-        self._instance, self._store, self._peers = instance, store, peers
         self._is_ending, self._on_close = is_ending, on_close
-        self._seen: dict[str, tuple[object, int]] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        self._mailbox = Mailbox[tuple[object, StoreUpdate | Event]](MOST_WAITING)
-        here = self._instance.here
         try:
-            unsubscribe = self._instance.subscribe(self._store.name, lambda update: self._mailbox.put((here, update)))
-            try:
-                await self._until_one_ends(self._send_all(send), self._until_gone(receive), self._follow_others())
-            finally:
-                unsubscribe()
+            await self.tell(receive, send)
         finally:
             self._on_close()
 
-    async def _until_one_ends(self, *each: Awaitable[None]) -> None:
+    async def tell(self, receive: Receive, send: Send) -> None:
+        """Send what there is to tell, until that ends or the client is gone."""
+        raise NotImplementedError
+
+    async def until_one_ends(self, *each: Awaitable[None]) -> None:
+        """Do several things at once until one of them is done; the others are ended."""
         tasks = [asyncio.ensure_future(one) for one in each]
         try:
             await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -142,26 +129,74 @@ class Updates(Response):
             if isinstance(result, Exception):
                 raise result
 
-    async def _send_all(self, send: Send) -> None:
+    async def begin(self, send: Send) -> None:
+        """Send the head."""
         await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
+
+    async def send_text(self, send: Send, text: str) -> None:
+        """Send events, or a comment."""
+        if text:
+            await send({"type": "http.response.body", "body": encoded(text), "more_body": True})
+
+    async def end(self, send: Send) -> None:
+        """Send that there is no more."""
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    async def until_gone(self, receive: Receive) -> None:
+        """Wait until the client is gone."""
+        while (await receive())["type"] != "http.disconnect":
+            pass
+
+
+class Updates(EventStream):
+    """The updates of a store.
+
+    Args:
+        instance: the instance that is asked.
+        store: the store.
+        peers: the other instances, whose updates are merged in; None gives those of this instance only.
+        is_ending: says whether the server is about to stop.
+        on_close: called when it is over.
+    """
+
+    def __init__(
+        self,
+        instance: QueryableInstance,
+        store: QueryableStore,
+        peers: Peers | None,
+        is_ending: Callable[[], bool],
+        on_close: Callable[[], None],
+    ) -> None:
+        super().__init__(is_ending, on_close)
+        self._instance, self._store, self._peers = instance, store, peers
+        self._seen: dict[str, tuple[object, int]] = {}
+
+    async def tell(self, receive: Receive, send: Send) -> None:
+        """Send each update as it lands."""
+        self._mailbox = Mailbox[tuple[object, StoreUpdate | Event]](MOST_WAITING)
+        here = self._instance.here
+        unsubscribe = self._instance.subscribe(self._store.name, lambda update: self._mailbox.put((here, update)))
+        try:
+            await self.until_one_ends(self._send_all(send), self.until_gone(receive), self._follow_others())
+        finally:
+            unsubscribe()
+
+    async def _send_all(self, send: Send) -> None:
+        await self.begin(send)
         opened = {"store": self._store.name, "server": str(self._instance.here)}
-        await self._send(send, Event("open", dumps(opened)).text())
+        await self.send_text(send, Event("open", dumps(opened)).text())
         quiet = 0.0
         while not self._is_ending():
             lost, news = await self._mailbox.fetch(LOOK_AROUND)
             quiet = 0.0 if news else quiet + LOOK_AROUND
             if lost:
-                await self._send(send, _lost(lost).text())
+                await self.send_text(send, _lost(lost).text())
             elif quiet >= KEEP_ALIVE:
                 quiet = 0.0
-                await self._send(send, ": nothing new\n\n")
+                await self.send_text(send, ": nothing new\n\n")
             for start in range(0, len(news), MOST_AT_ONCE):
-                await self._send(send, "".join(self._texts(news[start : start + MOST_AT_ONCE])))
-        await send({"type": "http.response.body", "body": b"", "more_body": False})
-
-    async def _send(self, send: Send, text: str) -> None:
-        if text:
-            await send({"type": "http.response.body", "body": encoded(text), "more_body": True})
+                await self.send_text(send, "".join(self._texts(news[start : start + MOST_AT_ONCE])))
+        await self.end(send)
 
     def _texts(self, news: Iterable[tuple[object, StoreUpdate | Event]]) -> Iterable[str]:
         for source, each in news:
@@ -183,10 +218,6 @@ class Updates(Response):
                 yield _lost(offset - last - 1)
             self._seen[place[1]] = (source, offset)
         yield event
-
-    async def _until_gone(self, receive: Receive) -> None:
-        while (await receive())["type"] != "http.disconnect":
-            pass
 
     async def _follow_others(self) -> None:
         """Follow the streams of the other instances, those that come later too."""

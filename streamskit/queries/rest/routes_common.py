@@ -21,6 +21,10 @@ LONGEST_KEY = 8 * 1024
 """The most bytes that one part of a path may stand for."""
 
 
+MOST_STREAMS = 100
+"""How many event streams may be open at the same time."""
+
+
 class Part(Convertor[str]):
     """One part of a path, decoded; it may be empty. In a route it is written `{name:part}`."""
 
@@ -116,6 +120,23 @@ def queries_of(request: Request) -> Queries:
     """Return what answers the queries of this server."""
     queries: Queries = request.app.state.queries
     return queries
+
+
+def begin_a_stream(request: Request) -> Callable[[], None]:
+    """Count one more event stream, and return the function to be called when it ends.
+
+    Raises:
+        Refusal: there are too many.
+    """
+    state = request.app.state
+    if state.streams >= MOST_STREAMS:
+        raise Refusal(503, f"{MOST_STREAMS} event streams are open, and no more are served.", "Close one.")
+    state.streams += 1
+
+    def close() -> None:
+        state.streams -= 1
+
+    return close
 
 
 def store_of(request: Request, name: str, kinds: Collection[str] = ANY_KIND) -> tuple[Queries, QueryableStore]:

@@ -12,6 +12,7 @@ from streamskit.queries.queryable_instance import QueryableInstance
 from streamskit.queries.rest.app import rest_app
 from streamskit.queries.rest.auth import Guard, check_address
 from streamskit.queries.rest.connections import CarefulProtocol
+from streamskit.queries.rest.dashboard_routes import DashboardSource
 from streamskit.queries.rest.signing import SignatureCheck
 from streamskit.queries.rest_service import RestService
 
@@ -118,6 +119,16 @@ class Server:
 
     def __repr__(self) -> str:
         return f"<Server at {self.address.url}>"
+
+    @property
+    def dashboard(self) -> DashboardSource | None:
+        """What returns the views of the page /dashboard; None where there is none."""
+        source: DashboardSource | None = self._app.state.dashboard
+        return source
+
+    @dashboard.setter
+    def dashboard(self, source: DashboardSource | None) -> None:
+        self._app.state.dashboard = source
 
     def start(self) -> None:
         """Begin to answer, and return when it does.

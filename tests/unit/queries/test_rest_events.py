@@ -19,8 +19,7 @@ from streamskit.queries.group.catalogue import Catalogue, QueryableStore
 from streamskit.queries.instance import Instance
 from streamskit.queries.metadata import HostInfo, Hosts
 from streamskit.queries.queryable_instance import StoreUpdate
-from streamskit.queries.rest import app as rest_app
-from streamskit.queries.rest import events
+from streamskit.queries.rest import events, routes_common
 from streamskit.queries.rest.events import Mailbox
 from streamskit.queries.rest.protocol import Event, EventReader
 from streamskit.serdes import Serdes
@@ -195,7 +194,7 @@ def test_streams_that_are_left_alone_are_forgotten(monkeypatch: pytest.MonkeyPat
 
 
 def test_more_streams_than_are_served_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rest_app, "MOST_STREAMS", 2)
+    monkeypatch.setattr(routes_common, "MOST_STREAMS", 2)
     with cluster(ALL_ACTIVE) as made:
         listeners = [Listener(made, "/state/stream/counts") for _ in range(2)]
         refused = made.get("/state/stream/counts")
