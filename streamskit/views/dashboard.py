@@ -1,5 +1,6 @@
 """`Dashboard`: several live views in one, in a notebook and as a page of the application's server."""
 
+from functools import partial
 from html import escape
 from typing import Any
 
@@ -56,7 +57,7 @@ class Dashboard(widgets.VBox):
         super().__init__([widgets.HTML(STYLE), self._heading, widgets.GridBox(views, layout=layout)])
         self.add_class(LIVE)
         for each in views:
-            each.refreshed = self._keep
+            each.refreshed = partial(self._keep, each)
 
     def __repr__(self) -> str:
         return f"<Dashboard of {len(self.views)} views: {', '.join(map(repr, self.views))}>"
@@ -100,8 +101,8 @@ class Dashboard(widgets.VBox):
             view.await_page()
         self._kept.display(super()._repr_mimebundle_(**kwargs))
 
-    def _keep(self) -> None:
-        self._kept.keep(at_once=not any(view.is_live for view in self.views))
+    def _keep(self, refreshed: LiveView) -> None:
+        self._kept.keep(at_once=not refreshed.is_live)  # for long nobody looks there again
 
     def _page(self) -> dict[str, str]:
         title = part(f"<div><b>{escape(self.title)}</b></div>", "dashboard")

@@ -72,7 +72,7 @@ class Feed:
         self._broker, self._records, self._value = broker, iter(records), value
         self._broken = itertools.cycle(broken)
         self._asking = threading.Lock()
-        self._burst = self._late = self._poison = self._late_by = 0
+        self._burst = self._late = self._poison = self._late_by = self._at_least = 0
         self._stop, self._is_over = threading.Event(), False
         self._due, self._last = 0.0, 0.0
         self._thread: threading.Thread | None = None
@@ -112,17 +112,23 @@ class Feed:
         """Begin to send, or go on behind the last record; does nothing where it runs."""
         if not self.is_running:
             self._stop.clear()
+            self._at_least = 0
             self.trouble, self._is_over = "", False
             self._due, self._last = 0.0, time.monotonic()
             self._thread = threading.Thread(target=self._run, name=f"streamskit: feed of {self.topic}", daemon=True)
             self._thread.start()
 
-    def stop(self) -> None:
+    def stop(self, at_least: int = 0) -> None:
         """Send no more; what was asked for before is sent first.
+
+        Args:
+            at_least: how many it has sent in all when it ends: what is missing is sent at once. So a notebook that
+                runs from its first cell to its last has the same records each time.
 
         Raises:
             StreamsError: records are under way, and the broker does not take them.
         """
+        self._at_least = at_least
         self._stop.set()
         if self._thread is not None and self._thread is not threading.current_thread():
             self._thread.join(STOP_SECONDS)
@@ -174,6 +180,8 @@ class Feed:
         with self._asking:
             count, late, poison, by = count + self._burst, self._late, self._poison, self._late_by
             self._burst = self._late = self._poison = 0
+        if self._stop.is_set():
+            count = max(count, self._at_least - len(self.sent) - late)
         for record in self._take(count):
             self.sent.append(record)
             yield self._written(record)

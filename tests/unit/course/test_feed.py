@@ -96,6 +96,20 @@ def test_late_records_are_older_and_among_those_sent_and_broken_ones_are_not(
     assert str(feed) == "stopped; 3 sent, 3 of them late, and 2 broken"
 
 
+def test_a_stop_sends_first_what_is_missing_of_a_number_and_no_more_of_a_feed_that_is_beyond_it(
+    topic: Topic, feed_of: Callable[..., Feed]
+) -> None:
+    feed = feed_of(per_second=100)
+    feed.late(5)
+    feed.start()
+    wait_until(lambda: len(topic.records) > 10, "the first records")
+    feed.stop(at_least=1_000)
+    assert len(topic.records) == len(feed.sent) == 1_000
+    feed.start()
+    feed.stop(at_least=500)
+    assert 1_000 <= len(feed.sent) < 1_500
+
+
 def test_values_are_written_with_the_serde(topic: Topic, feed_of: Callable[..., Feed]) -> None:
     serde = Serdes.json(PLAY_SCHEMA)
     feed = feed_of(per_second=0, value=serde)
