@@ -8,8 +8,8 @@ import pytest
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
 
+from streamskit.cli import serve
 from streamskit.common.errors import StreamsError
-from streamskit.views.views_page import page_of_stores
 from streamskit.widgets import ChartView, Dashboard, StoreView
 from tests.unit.queries.rest_harness import ALL_ACTIVE, cluster, long
 from tests.unit.views.test_widget_view import WIDGET, eventually, is_looking, threads
@@ -96,20 +96,19 @@ def test_a_view_that_is_followed_twice_looks_until_both_have_left() -> None:
 
 
 def test_an_instance_shows_all_stores_from_all_instances_and_these() -> None:
-    from streamskit import QueryClient
-
     with cluster({0: "active", 1: "active"}, {2: "active", 3: "active"}, token="secret") as made:
         for number in range(8):
             made.group.put("counts", str(number).encode(), long(number))
-        with QueryClient(made.url(), token="secret") as client:
-            page = page_of_stores("app", client)
-            leave = page.follow()
-            try:
-                eventually(lambda: all("● live" in view["header"] for view in page.seen()))
-            finally:
-                leave()
-                eventually(lambda: not threads())
-            shown = {re.findall("<b>(.*?)</b>", view["header"])[0]: view for view in page.seen()}
-            assert list(shown) == [*sorted(made.instances[0].stores), "app"]
-            assert re.findall(r"<td[^>]*>(\d)</td><td[^>]*>\1</td>", shown["counts"]["table"]) == list("01234567")
-            assert "2 of 2 instances alive" in shown["app"]["header"]
+        served: Any = SimpleNamespace(rest=made.servers[0])
+        config: Any = SimpleNamespace(application_id="app", token="secret")
+        page = serve._dashboard(served, config)
+        leave = page.follow()
+        try:
+            eventually(lambda: all("● live" in view["header"] for view in page.seen()))
+        finally:
+            leave()
+            eventually(lambda: not threads())
+        shown = {re.findall("<b>(.*?)</b>", view["header"])[0]: view for view in page.seen()}
+        assert list(shown) == [*sorted(made.instances[0].stores), "app"]
+        assert re.findall(r"<td[^>]*>(\d)</td><td[^>]*>\1</td>", shown["counts"]["table"]) == list("01234567")
+        assert "2 of 2 instances alive" in shown["app"]["header"]
