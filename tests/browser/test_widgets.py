@@ -222,19 +222,19 @@ def test_an_instance_is_killed_and_its_standby_takes_over(lesson: Page) -> None:
     look(lesson, cluster, "widgets-cluster")
 
 
-def test_a_store_is_seen_from_afar_with_the_instance_that_answered(lesson: Page) -> None:
+def test_a_store_is_seen_from_afar_with_the_instance_that_answered_and_on_its_dashboard(
+    lesson: Page, page: Page
+) -> None:
     answered = re.compile(r"answered in \d+\.\d ms by .*(127\.0\.0\.1:\d+)")
     remote = lesson.locator(".streamskit-live").filter(has_text=answered)
     expect(remote).to_have_count(1, timeout=60_000)
     expect(remote.locator(".sk-rows")).to_contain_text("KO")
     answering = answered.search(remote.text_content() or "")
     assert answering
-    outside = lesson.context.new_page()
-    outside.goto(f"http://{answering[1]}/dashboard")
-    expect(outside.locator("section")).to_have_count(2, timeout=60_000)
-    expect(outside.locator("section").first).to_contain_text("KO", timeout=60_000)
-    expect(outside.locator("section").last).to_contain_text(answering[1])
-    outside.close()
+    page.goto(f"http://{answering[1]}/dashboard")
+    expect(page.locator("section")).to_have_count(2, timeout=60_000)
+    expect(page.locator("section").first).to_contain_text("KO", timeout=60_000)
+    expect(page.locator("section").last).to_contain_text(answering[1])
 
 
 def test_the_failing_node_is_red_in_both_themes(lab: JupyterLab, lesson: Page) -> None:
