@@ -140,7 +140,7 @@ class WindowPicker(widgets.HBox):
         self._first = field(widgets.Combobox, "Windows", 72, 265, placeholder="the newest", continuous_update=False)
         self._last = field(widgets.Combobox, "to", 16, 210, placeholder="only that", continuous_update=False)
         self._offered: list[str] = []
-        super().__init__([self._first, self._last])
+        super().__init__([self._first, self._last], layout={"flex_flow": "wrap"})
 
     def when_chosen(self, call: Callable[[], None]) -> None:
         """Call a function whenever other windows are chosen."""
