@@ -4,10 +4,11 @@ from typing import Any
 
 import pytest
 
-from streamskit import TopologyTestDriver
+from streamskit import StreamsBuilder, TopologyTestDriver
 from streamskit.course.labs import catalogue
 from streamskit.course.labs.exercise import Says, Verdict
-from streamskit.course.labs.exercises.fault_tolerance_judging import recorded_changelog, store_of
+from streamskit.course.labs.exercises.elasticity import READING, shares
+from streamskit.course.labs.exercises.fault_tolerance_judging import BALANCES, recorded_changelog, standby
 from streamskit.course.labs.recording import Recording
 
 
@@ -47,6 +48,22 @@ def test_an_error_in_a_learners_test_itself_is_the_learners_to_see() -> None:
         verdict("three_failures", answer)
 
 
-def test_the_right_answer_rebuilds_the_store_that_kafka_streams_had() -> None:
+def test_a_standby_has_the_rows_of_the_store_that_kafka_streams_had() -> None:
     rows = Recording.of("ktable-source-changelog", stores=["rows"]).stores["rows"]
-    assert store_of(recorded_changelog()) == {row.key: row.value for row in rows}
+    copy = standby(updates=recorded_changelog).stores["copy"]
+    assert [row.value for row in copy] == [BALANCES[row.value] for row in rows]
+
+
+@pytest.mark.parametrize(
+    ("before", "found"),
+    [
+        (lambda readings: readings, 2),
+        (lambda readings: readings.repartition(), 2),
+        (lambda readings: readings.repartition(partitions=8), 8),
+        (lambda readings: readings.repartition(partitions=4).repartition(), 4),
+    ],
+)
+def test_a_store_has_a_share_for_each_partition_of_what_its_step_reads(before: Any, found: int) -> None:
+    builder = StreamsBuilder()
+    before(builder.stream("readings", value=READING)).group_by_key().count("readings-by-station")
+    assert shares(builder.build(), "readings-by-station") == found

@@ -22,16 +22,18 @@ from streamskit.course.labs.exercises.flights_mission import (
     heartbeat,
 )
 from streamskit.course.labs.exercises.interactive_queries_mission import AFTER, BEFORE, judge_through_a_death
-from streamskit.course.labs.exercises.kafka_music_mission import (
-    AFTERNOON,
-    EVENING,
-    OTHER_CHARTS,
-    PREMIERE,
-    WITH_NEW,
-    charts_of,
-)
+from streamskit.course.labs.exercises.kafka_music_mission import EVERYTHING, OTHER_CHARTS, WITH_NEW, charts_of
 from streamskit.course.labs.exercises.movie_ratings_mission import OTHER_TOTALS, PAST, TODAY, Page, totals
+from streamskit.course.labs.exercises.risk_management_mission import (
+    MONDAY,
+    TRAINING,
+    TUESDAY,
+    WEDNESDAY,
+    _by_alarms,
+    held,
+)
 from streamskit.course.labs.missions import Lives, Site
+from streamskit.dsl.builder import StreamsBuilder
 from streamskit.environment.processes import wait_until
 from streamskit.labs import scene
 from streamskit.queries.metadata import HostInfo
@@ -150,8 +152,18 @@ def test_what_a_site_does_not_have_is_told_by_its_name(broker: Broker) -> None:
         site.instances  # noqa: B018
 
 
+def test_applications_of_a_site_keep_their_state_in_its_folder_and_differ_by_a_suffix(broker: Broker) -> None:
+    builder = StreamsBuilder()
+    builder.stream("orders").to("more")
+    with Site("sort_out") as site:
+        one, other = site.application(builder.build()), site.application(builder.build(), "-2")
+        assert (one.application_id, other.application_id) == (site.application_id, f"{site.application_id}-2")
+        assert {one.folder.parent, other.folder.parent} == {site.folder}
+        assert site.application(builder.build(), state_dir=site.folder / "old").folder.parent == site.folder / "old"
+
+
 def test_each_mistake_on_the_air_makes_charts_of_its_own() -> None:
-    right_charts = charts_of([*AFTERNOON, *EVENING, *PREMIERE], WITH_NEW)
+    right_charts = charts_of(EVERYTHING, WITH_NEW)
     made = [right_charts, *(charts() for charts in OTHER_CHARTS.values())]
     assert [other for other in made if made.count(other) > 1] == []
     assert "song-31" in {song["id"] for song in right_charts["Jazz"]}
@@ -246,5 +258,28 @@ def test_answers_are_judged_by_who_had_the_key_when_an_instance_died(standby: se
     answers = [(symbol, COUNTS[symbol], "active") for symbol in BEFORE]
     answers += [(symbol, COUNTS.get(symbol, 0), "standby" if symbol in standby else "active") for symbol in AFTER]
     verdict = judge_through_a_death(site, answers)
+    assert verdict.passed == (told == "")
+    assert told in (verdict.misconception.name if verdict.misconception else verdict.says)
+
+
+def test_positions_tell_whether_mondays_deals_are_in_them_and_those_of_the_training_desk() -> None:
+    days = [[*MONDAY, *TUESDAY, *WEDNESDAY], [*TUESDAY, *WEDNESDAY]]
+    made = [held(deals, without) for deals in days for without in ("", TRAINING)]
+    assert [positions for positions in made if made.count(positions) > 1] == []
+
+
+@pytest.mark.parametrize(
+    ("alarms", "told"),
+    [
+        ({"GOLD": 1150, "WHEAT": -1150}, ""),
+        ({}, "no alarm"),
+        ({"GOLD": 1150}, "what is owed forgotten"),
+        ({"GOLD": 1150, "WHEAT": -1150, "BRENT": 900}, "alarms within the limit"),
+        ({"GOLD": 1050, "WHEAT": -1150}, "The last alarm of GOLD"),
+    ],
+)
+def test_new_rules_are_judged_by_the_last_alarm_of_each_asset(alarms: dict[str, int], told: str) -> None:
+    due = held([*MONDAY, *TUESDAY, *WEDNESDAY], TRAINING)
+    verdict = _by_alarms({asset: {"quantity": quantity} for asset, quantity in alarms.items()}, due)
     assert verdict.passed == (told == "")
     assert told in (verdict.misconception.name if verdict.misconception else verdict.says)

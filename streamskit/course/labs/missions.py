@@ -21,6 +21,10 @@ from streamskit.common.own_names import own_name
 from streamskit.course.labs import catalogue
 from streamskit.course.labs.exercise import Verdict, Wrong, mistaken
 from streamskit.runtime.streams import KafkaStreams
+from streamskit.topology import Topology
+
+ID_IS_TAKEN = "is running already"
+"""What a start says that is refused, because another application has its id."""
 
 
 class Site:
@@ -78,6 +82,17 @@ class Site:
         for name, count in partitions.items():
             self._topics.append(name.replace("_", "-"))
             self.broker.create_topics(self.topic(self._topics[-1]), partitions=count)
+
+    def application(self, topology: Topology, suffix: str = "", /, **settings: Any) -> KafkaStreams:
+        """Return an application of this mission, which has not started; its state is in the mission's folder.
+
+        Args:
+            topology: what it runs.
+            suffix: what is added to the mission's application id, for another application.
+            settings: those of `KafkaStreams` that are to differ.
+        """
+        settings = {"state_dir": self.folder, **settings}
+        return KafkaStreams(topology, self.application_id + suffix, self.bootstrap_servers, **settings)
 
     def on_close(self, stop: Callable[[], object]) -> None:
         """Call this when the site is closed: it stops something that the scene has started."""

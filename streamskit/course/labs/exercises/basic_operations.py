@@ -194,16 +194,16 @@ def of_customers(step: Callable[[KStream], KStream]) -> Answer:
     return lambda builder: step(builder.stream("baskets", value=basket)).to("baskets-of-customers")
 
 
-def wanted(empty: bool = False, keyed: bool = True) -> Answer:
-    """Return the answer that keeps empty goods, or leaves the list as the key, if it is to."""
-
-    def parts(v: Any) -> Any:
-        return F.split(v, ",") if empty else F.filter(F.split(v, ","), lambda part: part != "")
+def wanted(
+    goods: Callable[[Any], Any] = lambda v: F.split(v, ","),
+    turned: Callable[[Any, Any], tuple[Any, Any]] = lambda k, v: (v, k),
+    empty: bool = False,
+) -> Answer:
+    """Return the answer that makes these goods of a list, and such a record of each; or of empty ones, too."""
 
     def answer(builder: StreamsBuilder) -> None:
-        lists = builder.stream("shopping-lists")
-        by_good = lambda k, v: F.transform(parts(v), lambda good: F.struct(good.alias("key"), k.alias("value")))  # noqa: E731
-        (lists.flat_map(by_good) if keyed else lists.flat_map_values(parts)).to("goods-wanted")
+        each = builder.stream("shopping-lists").flat_map_values(goods)
+        (each if empty else each.filter(lambda v: v != "")).map(turned).to("goods-wanted")
 
     return answer
 
@@ -278,7 +278,10 @@ LAB = lab(
     goods_wanted=Runs(
         lists,
         wrong={
-            "key and value exchanged": wanted(keyed=False),
+            "key and value exchanged": wanted(turned=lambda k, v: (k, v)),
+            "the list's number lost": wanted(turned=lambda k, v: (v, v)),
+            "one good of each list": wanted(lambda v: F.array(F.split(v, ",")[0])),
+            "list not taken apart": wanted(lambda v: F.array(v)),
             "an empty text is not nothing": wanted(empty=True),
         },
         signs={"an empty text is not nothing": of_an_empty_text},

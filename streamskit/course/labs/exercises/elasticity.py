@@ -1,14 +1,15 @@
-"""The exercises of lab 14: who gets which share, what moves, who answers meanwhile, and what more executors bring."""
+"""The exercises of lab 14: who gets which share, what moves, who answers meanwhile, and how far a program can grow."""
 
-import heapq
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
+from operator import eq
 from typing import Any
 
 from streamskit.broker import shared_broker
 from streamskit.common.errors import StreamsKitError
-from streamskit.course.labs.asking import Asks, like
-from streamskit.course.labs.exercise import Judges, Verdict, mistaken, right, wrong
+from streamskit.course.labs.exercise import Judges, Runs, Verdict, mistaken, right, topology_of, wrong
 from streamskit.course.labs.exercises.elasticity_application import (
     APPLICATION,
     COUNTS,
@@ -17,12 +18,20 @@ from streamskit.course.labs.exercises.elasticity_application import (
 )
 from streamskit.course.labs.exercises.elasticity_mission import WRONG, an_old_instance, judge_relieve
 from streamskit.course.labs.lab_files import lab
+from streamskit.course.labs.loops import WrongLoop, looped
 from streamskit.course.labs.missions import Lives
 from streamskit.course.labs.parts import SaysEach, Typical
+from streamskit.course.labs.recording import Batch, Piped, Recording
+from streamskit.dsl.builder import StreamsBuilder
+from streamskit.dsl.grouped_stream import KGroupedStream
+from streamskit.dsl.kstream import KStream
 from streamskit.environment.processes import wait_until
 from streamskit.queries.client.query_client import QueryClient
 from streamskit.queries.group.assignor import ClientState, assign_tasks
 from streamskit.queries.instances import Instances
+from streamskit.serdes import Serdes
+from streamskit.topology import Topology
+from streamskit.topology.nodes import Node, Source, of_kind
 
 # ---- 1: fair shares --------------------------------------------------------------------------------------------------
 
@@ -136,27 +145,50 @@ def of_one_partition(instances: Instances) -> dict[str, dict[str, int]]:
     return {server: dict(rows[: len(rows) // 2]) for server, rows in answers.items()}
 
 
-# ---- 5: what more executors bring ------------------------------------------------------------------------------------
+# ---- 5: room to grow -------------------------------------------------------------------------------------------------
+
+READING = Serdes.json("station string, degrees double")
+READINGS_PARTITIONS, WANTED = 2, 8
+"""How many partitions the topic has, and how many instances are to have a share."""
 
 
-def batch_seconds(tasks: Sequence[float], slots: int, once: float) -> float:
-    """Return how long a micro-batch takes: a slot that is free takes the next task, and `once` is not shared."""
-    free = [0.0] * slots
-    heapq.heapify(free)
-    for seconds in tasks:
-        heapq.heappush(free, heapq.heappop(free) + seconds)
-    return once + max(free)
+class _Shared(Runs):
+    """Examines the results, and then among how many instances the store could be shared out."""
+
+    def __call__(self, answer: Any) -> Verdict:
+        verdict = super().__call__(answer)
+        if verdict.passed and (found := shares(topology_of(answer), "readings-by-station")) < WANTED:
+            return mistaken("fewer shares than instances", found=found)
+        return verdict
 
 
-def in_turns(tasks: Sequence[float], slots: int, once: float) -> float:
-    """Let every turn end with its slowest task."""
-    return once + sum(max(tasks[start : start + slots]) for start in range(0, len(tasks), slots))
+def shares(topology: Topology, store: str) -> int:
+    """Return how many partitions a store has, if the topic of the readings has two."""
+    return _partitions(topology, lambda node: any(each.name == store for each in node.stores))
 
 
-def batches() -> list[tuple[list[float], int, float]]:
-    """Return batches with even tasks, with one that is long, and with fewer or more slots than tasks."""
-    even, skewed, mixed = [0.5] * 4, [0.2, 2.0, 0.2, 0.2], [0.9, 0.3, 0.3, 0.4, 0.8, 0.1]
-    return [(tasks, slots, 0.3) for tasks in (even, skewed, mixed) for slots in (1, 2, 3, 8)]
+def _partitions(topology: Topology, has: Callable[[Node], bool]) -> int:
+    """Return how many partitions the topics have that the sub-topology with such a node reads."""
+    groups = [nodes for nodes in topology.sub_topologies() if any(map(has, nodes))]
+    sources = [source for nodes in groups for source in of_kind(Source, nodes) if source.internal]
+    read = {topic for source in sources for topic in source.topics}
+    written = [sink for sink in topology.sinks if sink.internal and sink.topic in read]
+    counts = (sink.partitions or _partitions(topology, partial(eq, sink)) for sink in written)
+    return max(counts, default=READINGS_PARTITIONS)
+
+
+def _readings(key: Callable[[Piped], str] = lambda record: str(record.value["station"])) -> Recording:
+    stations = ("Turku", "Turku", "Oulu", "Turku", "Vaasa", "Oulu", "Turku", "Vaasa", "Turku")
+    some = tuple(
+        Piped("readings", f"sensor-{n % 5}", {"station": station, "degrees": 4.5 + n}, n * 1_000)
+        for n, station in enumerate(stations)
+    )
+    return looped([Batch(some)], [], lambda record: (), {"readings-by-station": Counter(map(key, some))})
+
+
+def counting(by: Callable[[KStream], KGroupedStream]) -> Callable[[StreamsBuilder], object]:
+    """Return the answer that brings readings together in this way, and counts them."""
+    return lambda builder: by(builder.stream("readings", value=READING)).count("readings-by-station")
 
 
 # ---- the lab ---------------------------------------------------------------------------------------------------------
@@ -171,15 +203,19 @@ LAB = lab(
     ),
     ask_everyone=Judges(examine_ask, {"a list of yesterday": of_yesterday(), "a part for the whole": of_one_partition}),
     relieve=Lives("relieve", an_old_instance, judge_relieve, wrong=WRONG),
-    seconds_of_a_batch=Asks(
-        like(batch_seconds, batches),
-        "batches with even tasks and with uneven ones were computed for 1, 2, 3 and 8 slots.",
+    room_to_grow=_Shared(
+        _readings,
         wrong={
-            "everything shared": lambda tasks, slots, once: batch_seconds([*tasks], slots, 0) + once / slots,
-            "tasks cut in pieces": lambda tasks, slots, once: once + sum(tasks) / slots,
-            "everything divided": lambda tasks, slots, once: (once + sum(tasks)) / slots,
-            "slots wait for each other": in_turns,
-            "the longest alone": lambda tasks, slots, once: once + max(tasks),
+            "fewer shares than instances": [
+                counting(lambda readings: readings.group_by(lambda v: v.station)),
+                counting(lambda readings: readings.select_key(lambda v: v.station).repartition().group_by_key()),
+                counting(lambda readings: readings.repartition(partitions=4).group_by(lambda v: v.station)),
+            ],
+            "counted by sensor": [
+                WrongLoop(lambda: _readings(lambda record: str(record.key))),
+                WrongLoop(lambda: _readings(lambda record: f"{record.value['station']}/{record.key}")),
+            ],
         },
+        tested="The counts of all stations are right, and there is a share for each of eight instances.",
     ),
 )

@@ -45,6 +45,12 @@ def whole(instances: Instances, without: HostInfo | None = None) -> set[int]:
     }
 
 
+def rows_at(site: Site, server: HostInfo) -> dict[str, int]:
+    """Return the rows of the whole store as an instance tells them, as soon as every partition is whole."""
+    wait_until(lambda: len(whole(site.instances)) == PARTITIONS, "every partition at the new instance")
+    return dict(QueryClient(server.url).store("totals").all())
+
+
 def an_old_instance(site: Site) -> None:
     """Let one instance have the whole store."""
     site.create_topics(trades=PARTITIONS)
@@ -67,8 +73,7 @@ def judge_relieve(site: Site, returned: Any) -> Verdict:
         return mistaken("gone before the other was ready")
     if len(running) > 1:
         return wrong(f"One instance is to be left; {len(running)} run.")
-    wait_until(lambda: len(whole(instances)) == PARTITIONS, "every partition at the new instance")
-    knows = dict(QueryClient(running[0].url).store("totals").all())
+    knows = rows_at(site, running[0])
     if knows != COUNTS:
         return wrong(f"The new instance knows {len(knows)} of {len(COUNTS)} stocks.")
     if not isinstance(returned, dict) or dict(returned) != COUNTS:
@@ -93,10 +98,7 @@ def relieved(waits: bool = True, starts: bool = True, stops: bool = True, proof:
             )
         if stops:
             instances.stop(old)
-        if not proof or not starts:
-            return None
-        wait_until(lambda: len(whole(instances)) == PARTITIONS, "every partition at the new instance")
-        return dict(QueryClient(new.url).store("totals").all())
+        return rows_at(site, new) if proof and starts else None
 
     return answer
 
@@ -104,9 +106,7 @@ def relieved(waits: bool = True, starts: bool = True, stops: bool = True, proof:
 def killed_first(site: Site) -> Any:
     """Stop the old instance, and start a new one then."""
     site.instances.stop(site.old)
-    new = site.instances.start()
-    wait_until(lambda: len(whole(site.instances)) == PARTITIONS, "every partition at the new instance")
-    return dict(QueryClient(new.url).store("totals").all())
+    return rows_at(site, site.instances.start())
 
 
 WRONG = {

@@ -1,74 +1,62 @@
 """The exercises of lab 15: what is read again after a fault, by whom, and what of it comes twice."""
 
-from streamskit.course.labs.asking import Asks, like
-from streamskit.course.labs.exercise import Judges
+from streamskit.course.labs.exercise import Judges, Runs
 from streamskit.course.labs.exercises.fault_tolerance_judging import (
     COPIES,
     TYPICAL_COPIES,
-    added_all,
-    added_once,
-    changelogs,
-    compacted,
-    compacted_throughout,
-    equal_ones_once,
+    added_as_events,
+    branch_totals,
+    deposited,
+    every_one,
     examine_never_twice,
-    first_of_each,
-    in_order_of_keys,
-    last_of_each,
-    latest_by_time,
-    logs,
-    looked_ahead,
     neighbours_once,
-    store_of,
-    twice_in_part,
-    without_the_active_segment,
+    standby,
+    totalled,
 )
-from streamskit.course.labs.exercises.fault_tolerance_mission import (
-    TWO_OF_ONE_ID,
-    WRONG,
-    a_bank_that_runs,
-    judge_move_house,
-)
+from streamskit.course.labs.exercises.fault_tolerance_mission import WRONG, a_bank_that_runs, judge_move_house
 from streamskit.course.labs.lab_files import lab
-from streamskit.course.labs.missions import Lives
+from streamskit.course.labs.loops import WrongLoop
+from streamskit.course.labs.missions import ID_IS_TAKEN, Lives
 from streamskit.course.labs.parts import SaysEach
 
 LAB = lab(
     "15-fault-tolerance",
-    store_from_changelog=Asks(
-        like(store_of, changelogs),
-        "a changelog that Kafka Streams wrote gave the rows that its store had, and so did a longer one.",
+    standby=Runs(
+        standby,
         wrong={
-            "tombstone missed": lambda changelog: {key: value for key, value, _ in changelog},
-            "deletions passed over": lambda changelog: {key: value for key, value, _ in changelog if value is not None},
-            "zero is a value": lambda changelog: {key: value for key, value in store_of(changelog).items() if value},
-            "the order of time": latest_by_time,
+            "deletions passed over": WrongLoop(lambda: standby(passed_over=True)),
+            "zero is a value": WrongLoop(lambda: standby(deletes=lambda value: not value)),
+            "the order of time": WrongLoop(lambda: standby(wins=lambda new, kept: new >= kept)),
+            "closed twice": WrongLoop(lambda: standby(tells_all=True)),
         },
+        tested="A changelog that Kafka Streams wrote went in, and a longer one: the copy has the rows of the store.",
     ),
-    after_compaction=Asks(
-        like(compacted, logs),
-        "logs with large and small segments were compacted.",
+    after_compaction=Runs(
+        branch_totals,
         wrong={
-            "the active segment compacted": compacted_throughout,
-            "the active segment lost": without_the_active_segment,
-            "looked ahead into the active segment": looked_ahead,
-            "first instead of last": first_of_each,
-            "records moved": in_order_of_keys,
+            "what was before left in": [added_as_events, totalled(subtracts=False)],
+            "closed accounts counted": totalled(open_only=True),
+            "totals of accounts": totalled(by_branch=False),
         },
+        tested="A log of which compaction had come to one half went in: the totals of all branches are right.",
     ),
     goes_on_from=SaysEach(lambda: COPIES, "Each of the three copies of the state is where you say.", TYPICAL_COPIES),
-    deposited=Asks(
-        like(added_once, twice_in_part),
-        "a batch was written twice, once whole and once in part, one deposit came twice, and each counts once.",
+    deposited_once=Runs(
+        deposited,
         wrong={
-            "duplicates added": added_all,
-            "equal is not the same": equal_ones_once,
-            "duplicates are no neighbours": neighbours_once,
-            "deposits are no table": last_of_each,
+            "duplicates added": WrongLoop(every_one),
+            "equal is not the same": WrongLoop(
+                lambda: deposited(lambda account, deposit: (account, deposit["amount"]))
+            ),
+            "duplicates are no neighbours": WrongLoop(neighbours_once),
+            "deposits are no table": WrongLoop(lambda: deposited(lambda account, deposit: account)),
         },
+        tested="A batch was written twice, one in part, one deposit came twice, and each counts once.",
     ),
     never_twice=Judges(
         examine_never_twice, {"at least once": [dict, lambda: {"processing_guarantee": "at_least_once"}]}
     ),
-    move_house=Lives("move_house", a_bank_that_runs, judge_move_house, wrong=WRONG, errors=TWO_OF_ONE_ID),
+    move_house=Lives(
+        "move_house", a_bank_that_runs, judge_move_house, wrong=WRONG, errors={ID_IS_TAKEN: "nobody moved"}
+    ),
 )

@@ -1,7 +1,8 @@
 """How the answers of lab 15 are judged: what goes in and has to come out, and signs of typical mistakes."""
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator
+from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -11,98 +12,127 @@ from pyspark.sql import functions as F
 from streamskit.common.errors import StreamsKitError
 from streamskit.course.labs.exercise import Verdict, mistaken, right, topology_of, wrong
 from streamskit.course.labs.exercises import live
+from streamskit.course.labs.loops import Due, looped
 from streamskit.course.labs.parts import Typical
-from streamskit.course.labs.recording import Recording
+from streamskit.course.labs.recording import Batch, Costume, Piped, Recording
 from streamskit.dsl.builder import StreamsBuilder
 from streamskit.runtime.streams import KafkaStreams
 from streamskit.serdes import Serdes
 
 LONG = Serdes.long()
 
-# ---- 1: the store is its changelog -----------------------------------------------------------------------------------
+Answer = Callable[[StreamsBuilder], None]
+
+# ---- 1: a standby ----------------------------------------------------------------------------------------------------
 
 Update = tuple[str, Any, int]
-Rows = dict[str, Any]
-
-
-def store_of(changelog: Sequence[Update]) -> Rows:
-    """Return the rows that a changelog leaves: the last value of each key, unless that is null."""
-    rows: Rows = {}
-    for key, value, _ in changelog:
-        if value is None:
-            rows.pop(key, None)
-        else:
-            rows[key] = value
-    return rows
-
-
-def latest_by_time(changelog: Sequence[Update]) -> Rows:
-    """Let the largest timestamp of each key win."""
-    return store_of(sorted(changelog, key=lambda update: update[2]))
+BALANCES = {"a1": 100, "a2": 130, "a-old": 120, "b1": 50, "d1": 75}
+"""What the recording has for values, and the story for balances."""
 
 
 def recorded_changelog() -> list[Update]:
     """Return what Kafka Streams wrote to the changelog of a table."""
-    recording = Recording.of("ktable-source-changelog", changelogs=True)
+    keys = {letter: f"account-{number}" for number, letter in enumerate("abcd")}
+    dress = Costume(keys=keys, value=lambda topic, value: BALANCES.get(value))
+    recording = Recording.of("ktable-source-changelog", dress, changelogs=True)
     return [(row.key, row.value, row.timestamp or 0) for row in recording.outputs["oracle-rows-changelog"]]
 
 
-def changelogs() -> list[tuple[list[Update]]]:
-    """Return a recorded changelog, and a longer one with updates out of order."""
-    chance = random.Random(15)
-    drawn = [
-        (f"account-{chance.randrange(5)}", chance.choice([None, 10, 20, 30, 0]), chance.randrange(100))
-        for _ in range(60)
-    ]
-    return [(recorded_changelog(),), (drawn,), ([],)]
+def changelog() -> list[Update]:
+    """Return that changelog and more: a balance of nothing, updates out of order, and an account closed twice."""
+    more = [("1", 20, 90), ("0", 0, 95), ("3", None, 85), ("3", None, 99), ("1", 40, 70), ("0", None, 96)]
+    return recorded_changelog() + [(f"account-{number}", balance, time) for number, balance, time in more]
 
 
-# ---- 2: compaction ---------------------------------------------------------------------------------------------------
+def standby(
+    wins: Callable[[int, int], bool] = lambda new, kept: True,
+    deletes: Callable[[Any], bool] = lambda value: value is None,
+    passed_over: bool = False,
+    tells_all: bool = False,
+    updates: Callable[[], list[Update]] = changelog,
+) -> Recording:
+    """Return what a standby makes of a changelog.
 
-Logged = tuple[int, str, int]
+    Args:
+        wins: whether an update counts, by its timestamp and by that of the row.
+        deletes: which values delete a row.
+        passed_over: whether deletions are.
+        tells_all: whether an account is told of that is closed already.
+        updates: makes the changelog.
+    """
+    rows: dict[str, Any] = {}
+    times: dict[str, int] = {}
 
+    def loop(record: Piped) -> Iterator[Due]:
+        if not wins(record.timestamp, times.get(record.key, -1)) or (passed_over and record.value is None):
+            return
+        last, times[record.key] = rows.pop(record.key, None), record.timestamp
+        if not deletes(record.value):
+            rows[record.key] = record.value
+        elif last is not None or tells_all:
+            yield Due("closed-accounts", record.key, last, record.timestamp)
 
-def compacted(records: Sequence[Logged], active: int) -> list[Logged]:
-    """Return what compaction leaves: the last record of each key before `active`, and all from there on."""
-    last = {key: offset for offset, key, _ in records if offset < active}
-    return [record for record in records if record[0] >= active or last[record[1]] == record[0]]
-
-
-def compacted_throughout(records: Sequence[Logged], active: int) -> list[Logged]:
-    """Return the last record of each key, wherever it stands."""
-    return compacted(records, len(records))
-
-
-def without_the_active_segment(records: Sequence[Logged], active: int) -> list[Logged]:
-    """Return what is left of the closed segments alone."""
-    return [record for record in compacted(records, active) if record[0] < active]
-
-
-def looked_ahead(records: Sequence[Logged], active: int) -> list[Logged]:
-    """Return the active segment, and of the closed ones only what it does not have again."""
-    last = {key: offset for offset, key, _ in records}
-    return [record for record in records if record[0] >= active or last[record[1]] == record[0]]
-
-
-def first_of_each(records: Sequence[Logged], active: int) -> list[Logged]:
-    """Return the first record of each key before `active`, and all from there on."""
-    first: dict[str, int] = {}
-    for offset, key, _ in records:
-        first.setdefault(key, offset)
-    return [record for record in records if record[0] >= active or first[record[1]] == record[0]]
+    steps = [Piped("bank-balances-changelog", *update) for update in updates()]
+    return looped(steps, ["closed-accounts"], loop, {"copy": rows})
 
 
-def in_order_of_keys(records: Sequence[Logged], active: int) -> list[Logged]:
-    """Return the right records, where each key stood at first."""
-    last = {key: (offset, key, value) for offset, key, value in records if offset < active}
-    return [*last.values(), *(record for record in records if record[0] >= active)]
+# ---- 2: after compaction ---------------------------------------------------------------------------------------------
+
+ACCOUNT = Serdes.json("branch string, balance long")
+
+LOG = (
+    "1 Oslo 40", "2 Oslo 70", "1 Oslo 55", "3 Turku 20", "4 Turku 65", "2 Oslo 75", "4", "3 Turku 30", "1 Turku 50",
+    "5 Oslo 10", "2", "5 Oslo 15",
+)  # fmt: skip
+"""The accounts, each with its branch and its balance then; those without were closed."""
+COMPACTED = 6
+"""To how many records of the log compaction has come."""
 
 
-def logs() -> list[tuple[list[Logged], int]]:
-    """Return logs of some segments, with the offset where the one that is being written begins."""
-    chance = random.Random(51)
-    log = [(offset, f"account-{chance.randrange(6)}", chance.randrange(100)) for offset in range(40)]
-    return [(log, 30), (log, 12), (log, 0), (log[:5], 5)]
+def branch_totals() -> Recording:
+    """Return the totals of branches, by a log of which compaction has come to the first half."""
+    log = [update.split() for update in LOG]
+    last = {update[0]: number for number, update in enumerate(log[:COMPACTED])}
+    steps, rows = list[Piped](), dict[str, Any]()
+    for number, (account, *now) in enumerate(log):
+        row = {"branch": now[0], "balance": int(now[1])} if now else None
+        rows[account] = row
+        if number >= COMPACTED or last[account] == number:
+            steps.append(Piped("accounts", f"account-{account}", row, number * 1_000))
+    totals = dict.fromkeys(("Oslo", "Turku"), 0)
+    for row in filter(None, rows.values()):
+        totals[row["branch"]] += row["balance"]
+    return looped([Batch(tuple(steps))], [], lambda record: (), {"branch-totals": totals})
+
+
+def totalled(subtracts: bool = True, open_only: bool = False, by_branch: bool = True) -> Answer:
+    """Return the answer that adds up a table: what was there before taken out again or not, closed accounts or not."""
+
+    def answer(builder: StreamsBuilder) -> None:
+        if open_only:
+            accounts = builder.stream("accounts", value=ACCOUNT).filter(lambda v: v.isNotNull()).to_table()
+        else:
+            accounts = builder.table("accounts", value=ACCOUNT)
+        grouped = accounts.group_by(lambda k, v: (v.branch if by_branch else k, v.balance))
+        grouped.reduce(add, subtract if subtracts else lambda total, old: total, "branch-totals")
+
+    return answer
+
+
+def added_as_events(builder: StreamsBuilder) -> None:
+    """Add up all balances that came."""
+    accounts = builder.stream("accounts", value=ACCOUNT).filter(lambda v: v.isNotNull())
+    accounts.map(lambda k, v: (v.branch, v.balance)).group_by_key().aggregate(lambda v: F.sum(v), "branch-totals")
+
+
+def add(total: int, new: int) -> int:
+    """Add a value to a sum."""
+    return total + new
+
+
+def subtract(total: int, old: int) -> int:
+    """Take a value out of a sum."""
+    return total - old
 
 
 # ---- 3: what goes on from what ---------------------------------------------------------------------------------------
@@ -132,48 +162,42 @@ TYPICAL_COPIES: dict[str, Typical] = {
 Deposit = tuple[str, dict[str, int]]
 
 
-def added_once(deposits: Sequence[Deposit]) -> dict[str, int]:
-    """Add up each account's deposits, those of one number once."""
-    return _added({(account, deposit["id"]): (account, deposit) for account, deposit in deposits}.values())
-
-
-def added_all(deposits: Sequence[Deposit]) -> dict[str, int]:
-    """Add up all that came."""
-    return _added(deposits)
-
-
-def equal_ones_once(deposits: Sequence[Deposit]) -> dict[str, int]:
-    """Take equal amounts into one account for the same deposit."""
-    return _added({(account, deposit["amount"]): (account, deposit) for account, deposit in deposits}.values())
-
-
-def neighbours_once(deposits: Sequence[Deposit]) -> dict[str, int]:
-    """Leave out what is as the one before."""
-    kept = [each for number, each in enumerate(deposits) if number == 0 or each != deposits[number - 1]]
-    return _added(kept)
-
-
-def last_of_each(deposits: Sequence[Deposit]) -> dict[str, int]:
-    """Keep the last deposit into each account."""
-    return {account: deposit["amount"] for account, deposit in deposits}
-
-
-def _added(deposits: Any) -> dict[str, int]:
+def deposited(key: Callable[[str, dict[str, int]], object] = lambda account, deposit: deposit["id"]) -> Recording:
+    """Return what was deposited, if `key` says which deposits are the same one."""
+    once = {key(account, deposit): (account, deposit) for account, deposit in twice_in_part()}
     sums: dict[str, int] = {}
-    for account, deposit in deposits:
+    for account, deposit in once.values():
         sums[account] = sums.get(account, 0) + deposit["amount"]
-    return sums
+    steps = (Piped("deposits", *deposit, number * 1_000) for number, deposit in enumerate(twice_in_part()))
+    return looped([Batch(tuple(steps))], [], lambda record: (), {"deposited": sums})
 
 
-def twice_in_part() -> list[tuple[list[Deposit]]]:
-    """Return deposits of which a batch was written again, whole or in part, and of which the last one came twice."""
+def neighbours_once() -> Recording:
+    """Leave out what is as the one before."""
+    runs, last = 0, None
+
+    def number_of_run(account: str, deposit: dict[str, int]) -> int:
+        nonlocal runs, last
+        runs, last = runs + ((account, deposit) != last), (account, deposit)
+        return runs
+
+    return deposited(number_of_run)
+
+
+def every_one() -> Recording:
+    """Add up all that came."""
+    numbers = count()
+    return deposited(lambda account, deposit: next(numbers))
+
+
+def twice_in_part() -> list[Deposit]:
+    """Return deposits: a batch was written again whole, another in part, and the last one came twice."""
     chance = random.Random(151)
-    batches = [
-        [(f"account-{chance.randrange(3)}", {"id": 10 * batch + n, "amount": chance.choice([5, 10])}) for n in range(6)]
+    first, second, third = (
+        [(f"account-{chance.randrange(3)}", {"id": 10 * batch + n, "amount": chance.choice([5, 10])}) for n in range(4)]
         for batch in range(3)
-    ]
-    first, second, third = batches
-    return [([*first, *again, *third],) for again in ([*second, *second], first[3:], first[-1:])]
+    )
+    return [*first, *first[2:], *second, *second, *third, third[-1]]
 
 
 # ---- 5: never twice --------------------------------------------------------------------------------------------------

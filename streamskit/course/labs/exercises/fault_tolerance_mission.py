@@ -35,8 +35,7 @@ def a_bank_that_runs(site: Site) -> None:
     for folder in (site.old, site.new):
         folder.mkdir()
     site.broker.produce(site.topic("deposits"), BEFORE, value=LONG)
-    streams = KafkaStreams(bank(site), site.application_id, site.bootstrap_servers, state_dir=site.old)
-    site.props["streams"] = streams
+    streams = site.props["streams"] = site.application(bank(site), state_dir=site.old)
     streams.start()
     streams.await_processed("60 seconds")
     site.props["written"] = len(site.broker.consume(site.topic("balances")))
@@ -81,7 +80,7 @@ def sums(deposits: list[tuple[str, int]]) -> dict[str, int]:
 
 def moved(
     to: Callable[[Site], Path] = lambda site: site.new,
-    application_id: Callable[[Site], str] = lambda site: site.application_id,
+    suffix: str = "",
     closed: bool = True,
     started: bool = True,
     cleaned: bool = False,
@@ -93,7 +92,7 @@ def moved(
             site.streams.close()
         if to(site) != site.old:
             shutil.copytree(site.old, to(site), dirs_exist_ok=True)
-        streams = KafkaStreams(bank(site), application_id(site), site.bootstrap_servers, state_dir=to(site))
+        streams = site.application(bank(site), suffix, state_dir=to(site))
         if cleaned:
             streams.clean_up()
         if started:
@@ -107,7 +106,5 @@ WRONG = {
     "nobody moved": [lambda site: site.streams, moved(closed=False)],
     "not running in the new house": moved(started=False),
     "still in the old house": moved(to=lambda site: site.old),
-    "begun anew": [moved(application_id=lambda site: f"{site.name}-2"), moved(cleaned=True)],
+    "begun anew": [moved(suffix="-2"), moved(cleaned=True)],
 }
-TWO_OF_ONE_ID = {"is running already": "nobody moved"}
-"""What a start says that is refused, because another application has its id."""

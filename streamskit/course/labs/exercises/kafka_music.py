@@ -1,4 +1,4 @@
-"""The exercises of lab 18: from plays to charts, and what a page asks of them."""
+"""The exercises of lab 18: from plays to charts, what is new in them, and what a page asks of them."""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
@@ -10,7 +10,6 @@ from streamskit.api.windows import Windowed
 from streamskit.course.datasets.event_time import HOUR, NEW_YEAR
 from streamskit.course.datasets.music import SONGS, plays, songs
 from streamskit.course.labs.asking import Ask, Asks, reading_all, reads_all
-from streamskit.course.labs.difference import Outcome
 from streamskit.course.labs.exercise import Runs
 from streamskit.course.labs.exercises.kafka_music_mission import WRONG, an_afternoon, judge_on_air
 from streamskit.course.labs.lab_files import lab
@@ -75,44 +74,33 @@ def _plays_by_song(key: Callable[[Piped], str] = _by_genre, least: int = LONG_EN
     return looped([ANNOUNCED, *known, *made], ["music-counts"], loop, {"play-counts": counts})
 
 
-# ---- 2: charts -------------------------------------------------------------------------------------------------------
+# ---- 2: newcomers ----------------------------------------------------------------------------------------------------
+
+CHARTS = (
+    ("Jazz", "20"), ("Punk", "17 18"), ("Jazz", "04 20"), ("Jazz", "20 04"), ("Jazz", "20 04 05"), ("Punk", "18 17"),
+    ("Jazz", "19 20 04"), ("Jazz", "19 05 20"), ("Punk", "04 18 17"), ("Jazz", "05 19 20"),
+)  # fmt: skip
+"""Charts in the order in which they came; a song of one genre is not new in it because another one has had it."""
 
 
-def _by_rank(song: Mapping[str, Any]) -> tuple[int, str]:
-    return -song["plays"], song["id"]
-
-
-def _charts(
-    key: Callable[[Mapping[str, Any]], Any] = _by_rank, length: int | None = 3, with_old: bool = False
-) -> Recording:
-    updates = ["Jazz/20 1", "Jazz/04 1", "Punk/17 4", "Jazz/20 2", "Jazz/05 1", "Jazz/19 1", "Jazz/19 2", "Jazz/05 3"]
-    charts: dict[str, Chart] = defaultdict(list)
+def _newcomers(known: Callable[[list[set[str]], list[set[str]]], set[str]] = lambda own, all_: own[-1]) -> Recording:
+    """Return who is new in each chart, if `known` says of a genre's charts, and of all, who was there before."""
+    own: dict[str, list[set[str]]] = defaultdict(lambda: [set()])
+    every: list[set[str]] = [set()]
 
     def loop(record: Piped) -> Iterator[Due]:
-        genre, song = record.key.split("/")
-        kept = charts[genre] if with_old else [other for other in charts[genre] if other["id"] != song]
-        charts[genre] = sorted([*kept, {"id": song, "plays": record.value}], key=key)[:length]
-        yield Due("music-charts", genre, charts[genre])
+        before = known(own[record.key], every)
+        for song in record.value:
+            if song["id"] not in before:
+                yield Due("music-news", record.key, song["id"], record.timestamp)
+        own[record.key].append({song["id"] for song in record.value})
+        every.append(own[record.key][-1])
 
     steps = []
-    for minute, update in enumerate(updates):
-        name, count = update.split()
-        genre, number = name.split("/")
-        steps.append(Piped("music-counts", f"{genre}/song-{number}", int(count), NEW_YEAR + minute * 60_000))
-    return looped(steps, ["music-charts"], loop, {"top-three": charts})
-
-
-def _is_too_long(outcome: Outcome) -> bool:
-    return any(len(chart) > 3 for chart in _charts_of(outcome))
-
-
-def _has_a_song_twice(outcome: Outcome) -> bool:
-    return any(len(chart) > len({song.get("id") for song in chart}) for chart in _charts_of(outcome))
-
-
-def _charts_of(outcome: Outcome) -> list[Chart]:
-    lists = [row.value for row in outcome.actual if isinstance(row.value, list)]
-    return [some for some in lists if all(isinstance(song, dict) for song in some)]
+    for minute, (genre, songs_) in enumerate(CHARTS):
+        chart = [{"id": f"song-{number}", "plays": 40 + minute - place} for place, number in enumerate(songs_.split())]
+        steps.append(Piped("music-charts", genre, chart, NEW_YEAR + minute * 60_000))
+    return looped(steps, ["music-news"], loop)
 
 
 # ---- 3 and 4: what a page asks ---------------------------------------------------------------------------------------
@@ -126,6 +114,10 @@ def _counted(seed: int) -> dict[str, int]:
         genre = "Folk Rock" if song.artist == "Brook Tallis" else song.genre
         counts[f"{genre}/{song.id}"] += record["value"]["duration"] >= LONG_ENOUGH
     return {key: count for key, count in counts.items() if count}
+
+
+def _by_rank(song: Mapping[str, Any]) -> tuple[int, str]:
+    return -song["plays"], song["id"]
 
 
 def _charted(counts: Mapping[str, int], length: int) -> dict[str, Chart]:
@@ -235,21 +227,17 @@ LAB = lab(
             ],
         },
     ),
-    top_three=Runs(
-        _charts,
+    newcomers=Runs(
+        _newcomers,
         wrong={
-            "a chart without an end": WrongLoop(lambda: _charts(length=None)),
-            "the old row still in the chart": WrongLoop(lambda: _charts(with_old=True)),
-            "least played first": [
-                WrongLoop(lambda: _charts(lambda song: (song["plays"], song["id"]))),
-                WrongLoop(lambda: _charts(lambda song: song["plays"])),
+            "a chart forgotten": WrongLoop(lambda: _newcomers(lambda own, all_: set())),
+            "once seen, never new again": WrongLoop(lambda: _newcomers(lambda own, all_: set().union(*own))),
+            "one memory for all genres": [
+                WrongLoop(lambda: _newcomers(lambda own, all_: all_[-1])),
+                WrongLoop(lambda: _newcomers(lambda own, all_: set().union(*all_))),
             ],
-            "ties as they come": [
-                WrongLoop(lambda: _charts(lambda song: -song["plays"])),
-                WrongLoop(lambda: _charts(lambda song: (-song["plays"], tuple(-ord(sign) for sign in song["id"])))),
-            ],
+            "the first chart for ever": WrongLoop(lambda: _newcomers(lambda own, all_: [*own, set()][1])),
         },
-        signs={"a chart without an end": _is_too_long, "the old row still in the chart": _has_a_song_twice},
     ),
     chart_page=Asks(
         _ask_chart_page,

@@ -32,11 +32,13 @@ NEW = {"id": "song-31", "name": "Night Bus", "artist": "Ada Winter Trio", "album
 PREMIERE = [
     {"key": f"fan-{n}", "value": {"song_id": NEW["id"], "duration": 60_000 if n % 3 else 9_000}} for n in range(90)
 ]
+WITH_NEW, EVERYTHING = [*CATALOGUE, {"key": NEW["id"], "value": NEW}], [*DAY, *PREMIERE]
+"""The songs and the plays of the whole day."""
 
 
 def an_afternoon(site: Site) -> None:
     """Put the catalogue and the plays of an afternoon into their topics."""
-    site.create_topics(songs=2, plays=4)
+    site.create_topics(songs=1, plays=2)
     site.broker.produce(site.topic("songs"), CATALOGUE)
     site.broker.produce(site.topic("plays"), AFTERNOON)
 
@@ -62,18 +64,18 @@ def judge_on_air(site: Site, returned: Any) -> Verdict:
 
 
 def _by_charts(found: dict[str, Any], known: dict[str, Any]) -> Verdict:
-    everything = [*AFTERNOON, *EVENING, *PREMIERE]
-    if found == charts_of(everything, [*CATALOGUE, {"key": NEW["id"], "value": NEW}]):
+    due = charts_of(EVERYTHING, WITH_NEW)
+    if found == due:
         if missing := {song["id"] for chart in found.values() for song in chart} - known.keys():
             return wrong(f"The store {NAMES} does not know {', '.join(sorted(missing))}, which a chart names.")
         return right(
-            f"{len(everything)} plays, and over HTTP each of {len(found)} charts is right; {NEW['name']}, which came "
+            f"{len(EVERYTHING)} plays, and over HTTP each of {len(found)} charts is right; {NEW['name']}, which came "
             "while the charts were on the air, is among them with its name."
         )
     for mistake, made in OTHER_CHARTS.items():
         if found == made():
             return mistaken(mistake)
-    off = sorted(genre for genre, chart in charts_of(everything, CATALOGUE).items() if found.get(genre) != chart)
+    off = sorted(genre for genre, chart in due.items() if found.get(genre) != chart)
     return wrong(f"The chart of {off[0]} is {found.get(off[0])!r}, and should be another one." if off else
                  f"There are charts of {', '.join(sorted(found))}.")  # fmt: skip
 
@@ -99,12 +101,11 @@ def _by_plays(row: tuple[str, int]) -> tuple[int, str]:
     return -row[1], row[0]
 
 
-WITH_NEW = [*CATALOGUE, {"key": NEW["id"], "value": NEW}]
 OTHER_CHARTS: dict[str, Callable[[], dict[str, Chart]]] = {
-    "short plays counted": lambda: charts_of([*AFTERNOON, *EVENING, *PREMIERE], WITH_NEW, least=0),
+    "short plays counted": lambda: charts_of(EVERYTHING, WITH_NEW, least=0),
     "the afternoon is missing": lambda: charts_of([*EVENING, *PREMIERE], WITH_NEW),
-    "a catalogue of yesterday": lambda: charts_of([*AFTERNOON, *EVENING], CATALOGUE),
-    "five instead of three": lambda: charts_of([*AFTERNOON, *EVENING, *PREMIERE], WITH_NEW, length=5),
+    "a catalogue of yesterday": lambda: charts_of(DAY, CATALOGUE),
+    "five instead of three": lambda: charts_of(EVERYTHING, WITH_NEW, length=5),
 }
 """Charts that come of a mistake."""
 
@@ -147,14 +148,7 @@ def put_on_air(
     """Return an answer that starts the charts, or leaves something of it out."""
 
     def answer(site: Site) -> KafkaStreams:
-        streams = KafkaStreams(
-            music(site, **made),
-            site.application_id,
-            site.bootstrap_servers,
-            state_dir=site.folder,
-            application_server=server,
-            auto_offset_reset=reset,
-        )
+        streams = site.application(music(site, **made), application_server=server, auto_offset_reset=reset)
         if started:
             streams.start()
         return streams

@@ -13,15 +13,16 @@ from streamskit.course.datasets.invoices import invoices
 from streamskit.course.labs.asking import Ask, Asks
 from streamskit.course.labs.difference import Outcome
 from streamskit.course.labs.exercise import Runs, Verdict, mistaken, topology_of
-from streamskit.course.labs.exercises.pos_invoices_mission import TWO_OF_ONE_ID, WRONG, judge_new_tills, open_shops
+from streamskit.course.labs.exercises.pos_invoices_mission import WRONG, judge_new_tills, open_shops
 from streamskit.course.labs.lab_files import lab
 from streamskit.course.labs.loops import Due, WrongLoop, looped, piped
-from streamskit.course.labs.missions import Lives
+from streamskit.course.labs.missions import ID_IS_TAKEN, Lives
 from streamskit.course.labs.recording import Costume, Piped, Recording
 from streamskit.dsl.builder import StreamsBuilder
 from streamskit.kafka.topic_partition import partition_for
 from streamskit.serdes import Serdes
 from streamskit.state.stores import Stores
+from streamskit.topology.nodes import Node, Source, of_kind
 
 FIELDS = ("InvoiceNumber", "CreatedTime", "StoreID", "CustomerType", "CustomerCardNo", "TotalAmount", "DeliveryType")
 ADDRESS = ("AddressLine", "City", "PinCode", "ContactNumber")
@@ -77,9 +78,13 @@ def in_one_branch_only(outcome: Outcome) -> bool:
 
 
 def to_drivers_and_customers(
-    delivered: Callable[[Column], Column] = lambda v: F.upper(v.DeliveryType) == "HOME-DELIVERY", apart: bool = True
+    delivered: Callable[[Column], Column] = lambda v: F.upper(v.DeliveryType) == "HOME-DELIVERY",
+    apart: bool = True,
 ) -> Answer:
     """Return the answer that sends the drivers these invoices; or that splits them, unless they are to go apart."""
+
+    def is_prime(v: Column) -> Column:
+        return F.upper(v.CustomerType) == "PRIME"
 
     def message(v: Column) -> Column:
         points = (v.TotalAmount * 0.02).alias("EarnedLoyaltyPoints")
@@ -87,10 +92,9 @@ def to_drivers_and_customers(
 
     def answer(builder: StreamsBuilder) -> None:
         pos = builder.stream("pos-invoices", value=INVOICE)
-        prime = pos.filter(lambda v: F.upper(v.CustomerType) == "PRIME")
-        shipped = pos.filter(delivered)
+        prime, shipped = pos.filter(is_prime), pos.filter(delivered)
         if not apart:
-            split = pos.split("of-").branch(lambda v: F.upper(v.CustomerType) == "PRIME", name="prime")
+            split = pos.split("of-").branch(is_prime, name="prime")
             branches = split.branch(delivered, name="home").no_default_branch()
             prime, shipped = branches["of-prime"], branches["of-home"]
         prime.map_values(message).to("pos-loyalty")
@@ -148,7 +152,13 @@ def not_taken_apart(outcome: Outcome) -> bool:
     return several and bool(outcome.actual) and all(len(moment.actual) <= 1 for moment in outcome.moments)
 
 
-# ---- 3: points -------------------------------------------------------------------------------------------------------
+# ---- 3: points to spend ----------------------------------------------------------------------------------------------
+
+CHANGES = (
+    "A STR1 PRIME 5000", "A STR2 150", "A STR2 prime 5000", "A STR3 150", "B STR1 NONE 9000", "B STR1 10",
+    "C STR3 PRIME 1000", "C STR1 20", "A STR1 60", "A STR2 50", "A STR3 PRIME 2500", "A STR3 50",
+)  # fmt: skip
+"""What customers buy, if they are prime or not, and how many points they want to spend."""
 
 
 class _Points(Runs):
@@ -156,51 +166,89 @@ class _Points(Runs):
 
     def __call__(self, answer: Any) -> Verdict:
         verdict = super().__call__(answer)
-        if verdict.passed and len(topology_of(answer).sub_topologies()) == 1:
+        with_stores = [nodes for nodes in _sub_topologies(answer, verdict) if any(node.stores for node in nodes)]
+        if any(not source.internal for nodes in with_stores for source in of_kind(Source, nodes)):
             return mistaken("no repartition before the store")
         return verdict
 
 
-class _Rewards(FixedKeyProcessor):
-    """Adds up points; `keeps` says whether it puts them into the store."""
+def _sub_topologies(answer: Any, verdict: Verdict) -> list[list[Node]]:
+    return topology_of(answer).sub_topologies() if verdict.passed else []
 
-    keeps = True
+
+def _vouchers(
+    key: Callable[[Piped], str] = lambda record: str(record.value["CustomerCardNo"]),
+    is_prime: Callable[[Invoice], bool] = lambda invoice: _is_prime(invoice),
+    least: float = 0.0,
+    takes_off: bool = True,
+    refused_too: bool = False,
+) -> Recording:
+    """Return the vouchers that are due.
+
+    Args:
+        key: of whose points there is one sum.
+        is_prime: whether an invoice earns points.
+        least: how many points have to be left.
+        takes_off: whether points that are spent are gone.
+        refused_too: whether those are gone that there was no voucher for.
+    """
+    held: dict[str, float] = {}
+
+    def loop(record: Piped) -> Iterator[Due]:
+        value, owner = record.value, key(record)
+        had = held.get(owner, 0.0)
+        if record.topic == "pos-invoices":
+            held[owner] = had + (value["TotalAmount"] * 0.02 if is_prime(value) else 0.0)
+            return
+        left = had - value["Points"]
+        if left >= least:
+            yield Due("pos-vouchers", owner, {"Points": value["Points"], "Left": left}, record.timestamp)
+        if takes_off and (left >= least or refused_too):
+            held[owner] = left
+
+    return looped([_change(number, *each.split()) for number, each in enumerate(CHANGES)], ["pos-vouchers"], loop)
+
+
+def _change(number: int, card: str, shop: str, *what: str) -> Piped:
+    topic, value = "pos-redemptions", {"CustomerCardNo": f"card-{card}"}
+    if len(what) == 1:
+        return Piped(topic, shop, value | {"Points": float(what[0])}, number * 1_000)
+    bought = {"InvoiceNumber": str(number), "StoreID": shop, "CustomerType": what[0], "TotalAmount": float(what[1])}
+    return Piped("pos-invoices", shop, value | bought, number * 1_000)
+
+
+class _Account(FixedKeyProcessor):
+    """Adds up points, and tells what is left of them."""
 
     def init(self, context: ProcessorContext) -> None:
         super().init(context)
-        self.points = context.state_store("customer-rewards")
+        self.points = context.state_store("customer-points")
 
     def process(self, record: FixedKeyRecord) -> None:
-        earned = record.value["TotalAmount"] * 0.02
-        total = (self.points.get(record.key) or 0.0) + earned
-        if self.keeps:
-            self.points.put(record.key, total)
-        told = {name: record.value[name] for name in ("InvoiceNumber", "CustomerCardNo", "TotalAmount")}
-        self.context.forward(record.with_value(told | {"EarnedLoyaltyPoints": earned, "TotalLoyaltyPoints": total}))
+        change = record.value["Points"]
+        left = (self.points.get(record.key) or 0.0) + change
+        if left >= 0:
+            self.points.put(record.key, left)
+            if change < 0:
+                self.context.forward(record.with_value({"Points": -change, "Left": left}))
 
 
-class _Forgetful(_Rewards):
-    keeps = False
+def spending(repartitioned: bool) -> Answer:
+    """Return the answer that brings together what is earned, and not what is spent; or neither."""
 
-
-def rewarded(
-    processor: type[FixedKeyProcessor] = _Rewards,
-    prime: Callable[[Column], Column] = lambda v: F.upper(v.CustomerType) == "PRIME",
-    rekeyed: bool = True,
-    repartitioned: bool = True,
-) -> Answer:
-    """Return the answer that has a processor add up the points of these invoices."""
-    notified = Serdes.json(
-        "InvoiceNumber string, CustomerCardNo string, TotalAmount double, EarnedLoyaltyPoints double, "
-        "TotalLoyaltyPoints double"
-    )
+    def points(number: Callable[[Column], Column]) -> Callable[[Column], Column]:
+        return lambda v: F.struct(v.CustomerCardNo, number(v).alias("Points"))
 
     def answer(builder: StreamsBuilder) -> None:
-        store = Stores.persistent_key_value_store("customer-rewards", Serdes.string(), Serdes.double())
-        stream = builder.stream("pos-invoices", value=INVOICE).filter(prime)
-        stream = stream.select_key(lambda v: v.CustomerCardNo) if rekeyed else stream
-        stream = stream.repartition(name="rewards") if repartitioned else stream
-        stream.process_values(processor, stores=[store], value=notified).to("pos-notifications")
+        prime = builder.stream("pos-invoices", value=INVOICE).filter(lambda v: F.upper(v.CustomerType) == "PRIME")
+        earned = prime.map_values(points(lambda v: v.TotalAmount * 0.02)).select_key(lambda v: v.CustomerCardNo)
+        spent = builder.stream("pos-redemptions", value=Serdes.json("CustomerCardNo string, Points double"))
+        changes = (earned.repartition() if repartitioned else earned).merge(
+            spent.map_values(points(lambda v: -v.Points)).select_key(lambda v: v.CustomerCardNo)
+        )
+        store = Stores.persistent_key_value_store("customer-points", Serdes.string(), Serdes.double())
+        voucher = Serdes.json("Points double, Left double")
+        changes.process_values(_Account, stores=[store], value=voucher).to("pos-vouchers")
 
     return answer
 
@@ -280,18 +328,19 @@ LAB = lab(
         },
         signs={"a customer can be found": customers_can_be_found, "invoice not taken apart": not_taken_apart},
     ),
-    points_of_a_customer=_Points(
-        lambda: Recording.of(
-            "processor-pos-rewards",
-            Costume({"pos": "pos-invoices", "notifications": "pos-notifications"}),
-            ["customer-rewards"],
-        ),
+    points_to_spend=_Points(
+        _vouchers,
         wrong={
-            "points by shop": [rewarded(rekeyed=False), rewarded(rekeyed=False, repartitioned=False)],
-            "points for those who are not prime": rewarded(prime=lambda v: F.lit(True)),
-            "capital letters taken for granted": rewarded(prime=lambda v: v.CustomerType == "PRIME"),
-            "total not kept": rewarded(_Forgetful),
-            "no repartition before the store": rewarded(repartitioned=False),
+            "points by shop": WrongLoop(lambda: _vouchers(key=lambda record: str(record.key))),
+            "points for those who are not prime": WrongLoop(lambda: _vouchers(is_prime=lambda invoice: True)),
+            "capital letters taken for granted": WrongLoop(
+                lambda: _vouchers(is_prime=lambda invoice: invoice["CustomerType"] == "PRIME")
+            ),
+            "more spent than there is": WrongLoop(lambda: _vouchers(least=float("-inf"))),
+            "the last points kept back": WrongLoop(lambda: _vouchers(least=0.01)),
+            "points spent twice": WrongLoop(lambda: _vouchers(takes_off=False)),
+            "a refusal that costs points": WrongLoop(lambda: _vouchers(refused_too=True)),
+            "no repartition before the store": [spending(repartitioned=False), spending(repartitioned=True)],
         },
     ),
     split_customers=Asks(
@@ -319,5 +368,5 @@ LAB = lab(
             "prices added in place of worth": WrongLoop(lambda: _sales(worth=lambda line: line["ItemPrice"])),
         },
     ),
-    new_tills=Lives("new_tills", open_shops, judge_new_tills, wrong=WRONG, errors=TWO_OF_ONE_ID),
+    new_tills=Lives("new_tills", open_shops, judge_new_tills, wrong=WRONG, errors={ID_IS_TAKEN: "two of one name"}),
 )

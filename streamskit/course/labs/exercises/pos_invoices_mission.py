@@ -92,7 +92,7 @@ def points_of_invoices(site: Site) -> Topology:
 def open_shops(site: Site) -> None:
     """Let the application of the old tills run, and the tills sell."""
     site.create_topics(invoices=2, notifications=2)
-    old = KafkaStreams(points_of_invoices(site), site.application_id, site.bootstrap_servers, state_dir=site.folder)
+    old = site.application(points_of_invoices(site))
     old.start()
     tills = Tills(site)
     site.on_close(tills.close)
@@ -155,22 +155,19 @@ def points_of_all(site: Site, careful: bool) -> Topology:
 
 
 def rolled_out(
-    *steps: str, name: str = "", careful: bool = True, reset: str = "earliest"
+    *steps: str, suffix: str = "", careful: bool = True, reset: str = "earliest"
 ) -> Callable[[Site], KafkaStreams]:
     """Return an answer that does these steps in their order.
 
     Args:
         steps: of "close" the old program, "start" the new one, and "update" the tills.
-        name: what stands behind the application's id.
+        suffix: what is added to the application's id.
         careful: whether the new program takes invoices without a discount.
         reset: where an application begins that starts for the first time.
     """
 
     def answer(site: Site) -> KafkaStreams:
-        new = KafkaStreams(
-            points_of_all(site, careful), site.application_id + name, site.bootstrap_servers,
-            state_dir=site.folder, auto_offset_reset=reset,
-        )  # fmt: skip
+        new = site.application(points_of_all(site, careful), suffix, auto_offset_reset=reset)
         does: dict[str, Callable[[], object]] = {
             "close": site.old.close, "start": new.start, "update": site.tills.update,
         }  # fmt: skip
@@ -192,7 +189,7 @@ def a_gap(site: Site) -> KafkaStreams:
     site.old.close()
     sold = len(site.tills.sent)
     wait_until(lambda: len(site.tills.sent) >= sold + AT_ONCE, "more invoices")
-    return rolled_out("start", "update", name="-2", reset="latest")(site)
+    return rolled_out("start", "update", suffix="-2", reset="latest")(site)
 
 
 WRONG = {
@@ -201,8 +198,6 @@ WRONG = {
     "invoices left out": a_gap,
     "a discount that is not there": rolled_out("close", "start", "update", careful=False),
     "tills first": rolled_out("update", "close", "start"),
-    "begun anew": rolled_out("close", "start", "update", name="-2"),
+    "begun anew": rolled_out("close", "start", "update", suffix="-2"),
     "two of one name": rolled_out("start", "update", "close"),
 }
-TWO_OF_ONE_ID = {"is running already": "two of one name"}
-"""What a start says that is refused, because another application has its id."""

@@ -11,8 +11,15 @@ from streamskit.course.datasets.quotes import QUOTE_SCHEMA, deals, quotes
 from streamskit.course.labs.asking import Ask, Asks, reading_all, reads_all
 from streamskit.course.labs.difference import Outcome
 from streamskit.course.labs.exercise import Runs
+from streamskit.course.labs.exercises.risk_management_mission import (
+    ANOTHER_STEP,
+    WRONG,
+    held_since_monday,
+    judge_new_rules,
+)
 from streamskit.course.labs.lab_files import lab
 from streamskit.course.labs.loops import Due, WrongLoop, looped, piped
+from streamskit.course.labs.missions import ID_IS_TAKEN, Lives
 from streamskit.course.labs.recording import Piped, Recording
 from streamskit.course.labs.stores import table
 from streamskit.dsl.builder import StreamsBuilder
@@ -277,5 +284,12 @@ LAB = lab(
             "the limit itself": WrongLoop(lambda: _alarms(equal=True)),
             "one alarm for ever": WrongLoop(lambda: _alarms(once=True)),
         },
+    ),
+    new_rules=Lives(
+        "new_rules",
+        held_since_monday,
+        judge_new_rules,
+        wrong=WRONG,
+        errors={ID_IS_TAKEN: "two of one name", ANOTHER_STEP: "the state of another step"},
     ),
 )

@@ -7,6 +7,7 @@ from streamskit.course.labs.difference import Outcome
 from streamskit.course.labs.exercise import Runs
 from streamskit.course.labs.lab_files import lab
 from streamskit.course.labs.misconceptions import late_records_counted, not_only_last_results, records_in_time_dropped
+from streamskit.course.labs.parts import SaysEach, Typical
 from streamskit.course.labs.recording import Costume, Recording, Row
 from streamskit.dsl.builder import StreamsBuilder
 from streamskit.dsl.materialized import Suppressed
@@ -132,6 +133,32 @@ def sessions(gap: str | int, grace: str = "10 minutes") -> SessionWindows:
     return SessionWindows.of_inactivity_gap_and_grace(gap, grace)
 
 
+# ---- 6: which window fits --------------------------------------------------------------------------------------------
+
+FITTING = {
+    "cashier": tumbling("1 hour", "5 minutes"),
+    "operator": tumbling("10 minutes").advance_by("1 minute"),
+    "nurse": sessions("30 seconds", "2 minutes"),
+    "bank": SlidingWindows.of_time_difference_with_no_grace("1 minute"),
+    "founder": None,
+}
+TYPICAL_WINDOWS: dict[str, Typical] = {
+    "cut by the clock": {
+        "nurse": (tumbling("30 seconds", "2 minutes"), tumbling("30 seconds")),
+        "bank": (tumbling(), tumbling().advance_by("30 seconds"), tumbling().advance_by("1 second")),
+    },
+    "no overlap": {"operator": (tumbling("10 minutes"), tumbling())},
+    "records in place of the clock": {
+        "operator": SlidingWindows.of_time_difference_with_no_grace("10 minutes"),
+        "cashier": SlidingWindows.of_time_difference_and_grace("1 hour", "5 minutes"),
+    },
+    "a stretch that grows": {"bank": sessions("1 minute", NO_GRACE)},
+    "a stretch of fixed length": {"nurse": SlidingWindows.of_time_difference_and_grace("30 seconds", "2 minutes")},
+    "no time for those who are late": {"cashier": tumbling("1 hour"), "nurse": sessions("30 seconds", NO_GRACE)},
+    "a window where none is wanted": {"founder": (tumbling(DAYS), sessions(DAYS, NO_GRACE))},
+}
+
+
 # ---- the lab ---------------------------------------------------------------------------------------------------------
 
 LAB = lab(
@@ -209,6 +236,7 @@ LAB = lab(
         },
         signs={"tumbling instead of sliding": at_round_times, "late record counted": late_records_counted},
     ),
+    fitting_windows=SaysEach(lambda: FITTING, "Each of the five gets what they want to be told.", TYPICAL_WINDOWS),
     highest_bid=Runs(
         recorded("windows-tumbling-reduce", "bids", "highest-bids", "max"),
         wrong={

@@ -1,0 +1,181 @@
+"""The mission of lab 21: new rules for positions whose first deals are on no topic any more."""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from kafka import TopicPartition
+
+from streamskit.common.own_names import own_name
+from streamskit.course.datasets.quotes import DEAL_SCHEMA
+from streamskit.course.labs.exercise import Verdict, mistaken, right, wrong
+from streamskit.course.labs.missions import Site
+from streamskit.dsl.builder import StreamsBuilder
+from streamskit.kafka.connection import admin_client
+from streamskit.runtime.states import State
+from streamskit.runtime.streams import KafkaStreams
+from streamskit.serdes import Serdes
+from streamskit.topology import Topology
+
+DEAL, POSITION = Serdes.json(DEAL_SCHEMA), Serdes.json("quantity long, paid double")
+LIMIT = 1_000
+TRAINING = "Training"
+"""A desk whose deals are not to count."""
+
+Record = tuple[str, dict[str, Any]]
+
+
+def deals_of(desk: str, **changes: int) -> list[Record]:
+    """Return a desk's deals: for each asset how much more of it is held then."""
+    return [
+        (asset, {"deal": "D1", "desk": desk, "side": "BUY" if change > 0 else "SELL", "quantity": abs(change),
+                 "price": 100.0})
+        for asset, change in changes.items()
+    ]  # fmt: skip
+
+
+MONDAY = [*deals_of("London", GOLD=500, BRENT=300, WHEAT=-900), *deals_of("Geneva", GOLD=300, COTTON=100)]
+TUESDAY = deals_of("Geneva", GOLD=50, WHEAT=-50, BRENT=200, COTTON=-150)
+WEDNESDAY = [
+    *deals_of(TRAINING, BRENT=5_000, SILVER=100),
+    *deals_of("London", GOLD=300, WHEAT=-200, BRENT=400, COTTON=20),
+    *deals_of(TRAINING, COTTON=-4_000),
+]
+
+
+def positions(site: Site) -> Topology:
+    """Keep what is held of each asset, and what was paid for it."""
+    builder = StreamsBuilder()
+    dealt = builder.stream(site.topic("deals"), value=DEAL).group_by_key()
+    held = dealt.aggregate(nothing_held, booked, "positions", value=POSITION)
+    held.to_stream().to(site.topic("positions"))
+    return builder.build()
+
+
+def nothing_held() -> dict[str, Any]:
+    """Return the position in which nothing is held."""
+    return {"quantity": 0, "paid": 0.0}
+
+
+def booked(asset: str, deal: dict[str, Any], position: dict[str, Any]) -> dict[str, Any]:
+    """Return a position after a deal."""
+    signed = deal["quantity"] if deal["side"] == "BUY" else -deal["quantity"]
+    return {"quantity": position["quantity"] + signed, "paid": position["paid"] + signed * deal["price"]}
+
+
+def held_since_monday(site: Site) -> None:
+    """Let the positions of two days be kept; the topic has only the second day's deals any more."""
+    site.create_topics(deals=2, positions=2, alarms=1)
+    site.broker.produce(site.topic("deals"), MONDAY)
+    streams = site.props["streams"] = site.application(positions(site))
+    streams.start()
+    streams.await_processed("60 seconds")
+    ends = site.broker.end_offsets(site.topic("deals"))
+    with admin_client(site.broker.connection) as admin:  # what the topic's retention would do
+        deals = own_name(site.topic("deals"))
+        admin.delete_records({TopicPartition(deals, number): end for number, end in ends.items() if end})
+    site.broker.produce(site.topic("deals"), TUESDAY)
+    streams.await_processed("60 seconds")
+
+
+def judge_new_rules(site: Site, returned: Any) -> Verdict:
+    """Judge by a day with the new rules: its positions go on from those of the days before, and some give an alarm."""
+    if not isinstance(returned, KafkaStreams):
+        return wrong(f"It has to return the KafkaStreams that runs now; it returned {returned!r}.")
+    if returned is site.streams:
+        return mistaken("nothing has changed")
+    if returned.state in (State.CREATED, State.NOT_RUNNING):
+        return mistaken("not running")
+    site.broker.produce(site.topic("deals"), WEDNESDAY)
+    returned.await_processed("60 seconds")
+    found = {asset: row["quantity"] for asset, row in returned.store("positions").all()}
+    if found in (held([*TUESDAY, *WEDNESDAY]), held([*TUESDAY, *WEDNESDAY], TRAINING)):
+        gold = held([*MONDAY, *TUESDAY, *WEDNESDAY])["GOLD"]
+        return mistaken("begun anew", found=found["GOLD"], gold=gold)
+    if found == held([*MONDAY, *TUESDAY, *WEDNESDAY]):
+        return mistaken("training deals counted")
+    due = held([*MONDAY, *TUESDAY, *WEDNESDAY], TRAINING)
+    if found != due:
+        return wrong(f"The positions are {found}, and should be {due}.")
+    sent = site.broker.consume(site.topic("alarms"), value=POSITION)
+    return _by_alarms(dict(zip(sent["key"], sent["value"], strict=True)), due)
+
+
+def _by_alarms(alarms: dict[str, Any], due: dict[str, int]) -> Verdict:
+    beyond = {asset for asset, quantity in due.items() if abs(quantity) > LIMIT}
+    if not alarms:
+        return mistaken("no alarm")
+    if within := sorted(alarms.keys() - beyond):
+        return mistaken("alarms within the limit", asset=within[0], quantity=due.get(within[0]))
+    if beyond - alarms.keys():
+        return mistaken("what is owed forgotten")
+    if off := sorted(asset for asset in beyond if (alarms[asset] or {}).get("quantity") != due[asset]):
+        return wrong(f"The last alarm of {off[0]} does not have the position as it is now: {due[off[0]]}.")
+    return right(
+        f"The rules changed on Wednesday, and all {len(due)} positions go on from those of Monday, whose deals are on "
+        f"no topic any more; {' and '.join(sorted(beyond))} are beyond the limit, and an alarm says so."
+    )
+
+
+def held(deals: Iterable[Record], without: str = "") -> dict[str, int]:
+    """Add up the deals of each asset, those of one desk left out."""
+    totals: dict[str, int] = {}
+    for asset, deal in deals:
+        if deal["desk"] != without:
+            totals[asset] = booked(asset, deal, {"quantity": totals.get(asset, 0), "paid": 0.0})["quantity"]
+    return totals
+
+
+# ---- wrong answers ---------------------------------------------------------------------------------------------------
+
+SAME_STEP = "KSTREAM-AGGREGATE-0000000001"
+"""What the step that keeps the positions is called in the program of the days before."""
+
+
+def ruled(
+    *steps: str,
+    suffix: str = "",
+    step: str | None = SAME_STEP,
+    counts: Callable[[Any], Any] = lambda v: v.desk != TRAINING,
+    alarms: Callable[[Any], Any] | None = lambda v: (v.quantity > LIMIT) | (v.quantity < -LIMIT),
+) -> Callable[[Site], KafkaStreams]:
+    """Return an answer that does these steps with a program of the new rules.
+
+    Args:
+        steps: of "close" the old program, "clean" up what it has kept, and "start" the new one.
+        suffix: what is added to the application's id.
+        step: the name of the step that keeps the positions.
+        counts: which deals count.
+        alarms: which positions give an alarm.
+    """
+
+    def answer(site: Site) -> KafkaStreams:
+        builder = StreamsBuilder()
+        dealt = builder.stream(site.topic("deals"), value=DEAL).filter(counts).group_by_key()
+        changes = dealt.aggregate(nothing_held, booked, "positions", value=POSITION, name=step).to_stream()
+        changes.to(site.topic("positions"))
+        if alarms is not None:
+            changes.filter(alarms).to(site.topic("alarms"))
+        new = site.application(builder.build(), suffix)
+        does: dict[str, Callable[[], object]] = {
+            "close": site.streams.close, "clean": new.clean_up, "start": new.start,
+        }  # fmt: skip
+        for each in steps:
+            does[each]()
+        return new
+
+    return answer
+
+
+WRONG = {
+    "nothing has changed": lambda site: site.streams,
+    "not running": ruled("close"),
+    "two of one name": ruled("start", "close"),
+    "the state of another step": ruled("close", "start", step=None),
+    "begun anew": [ruled("close", "clean", "start", step=None), ruled("close", "start", suffix="-2")],
+    "training deals counted": ruled("close", "start", counts=lambda v: v.quantity > 0),
+    "no alarm": ruled("close", "start", alarms=None),
+    "what is owed forgotten": ruled("close", "start", alarms=lambda v: v.quantity > LIMIT),
+    "alarms within the limit": ruled("close", "start", alarms=lambda v: v.quantity != 0),
+}
+ANOTHER_STEP = "does not fit to it any more"
+"""What a start says that is refused, because what is kept belongs to a step that the program does not have."""
