@@ -343,7 +343,12 @@ class Handlers:
     @property
     def make_rows(self) -> bool:
         """Whether a failed record can make rows of its own, on its way through a query."""
-        return self.ask_for_sources or self.deserialization not in (LogAndFail(), LogAndContinue())
+        return self.ask_for_sources or self.make_rows_in_reading
+
+    @property
+    def make_rows_in_reading(self) -> bool:
+        """Whether a record that cannot be read can make rows of its own."""
+        return self.deserialization not in (LogAndFail(), LogAndContinue())
 
     @property
     def ask_for_sources(self) -> bool:

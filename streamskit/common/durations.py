@@ -49,22 +49,23 @@ def to_signed_milliseconds(duration: Duration, title: str = "duration") -> int:
     if isinstance(duration, int) and not isinstance(duration, bool):
         return duration
     if isinstance(duration, str):
-        unsigned = duration.strip().removeprefix("-")
-        return _parse(duration, unsigned, title) * (-1 if duration.strip().startswith("-") else 1)
+        return _parse(duration, title)
     raise ValueError(
         f"{title} {duration!r} is not a duration: write '5 seconds', a timedelta or milliseconds as an int."
     )
 
 
-def _parse(text: str, unsigned: str, title: str) -> int:
-    pattern = r"(\d+(?:\.\d+)?)\s*([a-z]+)"
-    parts, leftover = re.findall(pattern, unsigned.lower()), re.sub(pattern, "", unsigned.lower()).strip()
+def _parse(text: str, title: str) -> int:
+    pattern, lowered = r"(\d+(?:\.\d+)?)\s*([a-z]+)", text.strip().lower()
+    unsigned = lowered.removeprefix("-")
+    parts, leftover = re.findall(pattern, unsigned), re.sub(pattern, "", unsigned).strip()
     units = [unit if unit in MILLISECONDS else unit.removesuffix("s") for _, unit in parts]
     if not parts or leftover or any(unit not in MILLISECONDS for unit in units):
         raise ValueError(
             f"{title} {text!r} is not a duration: write a number and a unit, like '5 seconds', '250 ms' or '1 hour'."
         )
-    return round(sum(float(number) * MILLISECONDS[unit] for (number, _), unit in zip(parts, units, strict=True)))
+    size = round(sum(float(number) * MILLISECONDS[unit] for (number, _), unit in zip(parts, units, strict=True)))
+    return size if unsigned == lowered else -size
 
 
 def spell(milliseconds: int) -> str:

@@ -80,7 +80,7 @@ class Steps:
         told = []
         for join in joins:
             sends = [each for each in outcomes if isinstance(each, Send) and each.to.operator == join]
-            if len({send.to.side for send in sends}) == len(("left", "right")):
+            if {send.to.side for send in sends} == {0, 1}:
                 told.append(replace(sends[-1], to=sends[-1].to._replace(side=sends[-1].to.side + EARLIER)))
         return told
 

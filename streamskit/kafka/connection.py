@@ -33,10 +33,10 @@ REQUEST_SECONDS = 30.0
 
 AGAIN_SECONDS = 0.2
 
-GONE = (
-    Cancelled, CoordinatorNotAvailableError, KafkaConnectionError, NodeNotReadyError, NotControllerError,
-    NotCoordinatorError,
-)  # fmt: skip
+NOT_KNOWN_YET = (CoordinatorNotAvailableError, NotCoordinatorError)
+"""What a broker that has just started answers for a group: nobody coordinates it yet."""
+
+GONE = (Cancelled, KafkaConnectionError, NodeNotReadyError, NotControllerError)
 """What a client raises when the one of several brokers has gone that was to answer it."""
 
 
@@ -64,10 +64,9 @@ def admin_client(
                 request_timeout_ms=int(REQUEST_SECONDS * 1000),
             )
 
-    if "," not in ClientSettings.of(bootstrap_servers).bootstrap_servers:
-        client = connected()
-    else:
-        client = cast(KafkaAdminClient, _OneOfSeveral(connected, time.monotonic() + timeout))
+    is_one_of_several = "," in ClientSettings.of(bootstrap_servers).bootstrap_servers
+    passing = NOT_KNOWN_YET + GONE if is_one_of_several else NOT_KNOWN_YET
+    client = cast(KafkaAdminClient, _Patient(connected, passing, time.monotonic() + timeout))
     try:
         yield client
     except KafkaError as error:
@@ -76,16 +75,19 @@ def admin_client(
         client.close()
 
 
-class _OneOfSeveral:
-    """An admin client of several brokers: where the one that it asks has just gone, it asks the others.
+class _Patient:
+    """An admin client that asks again what a broker could not answer just now.
 
     Args:
         connected: makes a client.
+        passing: the failures that pass.
         deadline: when to give up, as `time.monotonic()` counts.
     """
 
-    def __init__(self, connected: Callable[[], KafkaAdminClient], deadline: float) -> None:
-        self._connected, self._deadline = connected, deadline
+    def __init__(
+        self, connected: Callable[[], KafkaAdminClient], passing: tuple[type[KafkaError], ...], deadline: float
+    ) -> None:
+        self._connected, self._passing, self._deadline = connected, passing, deadline
         self._client = connected()
 
     def close(self) -> None:
@@ -96,7 +98,7 @@ class _OneOfSeveral:
             while True:
                 try:
                     return getattr(self._client, name)(*arguments, **named)
-                except GONE:
+                except self._passing:
                     if time.monotonic() > self._deadline:
                         raise
                 time.sleep(AGAIN_SECONDS)

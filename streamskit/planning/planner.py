@@ -5,7 +5,7 @@ There is one query for each sub-topology, and one more for each aggregation that
 
 from dataclasses import replace
 
-from streamskit.api.error_handlers import LogAndContinue, LogAndFail, fails
+from streamskit.api.error_handlers import fails
 from streamskit.api.windows import TimeWindows
 from streamskit.common.errors import TopologyError
 from streamskit.planning.old_values import needs_old_values
@@ -135,8 +135,7 @@ class SubtopologyPlanner:
         """
         handlers = self.options.handlers
         is_read_here = any(not source.internal for source in of_kind(Source, path[:1]))
-        in_reading = is_read_here and handlers.deserialization not in (LogAndFail(), LogAndContinue())
-        return in_reading or (len(path) > 1 and not fails(handlers.processing))
+        return (is_read_here and handlers.make_rows_in_reading) or (len(path) > 1 and not fails(handlers.processing))
 
     def _telling_once(self, natives: list[Plan], inputs: list[PlanInput]) -> list[Plan]:
         """Return the queries of native aggregations so that one query tells of the records of a source that fail."""

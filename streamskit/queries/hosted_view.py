@@ -4,7 +4,7 @@ from collections.abc import Collection
 from typing import Any
 
 from streamskit.common.errors import InvalidStateStorePartitionError
-from streamskit.queries.queryable_instance import QueryableInstance
+from streamskit.queries.queryable_instance import ANSWERING, QueryableInstance
 
 BY_KEY = ("get", "fetch", "backward_fetch", "entry", "fetch_session", "find_sessions")
 """The questions about one key, which only the instance that hosts it can answer."""
@@ -60,11 +60,7 @@ class HostedView:
 
     def _partitions(self) -> list[int]:
         states = self._instance.states(self._name)
-        return [
-            state.partition
-            for state in states
-            if state.role in ("active", "global") or state.partition in self._standing_in
-        ]
+        return [state.partition for state in states if state.role in ANSWERING or state.partition in self._standing_in]
 
     def _here(self) -> Any:
         return self._instance.local(self._name, self._partitions(), for_all=self._for_all)

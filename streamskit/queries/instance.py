@@ -33,7 +33,7 @@ from streamskit.queries.group.discovery import placement_of
 from streamskit.queries.group.membership import Membership
 from streamskit.queries.measures import Measure
 from streamskit.queries.metadata import HostInfo, Hosts, Placement
-from streamskit.queries.queryable_instance import InstanceHealth, PartitionState, StoreUpdate
+from streamskit.queries.queryable_instance import ANSWERING, InstanceHealth, PartitionState, StoreUpdate
 from streamskit.queries.restore_listener import Restorations
 from streamskit.state.local import LocalStore
 from streamskit.state.state_folder import StateFolder
@@ -41,9 +41,6 @@ from streamskit.state.storage import Storage
 from streamskit.state.timed import local_store
 
 logger = logging.getLogger("streamskit")
-
-ANSWERING = ("active", "global")
-"""The roles in which an instance answers queries."""
 
 FLUSH_SECONDS = 15.0
 """How often what is in memory of a store on the disk is written there."""

@@ -9,6 +9,9 @@ from streamskit.queries.measures import Measure
 from streamskit.queries.metadata import HostInfo, Hosts, Placement
 from streamskit.state.local import LocalStore
 
+ANSWERING = ("active", "global")
+"""The roles in which an instance answers queries."""
+
 
 @dataclass(frozen=True)
 class PartitionState:

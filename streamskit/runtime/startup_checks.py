@@ -140,10 +140,12 @@ class StartupChecks:
         in_first_batch = any(checkpoint.is_in_first_real_time_batch for checkpoint in self._checkpoints.values())
         if not left and not is_partly_gone and not in_first_batch:
             return
-        message = f"'{self._application_id}' has run before, as {_shown(left) or self._folder} shows, "
-        message += f"and its checkpoints are not in {self._folder}: they were deleted, or it ran with another folder."
-        if in_first_batch:
-            message = f"'{self._application_id}' ended before its first batch in real-time mode was over and noted."
+        message = (
+            f"'{self._application_id}' ended before its first batch in real-time mode was over and noted."
+            if in_first_batch
+            else f"'{self._application_id}' has run before, as {_shown(left) or self._folder} shows, and its "
+            f"checkpoints are not in {self._folder}: they were deleted, or it ran with another folder."
+        )
         if not is_partly_gone and not in_first_batch and any(plan.checkpoint_topic in left for plan in self._plans):
             logger.warning("%s Its folder is rebuilt from the topics with copies of its checkpoints.", message)
             if not (trouble := rebuild(now)):

@@ -194,8 +194,12 @@ class TopologyTestDriver:
     # ---- records on their way ----------------------------------------------------------------------------------------
 
     def _pipe(self, records: list[Raw]) -> None:
-        self._waiting.extend(records)
+        self._waiting.extend(map(self._placed, records))
         self._work()
+
+    def _placed(self, record: Raw) -> Raw:
+        """Return a record with its partition: where nobody has chosen one, that of its key."""
+        return replace(record, partition=self._partitions.of(record)) if record.partition is None else record
 
     def _work(self) -> None:
         """Run queries until no topic between them holds a record that is not processed."""
@@ -249,8 +253,7 @@ class TopologyTestDriver:
             self._take(record)
 
     def _take(self, record: Raw) -> None:
-        if record.partition is None:
-            record = replace(record, partition=self._partitions.of(record))
+        record = self._placed(record)
         if (call := self._side_effects.get(record.topic)) is not None:
             try:
                 call.action(call.key.deserialize(record.key), call.value.deserialize(record.value))
@@ -316,11 +319,10 @@ class TestInputTopic:
         headers: tuple[tuple[str, bytes], ...] = (),
         partition: int | None = None,
     ) -> Raw:
-        raw = Raw(self._name, self._key.serialize(key), self._value.serialize(value), timestamp, tuple(headers))
-        partitions = self._driver._partitions
         if partition is not None:
-            partitions.check(self._name, partition)
-        return replace(raw, partition=partitions.of(raw) if partition is None else partition)
+            self._driver._partitions.check(self._name, partition)
+        key_bytes, value_bytes = self._key.serialize(key), self._value.serialize(value)
+        return Raw(self._name, key_bytes, value_bytes, timestamp, tuple(headers), partition)
 
 
 class TestOutputTopic:

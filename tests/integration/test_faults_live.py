@@ -293,7 +293,7 @@ def test_to_shut_the_application_down_stops_the_instances_that_answer_for_its_st
         are_up.set()
         wait_until(lambda: streams.state is State.ERROR, "the state ERROR", 40)
         if answer is UncaughtExceptionResponse.SHUTDOWN_APPLICATION:
-            wait_until(lambda: not list(instances), "the end of the instance", 60)
+            wait_until(lambda: not list(instances), "the end of the instance", 15)
             assert f"The instance at {server} has stopped: The application was shut down: " in instances.log(server)
             assert "13 is unlucky" in instances.log(server)
         else:

@@ -12,8 +12,10 @@ import tempfile
 import tomllib
 import xml.etree.ElementTree as ET
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from streamskit.api.streams_config import StreamsConfig
 from streamskit.common.errors import StreamsKitError, TopologyError
@@ -35,13 +37,19 @@ Verdict = tuple[Status, str, str]
 Record = tuple[str, Any, Any, int]
 
 
-class Project(NamedTuple):
+@dataclass(frozen=True)
+class Project:
     """A project as the checks see it: its folder, and what its package offers."""
 
     folder: Path
     build: Callable[[], Topology]
     config: Callable[[str], StreamsConfig]
     records: Sequence[Record]
+
+    @cached_property
+    def results(self) -> dict[str, list[Any]]:
+        """What comes of its samples, the first time."""
+        return _results(self, self.records)
 
 
 def judge(folder: Path) -> Diagnosis:
@@ -113,10 +121,10 @@ def _topology(project: Project) -> Verdict:
             "It writes no topic and keeps no store.",
             "Let results out: to a topic, or into a named store.",
         )
-    topics = sorted({topic for source in first.sources if not source.internal for topic in source.topic_names})
-    if set(topics) == TEMPLATE_TOPICS:
+    topics = _topics(first)
+    if topics == TEMPLATE_TOPICS:
         return "warning", "It still reads the template's topic.", "Ask a question of your own."
-    return "ok", f"It reads {', '.join(topics)}, in {len(first.sub_topologies())} sub-topologies.", ""
+    return "ok", f"It reads {', '.join(sorted(topics))}, in {len(first.sub_topologies())} sub-topologies.", ""
 
 
 def _names(project: Project) -> Verdict:
@@ -135,6 +143,10 @@ def _state(project: Project) -> Verdict:
     return "ok", f"It keeps {', '.join(stores)}.", ""
 
 
+def _topics(topology: Topology) -> set[str]:
+    return {topic for source in topology.sources if not source.internal for topic in source.topic_names}
+
+
 def _own_stores(topology: Topology) -> list[str]:
     return sorted(store.name for store in topology.stores.values())
 
@@ -146,21 +158,19 @@ def _samples(project: Project) -> Verdict:
     if len(project.records) < FEWEST_SAMPLES:
         says = f"There are {len(project.records)} sample records."
         return "problem", says, f"Write at least {FEWEST_SAMPLES}, with one out of order."
-    sources = {topic for source in project.build().sources if not source.internal for topic in source.topic_names}
-    if unused := sources - {topic for topic, *_ in project.records}:
+    if unused := _topics(project.build()) - {topic for topic, *_ in project.records}:
         return (
             "problem",
             f"No sample is for {', '.join(sorted(unused))}.",
             "Write samples for every topic that it reads.",
         )
-    results = _results(project, project.records)
-    if not any(results.values()):
+    if not any(project.results.values()):
         return "problem", "Nothing comes of the samples.", "Write samples that the application has an answer to."
-    return "ok", f"{len(project.records)} samples give {sum(map(len, results.values()))} results.", ""
+    return "ok", f"{len(project.records)} samples give {sum(map(len, project.results.values()))} results.", ""
 
 
 def _repeatable(project: Project) -> Verdict:
-    if _results(project, project.records) != _results(project, project.records):
+    if project.results != _results(project, project.records):
         do = "Take nothing from clocks or chance: what runs again after a fault has to give the same."
         return "problem", "The same samples give other results the second time.", do
     return "ok", "The same samples give the same results.", ""

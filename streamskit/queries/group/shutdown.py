@@ -38,25 +38,13 @@ def shut_down_instances(bootstrap_servers: BootstrapServers, catalogue: Catalogu
     if not catalogue.shared:
         return True
     try:
-        if not _has_members(bootstrap_servers, group):
-            return True
+        with admin_client(bootstrap_servers, TELL_SECONDS) as admin:
+            if not admin.describe_groups([group])[group]["members"]:
+                return True
         return _told(bootstrap_servers, catalogue, why)
     except (KafkaError, BrokerError) as failure:
         logger.warning("'%s': its instances could not be told to stop: %s", group, failure)
         return False
-
-
-def _has_members(bootstrap_servers: BootstrapServers, group: str) -> bool:
-    """Return whether a group has members; a broker that has just started is asked again."""
-    deadline = time.monotonic() + TELL_SECONDS
-    while True:
-        try:
-            with admin_client(bootstrap_servers) as admin:
-                return bool(admin.describe_groups([group])[group]["members"])
-        except BrokerError as failure:
-            if not getattr(failure.__cause__, "retriable", False) or time.monotonic() > deadline:
-                raise
-        time.sleep(0.2)
 
 
 def _told(bootstrap_servers: BootstrapServers, catalogue: Catalogue, why: str) -> bool:
