@@ -2,10 +2,11 @@
 
 from typing import Any
 
-from pyspark import SparkContext
 from pyspark.sql import Column
 from pyspark.sql import types as T
 from pyspark.sql.classic.column import Column as ClassicColumn
+
+from streamskit.jvm import java_class
 
 
 def attempt(column: Column) -> Column:
@@ -99,5 +100,4 @@ def partition_of(key: Column, suffix: int, partitions: int) -> Column:
 
 
 def _functions() -> Any:
-    context: Any = SparkContext._active_spark_context
-    return context._jvm.org.apache.spark.sql.streamskit.Functions
+    return java_class("Functions")

@@ -197,7 +197,7 @@ class Application:
         for plan_ in self.plans:
             self._start_query(topics, plan_)
         if not self.config.exactly_once:
-            self.checkpoint_copies.copy(self._spark, topics.transactions(self.plans))
+            self.checkpoint_copies.copy(topics.transactions(self.plans))
         self._watchdog.start()
         self._purging.start()
         self.group_offsets.start()
@@ -388,9 +388,9 @@ class Application:
     def _rebuild(self, extents: Mapping[str, TopicExtent]) -> str:
         assert self._spark is not None, "Spark runs before a start looks at what there is"
         self.home.claim()
-        fence = partial(fence_off, self._spark, self.config)
+        fence = partial(fence_off, self.config)
         place = self.config.application_id, self.config.folder, self.plans
-        return Rebuilding(*place, self._spark, self.config.connection, fence).run(extents)
+        return Rebuilding(*place, self.config.connection, fence).run(extents)
 
     @property
     def _readers(self) -> list[tuple[Replica | QueryServer, Iterable[str]]]:

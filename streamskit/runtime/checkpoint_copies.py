@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
-from pyspark.sql import SparkSession
 
 from streamskit.environment.spark_java import LOST
+from streamskit.jvm import java_class
 from streamskit.planning.plan import Plan
 from streamskit.runtime.denials import denied
 from streamskit.runtime.periodic import Periodic
@@ -43,17 +43,15 @@ class CheckpointCopies(Periodic):
         self._copied: dict[str, Positions] = {}
         self._is_impossible = False
 
-    def copy(self, spark: SparkSession, plans: Sequence[tuple[Plan, Mapping[str, str]]]) -> None:
+    def copy(self, plans: Sequence[tuple[Plan, Mapping[str, str]]]) -> None:
         """Begin, in a thread of its own.
 
         Args:
-            spark: the session.
             plans: the queries, each with the settings of a producer for its transactions.
         """
-        jvm: Any = spark._jvm
-        package = jvm.org.apache.spark.sql.streamskit
+        copier = java_class("CheckpointCopier")
         self._copiers = [
-            (plan, package.CheckpointCopier(dict(settings), str(self._folder / plan.name), plan.checkpoint_topic))
+            (plan, copier(dict(settings), str(self._folder / plan.name), plan.checkpoint_topic))
             for plan, settings in plans
         ]
         self.start()

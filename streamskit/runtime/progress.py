@@ -51,9 +51,8 @@ def batches_after(query: StreamingQuery, batch: int) -> list[StreamingQueryProgr
     for index in range(len(reported) - 1, -1, -1):
         if reported[index].batchId() <= batch:
             break
-        progress = StreamingQueryProgress.fromJson(json.loads(reported[index].json()))
-        if "addBatch" in progress.durationMs:
-            progresses.insert(0, progress)
+        if "addBatch" in reported[index].durationMs():
+            progresses.insert(0, StreamingQueryProgress.fromJson(json.loads(reported[index].json())))
     return progresses
 
 

@@ -14,6 +14,7 @@ from pyspark.sql.streaming import StreamingQuery
 from streamskit.api.streams_config import StreamsConfig
 from streamskit.common.errors import StreamsError
 from streamskit.environment.spark_java import LOST
+from streamskit.jvm import java_class
 from streamskit.planning.options import QueryOptions
 from streamskit.planning.plan import Plan
 from streamskit.runtime.progress import Metrics, Progress
@@ -60,6 +61,7 @@ class RunningQuery:
         self.query = self._begin()
         self.metrics = Metrics(self.query, plan)
         self._wait, self._batches_then = FIRST_WAIT, 0
+        self._progress, self._told = Progress({}), (-1, "")
 
     def restart(self, counts: bool = True) -> None:
         """Run the plan again, after its Spark query has ended.
@@ -108,7 +110,13 @@ class RunningQuery:
     @property
     def progress(self) -> Progress:
         """How far it has come."""
-        return Progress.of(self.query)
+        reported: Any = self.query._jsq.lastProgress()
+        if reported is None:
+            return Progress({})
+        told = reported.batchId(), reported.timestamp()
+        if told != self._told:  # to read all of a report takes Spark as long as an idle turn, and it is asked for often
+            self._progress, self._told = Progress.of(self.query), told
+        return self._progress
 
     @property
     def position(self) -> Mapping[str, Mapping[int, int]]:
@@ -156,5 +164,4 @@ class RunningQuery:
 
 def _closing() -> Any:
     """Return what ends queries in good order (`streamskit/jvm/Closing.scala`)."""
-    jvm: Any = SparkContext._jvm
-    return jvm.org.apache.spark.sql.kafka010.producer.Closing
+    return java_class("org.apache.spark.sql.kafka010.producer.Closing")

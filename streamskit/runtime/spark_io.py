@@ -227,9 +227,9 @@ class KafkaTopics:
         )
         transactions = Transactions(plan, producer, java_text(self.config.connection, "consumer"))
         if self.config.exactly_once:
-            return SINK, transactions.begin(self.spark, Checkpoint(checkpoint), self.about(plan))
+            return SINK, transactions.begin(Checkpoint(checkpoint), self.about(plan))
         if plan.transactions_topic in self.partitions:  # it ran with exactly_once before, and may have been killed
-            transactions.abort(self.spark)
+            transactions.abort()
         client = f"{told['kafka.client.id']}-{producers}" if "kafka.client.id" in told else producers
         options = producer | {"kafka.client.id": client, "includeHeaders": "true"}
         if self._writes_by_time(plan):
@@ -273,13 +273,13 @@ def _rules_of(config: Mapping[str, str]) -> TopicRules:
     )
 
 
-def fence_off(spark: SparkSession, config: StreamsConfig, plan: Plan) -> None:
+def fence_off(config: StreamsConfig, plan: Plan) -> None:
     """End what an earlier run of a query has left open, so that all it has committed can be read.
 
     Raises:
         StreamsError: the broker takes no transactions.
     """
-    _transactions(config, plan).abort(spark)
+    _transactions(config, plan).abort()
 
 
 def _transactions(config: StreamsConfig, plan: Plan) -> Transactions:

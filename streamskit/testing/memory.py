@@ -16,6 +16,7 @@ from streamskit.environment.session import CHECKPOINTS, settings
 from streamskit.execution.compiler import compile_plan
 from streamskit.execution.record_columns import TIMESTAMP_HEADER, WRITE_ORDER
 from streamskit.execution.row_format import HEADER_TYPE
+from streamskit.jvm import java_class
 from streamskit.planning.plan import Plan
 from streamskit.runtime.progress import Metrics
 
@@ -64,11 +65,10 @@ class MemoryQuery:
         self.plan = plan
         self._spark = spark
         self._offsets: dict[tuple[str, int], int] = {}
-        jvm: Any = spark.sparkContext._jvm
         # Spark's own MemoryStream: a batch from it lists no files and starts no Python.
-        streams = getattr(jvm.org.apache.spark.sql.execution.streaming.runtime, "MemoryStream$")
+        streams = java_class("org.apache.spark.sql.execution.streaming.runtime.MemoryStream$")
         self._stream = streams.__getattr__("MODULE$").apply(
-            jvm.org.apache.spark.sql.Encoders.STRING(), spark._jsparkSession
+            java_class("org.apache.spark.sql.Encoders").STRING(), spark._jsparkSession
         )
         self._name = f"test_driver_{uuid.uuid4().hex}"
         self._checkpoint = tempfile.TemporaryDirectory(prefix="streamskit-test-", ignore_cleanup_errors=True)

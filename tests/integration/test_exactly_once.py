@@ -331,7 +331,7 @@ def test_a_run_is_fenced_when_another_one_begins(
     streams.await_processed()
     (first, *_) = streams.plans
     transactions = Transactions(first, {"kafka.bootstrap.servers": broker.bootstrap_servers})
-    transactions.begin(spark, Checkpoint(tmp_path / "elsewhere"), "{}")
+    transactions.begin(Checkpoint(tmp_path / "elsewhere"), "{}")
     produce(broker, name, range(10, 20))
     with pytest.raises(StreamsError, match=rf"Sub-topology 0 of '{name}' was fenced: another run of the application"):
         streams.await_processed()

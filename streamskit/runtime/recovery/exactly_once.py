@@ -28,10 +28,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
-from pyspark.sql import SparkSession
 
 from streamskit.common.durations import spell
 from streamskit.common.errors import StreamsError
+from streamskit.jvm import java_class
 from streamskit.planning.plan import Plan
 from streamskit.runtime.denials import denied
 from streamskit.runtime.recovery.checkpoint import Checkpoint
@@ -108,11 +108,10 @@ class Transactions:
     reader: str = ""
     run: str = field(default_factory=lambda: str(uuid.uuid4()))
 
-    def begin(self, spark: SparkSession, checkpoint: Checkpoint, about: str) -> dict[str, str]:
+    def begin(self, checkpoint: Checkpoint, about: str) -> dict[str, str]:
         """Fence all earlier runs of the query, and mark what is written: from there this run goes on.
 
         Args:
-            spark: the session.
             checkpoint: what Spark has noted.
             about: what stands beside each position of the checkpoint's copy.
 
@@ -122,7 +121,7 @@ class Transactions:
         Raises:
             StreamsError: that cannot be known, or the broker takes no transactions.
         """
-        with self._opened(spark) as transactions:
+        with self._opened() as transactions:
             found = transactions.last()
             last = None if found is None else CommittedBatch(found.query(), found.batch())
             written = last_written(checkpoint, last, self.plan)
@@ -133,20 +132,20 @@ class Transactions:
                     self.plan.application_id, self.plan.name, written,
                 )  # fmt: skip
             place = str(checkpoint.folder), self.plan.checkpoint_topic, about
-            copy = _package(spark).CheckpointCopy(self.settings["reader"], *place)
+            copy = java_class("CheckpointCopy")(self.settings["reader"], *place)
             transactions.begin()
             begins = copy.bring(transactions, written)
-            transactions.commit(_package(spark).Mark(checkpoint.query_id, self.run, written))
+            transactions.commit(java_class("Mark")(checkpoint.query_id, self.run, written))
         options = {"marks": self.plan.transactions_topic, "run": self.run, "from": str(begins)}
         return self.settings | options | dict(zip(("checkpoint", "copy", "about"), place, strict=True))
 
-    def abort(self, spark: SparkSession) -> None:
+    def abort(self) -> None:
         """Fence all earlier runs of the query, and abort what they left open: readers would wait for its end.
 
         Raises:
             StreamsError: the broker takes no transactions.
         """
-        with self._opened(spark):
+        with self._opened():
             pass
 
     @property
@@ -159,9 +158,9 @@ class Transactions:
         }
 
     @contextmanager
-    def _opened(self, spark: SparkSession) -> Iterator[Any]:
+    def _opened(self) -> Iterator[Any]:
         try:
-            transactions = _package(spark).Transactions(self.settings, self.plan.transactions_topic)
+            transactions = java_class("Transactions")(self.settings, self.plan.transactions_topic)
             try:
                 yield transactions
             finally:
@@ -204,8 +203,3 @@ def transaction_failure(text: str, plan: Plan) -> StreamsError | None:
             f"{sink}: a record could not be written to topic '{topic}': {why.strip()} Nothing of its micro-batch was."
         )
     return None
-
-
-def _package(spark: SparkSession) -> Any:
-    jvm: Any = spark._jvm
-    return jvm.org.apache.spark.sql.streamskit

@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
-from pyspark.sql import SparkSession
 
 from streamskit.api.client_settings import BootstrapServers
 from streamskit.common.errors import StreamsError
+from streamskit.jvm import java_class
 from streamskit.kafka.client_libraries import java_text
 from streamskit.kafka.topics import TopicExtent
 from streamskit.planning.plan import Plan
@@ -85,7 +85,6 @@ class Rebuilding:
         application_id: the application.
         folder: its folder, in which no query has a checkpoint.
         plans: its queries.
-        spark: the session that writes the state.
         bootstrap_servers: the broker's address.
         fence: ends what an earlier run of a query has left open, so that all it has committed can be read.
     """
@@ -95,14 +94,11 @@ class Rebuilding:
         application_id: str,
         folder: Path,
         plans: Sequence[Plan],
-        spark: SparkSession,
         bootstrap_servers: BootstrapServers,
         fence: Callable[[Plan], None],
     ) -> None:
         self._application_id, self._folder, self._plans = application_id, folder, plans
         self._reader, self._fence = java_text(bootstrap_servers, "consumer"), fence
-        jvm: Any = spark._jvm
-        self._package = jvm.org.apache.spark.sql.streamskit
 
     def run(self, extents: Mapping[str, TopicExtent]) -> str:
         """Make the folder anew if that is possible; return why not, or "" when it is done.
@@ -132,7 +128,7 @@ class Rebuilding:
         if extent is None:
             return Copy(plan, None, None)
         self._fence(plan)
-        found = self._package.CheckpointCopy.lastPosition(self._reader, plan.checkpoint_topic)
+        found = java_class("CheckpointCopy").lastPosition(self._reader, plan.checkpoint_topic)
         return Copy(plan, extent, None if found is None else json.loads(found))
 
     def _make(self, copies: Sequence[Copy]) -> None:
@@ -158,7 +154,7 @@ class Rebuilding:
         logger.warning(
             "'%s': the checkpoint of sub-topology %s is rebuilt from topic '%s'.", self._application_id, name, topic
         )
-        rows = self._package.CheckpointRebuild(self._reader, topic, str(folder)).run()
+        rows = java_class("CheckpointRebuild")(self._reader, topic, str(folder)).run()
         position = Checkpoint(folder).position()
         logger.warning(
             "'%s': sub-topology %s has %s rows of state again, and goes on at %s.",

@@ -1,28 +1,21 @@
-"""Kafka Music on a broker: two instances, of which one is killed; and all of it ended by Ctrl-C."""
+"""Kafka Music on a broker: its charts, its page, and two instances, of which one is killed."""
 
 import contextlib
-import os
 import re
-import signal
-import subprocess
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import httpx
-import psutil
 import pytest
+from playwright.sync_api import Page, expect
 
 from examples.music.application import PARTITIONS, Music
 from examples.music.schemas import PLAYS
 from streamskit.testing import wait_until
+from tests.browser.pages import shoot
 from tests.examples.test_music_topology import expected
 
-pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.timeout(400)]
-
-ROOT = Path(__file__).parents[2]
-TO_END = 100
+pytestmark = [pytest.mark.browser, pytest.mark.broker, pytest.mark.spark, pytest.mark.timeout(400)]
 
 
 @pytest.fixture(scope="module")
@@ -71,8 +64,8 @@ def test_charts_are_those_of_all_plays_that_were_sent_late_ones_too_and_broken_o
     assert re.fullmatch(rf"{PLAYS}-\d+@\d+", letters()["last"])
 
 
-def test_both_instances_answer_the_same_and_when_one_is_killed_the_other_goes_on(
-    music: Music, client: httpx.Client
+def test_both_instances_answer_the_same_and_when_one_is_killed_the_other_and_the_page_go_on(
+    music: Music, client: httpx.Client, page: Page
 ) -> None:
     (other,) = music.instances
     music.feed.start()
@@ -94,10 +87,24 @@ def test_both_instances_answer_the_same_and_when_one_is_killed_the_other_goes_on
         lambda: all(answer(client, f"{other.url}/charts/genre/{genre}") == charts[genre] for genre in GENRES),
         "the same charts at the other instance",
     )
+    page.goto(music.url)
+    expect(page.locator("section[data-chart] li")).to_have_count(30, timeout=60_000)
+    expect(page.locator("#dead")).to_contain_text("6 × SerializationException", timeout=60_000)
+    second = page.locator("#instances tr").filter(has_text=str(other))
+    expect(second).to_contain_text(re.compile(r"answers for .*top-five-by-genre \(2\)"), timeout=60_000)
+    shoot(page, "music-live")
+
     music.instances.kill(other)
+    expect(page.locator("#status")).to_contain_text(f"{other} cannot be heard", timeout=30_000)
     music.feed.start()
+    for shown in page.locator("section[data-chart] ol").all():
+        before = shown.inner_text()
+        expect(shown).not_to_have_text(before, timeout=60_000, use_inner_text=True)
+    expect(page.locator("#instances tr")).to_have_count(1, timeout=60_000)
     for genre in GENRES:
         wait_until(lambda genre=genre: more(client, music, genre, charts), f"newer plays of {genre}")  # type: ignore[misc]
+    page.emulate_media(color_scheme="dark")
+    shoot(page, "music-killed-dark")
 
 
 GENRES = ("Folk", "Jazz", "Punk", "Soul", "Techno")
@@ -107,31 +114,3 @@ def more(client: httpx.Client, music: Music, genre: str, before: dict[str, Any])
     """Whether a genre has more plays now."""
     chart = answer(client, f"{music.url}charts/genre/{genre}")
     return chart is not None and sum(e["plays"] for e in chart) > sum(e["plays"] for e in before[genre])
-
-
-def test_one_command_starts_everything_and_ctrl_c_ends_all_of_it() -> None:
-    command = [sys.executable, "-m", "examples.music", "--port", "0", "--per-second", "50"]
-    process = subprocess.Popen(
-        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
-    )
-    assert process.stdout is not None
-    try:
-        said = []
-        for line in process.stdout:
-            said.append(line)
-            if "A further instance" in line:
-                break
-        url = re.search(r"http://\S+/", "".join(said))
-        assert url, "".join(said)
-        family = psutil.Process(process.pid).children(recursive=True)
-        assert any("serve" in each.cmdline() for each in family)
-        with httpx.Client(trust_env=False, timeout=10) as client:
-            wait_until(lambda: answer(client, f"{url[0]}charts/top-five"), "a chart", 120)
-        os.killpg(process.pid, signal.SIGINT)  # as a terminal does
-        rest, _ = process.communicate(timeout=TO_END)
-        assert (process.returncode, rest.splitlines()[-1]) == (0, "All of it has ended."), rest
-        _, alive = psutil.wait_procs(family, timeout=20)
-        assert alive == []
-    finally:
-        if process.poll() is None:
-            process.kill()
