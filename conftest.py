@@ -7,11 +7,12 @@ import pytest
 from nbval.plugin import IPyNbCell
 
 from streamskit.broker import find_shared_broker, stop_shared_broker
-from streamskit.environment.session import JAVA_OPTIONS_VARIABLE, LESSON_OPTIONS
+from streamskit.environment.session import INTERPRETED, JAVA_OPTIONS_VARIABLE, LESSON_OPTIONS, SETTINGS
 from tests import notebook_spark, scheduling
 from tests.reaper import Reaper
 
 os.environ.setdefault(JAVA_OPTIONS_VARIABLE, LESSON_OPTIONS)
+SETTINGS |= INTERPRETED  # in this process; notebooks, and applications that tests start beside it, compile their plans
 
 _running_before = pytest.StashKey[bool]()
 _reaper = pytest.StashKey[Reaper]()

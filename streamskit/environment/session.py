@@ -60,6 +60,12 @@ CHECKPOINTS = "streamskit.LocalCheckpoints"
 JAVA_OPTIONS_VARIABLE = "STREAMSKIT_SPARK_JAVA_OPTIONS"
 """The environment variable with more options for Spark's JVM."""
 
+INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
+"""Settings with which Spark takes a plan's expressions as they are, and writes and compiles no Java for them.
+
+A few records have passed a plan before its Java is compiled; for millions, compile.
+"""
+
 LESSON_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=240m"
 """Options for lessons and tests: half the work of a start and half the memory, less speed in the long run.
 

@@ -12,7 +12,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from streamskit.environment.session import CHECKPOINTS, settings
+from streamskit.environment.session import CHECKPOINTS, INTERPRETED, settings
 from streamskit.execution.compiler import compile_plan
 from streamskit.execution.record_columns import TIMESTAMP_HEADER, WRITE_ORDER
 from streamskit.execution.row_format import HEADER_TYPE
@@ -28,10 +28,7 @@ SETTINGS = {
     "spark.sql.streaming.pollingDelay": "1ms",
     "spark.sql.streaming.checkpoint.fileChecksum.enabled": "false",
     "spark.sql.streaming.checkpointFileManagerClass": CHECKPOINTS,
-    # A record has passed the plan's expressions as they are before Java could be written and compiled for them.
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-}
+} | INTERPRETED
 
 
 @dataclass(frozen=True)

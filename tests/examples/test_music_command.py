@@ -14,7 +14,7 @@ import pytest
 
 from streamskit.testing import wait_until
 
-pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.soak, pytest.mark.timeout(400)]
 
 ROOT = Path(__file__).parents[2]
 TO_END = 100

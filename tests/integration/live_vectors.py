@@ -41,6 +41,9 @@ AT_ONCE = 4
 REAL_TIME = "real time"
 """As a cut: one batch of Spark's real-time mode, or as few as can be, where one micro-batch would be."""
 
+COMPILED = {"spark.sql.codegen.wholeStage": "true", "spark.sql.codegen.factoryMode": "FALLBACK"}
+"""Plans are compiled, as in an application; most other tests take them as they are, as the test driver does."""
+
 SECONDS = 600
 """How long an application may take for a micro-batch, at most."""
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from streamskit.broker import ExternalBroker
 from streamskit.environment.session import spark_session
 from tests.integration.live_outcomes import Outcome
-from tests.integration.live_vectors import AT_ONCE, REAL_TIME, Bench, Run
+from tests.integration.live_vectors import AT_ONCE, COMPILED, REAL_TIME, Bench, Run
 
 SLOTS_EACH = 6
 """How many slots an application of these has, at most."""
@@ -30,7 +30,9 @@ def outcome(file: Path) -> Outcome:
 
 def main(servers: str, folder: Path, names: Sequence[str]) -> None:
     """Run the programs, several beside each other."""
-    spark_session(f"local[{AT_ONCE * SLOTS_EACH}]")
+    spark_session(
+        f"local[{AT_ONCE * SLOTS_EACH}]", **{name.replace(".", "__"): value for name, value in COMPILED.items()}
+    )
     with tempfile.TemporaryDirectory() as scratch:
         bench = Bench(ExternalBroker(servers), Path(scratch))
         runs = [Run(name, REAL_TIME) for name in names]

@@ -28,7 +28,11 @@ def counted_by_value(source: str) -> Topology:
 
 @pytest.mark.parametrize(
     ("guarantee", "most"),
-    [("at_least_once", None), ("at_least_once", 500), pytest.param("exactly_once", 500, marks=pytest.mark.soak)],
+    [
+        ("at_least_once", None),
+        pytest.param("at_least_once", 500, marks=pytest.mark.soak),
+        pytest.param("exactly_once", 500, marks=pytest.mark.soak),
+    ],
 )
 def test_a_backlog_loses_nothing_behind_a_repartition_with_a_small_grace(
     guarantee: str, most: int | None, broker: Broker, run: Run, name: str

@@ -9,7 +9,7 @@ from streamskit.broker import settings
 from streamskit.cluster.daemons import start_master
 
 
-@pytest.mark.parametrize("which", ["of the master", "of its page"])
+@pytest.mark.parametrize("which", ["of the master", pytest.param("of its page", marks=pytest.mark.soak)])
 def test_a_port_that_another_program_has_taken_meanwhile_is_not_used(
     which: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -151,7 +151,9 @@ def make_anew(broker: Broker, name: str, numbers: range) -> None:
     write(broker, name, numbers)
 
 
-@pytest.mark.parametrize("numbers", [range(4), range(100)], ids=["shorter", "longer"])
+@pytest.mark.parametrize(
+    "numbers", [pytest.param(range(4), marks=pytest.mark.soak), range(100)], ids=["shorter", "longer"]
+)
 def test_a_source_topic_that_was_made_anew_is_refused(
     numbers: range, totals: Topology, broker: Broker, name: str, run: Run
 ) -> None:

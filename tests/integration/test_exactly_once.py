@@ -197,7 +197,7 @@ class Totals(Processor):
         self.context.forward(Record("random", random.getrandbits(62), now))
 
 
-@pytest.mark.parametrize("guarantee", ["at_least_once", "exactly_once"])
+@pytest.mark.parametrize("guarantee", [pytest.param("at_least_once", marks=pytest.mark.soak), "exactly_once"])
 def test_a_processor_s_fields_and_punctuations_are_those_of_the_batch_when_it_ran_first(
     guarantee: str, broker: Broker, name: str, run: Run, state_dir: Path
 ) -> None:

@@ -35,9 +35,8 @@ def test_that_takes_long():
 pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.timeout(400)]
 
 
-@pytest.mark.parametrize(
-    ("how", "workers"), [(signal.SIGINT, "1"), pytest.param(signal.SIGTERM, "0", marks=pytest.mark.soak)]
-)
+@pytest.mark.soak
+@pytest.mark.parametrize(("how", "workers"), [(signal.SIGINT, "1"), (signal.SIGTERM, "0")])
 def test_a_run_that_is_interrupted_leaves_nothing_running(tmp_path: Path, how: signal.Signals, workers: str) -> None:
     (tmp_path / "test_long.py").write_text(RUN)
     (tmp_path / "pyproject.toml").touch()

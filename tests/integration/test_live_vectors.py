@@ -5,10 +5,11 @@ from collections.abc import Iterator
 import pytest
 
 from streamskit.broker import Broker
+from streamskit.environment.session import settings, spark_session
 from tests.conformance.programs import PROGRAMS
 from tests.conformance.registry import SETTINGS
 from tests.integration.live_outcomes import difference, difference_of_tasks, of_tasks
-from tests.integration.live_vectors import Bench, Run, starting
+from tests.integration.live_vectors import COMPILED, Bench, Run, starting
 
 pytestmark = [pytest.mark.spark, pytest.mark.broker, pytest.mark.timeout(3000)]
 
@@ -90,9 +91,10 @@ def bench(broker: Broker, request: pytest.FixtureRequest, tmp_path_factory: pyte
     """Runs all that this session asks for, several beside each other."""
     bench = Bench(broker, tmp_path_factory.mktemp("live"))
     asked = [item.callspec.params.get("live") for item in request.session.items if hasattr(item, "callspec")]
-    bench.submit(run for run in asked if isinstance(run, Run))
-    yield bench
-    bench.close()
+    with settings(spark_session(), COMPILED):
+        bench.submit(run for run in asked if isinstance(run, Run))
+        yield bench
+        bench.close()
 
 
 @pytest.mark.parametrize("live", list(params()))

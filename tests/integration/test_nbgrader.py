@@ -28,6 +28,7 @@ def course(tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.mark.soak
 def test_a_lab_is_released_as_it_is_committed_and_graded_by_its_checks(course: Path) -> None:
     nbgrader(course, "generate_assignment", LAB, "--create")
     released = nbformat.read(course / "release" / LAB / f"{LAB}.ipynb", as_version=4)

@@ -114,6 +114,7 @@ def test_what_is_kept_behind_a_partitioner_stays_in_its_partitions(broker: Broke
         streams.query_metadata_for_key("counts", "a1", lambda key: 1)  # type: ignore[arg-type]
 
 
+@pytest.mark.soak
 def test_tables_that_partitioners_have_shared_out_are_joined_by_a_foreign_key(
     broker: Broker, run: Run, name: str
 ) -> None:

@@ -11,7 +11,7 @@ from tests.integration.conftest import Run
 pytestmark = [pytest.mark.spark, pytest.mark.broker]
 
 
-@pytest.mark.parametrize("guarantee", ["at_least_once", "exactly_once"])
+@pytest.mark.parametrize("guarantee", ["at_least_once", pytest.param("exactly_once", marks=pytest.mark.soak)])
 def test_a_paused_application_processes_nothing_answers_queries_and_goes_on_where_it_stopped(
     guarantee: str, broker: Broker, name: str, run: Run
 ) -> None:

@@ -64,7 +64,7 @@ class Named(Processor):
         self.context.forward(record.with_value(self.context.state_store("names").get(record.key)))
 
 
-@pytest.mark.parametrize("server", [None, "127.0.0.1:0"])
+@pytest.mark.parametrize("server", [pytest.param(None, marks=pytest.mark.soak), "127.0.0.1:0"])
 def test_what_a_processor_makes_of_a_global_topic_can_be_queried_with_and_without_an_application_server(
     server: str | None, broker: Broker, name: str, run: Run
 ) -> None:

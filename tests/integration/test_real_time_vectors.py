@@ -36,6 +36,15 @@ IN_REAL_TIME = (
 )
 """The vectors whose programs keep state, and run in real-time mode as a whole."""
 
+SPREAD = {
+    "basic-merge-rekeyed-count",
+    "queries-window",
+    "time-out-of-order-count",
+    "windows-group-by-count",
+    "windows-hopping-trade-stats",
+}
+"""What `make test` runs of them; `make soak` runs all."""
+
 
 @pytest.fixture(scope="module")
 def outcomes(broker: Broker, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Path:
@@ -48,7 +57,9 @@ def outcomes(broker: Broker, tmp_path_factory: pytest.TempPathFactory, request: 
     return folder
 
 
-@pytest.mark.parametrize("vector", IN_REAL_TIME)
+@pytest.mark.parametrize(
+    "vector", [pytest.param(name, marks=[] if name in SPREAD else [pytest.mark.soak]) for name in IN_REAL_TIME]
+)
 def test_real_time_mode_gives_what_kafka_streams_gave_without_its_cache(vector: str, outcomes: Path) -> None:
     recorded = json.loads((VECTORS / f"{vector}.json").read_text())
     was_cached = SETTINGS.get(vector, {}).get("cache", False)

@@ -64,6 +64,7 @@ def test_what_was_lost_with_its_folder_is_rebuilt_and_goes_on_exactly_once_for_e
     assert f"goes on at {name}-in-0@25" in caplog.text
 
 
+@pytest.mark.soak
 def test_a_row_of_state_that_is_too_large_for_one_record_is_rebuilt(
     broker: Broker, name: str, run: Run, state_dir: Path
 ) -> None:

@@ -48,7 +48,7 @@ def three_sinks(strict: Broker, name: str) -> Topology:
     return builder.build()
 
 
-@pytest.mark.parametrize("guarantee", ["at_least_once", "exactly_once"])
+@pytest.mark.parametrize("guarantee", ["at_least_once", pytest.param("exactly_once", marks=pytest.mark.soak)])
 def test_what_a_broker_refuses_goes_to_the_production_handler_and_all_else_is_written(
     three_sinks: Topology, strict: Broker, name: str, run_on: Run, guarantee: str
 ) -> None:

@@ -27,6 +27,7 @@ class Numbered(Processor):
         self.context.forward(record.with_value(f"{counts.get(record.key)} {where.topic}/{where.partition}"))
 
 
+@pytest.mark.soak
 def test_topics_of_a_pattern_are_read_as_they_are_at_each_start(broker: Broker, run: Run, name: str) -> None:
     wired = Topology().add_source("orders", re.compile(f"{name}-orders-.*"))
     wired.add_processor("number", Numbered, "orders").add_sink("sink", f"{name}-out", "number")

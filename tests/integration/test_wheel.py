@@ -12,6 +12,7 @@ from tests import wheel
 
 @pytest.mark.spark
 @pytest.mark.slow
+@pytest.mark.soak
 def test_the_wheel_runs_where_the_project_is_not(tmp_path: Path) -> None:
     made = wheel.build(tmp_path / "dist")
     project, folder = tmp_path / "project", tmp_path / "environment"
