@@ -60,7 +60,7 @@ def judged(
     return judging._examined(name, judging.CHECKS[name], Project(Path(), build, config, records))
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_a_new_project_passes_its_own_tests_and_all_checks(tmp_path: Path) -> None:
     folder = create("page-visits", tmp_path)
     done = subprocess.run(

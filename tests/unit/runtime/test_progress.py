@@ -25,7 +25,10 @@ class Reports:
             "stateOperators": [], "sources": [source(read)], "sink": {"description": "", "numOutputRows": 0},
             "numInputRows": read, "inputRowsPerSecond": 0.0, "processedRowsPerSecond": 0.0, "observedMetrics": {},
         }  # fmt: skip
-        self.reports.append(SimpleNamespace(batchId=lambda: batch, json=lambda: json.dumps(said)))
+        took = said["durationMs"]
+        self.reports.append(
+            SimpleNamespace(batchId=lambda: batch, durationMs=lambda: took, json=lambda: json.dumps(said))
+        )
 
 
 def source(read: int) -> dict[str, Any]:
