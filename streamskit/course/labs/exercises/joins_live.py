@@ -9,7 +9,6 @@ from pyspark.sql import functions as F
 from streamskit.course.labs.exercise import Verdict, mistaken, right, wrong
 from streamskit.course.labs.missions import Site
 from streamskit.dsl.builder import StreamsBuilder
-from streamskit.runtime.streams import KafkaStreams
 from streamskit.topology import Topology
 from streamskit.topology.nodes import GlobalTableSource
 
@@ -30,7 +29,7 @@ def judge_names_of_customers(site: Site, topology: Any) -> Verdict:
         return wrong(f"It has to return the topology that builder.build() gives; it returned {topology!r}.")
     if any(isinstance(node, GlobalTableSource) for nodes in topology.sub_topologies() for node in nodes):
         return mistaken("a copy in every instance")
-    with KafkaStreams(topology, site.application_id, site.bootstrap_servers, state_dir=site.folder) as streams:
+    with site.application(topology) as streams:
         streams.await_processed("60 seconds")
         site.broker.produce(site.topic("orders"), [*ORDERS, UNKNOWN])
         streams.await_processed("60 seconds")

@@ -10,7 +10,6 @@ from pyspark.sql import functions as F
 from streamskit.course.labs.exercise import Verdict, mistaken, right, wrong
 from streamskit.course.labs.missions import Site
 from streamskit.dsl.builder import StreamsBuilder
-from streamskit.runtime.streams import KafkaStreams
 from streamskit.serdes import Serdes
 from streamskit.topology import Topology
 
@@ -47,7 +46,7 @@ def judge_even_load(site: Site, topology: Any) -> Verdict:
     """Judge a topology by what its tasks got, and by the totals at noon and in the evening."""
     if not isinstance(topology, Topology):
         return wrong(f"It has to return the topology that builder.build() gives; it returned {topology!r}.")
-    with KafkaStreams(topology, site.application_id, site.bootstrap_servers, state_dir=site.folder) as streams:
+    with site.application(topology) as streams:
         streams.await_processed("60 seconds")
         site.broker.produce(site.topic("sales"), AFTERNOON, value=SALE)
         streams.await_processed("60 seconds")

@@ -146,8 +146,7 @@ def started_with(grace: int) -> Callable[[Site], KafkaStreams]:
     """Return an answer that starts the count with so many seconds of grace."""
 
     def answer(site: Site) -> KafkaStreams:
-        topology = ticks_by_window(site, f"{grace} seconds")
-        streams = KafkaStreams(topology, site.application_id, site.bootstrap_servers, state_dir=site.folder)
+        streams = site.application(ticks_by_window(site, f"{grace} seconds"))
         streams.start()
         return streams
 
