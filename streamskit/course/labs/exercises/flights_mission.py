@@ -11,7 +11,6 @@ from streamskit.course.labs.exercise import Verdict, mistaken, right, wrong
 from streamskit.course.labs.missions import Site
 from streamskit.dsl.builder import StreamsBuilder
 from streamskit.dsl.materialized import Suppressed
-from streamskit.runtime.streams import KafkaStreams
 from streamskit.serdes import Serdes
 from streamskit.topology import Topology
 
@@ -64,7 +63,7 @@ def a_silent_feed(site: Site) -> None:
     """Let the counts run, on a topic in which one airport stopped at midnight."""
     site.create_topics(flights=3, finals=1)
     site.broker.produce(site.topic("flights"), come_in())
-    streams = KafkaStreams(hours_of_airports(site), site.application_id, site.bootstrap_servers, state_dir=site.folder)
+    streams = site.application(hours_of_airports(site))
     site.props |= {"streams": streams, "opens": OPENS, "known": len(come_in())}
     streams.start()
     streams.await_processed("60 seconds")
