@@ -137,23 +137,6 @@ def test_a_topic_is_followed_searched_and_filtered(lesson: Page) -> None:
     look(lesson, topic, "widgets-topic")
 
 
-def test_a_dashboard_follows_with_all_its_views_side_by_side(lesson: Page) -> None:
-    board = lesson.locator(".streamskit-live").filter(has_text="Side by side").first
-    board.scroll_into_view_if_needed()
-    kinds = ("store", "topology")
-    boxes = [board.locator(f".streamskit-{kind} .sk-rows").first.bounding_box() for kind in kinds]
-    assert boxes[0] is not None
-    assert boxes[1] is not None
-    assert boxes[0]["x"] + boxes[0]["width"] <= boxes[1]["x"]
-    store = board.locator(".streamskit-store").first
-    updates = re.search(r"(\d+) updates", store.inner_text())
-    assert updates
-    lesson.get_by_role("button", name="Send a tick").click()
-    board.scroll_into_view_if_needed()
-    expect(store).to_contain_text(f"{int(updates[1]) + 1} updates", timeout=30_000)
-    look(lesson, board, "widgets-dashboard")
-
-
 def test_stepping_back_shows_the_windows_as_they_were_and_resuming_follows(lesson: Page) -> None:
     windows = view(lesson, "windows")
     expect(windows).to_contain_text("Record 13 of 13", timeout=30_000)
@@ -227,6 +210,23 @@ def test_a_store_is_seen_from_afar_with_the_instance_that_answered(lesson: Page)
     remote = lesson.locator(".streamskit-live").filter(has_text=answered)
     expect(remote).to_have_count(1, timeout=60_000)
     expect(remote.locator(".sk-rows")).to_contain_text("KO")
+
+
+def test_a_dashboard_follows_with_all_its_views_side_by_side(lesson: Page) -> None:
+    board = lesson.locator(".streamskit-live").filter(has_text="Side by side").first
+    board.scroll_into_view_if_needed()
+    kinds = ("store", "topology")
+    boxes = [board.locator(f".streamskit-{kind} .sk-rows").first.bounding_box() for kind in kinds]
+    assert boxes[0] is not None
+    assert boxes[1] is not None
+    assert boxes[0]["x"] + boxes[0]["width"] <= boxes[1]["x"]
+    store = board.locator(".streamskit-store").first
+    updates = re.search(r"(\d+) updates", store.inner_text())
+    assert updates
+    lesson.get_by_role("button", name="Send a tick").click()
+    board.scroll_into_view_if_needed()
+    expect(store).to_contain_text(f"{int(updates[1]) + 1} updates", timeout=30_000)
+    look(lesson, board, "widgets-dashboard")
 
 
 def test_a_browser_sees_all_stores_and_instances_at_an_instance(lesson: Page, page: Page) -> None:
