@@ -296,8 +296,7 @@ class Steps:
             F.explode(elements.result).alias("each"),
             record.timestamp.alias("timestamp"),
             record.headers.alias("headers"),
-            kept["partition"],
-            kept["offset"],
+            *(kept[name] for name in ("topic", "partition", "offset")),  # a sink tells where a refused record is from
         )
         of_each = replace(record, timestamp=flat["timestamp"], headers=flat["headers"])
         return flat, one_of_many(of_each, flat["each"])

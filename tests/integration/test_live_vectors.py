@@ -51,6 +51,7 @@ DIFFERENCES: dict[str, str] = {
 
 SPREAD = {
     "basic-aggregate": "whole",
+    "basic-flat-map": "whole",
     "basic-two-topics-one-stream": "whole",
     "examples-music-charts": "whole",
     "joins-stream-global-inner": "random 1",
