@@ -20,6 +20,7 @@ from streamskit.queries.client import QueryClient
 from streamskit.queries.metadata import HostInfo
 from streamskit.queries.query_server import QueryServer
 from streamskit.queries.rest.dashboard_routes import FollowedViews
+from streamskit.queries.rest.protocol import DASHBOARD
 from streamskit.queries.rest_service import RestService
 from streamskit.serdes import Serde
 
@@ -112,7 +113,7 @@ def _serve(chosen: argparse.Namespace) -> None:
     try:
         server.start()
         print(f"'{config.application_id}' answers at {server.here.url}/docs; Ctrl-C stops it.", flush=True)
-        print(f"A browser sees its stores at {server.rest.address.url}/dashboard.", flush=True)
+        print(f"A browser sees its stores at {server.rest.address.url}{DASHBOARD}.", flush=True)
         while not told.wait(0.5):
             if chosen.ends_with_parent and os.getppid() != parent:
                 return

@@ -7,6 +7,7 @@ from typing import Any
 import ipywidgets as widgets
 
 from streamskit.common.errors import StreamsError
+from streamskit.queries.rest.protocol import DASHBOARD
 from streamskit.runtime import KafkaStreams
 from streamskit.views.controls import checked_count
 from streamskit.views.html import LIVE, STYLE, part
@@ -82,7 +83,7 @@ class Dashboard(widgets.VBox):
             )
         page = ViewsPage(self.title, self.views)
         server.rest.dashboard = lambda: page
-        self._served_by = f"{server.here.url}/dashboard"
+        self._served_by = f"{server.here.url}{DASHBOARD}"
         self._heading.value = self._head()
         return self._served_by
 

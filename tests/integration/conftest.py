@@ -10,6 +10,7 @@ import pytest
 from streamskit import KafkaStreams, Topology
 from streamskit.broker import EmbeddedBroker
 from streamskit.broker.base import Broker
+from streamskit.kafka.connection import admin_client
 from tests.integration.kafka_defaults import KAFKA_DEFAULTS
 
 
@@ -35,6 +36,12 @@ def name() -> str:
 @pytest.fixture
 def state_dir(tmp_path: Path) -> Path:
     return tmp_path / "state"
+
+
+def members(broker: Broker, group: str) -> int:
+    """Return how many members a consumer group has."""
+    with admin_client(broker.bootstrap_servers) as admin:
+        return len(admin.describe_groups([group])[group]["members"])
 
 
 Run = Callable[..., KafkaStreams]

@@ -18,11 +18,10 @@ from streamskit import KafkaStreams, Serdes, State, StreamsBuilder, Topology
 from streamskit.broker import Broker, EmbeddedBroker
 from streamskit.common.errors import BrokerError, StreamsError
 from streamskit.environment.processes import wait_until
-from streamskit.kafka.connection import admin_client
 from streamskit.queries.client import QueryClient
 from streamskit.queries.instances import Instances
 from streamskit.runtime import MaxFailures, UncaughtExceptionResponse
-from tests.integration.conftest import Run
+from tests.integration.conftest import Run, members
 from tests.integration.kafka_defaults import KAFKA_DEFAULTS
 
 pytestmark = [pytest.mark.spark, pytest.mark.broker]
@@ -275,11 +274,6 @@ def test_without_a_handler_the_client_shuts_down_and_says_why(
     assert [one.levelno for one in caplog.records if "13 is unlucky" in one.getMessage()] == [logging.ERROR]
 
 
-def has_members(broker: Broker, group: str) -> bool:
-    with admin_client(broker.bootstrap_servers) as admin:
-        return bool(admin.describe_groups([group])[group]["members"])
-
-
 @pytest.mark.parametrize("answer", [UncaughtExceptionResponse.SHUTDOWN_CLIENT,
                                     UncaughtExceptionResponse.SHUTDOWN_APPLICATION])  # fmt: skip
 def test_to_shut_the_application_down_stops_the_instances_that_answer_for_its_stores_and_to_shut_the_client_does_not(
@@ -296,7 +290,7 @@ def test_to_shut_the_application_down_stops_the_instances_that_answer_for_its_st
     streams = run_on(broker, topology, uncaught_exception_handler=decide)
     with Instances(name, broker.bootstrap_servers, applications=state_dir) as instances:
         server = instances.start()
-        wait_until(lambda: has_members(broker, name), "the instance in its group")  # only members are told to stop
+        wait_until(lambda: members(broker, name), "the instance in its group")  # only members are told to stop
         are_up.set()
         wait_until(lambda: streams.state is State.ERROR, "the state ERROR", 40)
         if answer is UncaughtExceptionResponse.SHUTDOWN_APPLICATION:

@@ -16,8 +16,8 @@ from kafka.partitioner.default import murmur2
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 
 from streamskit.broker.base import Broker
-from streamskit.kafka.connection import admin_client
 from streamskit.kafka.group_member import GroupMember
+from tests.integration.conftest import members
 from tests.integration.test_group_member import Roll
 
 pytestmark = [pytest.mark.broker]
@@ -37,11 +37,6 @@ def poll_until(member: GroupMember, wanted: Callable[[], bool], seconds: float =
     while not wanted():
         assert time.monotonic() < deadline, "kafka-python's group did not do that in time"
         member.poll()
-
-
-def members(broker: Broker, group: str) -> int:
-    with admin_client(broker.bootstrap_servers) as admin:
-        return len(admin.describe_groups([group])[group]["members"])
 
 
 def test_it_is_a_version_whose_private_names_were_tried() -> None:

@@ -7,12 +7,13 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from streamskit.common.errors import StreamsError
 from streamskit.queries.rest.http_errors import Refusal, bad_request
+from streamskit.queries.rest.protocol import DASHBOARD
 from streamskit.queries.rest.signing import APPLICATION, FORWARDED, SIGNATURE, SignatureCheck
 
 SIGN_AGAIN = "Instances of one application need one token, one version and the right time; ask again in a moment."
 LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "[::1]"})
 
-OPEN = frozenset({b"/dashboard"})
+OPEN = frozenset({DASHBOARD.encode()})
 """Paths that need no token: a page that asks for it, as a browser cannot send one with an address. It has no data."""
 
 

@@ -18,11 +18,8 @@ from streamskit.queries.rest.events import KEEP_ALIVE, EventStream
 from streamskit.queries.rest.http_errors import Refusal
 from streamskit.queries.rest.json_codec import dumps
 from streamskit.queries.rest.models import Health, says
-from streamskit.queries.rest.protocol import Event
+from streamskit.queries.rest.protocol import DASHBOARD, Event
 from streamskit.queries.rest.routes_common import StrictRoute, begin_a_stream
-
-PATH = "/dashboard"
-"""Where the page is. It holds nothing of the application, and so is served without the token, which it asks for."""
 
 LOOK = 0.25
 """How often to look for what the views have written anew, in seconds."""
@@ -52,14 +49,14 @@ DashboardSource = Callable[[], FollowedViews]
 """Returns the views of a dashboard; it is called when somebody opens the page."""
 
 
-@routes.get(PATH, responses={200: {"content": {"text/html": {}}}})
+@routes.get(DASHBOARD, responses={200: {"content": {"text/html": {}}}})
 async def dashboard(request: Request) -> Response:
     """A page that follows the dashboard of this instance live."""
     page, policy = _page()
     return HTMLResponse(page, headers={"content-security-policy": policy, "cache-control": "no-cache"})
 
 
-@routes.get(f"{PATH}/events", responses={**says(Health), 200: {"content": {"text/event-stream": {}}}})
+@routes.get(f"{DASHBOARD}/events", responses={**says(Health), 200: {"content": {"text/event-stream": {}}}})
 async def dashboard_events(request: Request) -> Response:
     """What the dashboard shows, as server-sent events.
 

@@ -5,6 +5,9 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode
 
+DASHBOARD = "/dashboard"
+"""Where the page is that follows views live. It has no data, so it needs no token; it asks for one."""
+
 DOTS = {".": "%2E", "..": "%2E%2E"}
 """Parts of a path that those who pass it on would take for steps in it."""
 
