@@ -1,6 +1,7 @@
 """A live mission's scene is its own, is taken down whatever happens, and is judged by what a learner's function did."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -123,6 +124,15 @@ def test_an_error_is_told_as_the_mistake_that_it_tells_of_or_in_its_own_words(br
 
     assert MISSION.examine_answer(lambda site: fail("There is no such customer.")).says == "Nobody asked."
     assert "It ended with an error: It is raining." in MISSION.examine_answer(lambda site: fail("It is raining.")).says
+    assert broker.names == {}
+
+
+def test_an_answer_that_has_to_return_the_application_is_told_what_it_returned_instead(broker: Broker) -> None:
+    mission = replace(MISSION, examine=replace(LIVES, returns_application=True))
+    builder = StreamsBuilder()
+    builder.stream("orders").to("more")
+    assert mission.examine_answer(lambda site: None).says.endswith("the KafkaStreams that runs now; it returned None.")
+    assert mission.examine_answer(lambda site: site.application(builder.build())).says == "That is another one."
     assert broker.names == {}
 
 

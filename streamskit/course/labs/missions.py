@@ -19,7 +19,7 @@ from streamskit.broker import Broker, shared_broker
 from streamskit.common.errors import StreamsKitError
 from streamskit.common.own_names import own_name
 from streamskit.course.labs import catalogue
-from streamskit.course.labs.exercise import Verdict, Wrong, mistaken
+from streamskit.course.labs.exercise import Verdict, Wrong, mistaken, wrong
 from streamskit.runtime.streams import KafkaStreams
 from streamskit.topology import Topology
 
@@ -136,6 +136,7 @@ class Lives:
         judge: says what came of it, of the site and what the function returned.
         wrong: functions that act wrongly, by the mistake that they make.
         errors: a part of an error's message, and the mistake that it tells of.
+        returns_application: whether the function has to return the application that it leaves running.
     """
 
     name: str
@@ -143,12 +144,16 @@ class Lives:
     judge: Callable[[Site, Any], Verdict]
     wrong: Wrong = field(default_factory=dict, kw_only=True)
     errors: Mapping[str, str] = field(default_factory=dict, kw_only=True)
+    returns_application: bool = field(default=False, kw_only=True)
 
     def __call__(self, answer: Any) -> Verdict:
         with Site(self.name) as site:
             self.scene(site)
             try:
-                return self.judge(site, answer(site))
+                returned = answer(site)
+                if self.returns_application and not isinstance(returned, KafkaStreams):
+                    return wrong(f"It has to return the KafkaStreams that runs now; it returned {returned!r}.")
+                return self.judge(site, returned)
             except StreamsKitError as error:
                 return self._failed(error)
 

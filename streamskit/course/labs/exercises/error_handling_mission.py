@@ -9,7 +9,6 @@ from streamskit.api.error_handlers import LogAndContinue
 from streamskit.course.labs.exercise import Verdict, mistaken, right, wrong
 from streamskit.course.labs.missions import Site
 from streamskit.dsl.builder import StreamsBuilder
-from streamskit.runtime.streams import KafkaStreams
 from streamskit.serdes import Serdes
 from streamskit.topology import Topology
 
@@ -36,18 +35,11 @@ def night_shift(site: Site) -> Topology:
     return builder.build()
 
 
-def application(site: Site, **handlers: Any) -> KafkaStreams:
-    """Return the mission's application, which has not started."""
-    return KafkaStreams(
-        night_shift(site), site.application_id, site.bootstrap_servers, state_dir=site.folder, **handlers
-    )
-
-
 def bills_of_a_night(site: Site) -> None:
     """Let the application work out the evening's bills, and put the night's into its topic, some of them poisonous."""
     site.create_topics(bills=2, shares=2, dead_bills=1)
     site.broker.produce(site.topic("bills"), list(EVENING.items()))
-    with application(site) as streams:
+    with site.application(night_shift(site)) as streams:
         streams.await_processed("60 seconds")
     bills: dict[str, Any] = {**IN_WORDS, **NIGHT}
     sent = [(key, json.dumps(bill).encode()) for key, bill in bills.items()]
@@ -112,7 +104,7 @@ def brought_back(
 
     def answer(site: Site) -> None:
         handler = LogAndContinue(site.topic("dead-bills")) if kept else LogAndContinue()
-        streams = application(site, **{f"{kind}_handler": handler for kind in kinds})
+        streams = site.application(night_shift(site), **{f"{kind}_handler": handler for kind in kinds})
         if anew:
             streams.clean_up()
         with streams:

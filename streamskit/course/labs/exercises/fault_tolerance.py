@@ -57,6 +57,11 @@ LAB = lab(
         examine_never_twice, {"at least once": [dict, lambda: {"processing_guarantee": "at_least_once"}]}
     ),
     move_house=Lives(
-        "move_house", a_bank_that_runs, judge_move_house, wrong=WRONG, errors={ID_IS_TAKEN: "nobody moved"}
+        "move_house",
+        a_bank_that_runs,
+        judge_move_house,
+        wrong=WRONG,
+        returns_application=True,
+        errors={ID_IS_TAKEN: "nobody moved"},
     ),
 )

@@ -3,7 +3,6 @@
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from pyspark.sql import functions as F
 
@@ -41,10 +40,8 @@ def a_bank_that_runs(site: Site) -> None:
     site.props["written"] = len(site.broker.consume(site.topic("balances")))
 
 
-def judge_move_house(site: Site, returned: Any) -> Verdict:
+def judge_move_house(site: Site, returned: KafkaStreams) -> Verdict:
     """Judge a bank that has moved: it must need nothing of the old folder, and go on where it was."""
-    if not isinstance(returned, KafkaStreams):
-        return wrong(f"It has to return the KafkaStreams that runs now; it returned {returned!r}.")
     if returned is site.streams or site.streams.state is not State.NOT_RUNNING:
         return mistaken("nobody moved")
     if returned.state is State.CREATED or returned.state is State.NOT_RUNNING:

@@ -30,7 +30,7 @@ def three_instances(site: Site) -> None:
         site.application_id,
         site.bootstrap_servers,
         standby_replicas=1,
-        session_timeout="30 seconds",  # longer than the questions last: the group goes on believing in the dead one
+        session_timeout="15 seconds",  # longer than the questions last: the group goes on believing in the dead one
         applications=site.folder,
     )
     site.on_close(instances.stop)

@@ -277,5 +277,5 @@ LAB = lab(
             "record in time dropped": WrongLoop(lambda: _artist_hours(grace=0)),
         },
     ),
-    on_air=Lives("on_air", an_afternoon, judge_on_air, wrong=WRONG),
+    on_air=Lives("on_air", an_afternoon, judge_on_air, wrong=WRONG, returns_application=True),
 )

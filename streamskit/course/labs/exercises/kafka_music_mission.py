@@ -43,10 +43,8 @@ def an_afternoon(site: Site) -> None:
     site.broker.produce(site.topic("plays"), AFTERNOON)
 
 
-def judge_on_air(site: Site, returned: Any) -> Verdict:
+def judge_on_air(site: Site, returned: KafkaStreams) -> Verdict:
     """Let the evening come, with a song that nobody knew, and judge by what the front page gets over HTTP."""
-    if not isinstance(returned, KafkaStreams):
-        return wrong(f"It has to return the KafkaStreams that runs; it returned {returned!r}.")
     if returned.state is not State.RUNNING and returned.state is not State.REBALANCING:
         return mistaken("not on the air")
     if not returned.application_server:

@@ -12,14 +12,13 @@ from streamskit.course.labs.asking import Ask, Asks, reading_all, reads_all
 from streamskit.course.labs.difference import Outcome
 from streamskit.course.labs.exercise import Runs
 from streamskit.course.labs.exercises.movie_ratings_mission import (
-    TWO_OF_ONE_ID,
     WRONG,
     a_page_that_is_wrong,
     judge_rated_anew,
 )
 from streamskit.course.labs.lab_files import lab
 from streamskit.course.labs.loops import Due, WrongLoop, looped, piped
-from streamskit.course.labs.missions import Lives
+from streamskit.course.labs.missions import ID_IS_TAKEN, Lives
 from streamskit.course.labs.recording import Batch, Piped, Recording, Step
 from streamskit.course.labs.stores import table
 from streamskit.serdes import Serdes
@@ -277,5 +276,12 @@ LAB = lab(
             ),
         },
     ),
-    rated_anew=Lives("rated_anew", a_page_that_is_wrong, judge_rated_anew, wrong=WRONG, errors=TWO_OF_ONE_ID),
+    rated_anew=Lives(
+        "rated_anew",
+        a_page_that_is_wrong,
+        judge_rated_anew,
+        wrong=WRONG,
+        returns_application=True,
+        errors={ID_IS_TAKEN: "two of one name"},
+    ),
 )

@@ -23,6 +23,8 @@ TOTALS = "ratings-by-movie"
 SHOWN = "movie-01"
 """The movie whose ratings the page shows."""
 SECONDS_BETWEEN_LOOKS = 0.1
+ANY_PORT = "127.0.0.1:0"
+"""Where the applications answer."""
 
 Totals = dict[str, dict[str, int]]
 
@@ -86,10 +88,7 @@ def a_page_that_is_wrong(site: Site) -> None:
     """Let the application with the mistake run, and a page ask it."""
     site.create_topics(ratings=2)
     site.broker.produce(site.topic("ratings"), PAST)
-    old = KafkaStreams(
-        averages(site), site.application_id, site.bootstrap_servers,
-        state_dir=site.folder, application_server="127.0.0.1:0",
-    )  # fmt: skip
+    old = site.application(averages(site), application_server=ANY_PORT)
     old.start()
     old.await_processed("60 seconds")
     page = Page(f"http://{old.application_server}")
@@ -98,10 +97,8 @@ def a_page_that_is_wrong(site: Site) -> None:
     wait_until(lambda: len(page.shown) > 0, "the first look of the page")
 
 
-def judge_rated_anew(site: Site, returned: Any) -> Verdict:
+def judge_rated_anew(site: Site, returned: KafkaStreams) -> Verdict:
     """Judge by what the page has shown all the while, and by the totals that it can ask for now."""
-    if not isinstance(returned, KafkaStreams):
-        return wrong(f"It has to return the KafkaStreams that runs now; it returned {returned!r}.")
     if returned is site.old:
         return mistaken("nothing was mended")
     if site.page.url != f"http://{returned.application_server}":
@@ -164,22 +161,19 @@ OTHER_TOTALS: dict[str, Callable[[], Totals]] = {
 
 
 def moved_over(
-    *steps: str, mended: bool = True, name: str = "-2", reset: str = "earliest"
+    *steps: str, mended: bool = True, suffix: str = "-2", reset: str = "earliest"
 ) -> Callable[[Site], KafkaStreams]:
     """Return an answer that starts a new application beside the old one, and does these steps in their order.
 
     Args:
         steps: of "start", "wait", "switch", "close" and "clean".
         mended: whether the new one leaves out what nobody gave.
-        name: what stands behind the application's id.
+        suffix: what is added to the application's id.
         reset: where the new one begins.
     """
 
     def answer(site: Site) -> KafkaStreams:
-        new = KafkaStreams(
-            averages(site, mended), site.application_id + name, site.bootstrap_servers,
-            state_dir=site.folder, application_server="127.0.0.1:0", auto_offset_reset=reset,
-        )  # fmt: skip
+        new = site.application(averages(site, mended), suffix, application_server=ANY_PORT, auto_offset_reset=reset)
         does: dict[str, Callable[[], object]] = {
             "start": new.start,
             "wait": lambda: new.await_processed("60 seconds"),
@@ -199,11 +193,9 @@ WRONG = {
     "nothing was mended": [lambda site: site.old, moved_over(*IN_ORDER, mended=False)],
     "the page asks the old one": moved_over("start", "wait", "close"),
     "the old one goes on": moved_over("start", "wait", "switch"),
-    "the old totals stayed": moved_over("close", "start", "wait", "switch", name=""),
+    "the old totals stayed": moved_over("close", "start", "wait", "switch", suffix=""),
     "the past is lost": moved_over(*IN_ORDER, reset="latest"),
-    "the page went dark": moved_over("close", "clean", "start", "wait", "switch", name=""),
+    "the page went dark": moved_over("close", "clean", "start", "wait", "switch", suffix=""),
     "half a page": moved_over("start", "switch", "wait", "close"),
-    "two of one name": moved_over(*IN_ORDER, name=""),
+    "two of one name": moved_over(*IN_ORDER, suffix=""),
 }
-TWO_OF_ONE_ID = {"is running already": "two of one name"}
-"""What a start says that is refused, because another application has its id."""

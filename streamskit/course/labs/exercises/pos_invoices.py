@@ -368,5 +368,12 @@ LAB = lab(
             "prices added in place of worth": WrongLoop(lambda: _sales(worth=lambda line: line["ItemPrice"])),
         },
     ),
-    new_tills=Lives("new_tills", open_shops, judge_new_tills, wrong=WRONG, errors={ID_IS_TAKEN: "two of one name"}),
+    new_tills=Lives(
+        "new_tills",
+        open_shops,
+        judge_new_tills,
+        wrong=WRONG,
+        returns_application=True,
+        errors={ID_IS_TAKEN: "two of one name"},
+    ),
 )

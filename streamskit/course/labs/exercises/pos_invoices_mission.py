@@ -101,10 +101,8 @@ def open_shops(site: Site) -> None:
     old.await_processed("60 seconds")
 
 
-def judge_new_tills(site: Site, returned: Any) -> Verdict:
+def judge_new_tills(site: Site, returned: KafkaStreams) -> Verdict:
     """Judge by the notifications: one for each invoice, of any till, with the right points."""
-    if not isinstance(returned, KafkaStreams):
-        return wrong(f"It has to return the KafkaStreams that runs now; it returned {returned!r}.")
     if returned is site.old:
         return mistaken("the old program goes on")
     if not site.tills.discounted():

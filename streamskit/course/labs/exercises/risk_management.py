@@ -290,6 +290,7 @@ LAB = lab(
         held_since_monday,
         judge_new_rules,
         wrong=WRONG,
+        returns_application=True,
         errors={ID_IS_TAKEN: "two of one name", ANOTHER_STEP: "the state of another step"},
     ),
 )

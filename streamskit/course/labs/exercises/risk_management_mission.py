@@ -77,10 +77,8 @@ def held_since_monday(site: Site) -> None:
     streams.await_processed("60 seconds")
 
 
-def judge_new_rules(site: Site, returned: Any) -> Verdict:
+def judge_new_rules(site: Site, returned: KafkaStreams) -> Verdict:
     """Judge by a day with the new rules: its positions go on from those of the days before, and some give an alarm."""
-    if not isinstance(returned, KafkaStreams):
-        return wrong(f"It has to return the KafkaStreams that runs now; it returned {returned!r}.")
     if returned is site.streams:
         return mistaken("nothing has changed")
     if returned.state in (State.CREATED, State.NOT_RUNNING):

@@ -205,5 +205,5 @@ LAB = lab(
             ],
         },
     ),
-    fitting_grace=Lives("fitting_grace", a_day_of_ticks, judge_fitting_grace, wrong=WRONG),
+    fitting_grace=Lives("fitting_grace", a_day_of_ticks, judge_fitting_grace, wrong=WRONG, returns_application=True),
 )

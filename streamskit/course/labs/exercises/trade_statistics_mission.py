@@ -67,10 +67,8 @@ def as_records(some: Iterable[Tick]) -> list[dict[str, Any]]:
     return [{"key": tick.symbol, "value": "tick", "timestamp": tick.time, "partition": tick.partition} for tick in some]
 
 
-def judge_fitting_grace(site: Site, returned: Any) -> Verdict:
+def judge_fitting_grace(site: Site, returned: KafkaStreams) -> Verdict:
     """Judge a running count by what it makes of today's ticks: it tells which grace was chosen."""
-    if not isinstance(returned, KafkaStreams):
-        return wrong(f"It has to return the KafkaStreams that runs; it returned {returned!r}.")
     site.broker.produce(site.topic("ticks"), as_records(TODAY))
     returned.await_processed("60 seconds")
     found = {(window.key, window.start): count for window, count in returned.store("ticks-by-window").all()}
