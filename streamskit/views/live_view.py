@@ -20,8 +20,9 @@ PATIENCE = 600.0
 """For how many seconds after it is displayed a view waits for a page to show it: messages wait for a busy kernel."""
 
 
-SHARE = 0.2
-"""The most of one core's time that a timer's calls may take: after a slow one the next waits longer."""
+SHARE, LONGEST_REST = 0.2, 2.0
+"""The share of one core's time that a timer's calls may take: after a slow one the next waits longer, but at most these
+seconds. A look that has waited for a broker that is away is slow, and the next one should see that it is back."""
 
 
 class LiveView(widgets.VBox):
@@ -240,7 +241,7 @@ class RepeatingTimer:
             began = time.perf_counter()
             self._tick()
             took = time.perf_counter() - began
-            self._wake.wait(max(self._interval(), took / SHARE))
+            self._wake.wait(max(self._interval(), min(took / SHARE, LONGEST_REST)))
         self._rest()
 
     def _goes_on(self) -> bool:

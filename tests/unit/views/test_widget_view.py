@@ -220,6 +220,20 @@ def test_a_slow_beat_makes_the_next_one_wait_longer() -> None:
     assert all(after - before >= 0.25 for before, after in pairwise(times))
 
 
+def test_after_a_beat_that_waited_for_long_the_next_one_comes_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("streamskit.views.live_view.LONGEST_REST", 0.1)
+    times: list[float] = []
+
+    def beat() -> None:
+        times.append(time.monotonic())
+        threading.Event().wait(0.3)
+
+    pulse = RepeatingTimer(beat, lambda: 0.001, lambda: len(times) < 3)
+    pulse.start()
+    eventually(lambda: not pulse.is_running)
+    assert all(0.4 <= after - before < 1.2 for before, after in pairwise(times))
+
+
 def test_a_start_while_beating_beats_at_once() -> None:
     beats: list[int] = []
     pulse = RepeatingTimer(lambda: beats.append(1), lambda: 3600, lambda: len(beats) < 3)
