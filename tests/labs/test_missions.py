@@ -1,5 +1,6 @@
 """A live mission's scene is its own, is taken down whatever happens, and is judged by what a learner's function did."""
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from types import SimpleNamespace
@@ -23,6 +24,7 @@ from streamskit.course.labs.exercises.flights_mission import (
     heartbeat,
 )
 from streamskit.course.labs.exercises.interactive_queries_mission import AFTER, BEFORE, judge_through_a_death
+from streamskit.course.labs.exercises.kafka_music_as_a_service_mission import judge_next_release
 from streamskit.course.labs.exercises.kafka_music_mission import EVERYTHING, OTHER_CHARTS, WITH_NEW, charts_of
 from streamskit.course.labs.exercises.movie_ratings_mission import OTHER_TOTALS, PAST, TODAY, Page, totals
 from streamskit.course.labs.exercises.risk_management_mission import (
@@ -293,3 +295,43 @@ def test_new_rules_are_judged_by_the_last_alarm_of_each_asset(alarms: dict[str, 
     verdict = _by_alarms({asset: {"quantity": quantity} for asset, quantity in alarms.items()}, due)
     assert verdict.passed == (told == "")
     assert told in (verdict.misconception.name if verdict.misconception else verdict.says)
+
+
+OLD, NEW = (
+    [HostInfo("127.0.0.1", 11), HostInfo("127.0.0.1", 12)],
+    [HostInfo("127.0.0.1", 21), HostInfo("127.0.0.1", 22)],
+)
+
+
+class Running(list[HostInfo]):
+    """Instances that run, and those of which everything was elsewhere when they went."""
+
+    def __init__(self, running: list[HostInfo], covered: list[HostInfo]) -> None:
+        super().__init__(running)
+        self.covered = {server: server in covered for server in [*OLD, *NEW]}
+
+    def kill(self, server: HostInfo) -> None:
+        """Nothing dies here."""
+
+
+@pytest.mark.parametrize(
+    ("running", "covered", "front", "nobody_there", "told"),
+    [
+        ([OLD[1], NEW[0]], OLD, NEW, 0, "an old release left"),
+        (NEW[:1], OLD, NEW, 0, "nobody to spare"),
+        (NEW, OLD[:1], NEW, 3, "gone before the others were ready"),
+        (NEW, OLD, NEW, 1, "listeners sent to nobody"),
+        (NEW, OLD, [*OLD, *NEW], 0, "listeners sent to nobody"),
+        (NEW, OLD, NEW, 0, "not ready for a death"),
+    ],
+)
+def test_a_release_is_judged_by_who_was_there_for_listeners_all_the_while(
+    running: list[HostInfo], covered: list[HostInfo], front: list[HostInfo], nobody_there: int, told: str
+) -> None:
+    listeners = SimpleNamespace(close=list, calls=Counter({"right": 50, "nobody there": nobody_there}))
+    site: Any = SimpleNamespace(
+        listeners=listeners, instances=Running(running, covered), old=OLD, front=[server.url for server in front]
+    )
+    mistake = judge_next_release(site, None).misconception
+    assert mistake is not None
+    assert mistake.name == told

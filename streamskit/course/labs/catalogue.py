@@ -30,6 +30,7 @@ NAMES = (
     "20-movie-ratings",
     "21-risk-management",
     "22-flights",
+    "23-kafka-music-as-a-service",
 )
 """The labs by the names of their notebooks; "08-windows" is in the module `windows`."""
 

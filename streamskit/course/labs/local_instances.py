@@ -13,6 +13,7 @@ from streamskit.queries import LocalStore, local_store
 from streamskit.queries.group.catalogue import QueryableStore
 from streamskit.queries.metadata import HostInfo, Hosts, Placement
 from streamskit.queries.queryable_instance import InstanceHealth, PartitionState
+from streamskit.queries.rest_service import RestService
 from streamskit.serdes import Serdes
 from streamskit.state.stores import Store
 
@@ -32,6 +33,7 @@ class LocalInstances:
         behind: how many updates of its first partition have not been read yet.
         folder: where to keep the rows on the disk; in memory when not given.
         updates: how often each row is written, the last time with its value.
+        service: routes that they have beside the built-in ones.
 
     >>> with LocalInstances("totals", {"KO": 42, "PG": 7}) as instances:
     ...     instances.ask("/state/keyvalue/totals/KO")["value"]
@@ -47,6 +49,7 @@ class LocalInstances:
         behind: int = 0,
         folder: Path | None = None,
         updates: int = 1,
+        service: RestService | None = None,
     ) -> None:
         from streamskit.queries.rest.server import Server, bind  # FastAPI is loaded where it is needed only
 
@@ -55,7 +58,9 @@ class LocalInstances:
         owners = {partition: hosts[partition % count] for partition in range(partitions)}
         self._instances = [_Instance(store, owners, here, behind, folder) for here in hosts]
         self._fill(rows, partitions, updates)
-        self._servers = [Server(each, bound) for each, bound in zip(self._instances, sockets, strict=True)]
+        self._servers = [
+            Server(each, bound, service=service) for each, bound in zip(self._instances, sockets, strict=True)
+        ]
         self._killed: set[int] = set()
         for server in self._servers:
             server.start()

@@ -156,8 +156,10 @@ def unproven(lab: Lab) -> list[str]:
 
 def made_of(lab: Lab) -> str:
     """Return a digest of the lab's code, comments aside, and of what goes into its topologies."""
-    modules = sorted(Path(str(files("streamskit.course.labs.exercises"))).glob(f"{module_of(lab.name)}*.py"))
-    code = [_statements(path) for path in modules]
+    own = module_of(lab.name)
+    others = tuple(name for name in map(module_of, catalogue.NAMES) if name.startswith(own) and name != own)
+    modules = sorted(Path(str(files("streamskit.course.labs.exercises"))).glob(f"{own}*.py"))
+    code = [_statements(path) for path in modules if not path.stem.startswith(others)]
     went_in = [
         (exercise.name, recording.steps, recording.outputs, recording.stores)
         for exercise in lab.exercises

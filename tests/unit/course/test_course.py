@@ -21,8 +21,6 @@ EVERY = [
     *sorted((ROOT / "labs" / "source").glob("*/*.ipynb")),
 ]
 NAMES = [path.stem for path in LESSONS]
-FINALE = NAMES[-1]
-"""The last lesson has no lab: the application that it builds is to be read, run and changed."""
 
 
 def cells(path: Path) -> list[dict[str, Any]]:
@@ -51,7 +49,7 @@ def test_a_lesson_leads_to_the_next_to_its_lab_and_to_what_it_mirrors(lesson: Pa
     last = text(cells(lesson)[-1])
     following = dict(zip(NAMES, [*NAMES[1:], NAMES[0]], strict=True))[lesson.stem]
     assert f"]({following}.ipynb)" in last
-    assert (f"](../labs/{lesson.name})" in last) == (lesson.stem != FINALE)
+    assert f"](../labs/{lesson.name})" in last
     assert "https://kafka.apache.org/41/streams/" in last
     assert "https://spark.apache.org/docs/" in last
 
@@ -72,14 +70,14 @@ def test_a_lesson_without_a_number_has_goals_and_leads_on(aside: Path) -> None:
     assert "**Next:**" in last
 
 
-def test_every_lesson_but_the_finale_has_its_lab() -> None:
-    assert list(catalogue.NAMES) == NAMES[1:-1]
+def test_every_lesson_has_its_lab() -> None:
+    assert list(catalogue.NAMES) == NAMES[1:]
 
 
 def test_the_map_of_the_course_has_every_lesson_and_lab_once() -> None:
     start = markdown(ROOT / "notebooks" / "00-start-here.ipynb")
     for name in NAMES[1:]:
-        assert start.count(f"| [lab](../labs/{name}.ipynb) |") == (name != FINALE)
+        assert start.count(f"| [lab](../labs/{name}.ipynb) |") == 1
         assert f"]({name}.ipynb)" in start
 
 
