@@ -7,6 +7,7 @@ import signal
 import sys
 import threading
 import time
+from pathlib import Path
 
 from examples.music.application import Music
 from examples.music.driver import Mischief
@@ -24,7 +25,14 @@ def main() -> int:
     logging.getLogger("streamskit").setLevel(logging.ERROR)  # of broken plays the page tells
     print("A broker, Spark and the service start; that takes half a minute.", flush=True)
     music = Music(
-        chosen.port, chosen.instances, chosen.per_second, chosen.seed, chosen.bootstrap_servers, chosen.songs_everywhere
+        chosen.port,
+        chosen.instances,
+        chosen.per_second,
+        chosen.seed,
+        chosen.bootstrap_servers,
+        chosen.songs_everywhere,
+        chosen.state_dir,
+        chosen.host,
     )
     try:
         music.start()
@@ -33,7 +41,7 @@ def main() -> int:
         for server in music.instances:
             print(f"A further instance answers at {server.url}/ ; kill it, and watch the page.", flush=True)
         _run(music, told, chosen.seconds, Mischief(chosen.seed))
-        return 1 if music.feed.trouble or music.streams.failure else 0
+        return 1 if (music.feed and music.feed.trouble) or music.streams.failure else 0
     except StreamsKitError as failure:
         print(failure, file=sys.stderr)
         return 1
@@ -59,11 +67,12 @@ def _run(music: Music, told: threading.Event, seconds: float | None, mischief: M
     while not told.wait(1):
         if seconds is not None and time.monotonic() - began > seconds:
             return
-        for failure in (music.feed.trouble, music.streams.failure, music.letters.failure):
+        for failure in (music.feed and music.feed.trouble, music.streams.failure, music.letters.failure):
             if failure:
                 print(failure, file=sys.stderr)
                 return
-        mischief.on(music.feed)
+        if music.feed:
+            mischief.on(music.feed)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -74,6 +83,12 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--seed", type=int, default=7, help="of the plays, and of what goes wrong with them")
     parser.add_argument("--seconds", type=float, help="ends by itself then")
     parser.add_argument("--bootstrap-servers", help="a broker that is there; otherwise one of its own")
+    parser.add_argument(
+        "--state-dir",
+        type=Path,
+        help="go on from the checkpoints in this folder, and leave topics and listeners to others: a deployment",
+    )
+    parser.add_argument("--host", default="127.0.0.1", help="the address that the first instance listens at")
     parser.add_argument("--songs-everywhere", action="store_true", help="all songs in each instance: a global table")
     return parser
 

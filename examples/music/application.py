@@ -13,6 +13,7 @@ from examples.music.service import service
 from examples.music.topology import topology
 from streamskit import Instances, KafkaStreams, LogAndContinue, Topology
 from streamskit.broker import Broker, EmbeddedBroker, ExternalBroker
+from streamskit.datasets import Feed
 
 NAME = "kafka-music"
 PARTITIONS = 2
@@ -20,7 +21,7 @@ SESSION_TIMEOUT = "6 seconds"
 
 
 class Music:
-    """The whole service, from `start()` to `stop()`; it keeps nothing.
+    """The whole service, from `start()` to `stop()`.
 
     Args:
         port: where the first instance answers; 0 takes a free one.
@@ -29,6 +30,9 @@ class Music:
         seed: of the plays.
         bootstrap_servers: a broker that is there; one of its own when not given.
         songs_everywhere: see `topology`.
+        state_dir: where its checkpoints are. The service goes on from them, and leaves topics and listeners to others.
+            When not given it begins anew, with a catalogue and listeners of its own, and keeps nothing.
+        host: at which address the first instance listens.
     """
 
     def __init__(
@@ -39,9 +43,12 @@ class Music:
         seed: int = 7,
         bootstrap_servers: str | None = None,
         songs_everywhere: bool = False,
+        state_dir: Path | None = None,
+        host: str = "127.0.0.1",
     ) -> None:
         self._port, self._count, self._per_second, self._seed = port, instances, per_second, seed
-        self._songs_everywhere = songs_everywhere
+        self._songs_everywhere, self._state_dir, self._host = songs_everywhere, state_dir, host
+        self.feed: Feed | None = None
         self.broker: Broker = ExternalBroker(bootstrap_servers) if bootstrap_servers else EmbeddedBroker()
         self._running = ExitStack()
 
@@ -65,17 +72,21 @@ class Music:
             raise
 
     def _start(self) -> None:
-        folder = self._running.enter_context(tempfile.TemporaryDirectory(prefix="kafka-music-"))
         self._running.enter_context(self.broker)
-        self.broker.delete_topics(*TOPICS, missing_ok=True)
-        self.broker.create_topics(*TOPICS, partitions=PARTITIONS)
-        announce_songs(self.broker)
+        if self._state_dir is None:
+            folder = self._running.enter_context(tempfile.TemporaryDirectory(prefix="kafka-music-"))
+            self.broker.delete_topics(*TOPICS, missing_ok=True)
+        else:
+            folder = str(self._state_dir)
+        self.broker.create_topics(*sorted({*TOPICS} - {*self.broker.topics()}), partitions=PARTITIONS)
+        if self._state_dir is None:
+            announce_songs(self.broker)
         self.letters = self._run(dead_letters.topology(), f"{NAME}-letters", folder)
         self.streams = self._run(
             topology(self._songs_everywhere),
             NAME,
             folder,
-            application_server=f"127.0.0.1:{self._port}",
+            application_server=f"{self._host}:{self._port}",
             rest_service=service,
             num_standby_replicas=1,
             session_timeout=SESSION_TIMEOUT,
@@ -95,13 +106,15 @@ class Music:
         )
         for _ in range(self._count - 1):
             self.instances.start()
-        self.feed = self._running.enter_context(listeners(self.broker, self._per_second, self._seed))
+        if self._state_dir is None:
+            self.feed = self._running.enter_context(listeners(self.broker, self._per_second, self._seed))
 
     def _run(self, topology_: Topology, name: str, folder: str, **settings: Any) -> KafkaStreams:
         streams = KafkaStreams(
             topology_, name, self.broker.bootstrap_servers, state_dir=folder, commit_interval="500 ms", **settings
         )
-        streams.clean_up()  # a broker that is not our own may know a service of this name
+        if self._state_dir is None:
+            streams.clean_up()  # a broker that is not our own may know a service of this name
         return self._running.enter_context(streams)
 
     @property

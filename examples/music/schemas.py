@@ -1,13 +1,15 @@
 """What the topics hold: their names, and their records as Avro with a schema registry."""
 
+import os
+
 from streamskit import SchemaRegistry, Serde, Serdes
 
 PLAYS, SONGS = "play-events", "song-feed"
 LETTERS, LETTER_COUNTS = "music-dead-letters", "music-dead-letter-counts"
 TOPICS = (PLAYS, SONGS, LETTERS, LETTER_COUNTS)
 
-registry = SchemaRegistry("mock://music")
-"""In this process, so that nothing has to be installed; the address of a real one goes here: "http://localhost:8081"."""
+registry = SchemaRegistry(os.environ.get("SCHEMA_REGISTRY_URL", "mock://music"))
+"""In this process, unless the environment names a real one, such as "http://localhost:8081"."""
 
 
 def _avro(record: str, topic: str, /, **fields: str) -> Serde:

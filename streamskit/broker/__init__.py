@@ -3,6 +3,7 @@
 from streamskit.broker.base import Broker
 from streamskit.broker.container import ContainerBroker
 from streamskit.broker.embedded import EmbeddedBroker
+from streamskit.broker.embedded_cluster import EmbeddedCluster
 from streamskit.broker.external import ExternalBroker
 from streamskit.broker.shared import find_shared_broker, shared_broker, stop_shared_broker
 
@@ -10,6 +11,7 @@ __all__ = [
     "Broker",
     "ContainerBroker",
     "EmbeddedBroker",
+    "EmbeddedCluster",
     "ExternalBroker",
     "find_shared_broker",
     "shared_broker",

@@ -31,7 +31,8 @@ class EmbeddedBroker(Broker):
 
     `data_dir` is the folder for its data (None: a temporary one, removed with the object); `port` its port
     (None: the one it had last time on this data, else a free one); `settings` are Kafka broker settings on
-    top of those for teaching; `heap` is the JVM's largest heap. It ends with this Python process, also when that is
+    top of those for teaching; `heap` is the JVM's largest heap; `cluster_id` is the id that new data gets (None: a
+    random one). It ends with this Python process, also when that is
     killed (not so on Windows), unless `detached`: then it runs on, and every EmbeddedBroker with this `data_dir` and
     `detached` speaks for the same process.
 
@@ -54,6 +55,7 @@ class EmbeddedBroker(Broker):
         settings: Mapping[str, str] | None = None,
         heap: str = "512m",
         lock_file: str | Path | None = None,
+        cluster_id: str | None = None,
     ) -> None:
         if detached and data_dir is None:
             raise BrokerError("A detached broker outlives this process, so it needs a data_dir of its own.")
@@ -65,6 +67,7 @@ class EmbeddedBroker(Broker):
         self._detached = detached
         self._settings = dict(settings or {})
         self._heap = heap
+        self._cluster_id = cluster_id
         self._own: psutil.Process | None = None
         self._dependent: Dependent | None = None
         self._finalizer = weakref.finalize(self, _end_with_owner, os.getpid(), None, self._temporary_dir)
@@ -182,7 +185,7 @@ class EmbeddedBroker(Broker):
         try:
             self._folder.write_settings(port, settings.free_port(), self._settings)
             if not self._folder.is_formatted:
-                self._folder.format()
+                self._folder.format(self._cluster_id)
             process = self._launched()
         except OSError as error:
             raise SetupError(f"The broker cannot be started in {self.data_dir}: {error}.") from error

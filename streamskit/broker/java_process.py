@@ -118,9 +118,9 @@ class DataFolder:
         self.properties.write_text(server_properties(self.kafka, port, controller_port, extra))
         self.logging.write_text(LOGGING)
 
-    def format(self) -> None:
+    def format(self, cluster_id: str | None = None) -> None:
         """Prepare the folder with Kafka's own tool; costs about half a second, once."""
-        tool = ["kafka.tools.StorageTool", "format", "-t", new_cluster_id(), "-c", str(self.properties)]
+        tool = ["kafka.tools.StorageTool", "format", "-t", cluster_id or new_cluster_id(), "-c", str(self.properties)]
         try:
             done = subprocess.run(
                 _java("-Xmx128m") + tool,

@@ -133,7 +133,7 @@ def spark_session(master: str | None = None, **settings: str) -> "SparkSession":
         for name, value in (_all_settings(master) | {k.replace("__", "."): v for k, v in settings.items()}).items():
             builder = builder.config(name, value)
         forget_old_logs()
-        with _stderr_to(spark_log()), started_from(spark_home()):
+        with _stderr_to(spark_log()), started_from(spark_home(master)):
             try:
                 session = builder.getOrCreate()
             except (PySparkRuntimeError, Py4JError) as failure:

@@ -17,18 +17,19 @@ LINKED = ("bin", "jars")
 LOOPBACK = re.compile(r"spark://(127\.[\d.]+|localhost|\[::1\]):\d+")
 
 
-def spark_home() -> Path:
+def spark_home(master: str = "local") -> Path:
     """Return the folder to start Spark from: PySpark's own, or one of links to it where that is as good.
 
     Each Python that Spark starts looks for PySpark in `python/lib/pyspark.zip` of its home first. Of a zip Python keeps
     nothing compiled, so that it would compile PySpark anew, for half a second, at every start. Where the home has no
-    such zip Python finds the installed PySpark, if it is the Python that PySpark is installed for.
+    such zip Python finds the installed PySpark, if it is the Python that PySpark is installed for. On YARN
+    the zip has to be there: Spark sends it to the executors.
 
     >>> (spark_home() / "jars").is_dir()
     True
     """
     package = pyspark_jars().parent
-    if not _python_finds(package):
+    if master.startswith("yarn") or not _python_finds(package):
         return package
     home = cache_dir() / "spark-home" / hashlib.sha256(str(package).encode()).hexdigest()[:12]
     try:
