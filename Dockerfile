@@ -27,6 +27,7 @@ RUN python -m streamskit class-sharing
 COPY --chown=learner:learner CHANGELOG.md CITATION.cff CONTRIBUTING.md SECURITY.md ./
 COPY --chown=learner:learner data data
 COPY --chown=learner:learner docs docs
+COPY --chown=learner:learner examples examples
 COPY --chown=learner:learner labs labs
 COPY --chown=learner:learner notebooks notebooks
 

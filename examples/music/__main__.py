@@ -41,7 +41,7 @@ def main() -> int:
         for server in music.instances:
             print(f"A further instance answers at {server.url}/ ; kill it, and watch the page.", flush=True)
         _run(music, told, chosen.seconds, Mischief(chosen.seed))
-        return 1 if (music.feed and music.feed.trouble) or music.streams.failure else 0
+        return 1 if music.trouble() else 0
     except StreamsKitError as failure:
         print(failure, file=sys.stderr)
         return 1
@@ -67,11 +67,10 @@ def _run(music: Music, told: threading.Event, seconds: float | None, mischief: M
     while not told.wait(1):
         if seconds is not None and time.monotonic() - began > seconds:
             return
-        for failure in (music.feed and music.feed.trouble, music.streams.failure, music.letters.failure):
-            if failure:
-                print(failure, file=sys.stderr)
-                return
-        if music.feed:
+        if failure := music.trouble():
+            print(failure, file=sys.stderr)
+            return
+        if music.has_listeners:
             mischief.on(music.feed)
 
 

@@ -8,10 +8,10 @@ from typing import Any, Self
 
 from examples.music import dead_letters
 from examples.music.driver import announce_songs, listeners
-from examples.music.schemas import LETTERS, TOPICS
+from examples.music.schemas import LETTERS, TOPICS, registry
 from examples.music.service import service
 from examples.music.topology import topology
-from streamskit import Instances, KafkaStreams, LogAndContinue, Topology
+from streamskit import Instances, KafkaStreams, LogAndContinue, StreamsError, Topology
 from streamskit.broker import Broker, EmbeddedBroker, ExternalBroker
 from streamskit.datasets import Feed
 
@@ -48,7 +48,7 @@ class Music:
     ) -> None:
         self._port, self._count, self._per_second, self._seed = port, instances, per_second, seed
         self._songs_everywhere, self._state_dir, self._host = songs_everywhere, state_dir, host
-        self.feed: Feed | None = None
+        self.feed: Feed
         self.broker: Broker = ExternalBroker(bootstrap_servers) if bootstrap_servers else EmbeddedBroker()
         self._running = ExitStack()
 
@@ -72,14 +72,20 @@ class Music:
             raise
 
     def _start(self) -> None:
+        if not self.has_listeners and registry.is_mock:
+            raise StreamsError(
+                "With state_dir others write the plays, and their schemas are in no registry of this process: name a "
+                "real one in the environment, SCHEMA_REGISTRY_URL=http://host:8081."
+            )
         self._running.enter_context(self.broker)
         if self._state_dir is None:
             folder = self._running.enter_context(tempfile.TemporaryDirectory(prefix="kafka-music-"))
             self.broker.delete_topics(*TOPICS, missing_ok=True)
         else:
             folder = str(self._state_dir)
-        self.broker.create_topics(*sorted({*TOPICS} - {*self.broker.topics()}), partitions=PARTITIONS)
-        if self._state_dir is None:
+        if missing := sorted({*TOPICS} - {*self.broker.topics()}):
+            self.broker.create_topics(*missing, partitions=PARTITIONS)
+        if self.has_listeners:
             announce_songs(self.broker)
         self.letters = self._run(dead_letters.topology(), f"{NAME}-letters", folder)
         self.streams = self._run(
@@ -106,14 +112,14 @@ class Music:
         )
         for _ in range(self._count - 1):
             self.instances.start()
-        if self._state_dir is None:
+        if self.has_listeners:
             self.feed = self._running.enter_context(listeners(self.broker, self._per_second, self._seed))
 
     def _run(self, topology_: Topology, name: str, folder: str, **settings: Any) -> KafkaStreams:
         streams = KafkaStreams(
             topology_, name, self.broker.bootstrap_servers, state_dir=folder, commit_interval="500 ms", **settings
         )
-        if self._state_dir is None:
+        if self.has_listeners:
             streams.clean_up()  # a broker that is not our own may know a service of this name
         return self._running.enter_context(streams)
 
@@ -121,6 +127,16 @@ class Music:
     def url(self) -> str:
         """The address of the page."""
         return f"http://{self.streams.application_server}/"
+
+    @property
+    def has_listeners(self) -> bool:
+        """Whether it sends plays itself."""
+        return self._state_dir is None
+
+    def trouble(self) -> str | None:
+        """Return why it cannot go on, if so."""
+        failures = [self.streams.failure, self.letters.failure, self.feed.trouble if self.has_listeners else None]
+        return next((str(failure) for failure in failures if failure), None)
 
     def stop(self) -> None:
         """Stop everything, the last first."""

