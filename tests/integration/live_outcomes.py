@@ -1,6 +1,7 @@
 """What came of a run of a recorded program, live or in a test driver, and how far it is what was recorded."""
 
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from operator import itemgetter
@@ -8,6 +9,7 @@ from typing import Any
 
 from streamskit import Topology
 from streamskit.kafka.topic_partition import partition_for
+from streamskit.topology.nodes import Source
 from tests.conformance.programs import PROGRAMS
 from tests.conformance.test_vectors import Replay, Vector, as_far_as_told, as_it_is, in_python, unordered
 
@@ -120,16 +122,34 @@ def of_tasks(vector: Vector, partitions: int) -> Outcome:
         for name, rows in replay.stores.items():
             kept = every.stores.setdefault(name, [])
             kept += [row for row in rows if row not in kept or not vector["store_kinds"][name].startswith("global")]
+    # An instance reads a global table once for all its tasks, and drops what cannot be read once.
+    shared = Replay(vector | {"steps": [step for step in vector["steps"] if of_all_tasks(step, topology)]})
+    shared.run()
+    every.dropped -= (partitions - 1) * sum(step["count"] for step in shared.dropped)
     return every
+
+
+def of_all_tasks(step: Vector, topology: Topology) -> bool:
+    """Return whether a step is a record of a global table."""
+    return "pipe" in step and step["pipe"]["topic"] in globals_of(topology)
 
 
 def partitions_of(record: Vector, topology: Topology, partitions: int) -> Iterable[int]:
     """Return the tasks that get a record of a vector: all of them a row of a global table."""
-    source = next(each for each in topology.sources if record["topic"] in each.topics)
+    source = source_of(record["topic"], topology)
     key = as_it_is(record, "key", source.key).serialize(record.get("key", record.get("key_utf8")))
     if key is None:
         return [0]
     return range(partitions) if record["topic"] in globals_of(topology) else [partition_for(key, partitions)]
+
+
+def source_of(topic: str, topology: Topology) -> Source:
+    """Return the source that reads a topic, by its name or by a pattern."""
+    return next(
+        each
+        for each in topology.sources
+        if topic in each.topics or (each.pattern and re.fullmatch(each.pattern, topic))
+    )
 
 
 def difference_of_tasks(vector: Vector, found: Outcome, wanted: Outcome) -> str:

@@ -7,6 +7,7 @@ which is taken out of what it wrote before that is compared.
 import inspect
 import json
 import random
+import re
 import shutil
 import threading
 import time
@@ -33,7 +34,7 @@ from streamskit.topology.nodes import Sink, Source
 from tests.conformance.programs import PROGRAMS, SETTINGS
 from tests.conformance.registry import LETTERS, forget_effects, take_effects
 from tests.conformance.test_vectors import VECTORS, Vector, as_it_is, row
-from tests.integration.live_outcomes import Outcome, globals_of
+from tests.integration.live_outcomes import Outcome, globals_of, source_of
 
 AT_ONCE = 4
 """How many applications run beside each other."""
@@ -275,7 +276,7 @@ class Application:
     def _send(self, portion: list[Vector]) -> None:
         def as_sent(record: Vector) -> Any:
             topic = self.prefix + record["topic"]
-            source = next(each for each in self.topology.sources if topic in each.topics)
+            source = source_of(topic, self.topology)
             data = [
                 as_it_is(record, part, serde).serialize(record.get(part, record.get(f"{part}_utf8")))
                 for part, serde in (("key", source.key), ("value", source.value))
@@ -332,7 +333,8 @@ def renamed(topology: Topology, prefix: str) -> Topology:
     nodes = []
     for node in topology.nodes.values():
         if isinstance(node, Source) and not node.internal:
-            node = replace(node, topics=tuple(prefix + topic for topic in node.topics))
+            pattern = node.pattern and f"{re.escape(prefix)}(?:{node.pattern})"
+            node = replace(node, topics=tuple(prefix + topic for topic in node.topics), pattern=pattern)
         elif isinstance(node, Sink) and not node.internal:
             node = replace(node, topic=prefix + node.topic if isinstance(node.topic, str) else chosen(node, prefix))
         nodes.append(node)
