@@ -24,7 +24,7 @@ from streamskit.course.labs.lab_files import lab
 from streamskit.course.labs.local_instances import LocalInstances
 from streamskit.course.labs.loops import Due, looped
 from streamskit.course.labs.missions import Lives
-from streamskit.course.labs.recording import Piped, Recording
+from streamskit.course.labs.recording import Batch, Piped, Recording
 from streamskit.dsl.builder import StreamsBuilder
 from streamskit.queries.rest_service import RestCall, RestService
 from streamskit.serdes import SchemaRegistry, Serde, Serdes
@@ -140,11 +140,12 @@ LETTERS = (
 
 def letters() -> Recording:
     """Return dead letters, and what has to become of each."""
-    steps = []
+    piped = []
     for number, (key, partition, offset, data) in enumerate(LETTERS):
         said = {"topic": "play-events", "partition": partition, "offset": offset}
         headers = tuple((PREFIX + name, str(value).encode()) for name, value in said.items())
-        steps.append(Piped("music-dead-letters", key, data, 1_000 * number, headers, ("value",)))
+        piped.append(Piped("music-dead-letters", key, data, 1_000 * number, headers, ("value",)))
+    steps = [Batch(tuple(piped[:4])), Batch(tuple(piped[4:]))]  # before the service started again, and after it
     seen = set[str]()
 
     def loop(letter: Piped) -> Iterator[Due]:

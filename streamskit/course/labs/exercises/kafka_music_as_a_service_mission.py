@@ -199,10 +199,21 @@ def stopped_first(site: Site) -> None:
     site.front[:] = [site.instances.start_next().url for _ in site.old]
 
 
+def second_started_last(site: Site) -> None:
+    """Let one new instance take over from both old ones, and start the other at the end."""
+    instances = site.instances
+    new = instances.start_next()
+    for old in site.old:
+        wait_until(partial(_is_elsewhere, instances, old), "a copy of everything")
+        site.front[:] = [url for url in site.front if url not in (old.url, new.url)] + [new.url]
+        instances.stop(old)
+    site.front.append(instances.start_next().url)
+
+
 WRONG = {
     "an old release left": released(1, last=False),
     "nobody to spare": released(starts=1, last=False),
     "listeners sent to nobody": [released(listed="late"), released(listed="never")],
     "gone before the others were ready": stopped_first,
-    "not ready for a death": released(last=False),
+    "not ready for a death": second_started_last,
 }
