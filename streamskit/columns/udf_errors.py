@@ -1,4 +1,4 @@
-"""What an `F.udf` raises, for one record: as a Column that `attempt` catches, and not as the end of the whole batch."""
+"""`F.udf` by the record: it is asked for those that are there, and what it raises is caught for one of them alone."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -16,35 +16,56 @@ from streamskit.jvm.functions import attempt, value_or_failure
 BY_RECORD = (PythonEvalType.SQL_BATCHED_UDF, PythonEvalType.SQL_ARROW_BATCHED_UDF)
 """The kinds of Python functions that are called for each record. The others are called for batches, and fail so."""
 
+NOT_ASKED = "it was not called for this record"
+"""What stands for an error of a record that is not wanted; nobody hears of it."""
+
 LONGEST_ERROR = 1000
 """How many characters of an error travel with a record."""
 
 
-def let_udfs_fail_by_record(is_catching: Callable[[], bool]) -> None:
+def let_udfs_fail_by_record(is_catching: Callable[[], bool], asked_for: Callable[[], Column | None]) -> None:
     """Make Columns of `F.udf` fail like those of Spark's own functions, wherever somebody catches that.
 
-    PySpark has no place to ask for this: a Python function that raises ends Spark's task. So the class of all such
-    functions asks, from now on, whether its calls are to be caught.
+    PySpark has no place to ask for this: a Python function that raises ends Spark's task, and it is called for rows
+    that nobody wants, too. So the class of all such functions asks, from now on, whether its calls are to be caught,
+    and for which records there are to be any.
 
     Args:
         is_catching: says whether the Column that is being made will be within an `attempt`.
+        asked_for: returns the condition on which the Column that is being made will be wanted; None for always.
     """
     call = UserDefinedFunction.__call__
 
     @wraps(call)
     def call_or_catch(self: UserDefinedFunction, *arguments: Any, **named: Any) -> Column:
-        if not is_catching() or self.evalType not in BY_RECORD:
+        condition = asked_for()
+        if self.evalType not in BY_RECORD or not (is_catching() or condition is not None):
             return call(self, *arguments, **named)
+        is_asked = F.lit(True) if condition is None else F.coalesce(condition, F.lit(False))
+        if not is_catching():
+            asked = UserDefinedFunction(
+                called_if(self.func), self.returnType, self._name, self.evalType, self.deterministic
+            )
+            return call(asked, is_asked, *arguments, **named)
         tried = [attempt(each) for each in (*arguments, *named.values()) if isinstance(each, Column)]
         values = iter([each["value"] for each in tried])
         given = [next(values) if isinstance(each, Column) else each for each in arguments]
         given_by_name = {name: next(values) if isinstance(each, Column) else each for name, each in named.items()}
-        failed = F.coalesce(*(each["error"] for each in tried), F.lit(None).cast("string"))
+        failed = F.coalesce(*(each["error"] for each in tried), F.when(~is_asked, F.lit(NOT_ASKED)))
         result = T.StructType([T.StructField("value", self.returnType), T.StructField("error", T.StringType())])
         caught = UserDefinedFunction(caught_by_record(self.func), result, self._name, self.evalType, self.deterministic)
         return value_or_failure(call(caught, failed, *given, **given_by_name))
 
     UserDefinedFunction.__call__ = call_or_catch  # type: ignore[method-assign]
+
+
+def called_if(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that calls another one if its first argument is true, and gives None otherwise."""
+
+    def call(is_asked: bool, *arguments: Any, **named: Any) -> Any:
+        return function(*arguments, **named) if is_asked else None
+
+    return call
 
 
 def caught_by_record(function: Callable[..., Any]) -> Callable[..., tuple[Any, str | None]]:

@@ -157,9 +157,24 @@ def catching() -> Iterator[list[Column]]:
         _catching.reset(before)
 
 
+@contextmanager
+def asked_only_for(kept: Column | None) -> Iterator[None]:
+    """Have an `F.udf` within functions called meanwhile asked only for records that are kept; None keeps all.
+
+    Spark itself calls it for each row, also for those that a filter before it has dropped.
+    """
+    before = _asked_only_for.set(kept)
+    try:
+        yield
+    finally:
+        _asked_only_for.reset(before)
+
+
 _catching: ContextVar[list[Column] | None] = ContextVar("catching", default=None)
 
-let_udfs_fail_by_record(lambda: _catching.get() is not None)
+_asked_only_for: ContextVar[Column | None] = ContextVar("asked_only_for", default=None)
+
+let_udfs_fail_by_record(lambda: _catching.get() is not None, _asked_only_for.get)
 
 
 def _caught(column: Column, condition: Column | None = None) -> Column:

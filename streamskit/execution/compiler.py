@@ -96,7 +96,7 @@ def _in_one_pass(plan: Plan, frame: DataFrame, inputs: list[DecodedInput], check
             frame, record = Steps(plan, guard, checkpoint).advance(frame, step, record, node)
             node = step
         if plan.native is not None:
-            itself = record.key.to_bytes(node.key), record.value.to_bytes(node.value)
+            itself = record.key_bytes(node.key), record.value_bytes(node.value)
             origin = RecordOrigin.lost(record.timestamp, record.headers, *itself)
             if plan.keeps_partitions:
                 origin = replace(origin, partition=frame["partition"])

@@ -167,9 +167,9 @@ def _sent(outcome: Send, plan: Plan) -> Column:
     number = next(n for n, planned in enumerate(plan.operators) if planned.operator.name == outcome.to.operator)
     row = row_struct(
         port_of(number, outcome.to.side),
-        key=record.key.to_bytes(parent.key),
-        value=record.value.to_bytes(parent.value),
-        old=None if record.old is None else record.old.to_bytes(parent.value),
+        key=record.key_bytes(parent.key),
+        value=record.value_bytes(parent.value),
+        old=record.old_bytes(parent.value),
         other=record.note if outcome.extra is None else outcome.extra,
         timestamp=record.timestamp,
         headers=record.headers,

@@ -1,7 +1,10 @@
 """Records as Spark sees them: Columns over a row, and the bytes they are read from and written as."""
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
+from functools import reduce
+from operator import and_
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -32,12 +35,24 @@ class Datum:
     is_sure: bool = False
     """Whether the bytes were written by streamskit itself, and so need no look before they go on."""
 
-    def to_bytes(self, serde: Serde) -> Column:
-        """Return the bytes that `serde` writes; those that were read are written again as they are."""
+    def to_bytes(self, serde: Serde, kept: Column | None = None) -> Column:
+        """Return the bytes that `serde` writes; those that were read are written again as they are.
+
+        Args:
+            serde: says how.
+            kept: for which records they are wanted, if not for all.
+        """
         if self.raw is None or serde != self.serde:
-            return serde.to_bytes(self.typed)
+            return serde.to_bytes(self.given_to(serde, kept))
         # Bytes that are not what the serde reads have to fail here too, though nobody looks at the value.
         return self.raw if self.is_sure or isinstance(serde, StringSerde) else F.when(self.typed.isNotNull(), self.raw)
+
+    def given_to(self, serde: Serde, kept: Column | None) -> Column:
+        """Return what a serde is given to write: of a record that was dropped nothing, if it is a function in Python.
+
+        Spark calls those for each row, also within a `F.when` that does not hold.
+        """
+        return self.typed if kept is None or not serde.runs_in_python else F.when(kept, self.typed)
 
 
 def sure(raw: Column, serde: Serde) -> Datum:
@@ -80,7 +95,26 @@ class RecordColumns:
         Of another value than the record's it is asked only where there is one.
         """
         given = None if value is None else value.isNotNull()
-        return user_functions.apply(function, self.dressed(parent, value), f"{node.name} at {node.call_site}", given)
+        with self.asking_udfs(given):
+            dressed = self.dressed(parent, value)
+            return user_functions.apply(function, dressed, f"{node.name} at {node.call_site}", given)
+
+    def asking_udfs(self, given: Column | None = None) -> AbstractContextManager[None]:
+        """Have an `F.udf` in the functions of a `with` asked only if the record is kept, and `given` holds."""
+        both = [condition for condition in (self.kept, given) if condition is not None]
+        return user_functions.asked_only_for(reduce(and_, both) if both else None)
+
+    def key_bytes(self, serde: Serde) -> Column:
+        """Return the bytes of the key, if the record is kept."""
+        return self.key.to_bytes(serde, self.kept)
+
+    def value_bytes(self, serde: Serde) -> Column:
+        """Return the bytes of the value, if the record is kept."""
+        return self.value.to_bytes(serde, self.kept)
+
+    def old_bytes(self, serde: Serde) -> Column | None:
+        """Return the bytes of the old value, if it is known and the record is kept."""
+        return None if self.old is None else self.old.to_bytes(serde, self.kept)
 
     def where(self, condition: Column) -> "RecordColumns":
         """Return the record, dropped unless `condition` is true."""
@@ -130,7 +164,7 @@ def changelog_key(record: RecordColumns, store: Store, key: Serde) -> Column:
 
     The number (always 0) is where Kafka's `WindowKeySchema` tells duplicates apart.
     """
-    written = record.key.to_bytes(key)
+    written = record.key_bytes(key)
     if store.kind != "window" or isinstance(key, SessionWindowedSerde):
         return written
     return F.concat(written, F.lit(bytes(4)))

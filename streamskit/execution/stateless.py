@@ -58,7 +58,8 @@ def _(node: RepartitionFilter, record: RecordColumns, parent: Node) -> RecordCol
 @transform.register
 def _(node: Branch, record: RecordColumns, parent: Node) -> RecordColumns:
     asked = node.predicates if node.index < 0 else node.predicates[: node.index + 1]
-    chosen = user_functions.first_true(asked, record.dressed(parent), f"{node.name} at {node.call_site}")
+    with record.asking_udfs():
+        chosen = user_functions.first_true(asked, record.dressed(parent), f"{node.name} at {node.call_site}")
     return record.where(chosen == node.index)
 
 
@@ -149,9 +150,10 @@ def key_and_value(
 ) -> tuple[Column, Column]:
     """Return the new key and value that a learner's function makes of a record, or of its key and another value."""
     given = None if value is None else value.isNotNull()
-    return user_functions.apply_pair(
-        node.mapper, record.dressed(parent, value), f"{node.name} at {node.call_site}", given
-    )
+    with record.asking_udfs(given):
+        return user_functions.apply_pair(
+            node.mapper, record.dressed(parent, value), f"{node.name} at {node.call_site}", given
+        )
 
 
 def _holds(answer: Column, negated: bool) -> Column:

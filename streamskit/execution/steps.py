@@ -101,7 +101,7 @@ class Steps:
         """Return the writes to the changelogs of a node's stores."""
         return [
             Write(record, self.plan.changelog(store), changelog_key(record, store, node.key),
-                  record.value.to_bytes(store.value), self._own_partition)
+                  record.value_bytes(store.value), self._own_partition)
             for store in node.stores if has_changelog(node, store) and store not in node.own_stores
         ]  # fmt: skip
 
@@ -204,8 +204,8 @@ class Steps:
     def _change(self, sink: Node, record: RecordColumns) -> Write:
         if not isinstance(sink, Sink) or record.old is None:
             raise TopologyError(f"{sink.name} ({sink.call_site}): a grouped table goes to a repartition topic only.")
-        value = change_to_bytes(record.value.to_bytes(sink.value), record.old.to_bytes(sink.value))
-        return Write(record, self.plan.topic(sink), record.key.to_bytes(sink.key), value)
+        value = change_to_bytes(record.value_bytes(sink.value), record.old.to_bytes(sink.value, record.kept))
+        return Write(record, self.plan.topic(sink), record.key_bytes(sink.key), value)
 
     def _sink(self, node: Sink, record: RecordColumns, parent: Node) -> list[Outcome]:
         """Return the outcomes of a record that a sink writes, or cannot write."""
@@ -320,4 +320,4 @@ def _where_kept(frame: DataFrame, record: RecordColumns) -> DataFrame:
 
 
 def _written(record: RecordColumns, topic: str | Column, node: Node) -> Write:
-    return Write(record, topic, record.key.to_bytes(node.key), record.value.to_bytes(node.value))
+    return Write(record, topic, record.key_bytes(node.key), record.value_bytes(node.value))
