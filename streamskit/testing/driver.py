@@ -20,6 +20,7 @@ from streamskit.runtime.topics import changelogs, global_tables, side_effects
 from streamskit.serdes import Serde, Serdes
 from streamskit.testing.memory import MemoryQuery, Raw
 from streamskit.testing.partitions import Declared, TopicPartitions
+from streamskit.testing.waiting import WaitingRecords
 from streamskit.topology import Topology
 from streamskit.topology.explicit_names import check_names_are_explicit
 from streamskit.topology.nodes import Node, Sink
@@ -86,7 +87,7 @@ class TopologyTestDriver:
         if config.ensure_explicit_internal_resource_naming:
             check_names_are_explicit(topology)
         self._internal = {topic for plan_ in self._plans for topic in plan_.topics} & self._written()
-        self._waiting: deque[Raw] = deque()
+        self._waiting = WaitingRecords(self._plans, outside=[*self._global_tables, *filled_by_processors(topology)])
         self._dropped: Counter[str] = Counter()
         self._stores = {store.name: local_store(store) for store in topology.stores.values() if is_readable(store)}
         self._filled = {
@@ -203,12 +204,9 @@ class TopologyTestDriver:
 
     def _work(self) -> None:
         """Run queries until no topic between them holds a record that is not processed."""
-        waiting = self._waiting
-        while waiting:
-            topic = waiting[0].topic
-            batch = []
-            while waiting and waiting[0].topic == topic:
-                batch.append(waiting.popleft())
+        while self._waiting:
+            batch = self._waiting.next_batch()
+            topic = batch[0].topic
             for node in self._global_tables.get(topic, ()):
                 if node.store is not None:
                     self._fill(self._stores[node.store.name], node, batch)
@@ -263,7 +261,7 @@ class TopologyTestDriver:
         if (store := self._changelogs.get(record.topic)) is not None:
             self._stores[store].apply(record.key or b"", record.value, record.timestamp, record.partition or 0)
         if record.topic in self._internal:
-            self._waiting.append(record)
+            self._waiting.extend([record])
         self._outputs[record.topic].append(record)
 
 

@@ -1,0 +1,80 @@
+"""Records between the queries of a test driver: they go together where that changes no result, and only there."""
+
+from collections.abc import Callable
+
+import pytest
+from pyspark.sql import SparkSession
+
+from streamskit import KStream, Serdes, StreamsBuilder
+from streamskit.planning.options import QueryOptions
+from streamskit.planning.planner import plan
+from streamskit.testing import TopologyTestDriver
+from streamskit.testing.memory import Raw
+from streamskit.testing.waiting import WaitingRecords
+
+LETTERS = "abab"
+
+
+def waiting_for(program: Callable[[KStream, KStream], object], outside: tuple[str, ...] = ()) -> list[list[str]]:
+    """Return the batches in which records of two repartition topics go on, written in turns."""
+    builder = StreamsBuilder()
+    source = builder.stream("in", key=Serdes.string(), value=Serdes.string())
+    program(*(source.select_key(lambda key, value: value).repartition(letter) for letter in "ab"))
+    waiting = WaitingRecords(plan(builder.build(), "app", QueryOptions(test=True)), outside)
+    waiting.extend(Raw(f"app-{letter}-repartition", None, None, time) for time, letter in enumerate(LETTERS))
+    found = []
+    while waiting:
+        found.append([record.topic[4] for record in waiting.next_batch()])
+    return found
+
+
+def each_to_its_own(left: KStream, right: KStream) -> None:
+    left.map_values(lambda value: value).to("left")
+    right.map_values(lambda value: value).to("right")
+
+
+def both_to_one(left: KStream, right: KStream) -> None:
+    left.to("out")
+    right.to("out")
+
+
+def met_further_down(left: KStream, right: KStream) -> None:
+    left.merge(right.select_key(lambda key, value: value).repartition("c")).to("out")
+
+
+def each_calls(left: KStream, right: KStream) -> None:
+    left.foreach(print)
+    right.foreach(print)
+
+
+def where_the_record_says(left: KStream, right: KStream) -> None:
+    left.to("out")
+    right.to(lambda key, value: value)
+
+
+def test_records_of_paths_that_never_meet_go_together(spark: SparkSession) -> None:
+    assert waiting_for(each_to_its_own) == [["a", "a"], ["b", "b"]]
+
+
+@pytest.mark.parametrize("program", [both_to_one, met_further_down, each_calls, where_the_record_says])
+def test_records_of_paths_that_meet_keep_their_order(spark: SparkSession, program: Callable[..., None]) -> None:
+    assert waiting_for(program) == [["a"], ["b"], ["a"], ["b"]]
+
+
+def test_records_that_fill_a_global_table_keep_their_order(spark: SparkSession) -> None:
+    assert waiting_for(each_to_its_own, outside=("left",)) == [["a"], ["b"], ["a"], ["b"]]
+
+
+def test_many_records_of_two_aggregations_take_a_micro_batch_for_each_query(spark: SparkSession) -> None:
+    builder = StreamsBuilder()
+    source = builder.stream("in", key=Serdes.string(), value=Serdes.string())
+    for letter in "ab":
+        source.select_key(lambda key, value: value).group_by_key().reduce(
+            lambda total, value: total, materialized=letter
+        )
+    with TopologyTestDriver(builder.build()) as driver:
+        started = [len(query.query.recentProgress) for query in driver._queries]
+        driver.create_input_topic("in").pipe_records([("k", f"v{number % 3}", number) for number in range(12)])
+        done = [len(query.query.recentProgress) for query in driver._queries]
+        assert dict(driver.state_store("a").all()) == {f"v{number}": f"v{number}" for number in range(3)}
+    assert [after - before for before, after in zip(started, done, strict=True)] == [1, 1, 1]
