@@ -182,7 +182,7 @@ class BytesWindowStore:
     def is_forgotten(self, start: int) -> bool:
         """Return whether a window that starts at a time is in a segment that Kafka Streams has deleted."""
         oldest: int = self._memory["latest start"] - self._retention
-        return start // self._segment < oldest // self._segment
+        return self.segment(start) < self.segment(oldest)
 
     def fetch_range(self, key: bytes, first: int, last: int) -> list[tuple[int, Any]]:
         """Return starts and values of a key's windows that start between two times, both included, in order.
@@ -196,9 +196,12 @@ class BytesWindowStore:
         return [(start, windows[start]) for start in sorted(windows) if first <= start <= last]
 
     def fetch_all(self, first: int, last: int) -> list[tuple[bytes, int, Any]]:
-        """Return key, start and value of all windows that start between two times, in the order of start and key."""
-        rows = [(key, *window) for key, _ in self._table.items() for window in self.fetch_range(key, first, last)]
-        return sorted(rows, key=lambda row: (row[1], row[0]))
+        """Return key, start and value of all windows that start between two times, by key and then by start."""
+        return [(key, *window) for key, _ in self._table.items() for window in self.fetch_range(key, first, last)]
+
+    def segment(self, start: int) -> int:
+        """Return the number of the segment that has the windows that start at a time."""
+        return start // self._segment
 
     def take_closed(self, last: int) -> Iterator[tuple[bytes, int, Any]]:
         """Yield, once, key, start and value of the windows that start no later than `last`, by start and key.
@@ -292,6 +295,15 @@ class BytesSessionStore:
             return []
         first = bisect_left(sessions, (earliest_end,))
         return [session for session in sessions[first:] if session[1] <= latest_start]
+
+    def find_all(self, earliest_end: int, latest_start: int) -> list[tuple[bytes, Session]]:
+        """Return the sessions of all keys, as `find_sessions` does for one, by key."""
+        keys = [key for key, _ in self._table.items()]
+        return [(key, session) for key in keys for session in self.find_sessions(key, earliest_end, latest_start)]
+
+    def segment(self, end: int) -> int:
+        """Return the number of the segment that has the sessions that end at a time."""
+        return end // self._segment
 
     def put(self, key: bytes, start: int, end: int, value: Any) -> None:
         """Set the value of a key's session; None deletes it."""

@@ -3,112 +3,24 @@
 Mirrors Kafka Streams' metered stores (`MeteredKeyValueStore`, ...), which wrap change-logging and byte stores.
 """
 
-import struct
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
 from typing import Any
 
-from streamskit.api.windows import SlidingWindows, TimeWindows, Windowed
 from streamskit.common.errors import StreamsError
 from streamskit.operators.bytes_stores import (
     BytesKeyValueStore,
     BytesLruStore,
-    BytesSessionStore,
     BytesVersionedStore,
-    BytesWindowStore,
 )
+from streamskit.operators.processor_timed_stores import ProcessorSessionStore, ProcessorWindowStore
+from streamskit.operators.state_store import StateStore, StoreAccess
 from streamskit.operators.stream_task import OperatorContext
 from streamskit.serdes import Serde
 from streamskit.state.read_only import VersionedRecord
-from streamskit.state.stores import KeyValue, Store, ValueAndTimestamp
-
-FOREVER = 2**63 - 1
+from streamskit.state.stores import KeyValue, Store
 
 LATEST, TOO_OLD = -1, -(2**63)
 """What `put` of a versioned store returns for the latest version of a row, and for one that is too old to be kept."""
-
-WriteChangelog = Callable[[bytes, bytes | None, int], None]
-"""Writes a record to a changelog: key, value, timestamp."""
-
-
-class ChangelogBuffer:
-    """Changelog of a store: passes on each update, or with caching the last of each key when the micro-batch ends.
-
-    Mirrors `org.apache.kafka.streams.state.internals.ChangeLoggingKeyValueBytesStore`, with caching behind a
-    `CachingKeyValueStore`.
-
-    Args:
-        write: writes a record to the changelog topic.
-        caching: whether only the last update of each key is written.
-        now: returns the time of the record in hand, in milliseconds.
-    """
-
-    def __init__(self, write: WriteChangelog, caching: bool, now: Callable[[], int]) -> None:
-        self._write, self._caching, self._now = write, caching, now
-        self._latest: dict[bytes, tuple[bytes | None, int]] = {}
-
-    def log(self, key: bytes, value: bytes | None, timestamp: int | None = None) -> None:
-        """Log an update; its time is that of the record in hand unless another is given."""
-        time = self._now() if timestamp is None else timestamp
-        if self._caching:
-            self._latest[key] = value, time
-        else:
-            self._write(key, value, time)
-
-    def save(self) -> None:
-        """Write what is cached."""
-        for key, (value, time) in self._latest.items():
-            self._write(key, value, time)
-        self._latest.clear()
-
-
-@dataclass(frozen=True)
-class StoreAccess:
-    """How a processor gets at a store: where its rows are, and what hears of its updates.
-
-    Args:
-        table: the name of the table of the task that holds the rows, which may be that of another operator.
-        changelog: takes the updates; None if nobody wants to hear of them.
-        refusal: why processors cannot change the store; empty where they can.
-    """
-
-    table: str
-    changelog: ChangelogBuffer | None = None
-    refusal: str = ""
-
-
-class StateStore:
-    """What all stores of a processor have in common: a name, the serdes of keys and values, and the changelog.
-
-    Mirrors `org.apache.kafka.streams.processor.StateStore`.
-
-    Args:
-        store: its name, serdes and options.
-        access: how to get at it.
-    """
-
-    name: str
-
-    def __init__(self, store: Store, access: StoreAccess) -> None:
-        self.name = store.name
-        self._store, self._changelog, self._refusal = store, access.changelog, access.refusal
-        self._write_value, self._read_value = _value_codec(store)
-
-    def _key(self, key: Any) -> bytes:
-        if key is None:
-            raise StreamsError(f"Store '{self.name}': a row cannot have the key None. Leave such records out first.")
-        return self._store.key.serialize(key) or b""
-
-    def _log(self, key: bytes, value: Any, timestamp: int | None = None) -> None:
-        """Log an update before it is made: one that is refused changes nothing."""
-        if self._refusal:
-            raise StreamsError(f"Store '{self.name}': {self._refusal}")
-        if self._changelog is None:
-            return
-        if self._store.timestamped and value is not None:
-            self._changelog.log(key, *value)
-        else:
-            self._changelog.log(key, value, timestamp)
 
 
 class ProcessorKeyValueStore(StateStore):
@@ -201,100 +113,6 @@ class ProcessorKeyValueStore(StateStore):
         return (KeyValue(self._store.key.deserialize(key), self._read_value(value)) for key, value in rows)
 
 
-class ProcessorWindowStore(StateStore):
-    """Window store of a processor; a window is known by its start in milliseconds.
-
-    Mirrors `org.apache.kafka.streams.state.WindowStore`, and `TimestampedWindowStore`.
-    """
-
-    def __init__(self, context: OperatorContext, store: Store, access: StoreAccess) -> None:
-        super().__init__(store, access)
-        if store.retention is None or not isinstance(store.windows, TimeWindows | SlidingWindows):
-            raise StreamsError(f"Store '{self.name}' has no windows: make it with Stores.persistent_window_store().")
-        self._windows = BytesWindowStore(context, access.table, store.retention)
-        self._size = store.windows.size
-
-    def put_row(self, key: bytes, value: bytes | None, timestamp: int) -> None:
-        """Take over a row of a table: its bytes, without the changelog."""
-        start = int.from_bytes(key[-8:], "big", signed=True)
-        self._windows.put(key[:-8], None if value is None else (value, timestamp), start)
-
-    def put(self, key: Any, value: Any, start: int) -> None:
-        """Set the value of a key's window that begins at `start`; None deletes it."""
-        data, stored = self._key(key), self._write_value(value)
-        self._log(data + struct.pack(">qi", start, 0), stored)
-        self._windows.put(data, stored, start)
-
-    def fetch(self, key: Any, time_from: int, time_to: int | None = None) -> Any:
-        """Return the value of the window that begins at a time; with `time_to` pairs of start and value.
-
-        Args:
-            key: the key.
-            time_from: in milliseconds.
-            time_to: likewise; windows that begin between the two, both included, are returned in order.
-        """
-        if time_to is None:
-            return self._read_value(self._windows.fetch(self._key(key), time_from))
-        windows = self._windows.fetch_range(self._key(key), time_from, time_to)
-        return iter([(start, self._read_value(value)) for start, value in windows])
-
-    def backward_fetch(self, key: Any, time_from: int, time_to: int) -> Iterator[tuple[int, Any]]:
-        """Return what `fetch` returns for two times, the latest window first."""
-        return iter(list(self.fetch(key, time_from, time_to))[::-1])
-
-    def fetch_all(self, time_from: int, time_to: int) -> Iterator[KeyValue]:
-        """Return the windows of all keys that begin between two times, as rows with `Windowed` keys, by start."""
-        windows = self._windows.fetch_all(time_from, time_to)
-        read_key, size = self._store.key.deserialize, self._size
-        return (
-            KeyValue(Windowed(read_key(key), start, start + size), self._read_value(value))
-            for key, start, value in windows
-        )
-
-    def all(self) -> Iterator[KeyValue]:
-        """Return every window that is kept."""
-        return self.fetch_all(-1, FOREVER)
-
-
-class ProcessorSessionStore(StateStore):
-    """Session store of a processor. Mirrors `org.apache.kafka.streams.state.SessionStore`."""
-
-    def __init__(self, context: OperatorContext, store: Store, access: StoreAccess) -> None:
-        super().__init__(store, access)
-        if store.retention is None:
-            raise StreamsError(f"Store '{self.name}' has no retention: make it with Stores.persistent_session_store().")
-        self._sessions = BytesSessionStore(context, access.table, store.retention)
-
-    def put_row(self, key: bytes, value: bytes | None, timestamp: int) -> None:
-        """Take over a row of a table: its bytes, without the changelog."""
-        end, start = (int.from_bytes(part, "big", signed=True) for part in (key[-16:-8], key[-8:]))
-        self._sessions.put(key[:-16], start, end, value)
-
-    def put(self, session: Windowed, value: Any) -> None:
-        """Set the value of a key's session; None deletes it."""
-        data, stored = self._key(session.key), self._write_value(value)
-        self._log(data + struct.pack(">qq", session.end, session.start), stored)
-        self._sessions.put(data, session.start, session.end, stored)
-
-    def remove(self, session: Windowed) -> None:
-        """Delete a key's session."""
-        self.put(session, None)
-
-    def fetch(self, key: Any) -> Iterator[KeyValue]:
-        """Return all sessions of `key`, the one that ended first before the others."""
-        return self.find_sessions(key, 0, FOREVER)
-
-    def fetch_session(self, key: Any, start: int, end: int) -> Any:
-        """Return the value of the session of `key` with this start and end, or None."""
-        sessions = self._sessions.find_sessions(self._key(key), end, start)
-        return next((self._read_value(value) for *times, value in sessions if times == [end, start]), None)
-
-    def find_sessions(self, key: Any, earliest_end: int, latest_start: int) -> Iterator[KeyValue]:
-        """Return the sessions of `key` that end at a time or later and begin at another or earlier."""
-        sessions = self._sessions.find_sessions(self._key(key), earliest_end, latest_start)
-        return (KeyValue(Windowed(key, start, end), self._read_value(value)) for end, start, value in sessions)
-
-
 class ProcessorVersionedStore(StateStore):
     """Versioned store of a processor. Mirrors `org.apache.kafka.streams.state.VersionedKeyValueStore`."""
 
@@ -355,26 +173,3 @@ def open_store(context: OperatorContext, store: Store, access: StoreAccess) -> A
     }
     opened: Any = kinds.get(store.kind, ProcessorKeyValueStore)
     return opened(context, store, access)
-
-
-def _value_codec(store: Store) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
-    """Return how a value is stored, and how it is read: as bytes, or as bytes with a time."""
-    serialize, deserialize = store.value.serialize, store.value.deserialize
-    if not store.timestamped:
-        return serialize, deserialize
-
-    def write(value: Any) -> tuple[bytes, int] | None:
-        if value is None:
-            return None
-        if not isinstance(value, tuple) or len(value) != 2:
-            raise StreamsError(
-                f"Store '{store.name}' keeps a time beside each value: put ValueAndTimestamp(value, timestamp) into "
-                f"it, not {value!r}."
-            )
-        data = serialize(value[0])
-        return None if data is None else (data, value[1])
-
-    def read(stored: tuple[bytes, int] | None) -> ValueAndTimestamp | None:
-        return None if stored is None else ValueAndTimestamp(deserialize(stored[0]), stored[1])
-
-    return write, read

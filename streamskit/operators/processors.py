@@ -19,9 +19,10 @@ from streamskit.api.processor import (
 from streamskit.common.errors import StreamsError
 from streamskit.operators.error_handling import attribute_failure
 from streamskit.operators.processor_state import ProcessorState, Reference
-from streamskit.operators.processor_stores import ChangelogBuffer, StoreAccess, WriteChangelog, open_store
+from streamskit.operators.processor_stores import open_store
 from streamskit.operators.punctuation import PunctuationQueue, Schedule
 from streamskit.operators.records import NO_SOURCE, OperatorRecord, iterable
+from streamskit.operators.state_store import ChangelogBuffer, StoreAccess, WriteChangelog
 from streamskit.operators.stream_task import Operator, OperatorContext, ProcessRecord
 from streamskit.serdes import Serde
 from streamskit.state.stores import Store

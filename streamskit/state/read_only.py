@@ -213,8 +213,24 @@ class ReadOnlySessionStore(ReadOnlyStore[Selection]):
 
     def find_sessions(self, key: Any, earliest_end: Time, latest_start: Time) -> list[KeyValue]:
         """Return the sessions of `key` that end at a time or later and start at a time or earlier."""
-        first, last = milliseconds(earliest_end), milliseconds(latest_start)
-        return [session for session in self.fetch(key) if session.key.end >= first and session.key.start <= last]
+        return _found(self.fetch(key), earliest_end, latest_start)
+
+    def backward_find_sessions(self, key: Any, earliest_end: Time, latest_start: Time) -> list[KeyValue]:
+        """Return the sessions of `find_sessions`, the latest first."""
+        return _found(self.backward_fetch(key), earliest_end, latest_start)
+
+    def find_sessions_range(self, key_from: Any, key_to: Any, earliest_end: Time, latest_start: Time) -> list[KeyValue]:
+        """Return the sessions of the keys from one to another that `find_sessions` would find, by key and then by time.
+
+        Mirrors `ReadOnlySessionStore#findSessions(keyFrom, keyTo, earliestSessionEndTime, latestSessionStartTime)`.
+        """
+        return _found(self.fetch_range(key_from, key_to), earliest_end, latest_start)
+
+    def backward_find_sessions_range(
+        self, key_from: Any, key_to: Any, earliest_end: Time, latest_start: Time
+    ) -> list[KeyValue]:
+        """Return the sessions of `find_sessions_range`, the last first."""
+        return _found(self.backward_fetch_range(key_from, key_to), earliest_end, latest_start)
 
     def fetch_range(self, key_from: Any, key_to: Any) -> list[KeyValue]:
         """Return all sessions of the keys from one to another, by key and then by time.
@@ -222,6 +238,10 @@ class ReadOnlySessionStore(ReadOnlyStore[Selection]):
         Mirrors `ReadOnlySessionStore#fetch(keyFrom, keyTo)`.
         """
         return self._pairs(self.sessions_between(key_from, key_to))
+
+    def backward_fetch_range(self, key_from: Any, key_to: Any) -> list[KeyValue]:
+        """Return the sessions of `fetch_range`, the last first."""
+        return self._pairs(self.sessions_between(key_from, key_to, reverse=True))
 
     def backward_all(self) -> list[KeyValue]:
         """Return every row, the last first."""
@@ -241,3 +261,9 @@ def milliseconds(time: Time) -> int:
     if isinstance(time, datetime):
         return round((time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp() * 1000)
     return int(time)
+
+
+def _found(sessions: list[KeyValue], earliest_end: Time, latest_start: Time) -> list[KeyValue]:
+    """Return those sessions that end at a time or later and start at a time or earlier."""
+    first, last = milliseconds(earliest_end), milliseconds(latest_start)
+    return [session for session in sessions if session.key.end >= first and session.key.start <= last]

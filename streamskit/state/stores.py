@@ -110,7 +110,8 @@ class Stores:
     """Makes stores for processors. Mirrors `org.apache.kafka.streams.state.Stores`, its suppliers and builders in one.
 
     A store "in memory" is lost with its process in Kafka Streams and read again from its changelog. Here all stores are
-    in Spark's state store and its checkpoint, so that the two kinds differ in name only.
+    in Spark's state store and its checkpoint. The two kinds differ in one thing: window and session stores give the
+    rows of many keys in the order of Kafka Streams' store of that kind, by key or by time.
 
     >>> totals = Stores.persistent_key_value_store("totals", Serdes.string(), Serdes.long())
     >>> builder.stream("sales").process(RunningTotal, stores=[totals])

@@ -6,9 +6,10 @@ from typing import Any
 from streamskit import FixedKeyProcessor, Processor, PunctuationType, Serde, Serdes, Stores, operators
 from streamskit.operators import OperatorRecord as Row
 from streamskit.operators import StreamTask
-from streamskit.operators.processor_stores import ChangelogBuffer, StoreAccess, open_store
+from streamskit.operators.processor_stores import open_store
 from streamskit.operators.processors import InputPort, OutputPort, ProcessorsOperator, ProcessorSpec, TableStore
 from streamskit.operators.records import SourceRecord
+from streamskit.operators.state_store import ChangelogBuffer, StoreAccess
 from streamskit.state.stores import Store
 from tests.unit.operators.operator_harness import Pages
 

@@ -1,12 +1,14 @@
 """The window and session stores of processors, with all state saved and loaded between any two calls."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streamskit import KeyValue, Stores, StreamsError, TopologyError, ValueAndTimestamp, Windowed
+from streamskit import Stores, StreamsError, TopologyError, ValueAndTimestamp, Windowed
+from streamskit.state.stores import Store
 from tests.unit.operators.processor_harness import LONG, STRING, OneStore
 
 unhurried = settings(deadline=None, max_examples=60)
@@ -34,14 +36,34 @@ def test_the_windows_of_a_key_between_two_times_come_in_order_or_backward(window
     assert windows.call(lambda store: store.backward_fetch("a", 10, 30)) == [(30, "30"), (20, "20"), (10, "10")]
 
 
-def test_the_windows_of_all_keys_come_by_start_and_key(windows: OneStore) -> None:
-    for key, start in (("ä", 0), ("b", 10), ("z", 0), ("a", 10)):
+MANY_WINDOWS = (("z", 0), ("a", 10), ("ä", 0), ("z", 10), ("b", 70_000))
+BY_KEY = [("a", 10), ("z", 0), ("z", 10), ("ä", 0), ("b", 70_000)]
+BY_START = [("z", 0), ("ä", 0), ("a", 10), ("z", 10), ("b", 70_000)]
+
+
+@pytest.mark.parametrize(
+    ("make", "order"), [(Stores.persistent_window_store, BY_KEY), (Stores.in_memory_window_store, BY_START)]
+)
+def test_the_windows_of_many_keys_come_in_the_order_of_kafka_streams_stores(
+    make: Callable[..., Store], order: list[tuple[str, int]]
+) -> None:
+    """A persistent one has segments of a minute, and keys in each; one in memory goes by time."""
+    windows = OneStore(make("windows", 100_000, 10, STRING, STRING))
+    for key, start in MANY_WINDOWS:
         windows.do("put", key, "v", start)
-    rows = [
-        KeyValue(Windowed(key, start, start + 10), "v") for key, start in (("z", 0), ("ä", 0), ("a", 10), ("b", 10))
-    ]
-    assert windows.call(lambda store: store.all()) == rows
-    assert windows.call(lambda store: store.fetch_all(10, 19)) == rows[2:]
+
+    def rows(method: str, *arguments: Any) -> list[tuple[str, int]]:
+        found = windows.call(lambda store: getattr(store, method)(*arguments))
+        assert {(row.key.end - row.key.start, row.value) for row in found} <= {(10, "v")}
+        return [(row.key.key, row.key.start) for row in found]
+
+    assert rows("all") == order
+    assert rows("backward_all") == order[::-1]
+    assert rows("fetch_all", 0, 10) == order[:4]
+    assert rows("backward_fetch_all", 10, 70_000) == [row for row in order[::-1] if row[1] >= 10]
+    assert rows("fetch_range", "b", "z", 0, 70_000) == [row for row in order if row[0] in "bz"]
+    assert rows("fetch_range", None, "b", 0, 10) == [("a", 10)]
+    assert rows("backward_fetch_range", "z", None, 0, 10) == [row for row in order[::-1] if row[0] in "zä"]
 
 
 def test_none_deletes_a_window(windows: OneStore) -> None:
@@ -106,7 +128,7 @@ def test_a_window_store_is_a_dict_of_those_that_began_less_than_a_retention_ago(
     seen = {row: value for row, value in model.items() if value is not None and row[0] > latest - retention}
     found = store.call(lambda opened: opened.all())
     assert [(row.key.start, row.key.key.encode(), row.value) for row in found] == [
-        (*row, value) for row, value in sorted(seen.items())
+        (start, key, value) for (start, key), value in sorted(seen.items(), key=lambda row: row[0][::-1])
     ]
     for key in "aäb":
         mine = [(start, value) for (start, name), value in sorted(seen.items()) if name == key.encode()]
@@ -137,6 +159,30 @@ def test_the_sessions_of_a_key_are_found_by_where_they_end_and_begin(sessions: O
         (Windowed("a", 30, 40), 40),
     ]
     assert [row.value for row in sessions.call(lambda store: store.fetch("a"))] == [10, 40, 60]
+
+
+@pytest.mark.parametrize(
+    ("make", "order"),
+    [
+        (Stores.persistent_session_store, ["a 0-20", "a 10-20", "b 0-5", "c 0-20", "b 0-70000"]),
+        (Stores.in_memory_session_store, ["b 0-5", "a 10-20", "a 0-20", "c 0-20", "b 0-70000"]),
+    ],
+)
+def test_the_sessions_of_many_keys_come_in_the_order_of_kafka_streams_stores(
+    make: Callable[..., Store], order: list[str]
+) -> None:
+    sessions = OneStore(make("sessions", 100_000, STRING, STRING))
+    for key, start, end in (("c", 0, 20), ("a", 0, 20), ("b", 0, 70_000), ("a", 10, 20), ("b", 0, 5)):
+        sessions.do("put", Windowed(key, start, end), "v")
+
+    def rows(method: str, *arguments: Any) -> list[str]:
+        found = sessions.call(lambda store: getattr(store, method)(*arguments))
+        return [f"{row.key.key} {row.key.start}-{row.key.end}" for row in found]
+
+    assert rows("fetch_range", None, None) == order
+    assert rows("fetch_range", "a", "b") == [row for row in order if row[0] != "c"]
+    assert rows("find_sessions_range", "b", "c", 20, 0) == ["c 0-20", "b 0-70000"]
+    assert rows("find_sessions", "a", 0, 100) == [row for row in order if row[0] == "a"]
 
 
 def test_a_session_is_removed(sessions: OneStore) -> None:

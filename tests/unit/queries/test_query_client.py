@@ -61,7 +61,10 @@ CALLS: list[tuple[str, str, tuple[Any, ...]]] = [
     ("visits", "fetch_session", ("a", TIME, TIME + 2)),
     ("visits", "fetch_session", ("a", TIME, TIME + 9)), ("visits", "find_sessions", ("a", TIME + 3, TIME)),
     ("visits", "fetch_range", ("a", "b")), ("visits", "fetch_range", (None, "a")), ("visits", "all", ()),
-    ("visits", "backward_all", ()),
+    ("visits", "backward_all", ()), ("visits", "backward_fetch_range", ("a", "b")),
+    ("visits", "backward_find_sessions", ("a", TIME, LATER)),
+    ("visits", "find_sessions_range", ("a", "b", TIME + 3, LATER)),
+    ("visits", "backward_find_sessions_range", (None, "b", TIME, LATER)),
 ]  # fmt: skip
 
 

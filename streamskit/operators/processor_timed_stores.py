@@ -1,0 +1,191 @@
+"""Window and session stores as processors see them, in the order in which Kafka Streams gives their rows."""
+
+import struct
+from collections.abc import Iterator
+from typing import Any
+
+from streamskit.api.windows import SlidingWindows, TimeWindows, Windowed
+from streamskit.common.errors import StreamsError
+from streamskit.operators.bytes_stores import (
+    BytesSessionStore,
+    BytesWindowStore,
+)
+from streamskit.operators.state_store import StateStore, StoreAccess
+from streamskit.operators.stream_task import OperatorContext
+from streamskit.state.stores import KeyValue, Store
+
+FOREVER = 2**63 - 1
+
+
+class ProcessorWindowStore(StateStore):
+    """Window store of a processor; a window is known by its start in milliseconds.
+
+    Mirrors `org.apache.kafka.streams.state.WindowStore`, and `TimestampedWindowStore`.
+    """
+
+    def __init__(self, context: OperatorContext, store: Store, access: StoreAccess) -> None:
+        super().__init__(store, access)
+        if store.retention is None or not isinstance(store.windows, TimeWindows | SlidingWindows):
+            raise StreamsError(f"Store '{self.name}' has no windows: make it with Stores.persistent_window_store().")
+        self._windows = BytesWindowStore(context, access.table, store.retention)
+        self._size = store.windows.size
+
+    def put_row(self, key: bytes, value: bytes | None, timestamp: int) -> None:
+        """Take over a row of a table: its bytes, without the changelog."""
+        start = int.from_bytes(key[-8:], "big", signed=True)
+        self._windows.put(key[:-8], None if value is None else (value, timestamp), start)
+
+    def put(self, key: Any, value: Any, start: int) -> None:
+        """Set the value of a key's window that begins at `start`; None deletes it."""
+        data, stored = self._key(key), self._write_value(value)
+        self._log(data + struct.pack(">qi", start, 0), stored)
+        self._windows.put(data, stored, start)
+
+    def fetch(self, key: Any, time_from: int, time_to: int | None = None) -> Any:
+        """Return the value of the window that begins at a time; with `time_to` pairs of start and value.
+
+        Args:
+            key: the key.
+            time_from: in milliseconds.
+            time_to: likewise; windows that begin between the two, both included, are returned in order.
+        """
+        if time_to is None:
+            return self._read_value(self._windows.fetch(self._key(key), time_from))
+        windows = self._windows.fetch_range(self._key(key), time_from, time_to)
+        return iter([(start, self._read_value(value)) for start, value in windows])
+
+    def backward_fetch(self, key: Any, time_from: int, time_to: int) -> Iterator[tuple[int, Any]]:
+        """Return what `fetch` returns for two times, the latest window first."""
+        return iter(list(self.fetch(key, time_from, time_to))[::-1])
+
+    def fetch_range(self, key_from: Any, key_to: Any, time_from: int, time_to: int) -> Iterator[KeyValue]:
+        """Return the windows of the keys from one to another that begin between two times, with `Windowed` keys.
+
+        A persistent store goes by key and then by start, within each segment of time; one in memory by start and then
+        by key.
+
+        Args:
+            key_from: the first key; None leaves that end open.
+            key_to: the last key, which is included; None leaves that end open.
+            time_from: in milliseconds.
+            time_to: likewise, included.
+
+        Mirrors `WindowStore#fetch(keyFrom, keyTo, timeFrom, timeTo)`.
+        """
+        return iter(self._between(key_from, key_to, time_from, time_to))
+
+    def backward_fetch_range(self, key_from: Any, key_to: Any, time_from: int, time_to: int) -> Iterator[KeyValue]:
+        """Return the windows of `fetch_range`, the last first."""
+        return iter(self._between(key_from, key_to, time_from, time_to)[::-1])
+
+    def fetch_all(self, time_from: int, time_to: int) -> Iterator[KeyValue]:
+        """Return the windows of all keys that begin between two times, in the order of `fetch_range`."""
+        return self.fetch_range(None, None, time_from, time_to)
+
+    def backward_fetch_all(self, time_from: int, time_to: int) -> Iterator[KeyValue]:
+        """Return the windows of `fetch_all`, the last first."""
+        return self.backward_fetch_range(None, None, time_from, time_to)
+
+    def all(self) -> Iterator[KeyValue]:
+        """Return every window that is kept, in the order of `fetch_range`."""
+        return self.fetch_all(-1, FOREVER)
+
+    def backward_all(self) -> Iterator[KeyValue]:
+        """Return every window that is kept, the last first."""
+        return self.backward_fetch_all(-1, FOREVER)
+
+    def _between(self, key_from: Any, key_to: Any, time_from: int, time_to: int) -> list[KeyValue]:
+        is_meant, size = self._key_range(key_from, key_to), self._size
+        windows = [window for window in self._windows.fetch_all(time_from, time_to) if is_meant(window[0])]
+        if self._store.persistent:
+            windows.sort(key=lambda window: (self._windows.segment(window[1]), window[0], window[1]))
+        else:
+            windows.sort(key=lambda window: (window[1], window[0]))
+        read_key = self._store.key.deserialize
+        return [
+            KeyValue(Windowed(read_key(key), start, start + size), self._read_value(value))
+            for key, start, value in windows
+        ]
+
+
+class ProcessorSessionStore(StateStore):
+    """Session store of a processor. Mirrors `org.apache.kafka.streams.state.SessionStore`."""
+
+    def __init__(self, context: OperatorContext, store: Store, access: StoreAccess) -> None:
+        super().__init__(store, access)
+        if store.retention is None:
+            raise StreamsError(f"Store '{self.name}' has no retention: make it with Stores.persistent_session_store().")
+        self._sessions = BytesSessionStore(context, access.table, store.retention)
+
+    def put_row(self, key: bytes, value: bytes | None, timestamp: int) -> None:
+        """Take over a row of a table: its bytes, without the changelog."""
+        end, start = (int.from_bytes(part, "big", signed=True) for part in (key[-16:-8], key[-8:]))
+        self._sessions.put(key[:-16], start, end, value)
+
+    def put(self, session: Windowed, value: Any) -> None:
+        """Set the value of a key's session; None deletes it."""
+        data, stored = self._key(session.key), self._write_value(value)
+        self._log(data + struct.pack(">qq", session.end, session.start), stored)
+        self._sessions.put(data, session.start, session.end, stored)
+
+    def remove(self, session: Windowed) -> None:
+        """Delete a key's session."""
+        self.put(session, None)
+
+    def fetch(self, key: Any) -> Iterator[KeyValue]:
+        """Return all sessions of `key`, the one that ended first before the others."""
+        return self.find_sessions(key, 0, FOREVER)
+
+    def fetch_session(self, key: Any, start: int, end: int) -> Any:
+        """Return the value of the session of `key` with this start and end, or None."""
+        sessions = self._sessions.find_sessions(self._key(key), end, start)
+        return next((self._read_value(value) for *times, value in sessions if times == [end, start]), None)
+
+    def find_sessions(self, key: Any, earliest_end: int, latest_start: int) -> Iterator[KeyValue]:
+        """Return the sessions of `key` that end at a time or later and begin at another or earlier, by their ends.
+
+        Of those that end at the same time, a persistent store has the one that began first before the others, and one
+        in memory the one that began last.
+        """
+        return self.find_sessions_range(key, key, earliest_end, latest_start)
+
+    def fetch_range(self, key_from: Any, key_to: Any) -> Iterator[KeyValue]:
+        """Return all sessions of the keys from one to another, in the order of `find_sessions_range`.
+
+        Mirrors `SessionStore#fetch(keyFrom, keyTo)`.
+        """
+        return self.find_sessions_range(key_from, key_to, 0, FOREVER)
+
+    def find_sessions_range(
+        self, key_from: Any, key_to: Any, earliest_end: int, latest_start: int
+    ) -> Iterator[KeyValue]:
+        """Return the sessions of many keys that end at a time or later and begin at another or earlier.
+
+        A persistent store goes by key and then by end, within each segment of time; one in memory by end and then by
+        key.
+
+        Args:
+            key_from: the first key; None leaves that side open.
+            key_to: the last key, which is included; None leaves that side open.
+            earliest_end: in milliseconds.
+            latest_start: likewise.
+
+        Mirrors `SessionStore#findSessions(keyFrom, keyTo, earliestSessionEndTime, latestSessionStartTime)`.
+        """
+        is_meant = self._key_range(key_from, key_to)
+        if key_from is not None and key_from == key_to:
+            data = self._key(key_from)
+            found = [(data, session) for session in self._sessions.find_sessions(data, earliest_end, latest_start)]
+        else:
+            found = [each for each in self._sessions.find_all(earliest_end, latest_start) if is_meant(each[0])]
+        if self._store.persistent:
+            found.sort(key=lambda each: (self._sessions.segment(each[1][0]), each[0], *each[1][:2]))
+        else:
+            found.sort(key=lambda each: (each[1][0], each[0], -each[1][1]))
+        read_key = self._store.key.deserialize
+        return iter(
+            [
+                KeyValue(Windowed(read_key(key), start, end), self._read_value(value))
+                for key, (end, start, value) in found
+            ]
+        )
