@@ -12,7 +12,7 @@ from streamskit.execution.error_guard import ErrorGuard
 from streamskit.execution.native_aggregation import HEADERS, aggregate
 from streamskit.execution.outcomes import Drop, Flatten, Outcome, Send, Write
 from streamskit.execution.record_columns import Datum, RecordColumns, change_to_bytes, changelog_key
-from streamskit.execution.sinks import NO_TOPIC, bytes_of, refused, writable
+from streamskit.execution.sinks import NO_TOPIC, bytes_of, refused, tried, writable
 from streamskit.execution.sources import DecodedInput
 from streamskit.execution.stateless import elements_of, one_of_many, regrouped, transform
 from streamskit.operators import OUT_OF_ORDER, STORE_ONLY, TableJoinOperator
@@ -195,17 +195,31 @@ class Steps:
         table = self.plan.topology[node.parents[0]]
         made = self.guard.attempt(node, record, table, lambda: regrouped(node, record, table))
         changes = [
-            self._change(child, each.where_if(made.succeeded))
+            outcome
             for each in made.result
             for child in self.plan.following(node)
+            for outcome in self._change(child, each.where_if(made.succeeded), node)
         ]
         return [*changes, *made.failures]
 
-    def _change(self, sink: Node, record: RecordColumns) -> Write:
+    def _change(self, sink: Node, record: RecordColumns, parent: Node) -> list[Outcome]:
+        """Return the outcomes of a grouped table's update, which has the new and the old value."""
         if not isinstance(sink, Sink) or record.old is None:
             raise TopologyError(f"{sink.name} ({sink.call_site}): a grouped table goes to a repartition topic only.")
-        value = change_to_bytes(record.value_bytes(sink.value), record.old.to_bytes(sink.value, record.kept))
-        return Write(record, self.plan.topic(sink), record.key_bytes(sink.key), value)
+        topic = self.plan.topic(sink)
+        if fails(self.guard.handlers.production):
+            value = change_to_bytes(record.value_bytes(sink.value), record.old.to_bytes(sink.value, record.kept))
+            return [Write(record, topic, record.key_bytes(sink.key), value)]
+        written, unwritable, error = writable(record, sink, topic, self.plan.options)
+        old, old_error = tried(record.old, sink.value, record.kept)
+        given = None
+        if old_error is not None:
+            unwritable, error = F.coalesce(unwritable, old_error), F.coalesce(error, old_error)
+        if asks(self.guard.handlers.production):
+            given = GivenRecord.of(record, parent, topic).or_written(unwritable.isNull(), written.key, written.value)
+        wrong = self.guard.failed("production", sink, record, error, given)
+        value = change_to_bytes(written.value, old)
+        return [Write(record.where(error.isNull()), topic, written.key, value), *wrong]
 
     def _sink(self, node: Sink, record: RecordColumns, parent: Node) -> list[Outcome]:
         """Return the outcomes of a record that a sink writes, or cannot write."""
@@ -219,7 +233,7 @@ class Steps:
             topic, failures, record = chosen.result, chosen.failures, record.where_if(chosen.succeeded)
             if fails(handlers.production):
                 topic = F.coalesce(topic, F.raise_error(F.lit(f"{node.name}: {NO_TOPIC}")).cast("string"))
-        if fails(handlers.production) or node.internal:
+        if fails(handlers.production):
             written = _written(record, topic, node)
             if isinstance(topic, str) and not node.internal and topic in self.plan.options.rules:
                 written = replace(written, topic=self._unless_refused(node, written, topic))

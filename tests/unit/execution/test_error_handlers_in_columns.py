@@ -380,6 +380,30 @@ def test_a_value_that_cannot_be_written_costs_that_record_only(handler: Any, let
     assert [(letter.key, letter.value) for letter in found.letters] == letters
 
 
+def repartitioned(builder: StreamsBuilder) -> None:
+    stream = builder.stream("in").select_key(lambda key, value: value).repartition("by-value", key=Picky())
+    stream.to("out", key=TEXT)
+
+
+def grouped(builder: StreamsBuilder) -> None:
+    groups = builder.table("in").group_by(lambda key, value: (F.lit("all"), value), value=Picky())
+    groups.reduce(lambda total, value: total + value, lambda total, value: total, "joined").to_stream().to("out")
+
+
+@pytest.mark.parametrize(
+    ("program", "out"),
+    [(repartitioned, [("wine", "wine"), ("water", "water")]), (grouped, [("all", "wine"), ("all", "winewater")])],
+)
+@pytest.mark.parametrize("handler", [LogAndContinue(), DEAD_LETTERS], ids=["continue", "dead letters"])
+def test_a_record_that_a_repartition_topic_cannot_take_costs_that_record_only(
+    program: Any, out: list[Any], handler: Any
+) -> None:
+    found = seen(program, POISON, production_handler=handler)
+    assert found.out["out"] == out
+    assert sum(found.dropped.values()) == 1
+    assert [letter.value for letter in found.letters] == [b"poison"] * (handler == DEAD_LETTERS)
+
+
 LARGE = ("in", [("a", "x"), ("b", "y" * 1_100_000), ("c", "z")])
 
 
