@@ -1,6 +1,7 @@
 """Lessons: predict before you run, compare with what came, unfold what is long, and drawings of what happens inside."""
 
 from streamskit.course.lessons.architectures import BOTH, KAPPA, LAMBDA, LIBRARY, same_application_many_times
+from streamskit.course.lessons.deployment_drawings import where_it_runs
 from streamskit.course.lessons.drawing import Drawing
 from streamskit.course.lessons.folding import Described, Folded, described, fold
 from streamskit.course.lessons.java_twins import java_twin
@@ -52,4 +53,5 @@ __all__ = [
     "same_application_many_times",
     "spans",
     "tasks_on_threads",
+    "where_it_runs",
 ]

@@ -26,6 +26,7 @@ OWN_JAVA = (
     "14-elasticity",
     "15-fault-tolerance",
     "16-interactive-queries",
+    "23b-where-it-runs",
 )
 """Notebooks that start Java themselves: a learner's first one, and those that kill it or whose Spark is not local."""
 

@@ -87,5 +87,10 @@ def test_no_notebook_tells_of_the_machine_on_which_it_ran(notebook: Path) -> Non
     assert found == []
 
 
+@pytest.mark.parametrize("notebook", EVERY, ids=lambda path: f"{path.parent.name}/{path.stem}")
+def test_no_notebook_stores_when_its_cells_ran(notebook: Path) -> None:
+    assert [cell["metadata"] for cell in cells(notebook) if "execution" in cell["metadata"]] == []
+
+
 def test_all_notebooks_together_are_small() -> None:
     assert sum(path.stat().st_size for path in EVERY) < 8_000_000

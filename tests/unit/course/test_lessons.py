@@ -72,6 +72,12 @@ def test_a_guess_that_is_no_choice_is_not_taken_and_the_choices_are_named() -> N
     assert not page(reveal("door", "right"))[0].startswith("<details open")
 
 
+def test_a_question_for_a_number_does_not_take_a_letter() -> None:
+    assert page(predict("seats", "z"))[1].endswith("'z' is not a number, and this question asks for one, such as 1.")
+    assert reveal("seats", 4).says().startswith("The answer: 4.")
+    assert "Your guess is noted: 4." in page(predict("seats", "4"))[1]
+
+
 def test_a_question_asked_again_without_a_guess_forgets_the_old_one() -> None:
     predict("seats", 4)
     predict("seats")

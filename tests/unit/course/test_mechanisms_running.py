@@ -5,6 +5,7 @@ from xml.etree import ElementTree
 import pytest
 
 from streamskit.course.lessons.architectures import BOTH, KAPPA, LAMBDA, LIBRARY, same_application_many_times
+from streamskit.course.lessons.deployment_drawings import where_it_runs
 from streamskit.course.lessons.drawing import Drawing
 from streamskit.course.lessons.mechanisms_running import (
     Span,
@@ -86,3 +87,15 @@ def test_every_system_of_an_architecture_is_drawn_and_connected(architecture: ob
 
 def test_instances_beyond_the_partitions_are_idle() -> None:
     assert same_application_many_times(3, 2).alt.endswith("Instance 3 is idle.")
+
+
+def test_the_processes_of_an_application_are_drawn_as_many_as_there_are() -> None:
+    drawing = where_it_runs(brokers=3, executors=2, instances=1)
+    assert {"broker 1", "broker 3", "driver", "executor 2", "instance"} <= set(written(drawing))
+    assert drawing.alt.endswith("1 instance answers queries, from the changelogs.")
+    assert "instance" not in where_it_runs(brokers=1, executors=1).alt
+
+
+def test_a_drawing_of_processes_says_what_it_has_no_room_for() -> None:
+    with pytest.raises(ValueError, match="executors=6: this drawing has room for 1 to 5 of them"):
+        where_it_runs(brokers=1, executors=6)
