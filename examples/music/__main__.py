@@ -45,6 +45,8 @@ def main() -> int:
     except StreamsKitError as failure:
         print(failure, file=sys.stderr)
         return 1
+    except KeyboardInterrupt:  # while Spark starts, its own handler takes Ctrl-C
+        return 130
     finally:
         print("Stopping.", flush=True)
         last = threading.Timer(TO_STOP, os._exit, [1])

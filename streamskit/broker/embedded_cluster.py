@@ -8,6 +8,7 @@ from streamskit.broker.base import Broker
 from streamskit.broker.embedded import EmbeddedBroker
 from streamskit.broker.settings import HOST, free_port
 from streamskit.common.errors import BrokerError
+from streamskit.common.names import unknown_name
 from streamskit.kafka.connection import admin_client
 
 MOST_NODES = 9
@@ -128,7 +129,7 @@ class EmbeddedCluster(Broker):
         with admin_client(self.bootstrap_servers) as client:
             (described,) = client.describe_topics([topic])
         if described["error_code"]:
-            raise BrokerError(f"The cluster has no topic {topic!r}.")
+            raise BrokerError(f"{unknown_name('topic', topic, self.topics())} create_topics({topic!r}) makes it.")
         return {part["partition_index"]: sorted(part["isr_nodes"]) for part in described["partitions"]}
 
     def __repr__(self) -> str:

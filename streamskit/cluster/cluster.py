@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 REGISTERED_SECONDS = 30.0
+EXECUTOR_SECONDS = 10.0
+"""How long a new worker may take to start an executor; one that comes later is seen later."""
+
 LEAST_MEMORY = 1024
 """In MB: what Spark's executors ask for unless told otherwise; with less, an application would wait for ever."""
 
@@ -169,6 +172,8 @@ class Cluster:
     def add_worker(self) -> Worker:
         """Start one more worker; Spark puts an executor on it for each application that wants more cores.
 
+        The executor is there when this returns, so that `executors()` has it.
+
         Raises:
             SetupError: it does not start, or the cluster does not run.
         """
@@ -178,6 +183,9 @@ class Cluster:
         self._daemons.append(worker)
         if not eventually(lambda: self.workers()[-1].state == "ALIVE", REGISTERED_SECONDS):
             raise SetupError(f"{worker.name} did not register with the master within {REGISTERED_SECONDS:.0f} s.")
+        # The master gives the cores away as a worker registers; the executor's process takes a moment more.
+        if self.workers()[-1].cores_used:
+            eventually(lambda: executors_of(worker.running.process), EXECUTOR_SECONDS)
         return self.workers()[-1]
 
     def remove_worker(self, name: str | None = None) -> None:

@@ -3,6 +3,7 @@
 `python -m streamskit lab [options]`: the options are JupyterLab's own, as in `--no-browser --port=9999`.
 """
 
+import argparse
 import importlib.util
 import json
 import os
@@ -82,8 +83,12 @@ def first_notebook(folder: Path) -> Path | None:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Open the lab, stay until JupyterLab ends, and return the exit code."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    if {"-h", "--help"} & set(words):
+        _say_options()
+        return 0
     try:
-        lab = prepare(sys.argv[1:] if argv is None else argv)
+        lab = prepare(words)
     except StreamsKitError as error:
         print(f"{error}\n`make doctor` looks at the whole machine.", file=sys.stderr)
         return 1
@@ -98,6 +103,19 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _run(lab)
     finally:
         _leave(lab)
+
+
+def _say_options() -> None:
+    """Say what the command does; JupyterLab's own help would come only once a broker has started for it."""
+    parser = argparse.ArgumentParser(
+        prog="python -m streamskit lab",
+        usage="%(prog)s [-h] [JupyterLab's options]",
+        description="Open JupyterLab at the first notebook. If no broker runs, one is started, and stopped at the end.",
+        epilog="All other options go on to JupyterLab. `python -m jupyterlab --help` lists the rest.",
+    )
+    parser.add_argument("--no-browser", action="store_true", help="print the address instead of opening it")
+    parser.add_argument("--port", help="where JupyterLab answers; 8888, or the next free one, if not given")
+    parser.print_help()
 
 
 def _run(lab: Lab) -> int:

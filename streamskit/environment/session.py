@@ -159,8 +159,9 @@ def _check_master(running: "SparkSession", wanted: str | None) -> None:
     if wanted is not None and wanted != runs_on:
         raise SetupError(
             f"Spark runs in this process already, on {runs_on}, and only one SparkContext can live in a process; "
-            f"{wanted} was asked for. Restart the kernel and begin with spark_session({wanted!r}), or end the one that "
-            "runs: close its applications, then SparkSession.getActiveSession().stop()."
+            f"{wanted} was asked for. Close its applications, end it with SparkSession.getActiveSession().stop(), and "
+            "run this again. If a cell that starts a cluster or a session ran twice, restart the kernel and run the "
+            "notebook from its first cell."
         )
 
 

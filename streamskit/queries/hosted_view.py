@@ -6,7 +6,7 @@ from typing import Any
 from streamskit.common.errors import InvalidStateStorePartitionError
 from streamskit.queries.queryable_instance import ANSWERING, QueryableInstance
 
-BY_KEY = ("get", "fetch", "backward_fetch", "entry", "fetch_session", "find_sessions")
+BY_KEY = ("get", "fetch", "backward_fetch", "entry", "fetch_session", "find_sessions", "backward_find_sessions")
 """The questions about one key, which only the instance that hosts it can answer."""
 
 

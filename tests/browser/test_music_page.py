@@ -107,6 +107,15 @@ def test_charts_change_as_updates_arrive_and_go_on_when_an_instance_is_killed(pa
     assert mistakes == []
 
 
+def test_a_page_that_is_opened_while_the_service_starts_says_that_charts_will_come(page: Page, music: Cluster) -> None:
+    page.route("**/charts/top-five", lambda route: route.fulfill(status=404, json={"error": "none yet"}))
+    page.route("**/charts/genres", lambda route: route.fulfill(json=[]))
+    page.goto(f"{music.url()}/")
+    expect(page.locator("#status")).to_contain_text("no charts yet: the first ones show here a few seconds after")
+    page.unroute("**/charts/top-five")
+    expect(page.locator("#status")).to_contain_text("0 updates", timeout=10_000)
+
+
 def test_the_page_says_when_it_is_cut_off(page: Page, music: Cluster) -> None:
     page.goto(f"{music.url()}/")
     expect(page.locator("#status")).to_contain_text("live")

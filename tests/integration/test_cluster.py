@@ -118,7 +118,7 @@ def test_a_worker_that_comes_gets_an_executor_and_one_that_goes_takes_its_own_al
     broker: Broker, cluster: Cluster, driver: Driver, guarantee: str
 ) -> None:
     cluster.add_worker()
-    wait_until(lambda: len(cluster.executors()) == 3, "the third executor")
+    assert len(cluster.executors()) == 3, "add_worker() returned before its executor was there"
     assert {executor.worker for executor in cluster.executors()} == {worker.name for worker in cluster.workers()}
     leaving = cluster.workers()[0].name
     cluster.remove_worker(leaving)

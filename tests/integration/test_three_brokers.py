@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from streamskit.broker import EmbeddedCluster
+from streamskit.common.errors import BrokerError
 from streamskit.testing import wait_until
 from tests.integration.conftest import Run
 from tests.integration.counting_program import counting, expected_counts, produce, written
@@ -37,6 +38,8 @@ def test_brokers_of_three_die_one_after_another_while_an_application_runs_and_no
     guarantee: str, dying: int, cluster: EmbeddedCluster, name: str, run_on: Run
 ) -> None:
     cluster.create_topics(*(f"{name}-{suffix}" for suffix in ("in", "out", "counted")), partitions=2)
+    with pytest.raises(BrokerError, match=f"There is no topic '{name}-coutned': did you mean '{name}-counted'"):
+        cluster.in_sync_replicas(f"{name}-coutned")
     streams = run_on(cluster, counting(name), processing_guarantee=guarantee)
     for turn in range(dying):
         produce(cluster, name, range(turn * 100, turn * 100 + 50))

@@ -33,13 +33,20 @@ class Question:
     choices: Mapping[str, Any] = field(default_factory=dict)
     mistakes: Mapping[str, str] = field(default_factory=dict)
 
+    @property
+    def wants_number(self) -> bool:
+        """Whether the learner writes a number: all typical wrong guesses are numbers."""
+        return not self.choices and bool(self.mistakes) and all(map(_is_number, self.mistakes))
+
     def value_of(self, guess: Any) -> Any:
         """Return what a guess stands for: the choice of a letter, else itself.
 
         Raises:
-            StreamsKitError: there are choices, and it is none of them.
+            StreamsKitError: there are choices, and it is none of them; or a number is wanted, and it is none.
         """
         if not self.choices:
+            if self.wants_number and not _is_number(guess):
+                raise StreamsKitError(f"{guess!r} is not a number, and this question asks for one, such as 1.")
             return guess
         letter = self.letter_of(guess)
         if not letter:
@@ -121,6 +128,14 @@ def question(name: str) -> Question:
         advice = f"Did you mean {' or '.join(near)}?" if near else "The lesson's own cells have the names."
         raise StreamsKitError(f"There is no question '{name}'. {advice}")
     return questions()[name]
+
+
+def _is_number(guess: Any) -> bool:
+    try:
+        float(str(guess).replace(",", "").replace("_", ""))
+    except ValueError:
+        return False
+    return True
 
 
 def _one_line(text: str) -> str:

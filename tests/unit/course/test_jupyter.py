@@ -60,6 +60,17 @@ def test_a_lab_keeps_jupyters_settings_in_the_project(
     assert environment["JUPYTERLAB_WORKSPACES_DIR"] == f"{project}/.streamskit/jupyter/workspaces"
 
 
+@pytest.mark.parametrize("word", ["-h", "--help"])
+def test_help_says_what_a_lab_is_and_starts_nothing(
+    word: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(jupyter, "prepare", lambda words: pytest.fail("a lab was prepared"))
+    assert main(["--no-browser", word]) == 0
+    said = capsys.readouterr().out
+    assert "python -m streamskit lab [-h] [JupyterLab's options]" in said
+    assert "python -m jupyterlab --help" in said
+
+
 def test_every_long_step_is_timed(project: Path, outside_broker: str) -> None:
     said: list[str] = []
     prepare(progress=said.append)

@@ -45,5 +45,8 @@ def test_a_session_that_runs_elsewhere_is_not_handed_out() -> None:
     session._check_master(running, "local[*]")  # type: ignore[arg-type]
     with pytest.raises(
         SetupError, match=r"on local\[\*\], and only one SparkContext can live in a process; spark://h:1 was"
-    ):
+    ) as refused:
         session._check_master(running, "spark://h:1")  # type: ignore[arg-type]
+    # A cluster has another address after a restart, so that the one that was asked for is no advice.
+    assert str(refused.value).count("spark://h:1") == 1
+    assert str(refused.value).endswith("restart the kernel and run the notebook from its first cell.")
