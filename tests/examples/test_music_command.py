@@ -1,10 +1,21 @@
 """The command `python -m examples.music`, as far as that can be told without a broker."""
 
+import logging
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from examples.music import __main__ as command
+
+
+@pytest.fixture(autouse=True)
+def the_log_as_before() -> Iterator[None]:
+    """The command lowers the library's log for its process, which here is that of all tests."""
+    logger = logging.getLogger("streamskit")
+    level = logger.level
+    yield
+    logger.setLevel(level)
 
 
 def test_ctrl_c_while_it_starts_ends_it_in_order(
