@@ -14,10 +14,12 @@ from kafka.errors import (
     CoordinatorNotAvailableError,
     KafkaConnectionError,
     KafkaError,
+    KafkaTimeoutError,
     NodeNotReadyError,
     NotControllerError,
     NotCoordinatorError,
 )
+from kafka.protocol.metadata import MetadataRequest
 
 from streamskit.api.client_settings import BootstrapServers, ClientSettings
 from streamskit.common.errors import BrokerError
@@ -40,10 +42,32 @@ GONE = (Cancelled, KafkaConnectionError, NodeNotReadyError, NotControllerError)
 """What a client raises when the one of several brokers has gone that was to answer it."""
 
 
+class Admin(KafkaAdminClient):
+    """An admin client that can ask each broker of a cluster by itself; kafka-python's own asks any one of them."""
+
+    def topics_by_broker(self) -> dict[int, set[str]]:
+        """Return which topics each broker knows, by its id; brokers that do not answer are left out.
+
+        A cluster answers that it made or deleted a topic before all of its brokers have heard of it.
+        """
+        return dict(self._manager.run(self._topics_by_broker))
+
+    async def _topics_by_broker(self) -> dict[int, set[str]]:
+        known = {}
+        for broker in (await self._get_cluster_metadata([]))["brokers"]:
+            request = MetadataRequest(topics=None, allow_auto_topic_creation=False)
+            with contextlib.suppress(*GONE, KafkaTimeoutError):
+                answer = await self._manager.send(request, node_id=broker["node_id"])
+                known[broker["node_id"]] = {topic.name for topic in answer.topics if not topic.error_code}
+        if not known:
+            raise NodeNotReadyError("no broker of the cluster answers")
+        return known
+
+
 @contextlib.contextmanager
 def admin_client(
     bootstrap_servers: BootstrapServers, timeout: float = CONNECT_SECONDS, tell_why: bool = True
-) -> Iterator[KafkaAdminClient]:
+) -> Iterator[Admin]:
     """An admin client for a `with` block.
 
     Args:
@@ -56,9 +80,9 @@ def admin_client(
         BrokerError: no broker answers in `timeout` seconds, or one refuses a request.
     """
 
-    def connected() -> KafkaAdminClient:
+    def connected() -> Admin:
         with reachable(bootstrap_servers, tell_why):
-            return KafkaAdminClient(
+            return Admin(
                 **for_kafka_python(bootstrap_servers, "admin"),
                 bootstrap_timeout_ms=int(timeout * 1000),
                 request_timeout_ms=int(REQUEST_SECONDS * 1000),
@@ -66,7 +90,7 @@ def admin_client(
 
     is_one_of_several = "," in ClientSettings.of(bootstrap_servers).bootstrap_servers
     passing = NOT_KNOWN_YET + GONE if is_one_of_several else NOT_KNOWN_YET
-    client = cast(KafkaAdminClient, _Patient(connected, passing, time.monotonic() + timeout))
+    client = cast(Admin, _Patient(connected, passing, time.monotonic() + timeout))
     try:
         yield client
     except KafkaError as error:
@@ -84,9 +108,7 @@ class _Patient:
         deadline: when to give up, as `time.monotonic()` counts.
     """
 
-    def __init__(
-        self, connected: Callable[[], KafkaAdminClient], passing: tuple[type[KafkaError], ...], deadline: float
-    ) -> None:
+    def __init__(self, connected: Callable[[], Admin], passing: tuple[type[KafkaError], ...], deadline: float) -> None:
         self._connected, self._passing, self._deadline = connected, passing, deadline
         self._client = connected()
 

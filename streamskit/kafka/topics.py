@@ -9,7 +9,7 @@ from uuid import UUID
 
 from confluent_kafka import KafkaError, KafkaException, TopicCollection
 from confluent_kafka.admin import AdminClient
-from kafka import KafkaAdminClient, TopicPartition
+from kafka import TopicPartition
 from kafka.admin import ConfigResource, ConfigResourceType, OffsetSpec
 from kafka.errors import (
     KafkaTimeoutError,
@@ -23,7 +23,7 @@ from streamskit.api.client_settings import BootstrapServers, ClientSettings
 from streamskit.common.errors import BrokerError
 from streamskit.environment.processes import eventually
 from streamskit.kafka.access import Right, needing, principal
-from streamskit.kafka.connection import admin_client
+from streamskit.kafka.connection import AGAIN_SECONDS, Admin, admin_client
 
 SETTLE_SECONDS = 20.0
 COMMIT_SECONDS = 2.0
@@ -95,7 +95,7 @@ def delete_topics(bootstrap_servers: BootstrapServers, names: tuple[str, ...], m
         with needing(bootstrap_servers, *(Right("Delete", "topic", name) for name in doomed)):
             answer = admin.delete_topics(doomed, raise_errors=False)
             _raise_refusal("delete", answer["topics"], fine=UnknownTopicOrPartitionError.errno)
-        if not eventually(lambda: not set(doomed) & set(_partition_counts(admin)), SETTLE_SECONDS):
+        if not eventually(lambda: all(known.isdisjoint(doomed) for known in _known(admin)), SETTLE_SECONDS):
             raise BrokerError(f"Topics {doomed} are still listed {SETTLE_SECONDS:.0f} s after the broker deleted them.")
 
 
@@ -186,7 +186,19 @@ def identities(admin: AdminClient, names: Iterable[str], timeout: float) -> dict
     return found
 
 
-def _extents(admin: KafkaAdminClient, names: Collection[str]) -> dict[str, TopicExtent]:
+def _extents(admin: Admin, names: Collection[str]) -> dict[str, TopicExtent]:
+    """Look again where a broker names a topic that the next one has not heard of yet, or not any more."""
+    deadline = time.monotonic() + SETTLE_SECONDS
+    while True:
+        try:
+            return _extents_now(admin, names)
+        except UnknownTopicOrPartitionError:
+            if time.monotonic() > deadline:
+                raise
+        time.sleep(AGAIN_SECONDS)
+
+
+def _extents_now(admin: Admin, names: Collection[str]) -> dict[str, TopicExtent]:
     described = [topic for topic in admin.describe_topics() if topic["name"] in names]
     partitions = [
         TopicPartition(topic["name"], each["partition_index"]) for topic in described for each in topic["partitions"]
@@ -221,7 +233,7 @@ def record_sizes(bootstrap_servers: BootstrapServers, names: Collection[str]) ->
     return {name: sizes[name] / count for name, count in counts.items() if count}
 
 
-def _committed(admin: KafkaAdminClient, topic: str, end: dict[int, int]) -> dict[int, int]:
+def _committed(admin: Admin, topic: str, end: dict[int, int]) -> dict[int, int]:
     """The ends of what is committed.
 
     A broker answers a commit before each partition knows of it, so transactions get a moment to be visible.
@@ -265,12 +277,12 @@ def _check_names(names: tuple[str, ...]) -> None:
             )
 
 
-def _partition_counts(admin: KafkaAdminClient, internal: bool = True) -> dict[str, int]:
+def _partition_counts(admin: Admin, internal: bool = True) -> dict[str, int]:
     listed = admin.describe_topics()
     return {topic["name"]: len(topic["partitions"]) for topic in listed if internal or not topic["is_internal"]}
 
 
-def _create(admin: KafkaAdminClient, names: list[str], partitions: int | None, config: dict[str, str]) -> None:
+def _create(admin: Admin, names: list[str], partitions: int | None, config: dict[str, str]) -> None:
     order = {
         "num_partitions": -1 if partitions is None else partitions,
         "replication_factor": -1,
@@ -283,6 +295,16 @@ def _create(admin: KafkaAdminClient, names: list[str], partitions: int | None, c
         admin.wait_for_topics(names, timeout_ms=SETTLE_SECONDS * 1000)
     except KafkaTimeoutError as error:
         raise BrokerError(f"Topics {names} were created, but no leader took them in {SETTLE_SECONDS:.0f} s.") from error
+    if not eventually(lambda: all(known.issuperset(names) for known in _known(admin)), SETTLE_SECONDS):
+        raise BrokerError(
+            f"Topics {names} were created, but {SETTLE_SECONDS:.0f} s later a broker of the cluster does not know them "
+            "yet. Look at that broker's log, or try again."
+        )
+
+
+def _known(admin: Admin) -> list[set[str]]:
+    """Which topics each broker that answers knows."""
+    return list(admin.topics_by_broker().values())
 
 
 def _raise_refusal(verb: str, answers: list[dict[str, Any]], fine: int) -> None:
@@ -294,7 +316,7 @@ def _raise_refusal(verb: str, answers: list[dict[str, Any]], fine: int) -> None:
             raise BrokerError(f"Kafka did not {verb} topic {answer['name']!r}: {words}")
 
 
-def _check_same(admin: KafkaAdminClient, name: str, has: int, partitions: int | None, config: dict[str, str]) -> None:
+def _check_same(admin: Admin, name: str, has: int, partitions: int | None, config: dict[str, str]) -> None:
     """An existing topic serves only if it is what was asked for."""
     if partitions is not None and partitions != has:
         raise BrokerError(
@@ -310,7 +332,7 @@ def _check_same(admin: KafkaAdminClient, name: str, has: int, partitions: int | 
             )
 
 
-def _config(admin: KafkaAdminClient, name: str) -> dict[str, dict[str, Any]]:
+def _config(admin: Admin, name: str) -> dict[str, dict[str, Any]]:
     resource = ConfigResource(ConfigResourceType.TOPIC, name)
     return dict(admin.describe_configs([resource], config_filter="all")["topic"][name])
 

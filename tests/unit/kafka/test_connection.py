@@ -31,7 +31,7 @@ class Admin:
 @pytest.fixture(autouse=True)
 def clients(monkeypatch: pytest.MonkeyPatch) -> None:
     Admin.failures, Admin.made = [], 0
-    monkeypatch.setattr(connection, "KafkaAdminClient", Admin)
+    monkeypatch.setattr(connection, "Admin", Admin)
     monkeypatch.setattr(connection, "_port_open", lambda server: True)
 
 
