@@ -1,4 +1,4 @@
-"""The lessons' prose is plain, idiomatic English: phrasings that read as translated are known, and not used."""
+"""The prose of lessons, predictions and documents is plain, idiomatic English: phrasings that read as translated are known, and not used."""
 
 import json
 import re
@@ -12,6 +12,14 @@ from streamskit.course.lessons.questions import Question, questions
 ROOT = Path(__file__).parents[3]
 PHRASINGS: dict[str, str] = tomllib.loads((Path(__file__).parent / "banned_phrasings.toml").read_text())["phrasings"]
 LESSONS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+GENERATED = ("kafka-streams-api.md", "instructors.md")
+DOCUMENTS = [
+    path
+    for pattern in ("*.md", "docs/*.md", "examples/**/*.md", "labs/*.md", "data/*.md", "notebooks/*.md")
+    for path in sorted(ROOT.glob(pattern))
+    if path.name not in (*GENERATED, "CHANGELOG.md")
+]
+"""Documents that people write. The changelog keeps its words, as it says what was; others are made from other texts."""
 
 NOT_YET: tuple[str, ...] = ()
 """Lessons that still wait for their edit, by number; take a lesson off once its prose is clean."""
@@ -41,6 +49,11 @@ def is_due(lesson: Path) -> bool:
 @pytest.mark.parametrize("lesson", [path for path in LESSONS if is_due(path)], ids=lambda path: path.stem)
 def test_a_lesson_is_written_in_plain_english(lesson: Path) -> None:
     assert {cell: found for cell, text in prose_of(lesson).items() if (found := findings(text))} == {}
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_a_document_is_written_in_plain_english(document: Path) -> None:
+    assert findings(document.read_text()) == []
 
 
 @pytest.mark.parametrize("question", questions().values(), ids=lambda each: each.name)
