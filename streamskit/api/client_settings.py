@@ -206,7 +206,7 @@ def checked(settings: Mapping[str, Any]) -> dict[str, str]:
         if isinstance(value, Path):
             value = str(value)
         if not isinstance(value, str):
-            raise StreamsError(f"The client setting {name} is no text: Kafka's clients take text.")
+            raise StreamsError(f"The client setting {name} is not text: Kafka's clients take text.")
         kept[prefix + bare] = Secret(value.strip()) if bare in SECRETS else value.strip()
     for prefix in dict.fromkeys(_split(name)[0] for name in kept):
         _write_credentials(kept, prefix)

@@ -431,7 +431,7 @@ def _add_client_settings(settings: dict[str, Any], found: Sequence[Property]) ->
     if given == {"security.protocol": "PLAINTEXT"}:
         return
     if "client_settings" in settings:
-        raise StreamsError(f"{found[0].place}{found[0].name} stands beside a file with client settings: leave one.")
+        raise StreamsError(f"{found[0].place}{found[0].name} is set beside a file with client settings: leave one.")
     for each in found:
         try:
             check_name(each.name)

@@ -86,7 +86,7 @@ class ContainerBroker(Broker):
             last = self._container().logs(tail=1).decode(errors="replace").strip()
             raise BrokerError(
                 f"The container of {self.image} {'runs' if self.is_running else 'has ended'}, and no broker "
-                f"answers at {self.bootstrap_servers}. The last it said: {last}"
+                f"answers at {self.bootstrap_servers}. Its last output: {last}"
             )
 
     def stop(self) -> None:

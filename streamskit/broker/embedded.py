@@ -156,7 +156,9 @@ class EmbeddedBroker(Broker):
                 f"lost. End it with `kill {owner}`, then start again."
             )
         if self.data_dir.exists() and any(self.data_dir.iterdir()) and not self._folder.properties.exists():
-            raise BrokerError(f"{self.data_dir} holds files that are no broker's. Choose an empty folder as data_dir.")
+            raise BrokerError(
+                f"{self.data_dir} holds files that don't belong to a broker. Choose an empty folder as data_dir."
+            )
         try:
             self.data_dir.mkdir(parents=True, exist_ok=True, mode=PRIVATE)
             free = shutil.disk_usage(self.data_dir).free

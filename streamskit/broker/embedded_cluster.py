@@ -42,7 +42,7 @@ class EmbeddedCluster(Broker):
 
     def __init__(self, nodes: int = 3, settings: Mapping[str, str] | None = None, heap: str = "256m") -> None:
         if not isinstance(nodes, int) or isinstance(nodes, bool) or not 1 <= nodes <= MOST_NODES:
-            raise BrokerError(f"nodes={nodes!r} is no number from 1 to {MOST_NODES}.")
+            raise BrokerError(f"nodes={nodes!r} is not a number from 1 to {MOST_NODES}.")
         self._count, self._settings, self._heap = nodes, dict(settings or {}), heap
         self.nodes: dict[int, EmbeddedBroker] = {}
         """The brokers by their number, from 1 up; empty before the first start."""

@@ -192,8 +192,8 @@ def await_ready(folder: DataFolder, process: psutil.Process, port: int, seconds:
             return
         if time.monotonic() > deadline:
             raise BrokerError(
-                f"The broker did not answer on {HOST}:{port} within {seconds:.0f} s, so it was stopped. The "
-                f"last it said: {folder.failure()} (log: {folder.log}). On a busy machine try again."
+                f"The broker did not answer on {HOST}:{port} within {seconds:.0f} s, so it was stopped. Its "
+                f"last output: {folder.failure()} (log: {folder.log}). On a busy machine try again."
             )
         time.sleep(0.02)
 

@@ -232,12 +232,12 @@ class Cluster:
         """
         path = self._folder / f"{name}.log"
         if not self.is_running or not path.is_file():
-            raise StreamsError(f"Nobody in this cluster is called {name!r}: ask for 'master', 'worker-1' and so on.")
+            raise StreamsError(f"Nothing in this cluster is called {name!r}: ask for 'master', 'worker-1' and so on.")
         return path.read_text(errors="replace")
 
     def _running(self) -> Daemon:
         if not self.is_running:
-            raise StreamsError("This Spark cluster does not run: call start(), or use it in a `with` block.")
+            raise StreamsError("This Spark cluster is not running: call start(), or use it in a `with` block.")
         return self._daemons[0]
 
     @property
@@ -255,6 +255,6 @@ def _megabytes(memory: str) -> int:
     found = re.fullmatch(r"(\d+)([mg])", memory) if isinstance(memory, str) else None
     if found is None or int(found[1]) * UNITS[found[2]] < LEAST_MEMORY:
         raise SetupError(
-            f"memory={memory!r} is not enough for an executor, or no amount: write '1g' or more, such as '1500m'."
+            f"memory={memory!r} is not enough for an executor, or not an amount: write '1g' or more, such as '1500m'."
         )
     return int(found[1]) * UNITS[found[2]]

@@ -100,7 +100,7 @@ def _start(name: str, runs: str, arguments: Sequence[str], folder: Path) -> Daem
             break
     said = [line for line in log.read_text(errors="replace").splitlines() if line.strip()]
     raise SetupError(
-        f"The {name} of the Spark cluster did not start. The last it said: {said[-1] if said else 'nothing'} "
+        f"The {name} of the Spark cluster did not start. Its last output: {said[-1] if said else 'nothing'} "
         f"(log: {log}). On a busy machine try again."
     )
 

@@ -199,7 +199,7 @@ def apply_pair(
     result = _run(function, arguments, step)
     if not isinstance(result, tuple | list) or len(result) != 2:
         raise TopologyError(
-            f"{step}: the function returned {_kind(result)}, and must return two Columns, the new key and the new "
+            f"{step}: the function returned {_kind(result)}, but must return two Columns, the new key and the new "
             "value: lambda k, v: (v.user, v.amount)."
         )
     key, value = (_caught(_as_column(each, step), condition) for each in result)
@@ -263,7 +263,7 @@ def _as_column(result: Any, step: str) -> Column:
     if isinstance(result, str | int | float | bool | bytes):
         return F.lit(result)
     raise TopologyError(
-        f"{step}: the function returned {_kind(result)}, and must return a Column. "
+        f"{step}: the function returned {_kind(result)}, but must return a Column. "
         "For several fields write F.struct(a.alias('a'), b.alias('b')); for nothing at all F.lit(None).cast('string')."
     )
 

@@ -43,7 +43,7 @@ def check_own(*paths: Path) -> None:
     for path in paths:
         if not is_own(path) and not is_named(path):
             raise SetupError(
-                f"{path} belongs to {_owner(path)}, not to you, and whoever wrote it could run code in your name. "
+                f"{path} belongs to {_owner(path)}, not to you, and its author could run code in your name. "
                 f"Delete it or work in a folder of your own; if you trust it, name its project in {PROJECT_VARIABLE}."
             )
 

@@ -71,5 +71,5 @@ def _marks(marker: Path) -> bool:
 
 @cache
 def _warn_of(folder: Path) -> None:
-    logger.warning("%s is passed over: it belongs to another user. %s names a project to believe.", folder,
+    logger.warning("%s is passed over: it belongs to another user. %s names a project to trust.", folder,
                    PROJECT_VARIABLE)  # fmt: skip

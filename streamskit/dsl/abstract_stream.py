@@ -97,7 +97,7 @@ class AbstractStream:
         result = self._result_type(predicate, operator, name)
         if not isinstance(result, T.BooleanType):
             raise TopologyError(
-                f"{self._step(operator, name)}: the function must say true or false, and makes a "
+                f"{self._step(operator, name)}: the function has to return true or false, but returns a "
                 f"{result.simpleString()}. Compare with something: lambda v: v.price > 0."
             )
 

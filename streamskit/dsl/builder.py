@@ -293,7 +293,7 @@ class StreamsBuilder:
         result = type_inference.infer_type(extractor.extract, inputs, step)  # type: ignore[arg-type]
         if not isinstance(result, T.IntegralType):
             raise TopologyError(
-                f"{step}: the function has to make milliseconds since 1970 as a whole number, and makes a "
+                f"{step}: the function has to return milliseconds since 1970 as a whole number, but returns a "
                 f"{result.simpleString()}. For a timestamp write F.unix_millis(v.time)."
             )
         return extractor

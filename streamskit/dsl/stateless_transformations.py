@@ -126,8 +126,8 @@ class StatelessTransformations(RepartitionableStream):
         element = self._element_type(mapper, "flat_map", name)
         if not isinstance(element, T.StructType) or len(element) != 2:
             raise TopologyError(
-                f"{self._step('flat_map', name)}: the function has to make an array of structs with two fields, key "
-                f"and value, and makes an array of {element.simpleString()}. Write "
+                f"{self._step('flat_map', name)}: the function has to return an array of structs with two fields, key "
+                f"and value, but returns an array of {element.simpleString()}. Write "
                 "F.transform(items, lambda item: F.struct(item.id.alias('key'), item.alias('value')))."
             )
         key, value = (Serdes.for_type(field.dataType) for field in element)
@@ -237,7 +237,7 @@ class StatelessTransformations(RepartitionableStream):
         step = self._step(f"to('{topic}')" if isinstance(topic, str) else "to", name)
         if not isinstance(topic, str) and not isinstance(result := self._result_type(topic, "to", name), T.StringType):
             raise TopologyError(
-                f"{step}: the function has to make the topic's name, and makes a {result.simpleString()}."
+                f"{step}: the function has to return the topic's name, but returns a {result.simpleString()}."
             )
         key, value = self._serdes(key, value, step)
         partition = type_inference.check_partitioner(partitioner, step)
@@ -262,7 +262,7 @@ class StatelessTransformations(RepartitionableStream):
         result = self._result_type(mapper, operator, name)
         if not isinstance(result, T.ArrayType):
             raise TopologyError(
-                f"{self._step(operator, name)}: the function has to make an array, and makes a "
+                f"{self._step(operator, name)}: the function has to return an array, but returns a "
                 f"{result.simpleString()}: F.split(v, ' '), F.array(a, b), F.transform(v.items, ...)."
             )
         return result.elementType

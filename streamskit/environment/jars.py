@@ -177,7 +177,7 @@ def _fetch(folder: Path, progress: Progress) -> None:
         retrieve = f"{arrived}/[conf]/[artifact]-[revision].[ext]"
         _run_ivy(Path(scratch), log, progress, ["-ivy", str(IVY_FILE), "-retrieve", retrieve])
         if not _jars_in(arrived / "spark") or not _jars_in(arrived / "broker"):
-            raise SetupError(f"Ivy found no jars, though it reported none missing. Its words are in {log}.")
+            raise SetupError(f"Ivy found no jars, though it reported none missing. Its log is {log}.")
         try:
             checksums.verify(arrived, CHECKSUMS)
         except SetupError as wrong:
@@ -289,5 +289,5 @@ def _compile(target: Path, progress: Progress) -> None:
         if done.returncode != 0 or not draft.is_file():
             log = target.parent / "scala.log"
             log.write_text(done.stdout + done.stderr)
-            raise SetupError(f"streamskit's own Scala classes did not compile. The compiler's words are in {log}.")
+            raise SetupError(f"streamskit's own Scala classes did not compile. The compiler's output is in {log}.")
         draft.rename(target)

@@ -137,7 +137,7 @@ def spark_session(master: str | None = None, **settings: str) -> "SparkSession":
             try:
                 session = builder.getOrCreate()
             except (PySparkRuntimeError, Py4JError) as failure:
-                raise SetupError(f"Spark did not start: {failure} What Java said is in {spark_log()}.") from failure
+                raise SetupError(f"Spark did not start: {failure} Java's output is in {spark_log()}.") from failure
         # It repeats every failed query as one long line of JSON, which hides the sentence we raise.
         logging.getLogger("DataFrameQueryContextLogger").setLevel(logging.CRITICAL + 1)
         return session

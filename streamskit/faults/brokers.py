@@ -76,7 +76,7 @@ def own(broker: Broker | None, done: str) -> Broker:
     if not isinstance(chosen, Broker) or isinstance(chosen, ExternalBroker):
         name = chosen.bootstrap_servers if isinstance(chosen, ExternalBroker) else repr(chosen)
         raise BrokerError(
-            f"{name} is no broker of this project's, and others may need it: it is not {done} from here. Use "
+            f"{name} is not this project's broker, and others may need it: it is not {done} from here. Use "
             "EmbeddedBroker(), or unset STREAMSKIT_BOOTSTRAP_SERVERS."
         )
     return chosen
@@ -84,7 +84,7 @@ def own(broker: Broker | None, done: str) -> Broker:
 
 def _check_runs(broker: Broker) -> None:
     if not broker.is_running:
-        raise BrokerError(f"{broker!r} does not run, so there is nothing to break. Start it first: broker.start().")
+        raise BrokerError(f"{broker!r} is not running, so there is nothing to break. Start it first: broker.start().")
 
 
 def _for(seconds: float | None) -> str:

@@ -213,7 +213,7 @@ class Driver:
         last = self.log().strip().splitlines()[-1:] or ["nothing"]
         return StreamsError(
             f"The driver of '{self.application_id}' does not run (any more): start() lets it go on where its "
-            f"checkpoint says. The last it said: {last[0]}"
+            f"checkpoint says. Its last output: {last[0]}"
         )
 
     def _end(self) -> None:

@@ -80,7 +80,7 @@ def no_right(servers: BootstrapServers, *rights: Right) -> NoRightError:
     """Return the error for what clients are not allowed, with the commands that allow it.
 
     >>> print(no_right("broker:9092", Right("Read", "topic", "trades")))
-    The broker at broker:9092 does not allow this client Read on topic 'trades'. Who administers it can: kafka-acls \
+    The broker at broker:9092 does not allow this client Read on topic 'trades'. Its administrator can: kafka-acls \
 --bootstrap-server broker:9092 --add --allow-principal User:... --operation Read --topic trades
     """
     lacking: dict[str, list[Right]] = {}
@@ -93,7 +93,7 @@ def no_right(servers: BootstrapServers, *rights: Right) -> NoRightError:
         for who, each in lacking.items()
         for right in each
     )
-    return NoRightError(f"The broker at {servers} does not allow {spelled}. Who administers it can: {commands}")
+    return NoRightError(f"The broker at {servers} does not allow {spelled}. Its administrator can: {commands}")
 
 
 @contextmanager

@@ -52,8 +52,8 @@ def encode(value: Any) -> bytes | None:
         if isinstance(value, kind) and not isinstance(value, bool):
             return encode_kind(value)
     raise BrokerError(
-        f"{value!r} is of type {type(value).__name__}, which has no bytes of its own. Give None, bytes, str, "
-        "int, float, dict or list, or pass a serde, for example value=Serdes.json(...)."
+        f"{value!r} is of type {type(value).__name__}, which cannot be written as bytes by itself. Give None, bytes, "
+        "str, int, float, dict or list, or pass a serde, for example value=Serdes.json(...)."
     )
 
 

@@ -60,7 +60,7 @@ def _made(settings: tuple[tuple[str, str], ...]) -> KeyMaterial:
     password = own.get("ssl.key.password") or own.get("ssl.keystore.password")
     found = _opened("keystore", store, own.get("ssl.keystore.password"))
     if found.key is None or found.cert is None:
-        raise StreamsError(f"ssl.keystore.location names {store}, in which there is no key with its certificate.")
+        raise StreamsError(f"ssl.keystore.location names {store}, which holds no key with its certificate.")
     key = write_private("key.pem", _locked(found.key, password))
     return KeyMaterial(ca, _written([found.cert, *found.additional_certs]), key, password)
 
@@ -76,7 +76,7 @@ def _trusted(own: Mapping[str, str]) -> Path | None:
     found = _opened("truststore", store, own.get("ssl.truststore.password"))
     certificates = [*found.additional_certs, *([found.cert] if found.cert is not None else [])]
     if not certificates:
-        raise StreamsError(f"ssl.truststore.location names {store}, in which there is no certificate to believe.")
+        raise StreamsError(f"ssl.truststore.location names {store}, which holds no certificate to trust.")
     return _written(certificates)
 
 

@@ -67,7 +67,7 @@ def create_topics(
     """Create those of the topics that do not exist yet and wait until they can be used; see `KafkaClient`."""
     _check_names(names)
     if partitions is not None and (type(partitions) is not int or partitions < 1):
-        raise BrokerError(f"partitions is a number from 1 up, not {partitions!r}.")
+        raise BrokerError(f"partitions must be 1 or more, not {partitions!r}.")
     settings = {name: _text(value) for name, value in (config or {}).items()}
     with admin_client(bootstrap_servers) as admin:
         existing = _partition_counts(admin)

@@ -55,4 +55,4 @@ class _Reader(pickle.Unpickler):
             found = super().find_class(module, name)
             if isinstance(found, type) and issubclass(found, tuple):  # a named tuple, such as a record held back
                 return cast("type[Any]", found)
-        raise pickle.UnpicklingError(f"{module}.{name} is nothing that an operator keeps.")
+        raise pickle.UnpicklingError(f"{module}.{name} is not something that an operator keeps.")

@@ -340,7 +340,7 @@ class ProcessorNode:
                 "punctuation. Schedule it in one of those that read the store."
             )
         if interval < 1:
-            raise StreamsError(f"{self.spec.name}: a punctuation every {interval} ms is none; give 1 ms or more.")
+            raise StreamsError(f"{self.spec.name}: a punctuation every {interval} ms is impossible; give 1 ms or more.")
         # By stream time it is due with the first record: schedules are counted from 1970.
         due = 0 if kind is PunctuationType.STREAM_TIME else self.wall_clock() + interval
         return self._group.punctuations.add(Schedule(self.spec.name, kind, interval, due, punctuator))

@@ -198,7 +198,7 @@ def _(node: TableTransformValues, nodes: list[Node], name: str, plan: Plan) -> P
         if shared := [store.name for store in node.kept if other is not node and store in other.stores]:
             raise TopologyError(
                 f"{node.name} ({node.call_site}): its store '{shared[0]}' is also that of {other.name} "
-                f"({other.call_site}). A transformer of a table shares its stores with nobody: give it one of its own."
+                f"({other.call_site}). A transformer of a table cannot share its stores: give it one of its own."
             )
     parent, supplier = plan.topology[node.parents[0]], partial(operators.TransformerNode, node.supplier)
     sends_old, store = sends_old_values(node, plan.topology), node.store

@@ -123,8 +123,7 @@ class SubtopologyPlanner:
         if not queries:
             source_node = of_kind(Source, self.nodes)[0]
             raise TopologyError(
-                f"{source_node.name} ({source_node.call_site}): nothing is made of its records. End it in "
-                ".to('a-topic')."
+                f"{source_node.name} ({source_node.call_site}): nothing uses its records. End it in .to('a-topic')."
             )
         return queries if len(queries) > 1 else [replace(queries[0], part=0)]
 

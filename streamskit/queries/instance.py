@@ -172,7 +172,7 @@ class Instance:
             if self._refusal is not None:
                 raise self._refusal
             if time.monotonic() > deadline:
-                raise StreamsError(f"The instance at {self.here} has got no share of the stores: wait longer.")
+                raise StreamsError(f"The instance at {self.here} has no share of the stores yet: wait longer.")
             time.sleep(0.02)
         hosted = {where: end for where, end in offsets.items() if where in self._partition_roles}
         self._reader.wait_for(hosted, deadline, check)

@@ -149,7 +149,7 @@ def _python_failure(error: PythonError, plan: Plan) -> StreamsError:
     if blame.verb == "read":
         return StreamsError(
             f"{place}: a record or the state from before holds {blame.value}, which {blame.serde} cannot read. {said} "
-            "Mend the producer, or read with the serde it was written with."
+            "Fix the producer, or read with the serde it was written with."
         )
     return StreamsError(f"{place} failed on a record{_at(error.lines)}: {error}")
 
@@ -171,7 +171,7 @@ def _unreadable(plan: Plan, text: str) -> StreamsError | None:
             if (said := _sentence(f"{serde} cannot read ", text)) is not None:
                 topics = " or ".join(repr(topic) for topic in entry.topics)
                 return StreamsError(
-                    f"{_place(entry.node)}: a record of topic {topics} is not what its serde reads. {said} Mend the "
+                    f"{_place(entry.node)}: a record of topic {topics} is not what its serde reads. {said} Fix the "
                     "producer, read with the serde it was written with, or go on without such records: "
                     "deserialization_handler=LogAndContinue('a-dead-letter-topic')."
                 )
@@ -181,7 +181,7 @@ def _unreadable(plan: Plan, text: str) -> StreamsError | None:
         return StreamsError(
             f"{_place(entry.node)}: the record at offset {offset} of topic '{topic}', partition {partition}, has the "
             f"timestamp {time}, which Spark cannot read: it is beyond the year 294,000. Were nanoseconds or "
-            "microseconds written where milliseconds belong? Mend the producer, and take the record away: copy the "
+            "microseconds written where milliseconds belong? Fix the producer, and take the record away: copy the "
             "others into a new topic; or delete it and all before it (kafka-delete-records), and start with "
             "on_data_loss='continue'."
         )

@@ -62,7 +62,7 @@ def check_slots(spark: SparkSession, plans: Sequence[Plan], partitions: Mapping[
     slots, needed = spark.sparkContext.defaultParallelism, slots_needed(plans, partitions)
     if needed > slots:
         raise StreamsError(
-            f"Real-time mode keeps a slot of Spark's busy for each partition that it reads, and one more for each in "
+            f"Real-time mode keeps a slot of Spark's busy for each partition that it reads, and another for each in "
             f"which it keeps state: this application needs {needed}, and the session has {slots}. Start Spark with "
             f"more of them before anything else, streamskit.spark_session('local[{needed}]'); "
             "there may be more than the machine has cores. Or leave real_time out."

@@ -168,13 +168,13 @@ class StartupChecks:
             for partition, first in now[topic].first.items() if topic not in self._topics.internal else ():
                 if first > 0:
                     raise StreamsError(
-                        f"{message} What it knew cannot be made anew: {first} records of topic '{topic}', partition "
+                        f"{message} Its state cannot be made again: {first} records of topic '{topic}', partition "
                         f"{partition}, are gone since. {way_out}"
                     )
         for topic in self._topics.streams:
             if "compact" in self._brokers.describe_topic(topic).config.get("cleanup.policy", ""):
                 raise StreamsError(
-                    f"{message} What it knew cannot be made anew: topic '{topic}' is compacted, so that records which "
+                    f"{message} Its state cannot be made again: topic '{topic}' is compacted, so that records which "
                     f"it has read as a stream may be gone since. {way_out}"
                 )
         if self._topics.exactly_once and left and (written := self._topics.written):

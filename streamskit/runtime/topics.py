@@ -253,7 +253,7 @@ class ApplicationTopics:
         if missing := [topic for topic in dict.fromkeys(needed) if topic not in partitions]:
             names = ", ".join(repr(topic) for topic in missing)
             raise StreamsError(
-                f"'{self.application_id}' needs topics that are not there: {names}. "
+                f"'{self.application_id}' needs topics that do not exist: {names}. "
                 f"Create them before start(): broker.create_topics({names}, partitions=4).{unseen(brokers.connection)}"
             )
 

@@ -100,7 +100,7 @@ def described(said: Mapping[str, Any], own: Collection[Serde] = ()) -> Serde:
     try:
         return _class_of(name)(**{field: _read(field, said[field], own) for field in FIELDS[name]})
     except (KeyError, TypeError, AttributeError) as failure:
-        raise ValueError(f"a serde {name!r} is described without what belongs to it: {failure!r}") from None
+        raise ValueError(f"a serde {name!r} is described incompletely: {failure!r}") from None
 
 
 def _custom(why: str, own: str = "") -> Description:

@@ -79,7 +79,7 @@ def _object(schema: dict[str, Any], whole: Any, where: str, inside: tuple[str, .
         return T.StructType([T.StructField(name, data_type) for name, data_type in fields])
     if isinstance(others, dict):
         return T.MapType(T.StringType(), _type(others, whole, f"a value of {where}", inside))
-    raise ValueError(f"{where} is an object of which nothing is said: give its properties, or additionalProperties.")
+    raise ValueError(f"{where} is an object without a description: give its properties, or additionalProperties.")
 
 
 def _kinds(schema: dict[str, Any]) -> list[str]:

@@ -114,7 +114,7 @@ class SchemaRegistry:
                 settings[short.replace(".", "_")] = str(value)
             elif name.startswith(PREFIX) and name != URL:
                 raise RegistryError(
-                    f"{name} is no setting that is known here; those with this beginning are: "
+                    f"{name} is not a known setting; those with this beginning are: "
                     f"{', '.join(PREFIX + each for each in ('url', *CERTIFICATES))}."
                 )
         return SchemaRegistry(str(given[URL]), **settings)

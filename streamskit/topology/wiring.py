@@ -100,7 +100,7 @@ class Wiring:
         what = f"add_global_store('{store.name}') at {call_site()}"
         if store.logged:
             raise TopologyError(
-                f"{what}: a global store has no changelog, as its topic is all that it takes to rebuild it: give "
+                f"{what}: a global store has no changelog, because its topic is enough to rebuild it: give "
                 "store.with_logging(False)."
             )
         if store.name in self._stores():

@@ -172,7 +172,7 @@ class WindowPicker(widgets.HBox):
             if first is None and last is not None:
                 raise ValueError("These windows have an end and no start: fill the first field too.")
             if first is not None and last is not None and last < first:
-                raise ValueError("The second time is before the first: these would be no windows.")
+                raise ValueError("The second time is before the first: no window can be like that.")
             self.span = None if first is None else (first, first if last is None else last)
         except ValueError as mistake:
             self.trouble = f"{mistake} Shown are the windows chosen before."

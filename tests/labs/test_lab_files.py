@@ -69,7 +69,7 @@ def test_recorded_outcomes_are_given_to_the_exercise(files: Path) -> None:
 
 def test_a_file_that_is_no_toml_is_told_with_its_line(files: Path) -> None:
     (files / "sums.toml").write_text('title = "Sums\n')
-    with pytest.raises(StreamsKitError, match=r"sums\.toml is not written as TOML: .*line 1.*Mend that line"):
+    with pytest.raises(StreamsKitError, match=r"sums\.toml is not written as TOML: .*line 1.*Fix that line"):
         lab("99-sums")
 
 

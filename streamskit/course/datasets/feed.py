@@ -133,7 +133,7 @@ class Feed:
         if self._thread is not None and self._thread is not threading.current_thread():
             self._thread.join(STOP_SECONDS)
             if self._thread.is_alive():
-                raise StreamsError(f"{self!r} does not end: the broker does not take what is under way. Is it there?")
+                raise StreamsError(f"{self!r} does not end: the broker does not take its last records. Is it running?")
 
     def burst(self, count: int) -> None:
         """Send so many records more, all at once."""

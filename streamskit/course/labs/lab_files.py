@@ -56,7 +56,7 @@ def words_of(name: str) -> dict[str, Any]:
     try:
         words = tomllib.loads((EXERCISES / file).read_text())
     except tomllib.TOMLDecodeError as error:
-        raise StreamsKitError(f"{file} is not written as TOML: {error}. Mend that line, and try again.") from None
+        raise StreamsKitError(f"{file} is not written as TOML: {error}. Fix that line, and try again.") from None
     if "title" not in words:
         raise StreamsKitError(f'{file} has to begin with the lab\'s title: title = "...".')
     return words

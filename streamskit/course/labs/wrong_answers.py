@@ -113,7 +113,7 @@ def _fingerprint(wrong: WrongAnswer) -> str:
     name = _name(verdict)
     if not isinstance(examine, Runs) or verdict.outcome is None or name in examine.errors.values():
         if name != wrong.mistake:
-            raise StreamsKitError(f"{wrong.name} is told as {name or 'nothing'!r}: {verdict.says}")
+            raise StreamsKitError(f"{wrong.name} counts as {name or 'nothing'!r}: {verdict.says}")
         return ""
     seen = examine.by_sign(verdict.outcome)
     if seen and seen.name in examine.signs and seen.name != wrong.mistake:

@@ -78,7 +78,7 @@ def load(folder: Path) -> Project:
         package = tomllib.loads((folder / "pyproject.toml").read_text())["tool"]["streamskit"]["package"]
     except (OSError, KeyError, tomllib.TOMLDecodeError) as error:
         raise ProjectError(
-            f"{folder} is no project: its pyproject.toml has to name the package below [tool.streamskit]. "
+            f"{folder} is not a project: its pyproject.toml has to name the package below [tool.streamskit]. "
             "`python -m streamskit new my-app` begins one."
         ) from error
     sys.path.insert(0, str(folder))

@@ -94,8 +94,8 @@ class Calls:
             unable = response
         if unable is None:
             raise StreamsError(
-                f"Nobody answers at {', '.join(failures)}. Is the application running, with application_server set "
-                "to this address? streams.application_server says where it answers."
+                f"No instance answers at {', '.join(failures)}. Is the application running, with application_server "
+                "set to this address? streams.application_server says where it answers."
             )
         return unable
 
@@ -114,7 +114,7 @@ def _checked(url: str) -> str:
     except (httpx.InvalidURL, TypeError):
         parsed = httpx.URL()
     if parsed.scheme not in ("http", "https") or not parsed.host:
-        raise ValueError(f'{url!r} is no URL of an instance: write "http://127.0.0.1:8080".')
+        raise ValueError(f'{url!r} is not the URL of an instance: write "http://127.0.0.1:8080".')
     return str(parsed).rstrip("/")
 
 
@@ -128,7 +128,7 @@ def _read(response: httpx.Response) -> Any:
     if not isinstance(said, dict) or "error" not in said:
         raise StreamsError(
             f"{response.url.copy_with(path='/', query=None)} answered with status {response.status_code} and is no "
-            "instance of an application, or one of another version. Look at the URL."
+            "instance of an application, or it runs another version. Check the URL."
         )
     if response.status_code == 404 and "partitions" in said:
         raise RowMissingError(_sentence(response), said["partitions"])

@@ -109,7 +109,7 @@ class Catalogue:
             return Catalogue(str(said["application_id"]), tuple(_entry(each, own) for each in said["stores"]))
         except FileNotFoundError:
             raise StreamsError(
-                f"Nothing is known here of an application '{folder.name}': {folder.parent} has no folder of that name "
+                f"There is no application '{folder.name}': {folder.parent} has no folder of that name "
                 f"with a {FILE}. Start the application once (KafkaStreams(...).start() writes it), name its "
                 "--state-dir, or name its program with --topology module:function."
             ) from None

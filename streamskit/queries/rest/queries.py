@@ -202,7 +202,7 @@ def cursor_of(text: str | None) -> bytes | None:
         place = b""
     if len(place) < 4:
         raise bad_request(
-            f"after='{shown(text)}' is no place in a list.", 'Give it what the page before has as "next".'
+            f"after='{shown(text)}' is not a position in a list.", 'Give it what the page before has as "next".'
         )
     return place
 

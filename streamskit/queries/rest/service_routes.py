@@ -122,7 +122,7 @@ async def _at_the_owner(request: Request, route: Route, given: dict[str, Any], s
             return _passed_on(await queries.peers.run(host, path_of(request), partition))
         except (InvalidStateStoreError, PeerError) as error:
             why = str(error)
-    raise Refusal(503, f"Nobody can answer for partition {partition} of store '{store.name}'. {why}", AGAIN)
+    raise Refusal(503, f"No instance can answer for partition {partition} of store '{store.name}'. {why}", AGAIN)
 
 
 def _place(instance: QueryableInstance, store: str, partition: int) -> Place:

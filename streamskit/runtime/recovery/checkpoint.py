@@ -248,7 +248,7 @@ class Checkpoint:
         data = file.read_bytes()
         if not fits(file, data):
             raise checkpoint_errors.of_file(
-                file, self.folder, f"is damaged: {checksum_file(file).name} does not fit to it"
+                file, self.folder, f"is damaged: {checksum_file(file).name} does not match it"
             )
         return data
 

@@ -39,7 +39,7 @@ def check(application_id: str, folder: Path, before: Mapping[str, QueryPrint], n
         raise other_partitions(application_id, name, now[name].reads, before[name].tasks, now[name].tasks)
     said = "; ".join(f"sub-topology {name} {', and '.join(found)}" for name, found in changed.items())
     raise StreamsError(
-        f"The topology of '{application_id}' has changed, and what is kept in {folder} does not fit to it any more: "
+        f"The topology of '{application_id}' has changed, and what is kept in {folder} no longer matches it: "
         f"{said}. Run the old topology again, or begin anew with this one: clean_up() forgets what was kept, and the "
         "next start reads the topics from their first records; another application_id leaves the old one as it is."
         f"{_advice(before, now, changed)}"
@@ -62,10 +62,10 @@ def other_partitions(application_id: str, name: str, topics: list[str], before: 
         )
     return StreamsError(
         f"{said}partitions were added. Keys go to other partitions since then, and "
-        "would not meet what is known of them. Kafka takes no partitions away again. To begin anew, call clean_up(); "
-        "the next start reads the topics from their first records. Records of one key from before and after lie in "
-        "different partitions, though: put repartition() in front of the first step with state, so that they meet, or "
-        "copy the records into a new topic and read that."
+        "would not meet the state that is kept for them. Kafka never removes partitions. To begin anew, call "
+        "clean_up(); the next start reads the topics from their first records. Records of one key from before and "
+        "after are in different partitions, though: put repartition() in front of the first step with state, so that "
+        "they meet, or copy the records into a new topic and read that."
     )
 
 

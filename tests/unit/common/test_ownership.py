@@ -57,7 +57,7 @@ def test_a_planted_project_is_passed_over(
     assert project_dir() == below
     assert "is passed over: it belongs to another user" in caplog.text
     assert main(["serve", "trades-app", "--bootstrap-servers=127.0.0.1:1"]) == 1
-    assert "Nothing is known here of an application 'trades-app'" in capsys.readouterr().err
+    assert "There is no application 'trades-app'" in capsys.readouterr().err
 
 
 def test_a_planted_folder_in_a_project_is_refused(below: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,5 +1,6 @@
-"""The prose of lessons, predictions and documents is plain, idiomatic English: phrasings that read as translated are known, and not used."""
+"""Lessons, documents and messages are in plain, idiomatic English, without phrasings that read as translated."""
 
+import ast
 import json
 import re
 import tomllib
@@ -42,6 +43,24 @@ def prose_of(notebook: Path) -> dict[str, str]:
     return {cell["id"]: "".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown"}
 
 
+def messages_of(module: Path) -> list[str]:
+    """Return the sentences of a module's errors and warnings; what they fill in counts as code."""
+    tree = ast.parse(module.read_text())
+    said = [node for node in ast.walk(tree) if isinstance(node, ast.Raise) or _warns(node)]
+    parts = {part for node in said for part in ast.walk(node) if isinstance(part, ast.JoinedStr | ast.Constant)}
+    return [_text(part) for part in parts]
+
+
+def _warns(node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("warning", "warn")
+
+
+def _text(part: ast.JoinedStr | ast.Constant) -> str:
+    if isinstance(part, ast.JoinedStr):
+        return "".join(str(each.value) if isinstance(each, ast.Constant) else "`value`" for each in part.values)
+    return part.value if isinstance(part.value, str) else ""
+
+
 def is_due(lesson: Path) -> bool:
     return not lesson.name.startswith(tuple(f"{number}-" for number in NOT_YET))
 
@@ -54,6 +73,11 @@ def test_a_lesson_is_written_in_plain_english(lesson: Path) -> None:
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
 def test_a_document_is_written_in_plain_english(document: Path) -> None:
     assert findings(document.read_text()) == []
+
+
+def test_errors_and_warnings_are_written_in_plain_english() -> None:
+    said = {path: messages_of(path) for path in (ROOT / "streamskit").rglob("*.py")}
+    assert {str(path): found for path, texts in said.items() if (found := findings("\n\n".join(texts)))} == {}
 
 
 @pytest.mark.parametrize("question", questions().values(), ids=lambda each: each.name)

@@ -88,7 +88,7 @@ def test_instances_that_were_not_started_here_are_left_alone() -> None:
     [
         ({"workers": 0}, "workers=0 is no number from 1 up"),
         ({"cores": True}, "cores=True is no number from 1 up"),
-        ({"memory": "100m"}, "memory='100m' is not enough for an executor, or no amount: write '1g' or more"),
+        ({"memory": "100m"}, "memory='100m' is not enough for an executor, or not an amount: write '1g' or more"),
         ({"memory": "2 GB"}, "memory='2 GB' is not enough for an executor, or no amount"),
     ],
 )

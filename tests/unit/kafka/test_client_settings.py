@@ -300,7 +300,7 @@ def test_a_file_of_their_own_may_be_named(tmp_path: Path) -> None:
     own.write_text("security.protocol=SSL\n")
     named = {"application.id": "app", "bootstrap.servers": "b:9", "streamskit.client.settings": str(own)}
     assert StreamsConfig.from_properties(named).connection.path == own
-    with pytest.raises(StreamsError, match=r"ssl\.protocol stands beside a file with client settings: leave one\."):
+    with pytest.raises(StreamsError, match=r"ssl\.protocol is set beside a file with client settings: leave one\."):
         StreamsConfig.from_properties(named | {"ssl.protocol": "TLSv1.3"})
 
 

@@ -83,5 +83,5 @@ def test_a_serde_of_the_programs_own_is_named_with_what_to_do(tmp_path: Path) ->
 
 
 def test_an_application_that_never_ran_is_a_sentence(tmp_path: Path) -> None:
-    with pytest.raises(StreamsError, match="Nothing is known here of an application 'shop'"):
+    with pytest.raises(StreamsError, match="There is no application 'shop'"):
         Catalogue.load(tmp_path / "shop")

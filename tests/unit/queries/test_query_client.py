@@ -131,7 +131,7 @@ def test_what_does_not_exist_is_named(client: QueryClient) -> None:
 def test_an_address_where_nobody_answers_is_named_with_what_to_do() -> None:
     with pytest.raises(
         StreamsError,
-        match=r"Nobody answers at http://127\.0\.0\.1:9 \(connection refused\)\. Is the application running",
+        match=r"No instance answers at http://127\.0\.0\.1:9 \(connection refused\)\. Is the application running",
     ):
         QueryClient("127.0.0.1:9").stores()
     for url in ("", "ftp://a", "http://"):

@@ -91,7 +91,7 @@ def test_a_standby_runs_the_call_while_the_active_instance_is_away(service: Rest
         gone = made.get(f"/double/{key_of(3)}")
         assert (gone.status_code, gone.headers["retry-after"]) == (503, "1")
         assert gone.json()["error"] == (
-            f"Nobody can answer for partition 3 of store 'counts'. {made.instances[1].here} cannot be reached."
+            f"No instance can answer for partition 3 of store 'counts'. {made.instances[1].here} cannot be reached."
         )
 
 

@@ -103,7 +103,7 @@ def test_a_topic_without_state_may_get_more_partitions() -> None:
 
 def test_another_operator_is_refused_with_both_names() -> None:
     said = refusal(total, lambda b: numbers(b).group_by_key().count("totals").to_stream().to("out"))
-    assert "'app' has changed, and what is kept in folder does not fit to it any more: sub-topology 0 kept the" in said
+    assert "'app' has changed, and what is kept in folder no longer matches it: sub-topology 0 kept the" in said
     assert "of KSTREAM-REDUCE-0000000001 (Reduce) and now keeps that of KSTREAM-AGGREGATE-0000000001 (Count" in said
     assert "clean_up() forgets what was kept" in said
 

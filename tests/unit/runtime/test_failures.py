@@ -180,7 +180,7 @@ def test_an_aggregate_from_before_that_the_serde_cannot_read_is_shown_with_the_s
     assert said.startswith(f"KSTREAM-REDUCE-0000000002 (written at {HERE} line ")
     assert "a record or the state from before holds b'{n:', which Serdes.json('n int') cannot read." in said
     assert "Serdes.json('n int') cannot read 3 bytes (7b 6e 3a): it is not JSON" in said
-    assert said.endswith("Mend the producer, or read with the serde it was written with.")
+    assert said.endswith("Fix the producer, or read with the serde it was written with.")
 
 
 # What a task operator refuses.
