@@ -64,7 +64,7 @@ class Steps:
         outcomes: list[Outcome] = []
         if not is_handover:
             outcomes += self._logged(node, record)
-            if record.note is not None and getattr(node, "on_close", False):
+            if record.note is not None and node.on_close:
                 record = record.where(~record.note.eqNullSafe(F.lit(STORE_ONLY)))
             if node.name in self.plan.handovers:
                 handed = _written(record, self.plan.handovers[node.name], node)

@@ -150,7 +150,7 @@ def plan_operator(node: Node, nodes: list[Node], name: str, plan: Plan) -> Plann
 
 @plan_operator.register
 def _(node: Aggregation, nodes: list[Node], name: str, plan: Plan) -> PlannedOperator:
-    sides = sorted(of_kind(Aggregation, nodes), key=lambda side: getattr(side, "side", 0))
+    sides = sorted(of_kind(Aggregation, nodes), key=lambda side: side.side)
     functions = [side.python_functions for side in sides if side.python_functions is not None]
     if not functions:
         raise TopologyError(f"{node.name} ({node.call_site}): an aggregate of Columns cannot run here.")
@@ -195,7 +195,7 @@ def _(node: Process, nodes: list[Node], name: str, plan: Plan) -> PlannedOperato
 @plan_operator.register
 def _(node: TableTransformValues, nodes: list[Node], name: str, plan: Plan) -> PlannedOperator:
     for other in plan.topology.nodes.values():
-        if shared := [store.name for store in node.kept if other is not node and store in other.stores]:
+        if shared := [store.name for store in node.own_stores if other is not node and store in other.stores]:
             raise TopologyError(
                 f"{node.name} ({node.call_site}): its store '{shared[0]}' is also that of {other.name} "
                 f"({other.call_site}). A transformer of a table shares its stores with nobody: give it one of its own."
@@ -206,10 +206,10 @@ def _(node: TableTransformValues, nodes: list[Node], name: str, plan: Plan) -> P
     transformer = operators.TransformValuesOperator(
         name,
         plan.application_id,
-        processors=(operators.ProcessorSpec(name, supplier, tuple(each.name for each in node.kept), (("", 0),)),),
+        processors=(operators.ProcessorSpec(name, supplier, tuple(each.name for each in node.own_stores), (("", 0),)),),
         inputs=(operators.InputPort(parent.key, parent.value, processor=name),),
         outputs=(operators.OutputPort(node.key, node.value),),
-        stores=node.kept,
+        stores=node.own_stores,
         sends_old=sends_old,
         keeps_rows=store is not None and (sends_old or history is not None),
         history=history,

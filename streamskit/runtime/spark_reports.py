@@ -59,7 +59,7 @@ def in_words(plan: Plan) -> str:
 
 def _runs_columns(node: Node) -> bool:
     """Return whether a node has functions beside a partitioner."""
-    return any(function is not getattr(node, "partitioner", None) for function in node.functions)
+    return any(function is not node.partitioner for function in node.functions)
 
 
 def why(operator: operators.Operator) -> str:

@@ -221,14 +221,14 @@ class Wiring:
         return self
 
     def _connected(self, node: Process, name: str, what: str) -> Process:
-        if name in (*node.looked_up, *(store.name for store in node.kept)):
+        if name in (*node.reads, *(store.name for store in node.own_stores)):
             return node
         tables = (each for each in self.nodes.values() if each.is_table or each.is_global)
         keeper = next((each for each in tables if name in (store.name for store in each.stores)), None)
         if keeper is None:
-            return replace(node, kept=(*node.kept, self._stores()[name]))
+            return replace(node, own_stores=(*node.own_stores, self._stores()[name]))
         check_can_be_used(self._stores()[name], keeper, what)
-        return replace(node, looked_up=(*node.looked_up, name))
+        return replace(node, reads=(*node.reads, name))
 
     def _stores(self) -> dict[str, Store]:
         return self._loose_stores | {store.name: store for node in self.nodes.values() for store in node.stores}
@@ -311,11 +311,10 @@ def check_is_free(store: Store, node: Node, nodes: Iterable[Node], state_stores:
     """
     if node.has_own_keys:  # processors may share a store, and are checked where they are connected to it
         return
-    group = getattr(node, "group", "")
     for other in nodes:
         if other.has_own_keys:
             continue
-        is_same = other.name == node.name or (group and getattr(other, "group", "") == group)
+        is_same = other.name == node.name or (node.group and other.group == node.group)
         kept = (each for each in other.stores if each not in other.own_stores)
         if not is_same and any(each.name == store.name for each in kept):
             raise TopologyError(

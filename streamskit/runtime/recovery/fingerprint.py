@@ -125,7 +125,7 @@ class Fingerprint:
 
 def _of_spark(plan: Plan, node: Node) -> OperatorPrint:
     # Windows had another state in Spark when its watermark judged which of them are closed.
-    kind = f"{type(node).__name__} by Spark" + (" and stream time" if getattr(node, "windows", None) else "")
+    kind = f"{type(node).__name__} by Spark" + (" and stream time" if node.windows else "")
     return OperatorPrint(node.name, kind, [node.types], _windows(node), in_python=False)
 
 
@@ -137,5 +137,4 @@ def _of_operator(plan: Plan, planned: PlannedOperator) -> OperatorPrint:
 
 def _windows(node: Node) -> str:
     """Return a node's windows in words; how long they wait for late records may change."""
-    windows = getattr(node, "windows", None)
-    return "" if windows is None else str(replace(windows, grace=0)).replace(", grace=0", "")
+    return "" if node.windows is None else str(replace(node.windows, grace=0)).replace(", grace=0", "")

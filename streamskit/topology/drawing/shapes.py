@@ -212,7 +212,7 @@ def _kind(node: Node, store: Store, shared: bool) -> Lines:
         lines.append(f"history of {spell(store.retention)}")
     if store.kind == "buffer":
         lines.append(node.buffered_until)
-    if getattr(node, "on_close", False):
+    if node.on_close:
         lines.append("results on close")
     return lines
 

@@ -21,6 +21,7 @@ SMALL = (
     nodes.TableMapValues,
     nodes.ToStream,
 )
+FIELDS = {field.name for name in KINDS for field in getattr(getattr(nodes, name), "__dataclass_fields__", {}).values()}
 MOST_CHECKS = 40
 
 
@@ -55,11 +56,19 @@ def names(path: Path) -> set[str]:
     return found
 
 
-def type_checks(path: Path) -> Iterator[ast.Call]:
-    """The calls of `isinstance` that ask for a kind of node."""
+def type_checks(path: Path) -> Iterator[ast.expr]:
+    """What asks for a kind of node: `isinstance`, `type(node) is`, or a field that only some kinds have."""
     for node in ast.walk(ast.parse(path.read_text())):
         match node:
-            case ast.Call(func=ast.Name(id="isinstance"), args=[_, kinds]):
-                asked = {getattr(each, "id", getattr(each, "attr", "")) for each in ast.walk(kinds)}
-                if asked & KINDS:
-                    yield node
+            case ast.Call(func=ast.Name(id="isinstance"), args=[_, kinds]) if words(kinds) & KINDS:
+                yield node
+            case ast.Compare(left=ast.Call(func=ast.Name(id="type")), comparators=kinds) if words(*kinds) & KINDS:
+                yield node
+            case ast.Call(func=ast.Name(id="getattr" | "hasattr"), args=[_, ast.Constant(name), *_]) if name in FIELDS:
+                yield node
+
+
+def words(*expressions: ast.expr) -> set[str]:
+    """The names and attributes of expressions."""
+    each = [node for expression in expressions for node in ast.walk(expression)]
+    return {getattr(node, "id", getattr(node, "attr", "")) for node in each}
