@@ -1,6 +1,7 @@
 """What there is to know of a kind of operator stands on its node: few modules name a kind, and few look at a type."""
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -30,6 +31,13 @@ def test_an_operator_without_state_is_named_by_its_node_the_dsl_and_one_compile_
     naming = {path.relative_to(PACKAGE) for path in engine() if kind.__name__ in names(path)}
     beyond = [path for path in naming if path.parts[0] not in ("topology", "dsl")]
     assert beyond == [Path("execution/stateless.py")]
+
+
+def test_contributing_names_every_module_that_knows_of_the_small_operator_it_shows() -> None:
+    told = (PACKAGE.parent / "CONTRIBUTING.md").read_text()
+    table = told[told.index("`KStream.select_key` is one of") : told.index("It keeps no state")]
+    naming = {str(path.relative_to(PACKAGE)) for path in engine() if nodes.SelectKey.__name__ in names(path)}
+    assert set(re.findall(r"`((?!tests/)[\w/]+\.py)`", table)) == naming | {"topology/nodes/streams.py"}
 
 
 def test_the_engine_asks_nodes_for_facts_and_seldom_for_their_type() -> None:
