@@ -218,13 +218,13 @@ def _use_ryuk_if_it_can_be_had(client: Any) -> None:
 
 
 @contextlib.contextmanager
-def _docker_words(what: str) -> Iterator[None]:
+def _docker_words(action: str) -> Iterator[None]:
     """Turn the errors of Docker and testcontainers into a sentence."""
     try:
         yield
     except (_docker_errors().DockerException, OSError, RuntimeError) as error:
         raise SetupError(
-            f"Docker could not {what}: {_words(error)}. Is a Docker engine running, and may you use it "
+            f"Docker could not {action}: {_words(error)}. Is a Docker engine running, and may you use it "
             "(`docker info`)? EmbeddedBroker() needs none."
         ) from error
 

@@ -175,4 +175,4 @@ def _beginning_of(plan: Plan, frame: DataFrame, decoded: DecodedInput) -> Column
     if plan.waits_for_topics:
         told |= {"topic": frame["topic"]}
     begin = row_struct(BEGIN, **told)
-    return begin if record.kept is None else F.when(record.kept, begin)
+    return begin if record.condition is None else F.when(record.condition, begin)

@@ -18,7 +18,7 @@ from streamskit.execution.steps import Steps
 from streamskit.operators import STORE_UPDATE
 from streamskit.planning.old_values import needs_old_values, rows_are_looked_up, stores_latest
 from streamskit.planning.plan import Plan, has_changelog
-from streamskit.planning.planned_operators import keeps_latest
+from streamskit.planning.planned_operators import runs_latest_value_operator
 from streamskit.planning.processor_groups import changed_tables, outputs
 from streamskit.serdes import Serde
 from streamskit.state.stores import Store
@@ -108,7 +108,7 @@ def result_record(node: Node, plan: Plan, frame: Mapping[str, Column]) -> Record
         if not node.is_table:
             return record
         # A table that is kept only because processors look into it tells no old values: nobody has asked for them.
-        tells = not keeps_latest(node, plan) or stores_latest(node, plan.topology)
+        tells = not runs_latest_value_operator(node, plan) or stores_latest(node, plan.topology)
         return replace(record, old=sure(frame["old"], node.value) if tells else None, note=frame["other"])
     new = _joined(node, joined, record, frame["value"], frame["other"])
     other_old, note, old = frame["other_old"], None, None

@@ -80,10 +80,10 @@ def _decoded(plan: Plan, source: PlanInput, number: int, frame: DataFrame) -> tu
         value = Datum(frame[f"value_{number}"], _only(plan, source, frame, frame["value"]), source.node.value)
         old = None
     record = RecordColumns(key, value, frame["timestamp"], frame["headers"], old=old)
-    mine = None if _reads_alone(plan, source) else is_of(source, frame["topic"])
-    if mine is not None:
-        record = record.where(mine)
-    frame, record = _timed(plan, source, frame, record, F.lit(True) if mine is None else mine)
+    is_of_source = None if _reads_alone(plan, source) else is_of(source, frame["topic"])
+    if is_of_source is not None:
+        record = record.where(is_of_source)
+    frame, record = _timed(plan, source, frame, record, F.lit(True) if is_of_source is None else is_of_source)
     return frame, DecodedInput(source, record, _partition(frame))
 
 
@@ -107,19 +107,19 @@ def _forgiving_decoded(plan: Plan, source: PlanInput, number: int, frame: DataFr
     wrong = [F.when(tried["error"].isNotNull(), F.concat(F.lit(f"the {part}: "), tried["error"]))
              for part, tried in read.items()]  # fmt: skip
     error = F.coalesce(*wrong)
-    mine = F.lit(True) if _reads_alone(plan, source) else is_of(source, frame["topic"])
+    is_of_source = F.lit(True) if _reads_alone(plan, source) else is_of(source, frame["topic"])
     if plan.tells_failures and plan.options.handlers.deserialization == LogAndContinue():
-        bad, place = mine & error.isNotNull(), F.concat_ws("-", frame["topic"], frame["partition"])
+        bad, place = is_of_source & error.isNotNull(), F.concat_ws("-", frame["topic"], frame["partition"])
         said = F.concat(place, F.lit("@"), frame["offset"], F.lit(": "), error)
         frame = frame.observe(f"{SKIPPED} {node.name} read", F.count_if(bad).alias(node.name))
         frame = frame.observe(f"{SAID} {node.name}", F.max(F.when(bad, said)).alias(node.name))
-    record = RecordColumns(key, value, frame["timestamp"], frame["headers"]).where(mine & error.isNull())
-    frame, record = _timed(plan, source, frame, record, mine & error.isNull())
+    record = RecordColumns(key, value, frame["timestamp"], frame["headers"]).where(is_of_source & error.isNull())
+    frame, record = _timed(plan, source, frame, record, is_of_source & error.isNull())
     return frame, DecodedInput(source, record, _partition(frame), error)
 
 
 def _timed(
-    plan: Plan, source: PlanInput, frame: DataFrame, record: RecordColumns, mine: Column
+    plan: Plan, source: PlanInput, frame: DataFrame, record: RecordColumns, is_of_source: Column
 ) -> tuple[DataFrame, RecordColumns]:
     """Give a record the time that its source's timestamp extractor takes from it."""
     node = source.node
@@ -139,7 +139,7 @@ def _timed(
         )  # fmt: skip
         return frame, replace(record, timestamp=F.when(invalid, F.raise_error(message).cast("bigint")).otherwise(time))
     if plan.tells_failures:
-        frame = frame.observe(f"{SKIPPED} {node.name}", F.count_if(mine & invalid).alias(node.name))
+        frame = frame.observe(f"{SKIPPED} {node.name}", F.count_if(is_of_source & invalid).alias(node.name))
     return frame, replace(record, timestamp=time).where(~invalid)
 
 

@@ -19,7 +19,7 @@ from streamskit.operators import OUT_OF_ORDER, STORE_ONLY, TableJoinOperator
 from streamskit.operators.table_join import EARLIER
 from streamskit.planning.old_values import takes_old_values
 from streamskit.planning.plan import Plan, has_changelog
-from streamskit.planning.planned_operators import keeps_latest, operator_input
+from streamskit.planning.planned_operators import operator_input, runs_latest_value_operator
 from streamskit.planning.processor_groups import input_sides
 from streamskit.topology.nodes import (
     Aggregation,
@@ -123,7 +123,7 @@ class Steps:
             return [Send(record, to._replace(side=side), parent) for side in sides]
         if node.flattens:
             return self._flatten(node, record, parent)
-        if to is not None and not keeps_latest(node, self.plan):
+        if to is not None and not runs_latest_value_operator(node, self.plan):
             record, late = self._latest(node, record)
             extra = self.guard.attempt(node, record, parent, lambda: self._lookup_key(node, record, parent))
             return [Send(record.where_if(extra.succeeded), to, parent, extra.result), *extra.failures, *late]
@@ -146,7 +146,7 @@ class Steps:
         if record.note is None or node.lookup_key(self.plan.topology.nodes) is None:
             return record, []
         is_late = record.note.eqNullSafe(F.lit(OUT_OF_ORDER))
-        dropped = Drop(node, is_late if record.kept is None else record.kept & is_late)
+        dropped = Drop(node, is_late if record.condition is None else record.condition & is_late)
         return record.where(~is_late), [] if self.within_array else [dropped]
 
     def _lookup_key(self, node: Node, record: RecordColumns, parent: Node) -> Column | None:
@@ -175,7 +175,7 @@ class Steps:
                 outcomes.insert(0, _written(after, self.plan.calls_topic(node), node))
         if isinstance(node, TableSource) and not self.within_array:
             lost = record.key.typed.isNull()
-            outcomes.insert(0, Drop(node, lost if record.kept is None else record.kept & lost))
+            outcomes.insert(0, Drop(node, lost if record.condition is None else record.condition & lost))
         return [*outcomes, *failures]
 
     def _flatten(self, node: Node, record: RecordColumns, parent: Node) -> list[Outcome]:
@@ -208,10 +208,10 @@ class Steps:
             raise TopologyError(f"{sink.name} ({sink.call_site}): a grouped table goes to a repartition topic only.")
         topic = self.plan.topic(sink)
         if fails(self.guard.handlers.production):
-            value = change_to_bytes(record.value_bytes(sink.value), record.old.to_bytes(sink.value, record.kept))
+            value = change_to_bytes(record.value_bytes(sink.value), record.old.to_bytes(sink.value, record.condition))
             return [Write(record, topic, record.key_bytes(sink.key), value)]
         written, unwritable, error = writable(record, sink, topic, self.plan.options)
-        old, old_error = tried(record.old, sink.value, record.kept)
+        old, old_error = tried(record.old, sink.value, record.condition)
         given = None
         if old_error is not None:
             unwritable, error = F.coalesce(unwritable, old_error), F.coalesce(error, old_error)
@@ -330,7 +330,7 @@ class Steps:
 
 
 def _where_kept(frame: DataFrame, record: RecordColumns) -> DataFrame:
-    return frame if record.kept is None else frame.where(record.kept)
+    return frame if record.condition is None else frame.where(record.condition)
 
 
 def _written(record: RecordColumns, topic: str | Column, node: Node) -> Write:

@@ -16,7 +16,7 @@ from streamskit.kafka.access import NoRightError, Right, is_denied, no_right
 from streamskit.kafka.client_libraries import for_kafka_python
 from streamskit.kafka.connection import CONNECT_SECONDS, reachable, reason, without_new_topics
 from streamskit.kafka.encoding import SerdeLike, encoder
-from streamskit.kafka.records import ProducerRecord, Records, read_records
+from streamskit.kafka.records import OutgoingRecord, Records, read_records
 from streamskit.kafka.topic_partition import partition_for
 from streamskit.kafka.topics import describe_topic
 
@@ -86,7 +86,7 @@ class Delivery:
         self._bytes_under_way = 0
         self._partition_of = lru_cache(maxsize=100_000)(lambda key: partition_for(key, partitions))
 
-    def send(self, record: ProducerRecord) -> None:
+    def send(self, record: OutgoingRecord) -> None:
         """Serialize one record and hand it to the client; waits when much is under way."""
         key = self._encoded("key", self._encode_key, record.key)
         value = self._encoded("value", self._encode_value, record.value)

@@ -46,7 +46,7 @@ def operator_input(node: Node, plan: Plan) -> OperatorInput | None:
         return OperatorInput(node.name, 0) if needs_old_values(node, plan.topology) else None
     if node.name in plan.groups:
         return OperatorInput(plan.groups[node.name].name, 0)
-    if _only_orders(node, plan) or keeps_latest(node, plan):
+    if _only_orders(node, plan) or runs_latest_value_operator(node, plan):
         return OperatorInput(node.name, 0)
     return node.operator_input
 
@@ -55,7 +55,7 @@ def _only_orders(node: Node, plan: Plan) -> bool:
     return node.name in plan.ordered and node.operator_input is None
 
 
-def keeps_latest(node: Node, plan: Plan) -> bool:
+def runs_latest_value_operator(node: Node, plan: Plan) -> bool:
     """Return whether a step of a table runs as an operator that does nothing but keep its rows' latest values."""
     return stores_latest(node, plan.topology) or (plan.is_used(node) and not node.keeps_rows)
 
@@ -128,7 +128,7 @@ def _operator_for(node: Node, name: str, plan: Plan) -> PlannedOperator:
         return PlannedOperator(operators.PartitionTimeOperator(name, "partition time", invalid), node)
     if _only_orders(node, plan):
         return PlannedOperator(operators.OrderOperator(name), node)
-    if node.name in plan.handed_over or keeps_latest(node, plan):
+    if node.name in plan.handed_over or runs_latest_value_operator(node, plan):
         history = store.retention if store is not None and store.kind == "versioned" else None
         timed = history is None and plan.is_used(node)
         latest = operators.LatestValueOperator(name, history, node.skips_absent_rows, timed)

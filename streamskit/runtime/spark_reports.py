@@ -148,6 +148,6 @@ def _work(task: Any) -> tuple[int, int, int]:
     return read, started, done.executorDeserializeTime() + done.executorRunTime()
 
 
-def _each(found: Any) -> Iterator[Any]:
+def _each(sequence: Any) -> Iterator[Any]:
     """Yield the elements of a sequence of Scala's."""
-    return (found.apply(number) for number in range(found.size()))
+    return (sequence.apply(number) for number in range(sequence.size()))

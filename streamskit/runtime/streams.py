@@ -426,9 +426,9 @@ class KafkaStreams:
                 + (f"its stores are: {known}." if known else "name one with materialized='a-name'.")
             )
 
-    def _check_created(self, what: str) -> None:
+    def _check_created(self, setting: str) -> None:
         if self.state is not State.CREATED:
-            raise StreamsError(f"'{self.application_id}' is {self.state.name}: set its {what} before start().")
+            raise StreamsError(f"'{self.application_id}' is {self.state.name}: set its {setting} before start().")
 
     def _forget_running(self) -> None:
         if self.running.get(self.application_id) is self:

@@ -55,7 +55,7 @@ def catalogue(broker: Broker, request: pytest.FixtureRequest) -> Iterator[Catalo
     entries = (
         QueryableStore(COUNTS, f"{name}-counts-changelog", 0),
         QueryableStore(WINDOWS, f"{name}-windows-changelog", 0),
-        QueryableStore(COUNTRIES, f"{name}-countries", -1, everywhere=True),
+        QueryableStore(COUNTRIES, f"{name}-countries", -1, is_global=True),
     )
     for entry in entries:
         broker.create_topics(entry.changelog, partitions=PARTITIONS, config={"cleanup.policy": "compact"})

@@ -15,6 +15,7 @@ from streamskit.state.stores import Store
 
 FILE, OLD_FILE = "stores.json", "stores.pickle"
 VERSION = 1
+EARLIER_NAMES = {"everywhere": "is_global"}
 
 
 @dataclass(frozen=True)
@@ -24,14 +25,14 @@ class QueryableStore:
     `changelog` is the topic that fills it, `group` the sub-topology it belongs to, and `partitions` how many partitions
     the changelog has. `routed` says whether the partition of a row follows from its key, as it does for the stores of
     the DSL; a processor may put any key into the store of its task, and behind a user's partitioner rows are where that
-    has sent them. An `everywhere` store (a global table's) is whole on each instance.
+    has sent them. An `is_global` store (that of a global table) is whole on each instance.
     """
 
     store: Store
     changelog: str
     group: int = -1
     routed: bool = True
-    everywhere: bool = False
+    is_global: bool = False
     partitions: int = 1
 
     @property
@@ -56,7 +57,7 @@ class Catalogue:
     @property
     def shared(self) -> list[QueryableStore]:
         """Those whose partitions the instances share."""
-        return [entry for entry in self.entries if not entry.everywhere]
+        return [entry for entry in self.entries if not entry.is_global]
 
     def with_partitions(self, counts: Mapping[str, int]) -> "Catalogue":
         """Return the same catalogue, given how many partitions each changelog has."""
@@ -129,7 +130,8 @@ def _places(entry: QueryableStore) -> dict[str, Any]:
 
 
 def _entry(said: Mapping[str, Any], own: Collection[Serde]) -> QueryableStore:
-    return QueryableStore(**{**said, "store": described_store(said["store"], own)})
+    named = {EARLIER_NAMES.get(name, name): each for name, each in said.items()}
+    return QueryableStore(**{**named, "store": described_store(said["store"], own)})
 
 
 def split(task: str) -> tuple[int, int]:

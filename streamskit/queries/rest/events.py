@@ -225,7 +225,7 @@ class Updates(EventStream):
         try:
             while True:
                 others = set(self._instance.placement().members) - {self._instance.here} if self._peers else set()
-                if self._store.everywhere:
+                if self._store.is_global:
                     others = set()
                 for gone in followers.keys() - others:
                     followers.pop(gone).cancel()

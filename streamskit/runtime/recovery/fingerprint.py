@@ -20,8 +20,13 @@ FILE = "topology.json"
 VERSION = 2
 """Of the file, and of how operators in Python keep their rows: in version 1 every table had 128 pages."""
 
-RENAMED = {"Fold": "Aggregate", "CogroupFold": "CogroupAggregate", "TableFold": "TableAggregate"}
-"""Kinds of operators that had other names when the file may have been written."""
+RENAMED = {
+    "Fold": "Aggregate",
+    "CogroupFold": "CogroupAggregate",
+    "TableFold": "TableAggregate",
+    "hears_clock": "uses_wall_clock",
+}
+"""Kinds of operators, and a fact of queries, that had other names when the file may have been written."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +63,7 @@ class QueryPrint:
     tasks: int
     operators: list[OperatorPrint] = field(default_factory=list)
     stores: list[str] = field(default_factory=list)
-    hears_clock: bool = False
+    uses_wall_clock: bool = False
     keeps_partitions: bool = False
 
     @staticmethod
@@ -67,8 +72,8 @@ class QueryPrint:
         native = [_of_spark(plan, plan.native)] if plan.native is not None else []
         operators = [*native, *(_of_operator(plan, planned) for planned in plan.operators)]
         stores = [store.name for store in plan.stores]
-        hears_clock = plan.wall_clock_interval is not None
-        return QueryPrint(plan.topics_as_written, tasks, operators, stores, hears_clock, plan.keeps_partitions)
+        uses_wall_clock = plan.wall_clock_interval is not None
+        return QueryPrint(plan.topics_as_written, tasks, operators, stores, uses_wall_clock, plan.keeps_partitions)
 
     @staticmethod
     def from_json(said: Mapping[str, Any]) -> "QueryPrint":
@@ -76,7 +81,8 @@ class QueryPrint:
         operators = [
             OperatorPrint(**{**each, "kind": RENAMED.get(each["kind"], each["kind"])}) for each in said["operators"]
         ]
-        return QueryPrint(**{**said, "operators": operators})
+        named = {RENAMED.get(name, name): each for name, each in said.items()}
+        return QueryPrint(**{**named, "operators": operators})
 
 
 @dataclass(frozen=True)

@@ -242,7 +242,7 @@ class Node:
 
     @property
     def functions(self) -> tuple[Function, ...]:
-        """The learner's functions in this node, so that a failure can be traced to it."""
+        """The user's functions in this node, so that a failure can be traced to it."""
         values = (getattr(self, field.name) for field in fields(self) if field.name not in ("key", "value"))
         return tuple(each for value in values for each in (value if isinstance(value, tuple) else (value,))
                      if callable(each) and not isinstance(each, type))  # fmt: skip
