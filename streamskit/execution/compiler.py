@@ -16,7 +16,7 @@ from streamskit.execution.dead_letters import RecordOrigin, counted
 from streamskit.execution.error_guard import ErrorGuard
 from streamskit.execution.operator_results import compile_results
 from streamskit.execution.outcomes import Outcome, Rows, Write, count_dropped, either, rows_of
-from streamskit.execution.partitioning import with_partitions
+from streamskit.execution.partitioning import with_partitions, with_write_order
 from streamskit.execution.record_columns import RecordColumns, to_sink
 from streamskit.execution.row_format import (
     BEGIN,
@@ -31,7 +31,6 @@ from streamskit.execution.sinks import learn_to_ask_for_topics
 from streamskit.execution.sources import DecodedInput, decode, with_clock
 from streamskit.execution.stages import run_stages, task_numbers, with_order
 from streamskit.execution.steps import Steps
-from streamskit.execution.write_order import with_write_order
 from streamskit.planning.plan import CLOCK_TOPIC, Plan
 from streamskit.topology.nodes import Source
 

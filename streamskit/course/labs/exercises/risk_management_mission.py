@@ -5,7 +5,7 @@ from typing import Any
 
 from kafka import TopicPartition
 
-from streamskit.common.own_names import own_name
+from streamskit.common.names import own_name
 from streamskit.course.datasets.quotes import DEAL_SCHEMA
 from streamskit.course.labs.exercise import Verdict, mistaken, right, wrong
 from streamskit.course.labs.missions import Site
