@@ -126,18 +126,6 @@ class RecordColumns:
         return self if condition is None else self.where(condition)
 
 
-def finished_row(record: RecordColumns, topic: str | Column, key: Column, value: Column) -> Column:
-    """Return the row that is a record to write; null if it was dropped."""
-    row = F.struct(
-        (F.lit(topic) if isinstance(topic, str) else topic).alias("topic"),
-        key.alias("key"),
-        value.alias("value"),
-        record.timestamp.alias("timestamp"),
-        record.headers.alias("headers"),
-    )
-    return row if record.condition is None else F.when(record.condition, row)
-
-
 def to_sink(frame: DataFrame) -> DataFrame:
     """Return a frame of finished rows as Spark's Kafka sink wants them, their timestamps among the headers.
 

@@ -80,7 +80,7 @@ def _decoded(plan: Plan, source: PlanInput, number: int, frame: DataFrame) -> tu
         value = Datum(frame[f"value_{number}"], _only(plan, source, frame, frame["value"]), source.node.value)
         old = None
     record = RecordColumns(key, value, frame["timestamp"], frame["headers"], old=old)
-    is_of_source = None if _reads_alone(plan, source) else is_of(source, frame["topic"])
+    is_of_source = None if _reads_alone(plan) else is_of(source, frame["topic"])
     if is_of_source is not None:
         record = record.where(is_of_source)
     frame, record = _timed(plan, source, frame, record, F.lit(True) if is_of_source is None else is_of_source)
@@ -107,7 +107,7 @@ def _forgiving_decoded(plan: Plan, source: PlanInput, number: int, frame: DataFr
     wrong = [F.when(tried["error"].isNotNull(), F.concat(F.lit(f"the {part}: "), tried["error"]))
              for part, tried in read.items()]  # fmt: skip
     error = F.coalesce(*wrong)
-    is_of_source = F.lit(True) if _reads_alone(plan, source) else is_of(source, frame["topic"])
+    is_of_source = F.lit(True) if _reads_alone(plan) else is_of(source, frame["topic"])
     if plan.tells_failures and plan.options.handlers.deserialization == LogAndContinue():
         bad, place = is_of_source & error.isNotNull(), F.concat_ws("-", frame["topic"], frame["partition"])
         said = F.concat(place, F.lit("@"), frame["offset"], F.lit(": "), error)
@@ -152,10 +152,10 @@ def is_of(source: PlanInput, topic: Column) -> Column:
 
 def _only(plan: Plan, source: PlanInput, frame: DataFrame, column: Column) -> Column:
     """Return a column for the records of one source, and null for those of others, whose bytes mean something else."""
-    return column if _reads_alone(plan, source) else F.when(is_of(source, frame["topic"]), column)
+    return column if _reads_alone(plan) else F.when(is_of(source, frame["topic"]), column)
 
 
-def _reads_alone(plan: Plan, source: PlanInput) -> bool:
+def _reads_alone(plan: Plan) -> bool:
     # The wall clock comes in among the records.
     return len(plan.inputs) == 1 and not plan.uses_wall_clock
 

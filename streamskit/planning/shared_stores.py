@@ -18,7 +18,7 @@ def shared_stores(plan: Plan) -> dict[Pair, str]:
     """Return the tables' stores that processors use themselves, by group and store, each with the level they share."""
     pairs = dict(_candidates(plan))
     while True:
-        levels = _levels(plan, pairs)
+        levels = _levels(pairs)
         apart = [pair for pair in pairs if not _stand_together(replace(plan, shared=levels), pairs, levels, pair)]
         if not apart:
             return levels
@@ -65,7 +65,7 @@ def _candidates(plan: Plan) -> Iterator[tuple[Pair, Node]]:
                 yield (group.name, store), table
 
 
-def _levels(plan: Plan, pairs: dict[Pair, Node]) -> dict[Pair, str]:
+def _levels(pairs: dict[Pair, Node]) -> dict[Pair, str]:
     """Return a name for the level of each pair: all that share a store, directly or through others, stand on one."""
     level = {pair: pair for pair in pairs}
     for _ in pairs:

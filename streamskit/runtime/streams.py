@@ -1,6 +1,5 @@
 """`KafkaStreams`: a topology, running."""
 
-import logging
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -31,8 +30,6 @@ from streamskit.runtime.supervisor import STARTING
 from streamskit.runtime.topics import partition_of_key
 from streamskit.runtime.uncaught_exceptions import Handler, check_handler
 from streamskit.topology import Topology
-
-logger = logging.getLogger("streamskit")
 
 
 class KafkaStreams:

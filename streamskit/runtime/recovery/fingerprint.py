@@ -69,7 +69,7 @@ class QueryPrint:
     @staticmethod
     def of(plan: Plan, tasks: int) -> "QueryPrint":
         """Return that of a plan."""
-        native = [_of_spark(plan, plan.native)] if plan.native is not None else []
+        native = [_of_spark(plan.native)] if plan.native is not None else []
         operators = [*native, *(_of_operator(plan, planned) for planned in plan.operators)]
         stores = [store.name for store in plan.stores]
         uses_wall_clock = plan.wall_clock_interval is not None
@@ -129,7 +129,7 @@ class Fingerprint:
         return known
 
 
-def _of_spark(plan: Plan, node: Node) -> OperatorPrint:
+def _of_spark(node: Node) -> OperatorPrint:
     # Windows had another state in Spark when its watermark judged which of them are closed.
     kind = f"{type(node).__name__} by Spark" + (" and stream time" if node.windows else "")
     return OperatorPrint(node.name, kind, [node.types], _windows(node), in_python=False)
