@@ -73,7 +73,12 @@ class ContainerBroker(Broker):
         return container.status in ("running", "paused")
 
     def start(self) -> None:
-        """Start the container, or the one that was stopped, and return once the broker answers."""
+        """Start the container, or the one that was stopped, and return once the broker answers.
+
+        Raises:
+            BrokerError: it has ended, or no broker answers.
+            SetupError: Docker cannot start it.
+        """
         if self.is_running:
             return
         if self._kafka is None:

@@ -109,7 +109,11 @@ def ask_repository() -> None:
 
 
 def pyspark_jars() -> Path:
-    """The folder of the jars that PySpark ships."""
+    """The folder of the jars that PySpark ships.
+
+    Raises:
+        SetupError: PySpark is not installed.
+    """
     package = importlib.util.find_spec("pyspark")
     if package is None or package.origin is None:
         raise SetupError("PySpark is not installed. Run `make lab`, or `pip install -e .` in the project's folder.")

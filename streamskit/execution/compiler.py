@@ -154,7 +154,8 @@ def _has_beginnings(plan: Plan) -> bool:
 def _beginning(plan: Plan, frame: DataFrame, inputs: list[DecodedInput], rows: Rows) -> Rows:
     """Return the rows of records, with one that says where the record comes from and when it was, if somebody asks.
 
-    A record that cannot be read, or is skipped for its time, does not begin.
+    A record that cannot be read, or is skipped for its time, does not begin. `frame` has the columns that `decode`
+    gives; of those topic, key, value and headers are read.
     """
     if not _has_beginnings(plan):
         return rows
@@ -165,6 +166,7 @@ def _beginning(plan: Plan, frame: DataFrame, inputs: list[DecodedInput], rows: R
 
 
 def _beginning_of(plan: Plan, frame: DataFrame, decoded: DecodedInput) -> Column:
+    """Return that row for the records of one input, made of the columns topic, key, value and headers."""
     record, node = decoded.record, decoded.source.node
     told = {"timestamp": record.timestamp}
     if plan.options.handlers.ask_for_sources:

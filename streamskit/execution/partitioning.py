@@ -62,7 +62,10 @@ def with_partitions(plan: Plan, frame: DataFrame, counts: Mapping[str, int] | No
 
 
 def _chosen(plan: Plan, frame: DataFrame, counts: Mapping[str, int] | None) -> Column:
-    """Return what the partitioner of a row's sink says, as a struct that is never null, whatever the sink."""
+    """Return what the partitioner of a row's sink says, as a struct that is never null, whatever the sink.
+
+    It is asked with the columns sink, topic, key and value of `frame`; the struct has the fields of `CHOICE`.
+    """
     import pyarrow as pa
     from pyspark.sql.pandas.types import to_arrow_type
     from pyspark.sql.types import StructType
@@ -92,11 +95,15 @@ def _written(plan: Plan, counts: Mapping[str, int]) -> Iterator[str]:
 
 
 def _row(frame: DataFrame, partition: Column) -> Column:
+    """Return a finished row: the columns of `row_format.FINISHED_FIELDS`, and a partition."""
     return F.struct(*(frame[name] for name in FINISHED_FIELDS), partition.alias("partition"))
 
 
 def _notes(plan: Plan, sink: Sink, frame: DataFrame) -> Iterator[Column]:
-    """Yield the rows that a record becomes where a partitioner has failed on it, each null where it has not."""
+    """Yield the rows that a record becomes where a partitioner has failed on it, each null where it has not.
+
+    `frame` has the columns of `row_format.FINISHED_FIELDS`, sink, choice, and those that `RecordOrigin.carried` reads.
+    """
     handlers, choice = plan.options.handlers, frame["choice"]
     for kind, is_written in (("processing", False), ("production", True)):
         if fails(getattr(handlers, kind)):
@@ -142,7 +149,10 @@ def with_write_order(plan: Plan, frame: DataFrame, partitions: Mapping[str, int]
 
 
 def _partition(plan: Plan, frame: DataFrame, partitions: Mapping[str, int]) -> Column:
-    """Return the partition of its repartition topic to which a row goes; of other rows the number of their task."""
+    """Return the partition of its repartition topic to which a row goes; of other rows the number of their task.
+
+    Reads the columns topic and key of `frame`, and partition, if it is there.
+    """
     suffixes, own = plan.windowed_topics(), F.spark_partition_id()
     there = frame["partition"] if "partition" in frame.columns else F.lit(None).cast("int")
     chosen = own

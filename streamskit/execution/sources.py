@@ -69,6 +69,11 @@ def decode(plan: Plan, raw: DataFrame) -> tuple[DataFrame, list[DecodedInput]]:
 
 
 def _decoded(plan: Plan, source: PlanInput, number: int, frame: DataFrame) -> tuple[DataFrame, DecodedInput]:
+    """Return the records of an input, and the frame, in which records that failed may be counted.
+
+    `frame` has the columns that `decode` returns: of its own key_N and value_N of input `number`, and in Kafka's words
+    key, value, topic, partition, offset, timestamp and headers.
+    """
     if _is_forgiving(plan, source):
         return _forgiving_decoded(plan, source, number, frame)
     key = Datum(frame[f"key_{number}"], _only(plan, source, frame, frame["key"]), source.node.key)
@@ -88,17 +93,21 @@ def _decoded(plan: Plan, source: PlanInput, number: int, frame: DataFrame) -> tu
 
 
 def _partition(frame: DataFrame) -> Column:
+    """Return the partition that a record is from, made of the columns topic and partition."""
     return F.concat_ws("-", frame["topic"], frame["partition"]).cast("binary")
 
 
 def _is_forgiving(plan: Plan, source: PlanInput) -> bool:
-    """Return whether a record of an source that cannot be read is left to a handler."""
+    """Return whether a record of a source that cannot be read is left to a handler."""
     from_outside = isinstance(source.node, Source) and not source.node.internal and not source.is_handover
     return from_outside and not fails(plan.options.handlers.deserialization)
 
 
 def _forgiving_decoded(plan: Plan, source: PlanInput, number: int, frame: DataFrame) -> tuple[DataFrame, DecodedInput]:
-    """Return the records of an source, of which those that cannot be read are dropped."""
+    """Return the records of a source, of which those that cannot be read are dropped.
+
+    `frame` has the columns that `_decoded` takes; here key_N and value_N have the fields value and error.
+    """
     node = source.node
     read = {part: frame[f"{part}_{number}"] for part in ("key", "value")}
     # What a serde has read goes on as it came in.
@@ -121,7 +130,10 @@ def _forgiving_decoded(plan: Plan, source: PlanInput, number: int, frame: DataFr
 def _timed(
     plan: Plan, source: PlanInput, frame: DataFrame, record: RecordColumns, is_of_source: Column
 ) -> tuple[DataFrame, RecordColumns]:
-    """Give a record the time that its source's timestamp extractor takes from it."""
+    """Give a record the time that its source's timestamp extractor takes from it.
+
+    Of `frame` only the column topic is read, for the error; the frame that is returned has the same columns.
+    """
     node = source.node
     if not isinstance(node, Source) or node.internal or source.is_handover:
         return frame, record

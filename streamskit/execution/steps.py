@@ -298,7 +298,15 @@ class Steps:
     def advance(
         self, frame: DataFrame, node: Node, record: RecordColumns, parent: Node
     ) -> tuple[DataFrame, RecordColumns]:
-        """Apply one step to the whole frame, as far as it needs that, and return the record after it."""
+        """Apply one step to the whole frame, as far as it needs that, and return the record after it.
+
+        Args:
+            frame: with the columns of which `record` is made, and topic, partition and offset. The frame that is
+                returned has them, too, unless Spark has aggregated it: then it has key, value, timestamp and headers.
+            node: the step.
+            record: what comes to it.
+            parent: the node that passes the record on.
+        """
         if node is self.plan.native:
             return self._aggregate(self.plan.native, frame, record, parent)
         if not node.flattens:
@@ -318,6 +326,7 @@ class Steps:
     def _aggregate(
         self, node: Aggregation, frame: DataFrame, record: RecordColumns, parent: Node
     ) -> tuple[DataFrame, RecordColumns]:
+        """Aggregate with Spark: of `frame` it takes what `record` is made of, and the columns partition and offset."""
         kept = _where_kept(frame, record)
         columns = {"key": record.key.typed, "value": record.value.typed, "timestamp": record.timestamp}
         if self.plan.options.test:
@@ -330,6 +339,7 @@ class Steps:
 
 
 def _where_kept(frame: DataFrame, record: RecordColumns) -> DataFrame:
+    """Return a frame of any columns without the rows whose record was dropped."""
     return frame if record.condition is None else frame.where(record.condition)
 
 

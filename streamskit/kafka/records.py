@@ -50,6 +50,9 @@ def read_records(records: Records) -> Iterator[OutgoingRecord]:
 def milliseconds(timestamp: Any) -> int | None:
     """A record timestamp as int milliseconds since 1970; a datetime without a time zone is UTC.
 
+    Raises:
+        BrokerError: it is no time, or one before 1970.
+
     >>> milliseconds(datetime(1970, 1, 1, 0, 0, 1))
     1000
     """
@@ -114,6 +117,11 @@ def _partition(partition: Any) -> int | None:
 
 
 def _rows(frame: pd.DataFrame) -> Iterator[dict[str, Any]]:
+    """Yield each row as a dict of its columns: those of an `OutgoingRecord`, some or all.
+
+    Raises:
+        BrokerError: there is another column.
+    """
     # "offset" is what consume() adds: dropped here, so that what was consumed can be produced again.
     columns = [str(name) for name in frame.columns if name != "offset"]
     if unknown := sorted(set(columns) - set(OutgoingRecord._fields)):

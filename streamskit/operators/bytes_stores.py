@@ -207,6 +207,9 @@ class BytesWindowStore:
         """Yield, once, key, start and value of the windows that start no later than `last`, by start and key.
 
         Windows out of sight are passed over. Needs a store `by_time`.
+
+        Raises:
+            ValueError: it is no such store.
         """
         if self._by_time is None:
             raise ValueError("Only a store by time knows its closed windows: make it with by_time=True.")
@@ -341,6 +344,9 @@ class BytesSessionStore:
         """Yield, once, the sessions that end no later than `last`, in the order of end, start and key.
 
         Needs a store `by_time`.
+
+        Raises:
+            ValueError: it is no such store.
         """
         if self._by_time is None:
             raise ValueError("Only a store by time knows its closed sessions: make it with by_time=True.")
