@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from streamskit.api.windows import SlidingWindows
-from streamskit.operators.bytes_stores import BytesWindowStore
+from streamskit.operators.bytes_timed_stores import BytesWindowStore
 from streamskit.operators.records import OperatorRecord
 from streamskit.operators.stream_task import OperatorContext, ProcessRecord
 from streamskit.operators.window_aggregate import AbstractWindowedAggregate, closed_windows, windowed_key

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from streamskit.operators.bytes_stores import RowRetention, rows_of_table
+from streamskit.operators.bytes_timed_stores import RowRetention, rows_of_table
 from streamskit.operators.records import OUT_OF_ORDER, OperatorRecord, row_time, with_row_time
 from streamskit.operators.stream_task import Operator, OperatorContext, ProcessRecord
 
