@@ -62,7 +62,7 @@ notebooks: $(TESTS_READY)
 	$(PYTHON_IN_VENV) -m pytest --nbval notebooks $(ARGS)
 
 soak: $(TESTS_READY)
-	$(PYTHON_IN_VENV) -m pytest -m soak -s tests/integration tests/examples tests/labs $(ARGS)
+	$(PYTHON_IN_VENV) -m pytest -m soak -s tests/integration tests/examples tests/labs tests/browser $(ARGS)
 
 docs: $(DOCS_READY)
 	$(PYTHON_IN_VENV) -m tests.site $(SITE)

@@ -26,7 +26,7 @@ HALF_A_DAY = {"00": 0, "01": 3, "02": 2, "03": 2, "17": 0}
 ONE_DAY = {"00": 0, "00b": 0, "01": 3, "02": 2, "03": 3, "06": 2, "08": 3, "17": 0}
 TWO_DAYS = {
     "00": 0, "00b": 0, "01": 3, "02": 3, "03": 2, "06": 2, "07": 2, "08": 3, "09": 1,
-    "12": 2, "13": 2, "15": 2, "16": 2, "17": 0,
+    "12": 2, "13": 2, "15": 2, "16": 2, "17": 1,
 }  # fmt: skip
 EXERCISES_WITH_EVERY_LESSON = 2
 """In three days, which have all lessons; the capstones' labs are for afterwards."""

@@ -11,9 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from streamskit.api.processor import Headers
 from streamskit.common.errors import StreamsError, TopologyError
-
-Headers = tuple[tuple[str, bytes], ...]
 
 EXCEPTION, MESSAGE = "__streams.errors.exception", "__streams.errors.message"
 STACKTRACE = "__streams.errors.stacktrace"

@@ -73,7 +73,12 @@ class ContainerBroker(Broker):
         return container.status in ("running", "paused")
 
     def start(self) -> None:
-        """Start the container, or the one that was stopped, and return once the broker answers."""
+        """Start the container, or the one that was stopped, and return once the broker answers.
+
+        Raises:
+            BrokerError: it has ended, or no broker answers.
+            SetupError: Docker cannot start it.
+        """
         if self.is_running:
             return
         if self._kafka is None:
@@ -218,13 +223,13 @@ def _use_ryuk_if_it_can_be_had(client: Any) -> None:
 
 
 @contextlib.contextmanager
-def _docker_words(what: str) -> Iterator[None]:
+def _docker_words(action: str) -> Iterator[None]:
     """Turn the errors of Docker and testcontainers into a sentence."""
     try:
         yield
     except (_docker_errors().DockerException, OSError, RuntimeError) as error:
         raise SetupError(
-            f"Docker could not {what}: {_words(error)}. Is a Docker engine running, and may you use it "
+            f"Docker could not {action}: {_words(error)}. Is a Docker engine running, and may you use it "
             "(`docker info`)? EmbeddedBroker() needs none."
         ) from error
 

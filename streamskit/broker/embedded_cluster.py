@@ -64,7 +64,12 @@ class EmbeddedCluster(Broker):
         return sum(node.is_running for node in self.nodes.values()) > self._count // 2
 
     def start(self) -> None:
-        """Start the nodes that do not run, and return once all answer."""
+        """Start the nodes that do not run, and return once all answer.
+
+        Raises:
+            BrokerError: a node does not start; then none is left running.
+            SetupError: a port is taken, or the disk is full.
+        """
         if not self.nodes:
             self.nodes = self._made()
         failures: list[BaseException] = []

@@ -78,8 +78,8 @@ class ExternalBroker(Broker):
     def __repr__(self) -> str:
         return f"ExternalBroker({self.bootstrap_servers!r})"
 
-    def _refuse(self, what: str) -> NoReturn:
+    def _refuse(self, participle: str) -> NoReturn:
         raise BrokerError(
-            f"The broker at {self.bootstrap_servers} runs outside this project, so it cannot be {what} from "
+            f"The broker at {self.bootstrap_servers} runs outside this project, so it cannot be {participle} from "
             "here. For a broker of your own use EmbeddedBroker(), or unset STREAMSKIT_BOOTSTRAP_SERVERS."
         )

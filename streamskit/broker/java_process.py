@@ -119,7 +119,12 @@ class DataFolder:
         self.logging.write_text(LOGGING)
 
     def format(self, cluster_id: str | None = None) -> None:
-        """Prepare the folder with Kafka's own tool; costs about half a second, once."""
+        """Prepare the folder with Kafka's own tool; costs about half a second, once.
+
+        Raises:
+            BrokerError: it fails, or takes too long.
+            SetupError: the disk is full.
+        """
         tool = ["kafka.tools.StorageTool", "format", "-t", cluster_id or new_cluster_id(), "-c", str(self.properties)]
         try:
             done = subprocess.run(
@@ -199,7 +204,11 @@ def await_ready(folder: DataFolder, process: psutil.Process, port: int, seconds:
 
 
 def end(process: psutil.Process, orderly: bool) -> None:
-    """End a broker by SIGTERM, then SIGKILL after ten seconds; if not orderly, by SIGKILL. Waits for it."""
+    """End a broker by SIGTERM, then SIGKILL after ten seconds; if not orderly, by SIGKILL. Waits for it.
+
+    Raises:
+        BrokerError: it is still there after SIGKILL.
+    """
     if not processes.end(process, orderly):
         raise BrokerError(
             f"The broker's process {process.pid} did not end {processes.KILL_SECONDS:.0f} s after SIGKILL."

@@ -133,9 +133,9 @@ def _guard() -> Iterator[None]:
         ) from None
 
 
-def _refuse_external(what: str) -> None:
+def _refuse_external(participle: str) -> None:
     if address := os.environ.get(EXTERNAL_VARIABLE):
         raise BrokerError(
             f"{EXTERNAL_VARIABLE} names the broker at {address}, which runs outside this project, so it "
-            f"cannot be {what} from here. Unset the variable for the project's own broker."
+            f"cannot be {participle} from here. Unset the variable for the project's own broker."
         )

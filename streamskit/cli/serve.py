@@ -13,7 +13,7 @@ from typing import Any
 from streamskit.api.streams_config import StreamsConfig, application_folder
 from streamskit.common.errors import StreamsError
 from streamskit.common.json_logs import log_as_json
-from streamskit.common.own_names import own_name
+from streamskit.common.names import own_name
 from streamskit.common.paths import state_dir as project_state_dir
 from streamskit.queries import Catalogue
 from streamskit.queries.client import QueryClient

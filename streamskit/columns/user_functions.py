@@ -158,12 +158,12 @@ def catching() -> Iterator[list[Column]]:
 
 
 @contextmanager
-def asked_only_for(kept: Column | None) -> Iterator[None]:
+def asked_only_for(condition: Column | None) -> Iterator[None]:
     """Have an `F.udf` within functions called meanwhile asked only for records that are kept; None keeps all.
 
     Spark itself calls it for each row, also for those that a filter before it has dropped.
     """
-    before = _asked_only_for.set(kept)
+    before = _asked_only_for.set(condition)
     try:
         yield
     finally:

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,11 +23,9 @@ from streamskit.broker import find_shared_broker, shared_broker, stop_shared_bro
 from streamskit.common.errors import SetupError, StreamsKitError
 from streamskit.common.paths import project_dir, state_dir
 from streamskit.environment.archives import archives_are_here
-from streamskit.environment.jars import ensure_jars
+from streamskit.environment.jars import TellProgress, ensure_jars
 from streamskit.environment.java import find_java
 from streamskit.environment.session import JAVA_OPTIONS_VARIABLE, LESSON_OPTIONS
-
-Progress = Callable[[str], object]
 
 READING_SECONDS = 20.0
 """How long JupyterLab has the machine for itself at first."""
@@ -45,7 +43,7 @@ class Lab:
     started_broker: bool
 
 
-def prepare(arguments: Sequence[str] = (), progress: Progress = print) -> Lab:
+def prepare(arguments: Sequence[str] = (), progress: TellProgress = print) -> Lab:
     """Make everything ready that JupyterLab needs: Java, the jars, the shared broker, Jupyter's settings.
 
     `arguments` are more options for JupyterLab; `progress` is called with a line of text for each step.
@@ -191,7 +189,7 @@ def _environment(folder: Path, settings: Path) -> dict[str, str]:
 
 
 @contextmanager
-def _timed(step: str, progress: Progress) -> Iterator[None]:
+def _timed(step: str, progress: TellProgress) -> Iterator[None]:
     started = time.monotonic()
     yield
     progress(f"{step}: ready in {time.monotonic() - started:.1f} s")

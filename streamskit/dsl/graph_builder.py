@@ -221,7 +221,7 @@ class GraphBuilder:
             else:
                 check_can_be_used(self.store(store), tables[store], step)
                 lookups.append(store)
-        return {"kept": tuple(dict.fromkeys(state_stores)), "looked_up": tuple(lookups)}
+        return {"own_stores": tuple(dict.fromkeys(state_stores)), "reads": tuple(lookups)}
 
     def _tables(self) -> dict[str, Node]:
         """Return the node that keeps the store of each table, and each global store, by the store's name."""

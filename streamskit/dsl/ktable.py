@@ -123,12 +123,12 @@ class KTable(TableJoins):
         step = self._step("transform_values", name)
         type_inference.check_signature(transformer, "transformer", (), step)
         given = self._graph.stores_for(transformer, stores, step)
-        if tables := given["looked_up"]:
+        if tables := given["reads"]:
             raise TopologyError(
                 f"{step}: '{tables[0]}' is the store of a table, and a transformer uses stores of its own only. Join "
                 "the two tables, or read that table in a processor."
             )
-        fields: dict[str, Any] = {"supplier": transformer, "kept": given["kept"]}
+        fields: dict[str, Any] = {"supplier": transformer, "own_stores": given["own_stores"]}
         kind, value = nodes.TableTransformValues, value or materialized.value or self._node.value
         return self._kept(kind, name, materialized, value, "transform_values", **fields)
 
@@ -224,7 +224,7 @@ class KTable(TableJoins):
         self._check_predicate(predicate, operator, name)
         graph, table = self._graph, self._node
         fields: dict[str, Any] = {"predicate": predicate, "negated": negated}
-        fields |= {"told": graph.tells_old_values(table), "versioned": graph.is_versioned(table)}
+        fields |= {"sends_old_values": graph.tells_old_values(table), "versioned": graph.is_versioned(table)}
         return self._kept(nodes.TableFilter, name, materialized, self._node.value, operator, **fields)
 
     def _kept(

@@ -172,7 +172,7 @@ class StreamJoins(RepartitionableStream):
         for side, join in enumerate(names.joins):
             other_stores = (names.stores[1 - side], *((shared.name,) if shared else ()))
             fields = {"group": names.merge, "side": side, "windows": windows, "outer": outer, "joiner": joiner}
-            fields |= {"store": shared if side == 0 else None, "other_stores": other_stores}
+            fields |= {"store": shared if side == 0 else None, "reads": other_stores}
             graph.add(nodes.StreamJoinSide, join, (names.windows[side],), key, value, **fields)
         return self._at(graph.add(nodes.Merge, names.merge, names.joins, key, value), rekeyed=False)
 
@@ -185,10 +185,10 @@ class StreamJoins(RepartitionableStream):
         name = self._graph.name_for("KSTREAM-LEFTJOIN" if left else "KSTREAM-JOIN", name)
         fields: dict[str, Any] = {"table": table._name, "left": left, "joiner": joiner}
         fields["value"] = this._joined_serde(joiner, table, operator, name)
-        fields["table_stores"] = self._graph.lookup_stores(table._node)
+        fields["reads"] = self._graph.lookup_stores(table._node)
         if grace is not None:
             wait = to_milliseconds(grace, "grace")
-            stores = [self._graph.store(store) for store in fields["table_stores"]]
+            stores = [self._graph.store(store) for store in fields["reads"]]
             _check_versions(stores, wait, self._step(operator, name))
             key, value = this._node.key, this._node.value
             buffer = Store(f"{name}-Buffer", "buffer", key, value, None, wait, queryable=False)

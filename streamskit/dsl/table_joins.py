@@ -176,7 +176,7 @@ class TableJoins(AbstractStream):
         this_stores, other_stores = graph.lookup_stores(self._node), graph.lookup_stores(other._node)
         sides = (this_name, self._name, other_stores), (other_name, other._name, this_stores)
         for side, (side_name, parent, stores) in enumerate(sides):
-            fields = {"group": merge_name, "side": side, "outer": outer, "joiner": joiner, "other_stores": stores}
+            fields = {"group": merge_name, "side": side, "outer": outer, "joiner": joiner, "reads": stores}
             graph.add(nodes.TableJoinSide, side_name, (parent,), key, value, **fields)
         store = table_store(materialized, store_name, key, value) if store_name is not None else None
         return self._at(graph.add(nodes.TableMerge, merge_name, (this_name, other_name), key, value, store=store))
@@ -244,10 +244,10 @@ def _add_foreign_key_join(
     to_left, to_right = ({"partitioner": each} for each in partitions)
     graph.add_topic(there, register_sink, register_source, (register,), right.key, bytes_only, **to_right)
     add("subscribe", subscribe, register_source, right.key, store=subscriptions)
-    add("answer", answer, subscribe, left.key, other_stores=right_stores)
-    add("notify", notify, right.name, left.key, other_stores=(store_name,))
+    add("answer", answer, subscribe, left.key, reads=right_stores)
+    add("notify", notify, right.name, left.key, reads=(store_name,))
     graph.add_topic(back, answer_sink, answer_source, (answer, notify), left.key, bytes_only, **to_left)
-    add("resolve", resolve, answer_source, left.key, value, other_stores=left_stores)
+    add("resolve", resolve, answer_source, left.key, value, reads=left_stores)
     result = add("output", output, resolve, left.key, value)
     graph.store_on_demand(result, table_store(materialized, output_store, left.key, value))
     return result

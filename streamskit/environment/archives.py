@@ -61,7 +61,7 @@ def has_own_archive(java: Java) -> bool:
     return (java.home / "lib" / "server" / "classes.jsa").is_file()
 
 
-def _digest(java: Java, told: list[str]) -> str:
+def _digest(java: Java, options: list[str]) -> str:
     release = java.home / "release"
     version = release.read_text() if release.is_file() else str(java.version)
-    return hashlib.sha256("\n".join([str(java.home), version, *told]).encode()).hexdigest()[:12]
+    return hashlib.sha256("\n".join([str(java.home), version, *options]).encode()).hexdigest()[:12]

@@ -44,10 +44,11 @@ SETTINGS = """<ivysettings>
   </resolvers>
 </ivysettings>
 """
-Progress = Callable[[str], object]
+TellProgress = Callable[[str], object]
+"""What is called with a sentence on how far something is that takes its time."""
 
 
-def ensure_jars(progress: Progress = print) -> Path:
+def ensure_jars(progress: TellProgress = print) -> Path:
     """Fetch and compile the jars unless they are there; return the folder that holds them.
 
     The network is needed once for each user. `progress` is called with a line of text now and then.
@@ -73,7 +74,7 @@ def ensure_jars(progress: Progress = print) -> Path:
     return folder
 
 
-def spark_jars(progress: Progress = print) -> list[Path]:
+def spark_jars(progress: TellProgress = print) -> list[Path]:
     """The jars that Spark needs to read and write Kafka, for `spark.jars`; fetched first if need be.
 
     >>> [jar.name for jar in spark_jars()]  # doctest: +SKIP
@@ -82,7 +83,7 @@ def spark_jars(progress: Progress = print) -> list[Path]:
     return [*_jars_in(ensure_jars(progress) / "spark"), _extension()]
 
 
-def broker_jars(progress: Progress = print) -> list[Path]:
+def broker_jars(progress: TellProgress = print) -> list[Path]:
     """The class path of the Kafka broker; fetched first if need be.
 
     >>> os.pathsep.join(map(str, broker_jars()))  # doctest: +SKIP
@@ -108,7 +109,11 @@ def ask_repository() -> None:
 
 
 def pyspark_jars() -> Path:
-    """The folder of the jars that PySpark ships."""
+    """The folder of the jars that PySpark ships.
+
+    Raises:
+        SetupError: PySpark is not installed.
+    """
     package = importlib.util.find_spec("pyspark")
     if package is None or package.origin is None:
         raise SetupError("PySpark is not installed. Run `make lab`, or `pip install -e .` in the project's folder.")
@@ -135,7 +140,7 @@ def _jars_in(folder: Path) -> list[Path]:
 
 
 @contextmanager
-def _alone(task: str, progress: Progress) -> Iterator[None]:
+def _alone(task: str, progress: TellProgress) -> Iterator[None]:
     """Hold the lock of one task among all processes of this user, after a look at the disk."""
     home = cache_dir() / "jars"
     try:
@@ -163,7 +168,7 @@ def _alone(task: str, progress: Progress) -> Iterator[None]:
         lock.release()
 
 
-def _fetch(folder: Path, progress: Progress) -> None:
+def _fetch(folder: Path, progress: TellProgress) -> None:
     number = IVY_FILE.read_text().count("<dependency ")
     progress(f"Fetching Kafka and its Spark connector ({number} jars, 53 MB), once for all projects ...")
     started = time.monotonic()
@@ -192,7 +197,7 @@ def _ask(scratch: Path, log: Path) -> None:
     _run_ivy(scratch, log, lambda line: None, ["-dependency", *SMALL_JAR])
 
 
-def _run_ivy(scratch: Path, log: Path, progress: Progress, request: list[str]) -> None:
+def _run_ivy(scratch: Path, log: Path, progress: TellProgress, request: list[str]) -> None:
     settings = scratch / "settings.xml"
     mirror = _mirror()
     settings.write_text(SETTINGS.format(root=f" root={quoteattr(mirror)}" if mirror else ""))
@@ -207,7 +212,7 @@ def _run_ivy(scratch: Path, log: Path, progress: Progress, request: list[str]) -
         try:
             _follow(ivy, words, progress)
         finally:
-            ivy.kill()  # for a learner who interrupts; else it has ended already
+            ivy.kill()  # for a user who interrupts; else it has ended already
             ivy.wait()
     if ivy.returncode != 0:
         raise SetupError(_why_ivy_failed(log))
@@ -238,7 +243,7 @@ def _is_loopback(host: str) -> bool:
         return False
 
 
-def _follow(ivy: subprocess.Popen[str], words: IO[str], progress: Progress) -> None:
+def _follow(ivy: subprocess.Popen[str], words: IO[str], progress: TellProgress) -> None:
     assert ivy.stdout is not None
     arrived, next_report = 0, time.monotonic() + 10
     for line in ivy.stdout:
@@ -277,7 +282,7 @@ def _why_ivy_failed(log: Path) -> str:
     )
 
 
-def _compile(target: Path, progress: Progress) -> None:
+def _compile(target: Path, progress: TellProgress) -> None:
     progress("Compiling streamskit's own classes for Spark ...")
     sources = sorted(map(str, SCALA_SOURCES.glob("*.scala")))
     with tempfile.TemporaryDirectory(dir=target.parent, prefix="compiling-") as scratch:

@@ -153,13 +153,13 @@ def is_chosen() -> bool:
     return runs or MASTER_VARIABLE in os.environ
 
 
-def _check_master(running: "SparkSession", wanted: str | None) -> None:
+def _check_master(running: "SparkSession", master: str | None) -> None:
     """Refuse to hand out a session that runs elsewhere than it was asked to."""
     runs_on = running.sparkContext.master
-    if wanted is not None and wanted != runs_on:
+    if master is not None and master != runs_on:
         raise SetupError(
             f"Spark runs in this process already, on {runs_on}, and only one SparkContext can live in a process; "
-            f"{wanted} was asked for. Close its applications, end it with SparkSession.getActiveSession().stop(), and "
+            f"{master} was asked for. Close its applications, end it with SparkSession.getActiveSession().stop(), and "
             "run this again. If a cell that starts a cluster or a session ran twice, restart the kernel and run the "
             "notebook from its first cell."
         )

@@ -16,7 +16,7 @@ from streamskit.execution.dead_letters import RecordOrigin, counted
 from streamskit.execution.error_guard import ErrorGuard
 from streamskit.execution.operator_results import compile_results
 from streamskit.execution.outcomes import Outcome, Rows, Write, count_dropped, either, rows_of
-from streamskit.execution.partitioning import with_partitions
+from streamskit.execution.partitioning import with_partitions, with_write_order
 from streamskit.execution.record_columns import RecordColumns, to_sink
 from streamskit.execution.row_format import (
     BEGIN,
@@ -31,7 +31,6 @@ from streamskit.execution.sinks import learn_to_ask_for_topics
 from streamskit.execution.sources import DecodedInput, decode, with_clock
 from streamskit.execution.stages import run_stages, task_numbers, with_order
 from streamskit.execution.steps import Steps
-from streamskit.execution.write_order import with_write_order
 from streamskit.planning.plan import CLOCK_TOPIC, Plan
 from streamskit.topology.nodes import Source
 
@@ -155,7 +154,8 @@ def _has_beginnings(plan: Plan) -> bool:
 def _beginning(plan: Plan, frame: DataFrame, inputs: list[DecodedInput], rows: Rows) -> Rows:
     """Return the rows of records, with one that says where the record comes from and when it was, if somebody asks.
 
-    A record that cannot be read, or is skipped for its time, does not begin.
+    A record that cannot be read, or is skipped for its time, does not begin. `frame` has the columns that `decode`
+    gives; of those topic, key, value and headers are read.
     """
     if not _has_beginnings(plan):
         return rows
@@ -166,6 +166,7 @@ def _beginning(plan: Plan, frame: DataFrame, inputs: list[DecodedInput], rows: R
 
 
 def _beginning_of(plan: Plan, frame: DataFrame, decoded: DecodedInput) -> Column:
+    """Return that row for the records of one input, made of the columns topic, key, value and headers."""
     record, node = decoded.record, decoded.source.node
     told = {"timestamp": record.timestamp}
     if plan.options.handlers.ask_for_sources:
@@ -175,4 +176,4 @@ def _beginning_of(plan: Plan, frame: DataFrame, decoded: DecodedInput) -> Column
     if plan.waits_for_topics:
         told |= {"topic": frame["topic"]}
     begin = row_struct(BEGIN, **told)
-    return begin if record.kept is None else F.when(record.kept, begin)
+    return begin if record.condition is None else F.when(record.condition, begin)

@@ -1,7 +1,7 @@
 """Records that a step could not take: what they become instead, as rows among the others.
 
 Each leaves a note, a row for no topic whose key is the node's name and whose value says what was wrong. Notes are
-counted at the end of the query. There, too, a handler of the learner's decides about the records that they tell of.
+counted at the end of the query. There, too, a handler of the user's decides about the records that they tell of.
 """
 
 from collections.abc import Callable
@@ -29,7 +29,6 @@ from streamskit.api.error_handlers import (
     ErrorHandlerContext,
     Handler,
     Handlers,
-    Headers,
     LogAndContinue,
     ProducerRecord,
     RawRecord,
@@ -37,7 +36,7 @@ from streamskit.api.error_handlers import (
     ask,
     fitting,
 )
-from streamskit.api.processor import Record
+from streamskit.api.processor import Headers, Record
 from streamskit.common.errors import StreamsError
 from streamskit.execution.native_aggregation import SAID, SKIPPED
 from streamskit.execution.outcomes import Write
@@ -51,7 +50,7 @@ from streamskit.planning.plan import Plan
 from streamskit.serdes import Serde
 from streamskit.topology.nodes import Node
 
-Serdes = dict[str, tuple[Serde, Serde]]
+NodeSerdes = dict[str, tuple[Serde, Serde]]
 """The serdes of keys and values that each node passes on, by its name."""
 
 FURTHEST_AHEAD = 3_600_000
@@ -278,7 +277,7 @@ def _headers(said: dict[str, Column]) -> Column:
 
 
 def _letters(
-    handlers: Handlers, serdes: Serdes, places: dict[str, str], sub_topology: int, note: Any
+    handlers: Handlers, serdes: NodeSerdes, places: dict[str, str], sub_topology: int, note: Any
 ) -> list[tuple[Any, ...]]:
     """Return the dead letters for the record that a note tells of, as its handler decides, which runs here."""
     if note is None or note.headers is None:
@@ -313,7 +312,7 @@ def _row(letter: DeadLetter, timestamp: int) -> tuple[Any, ...]:
 
 
 def _given(
-    kind: bytes, serdes: Serdes, timestamp: int, headers: Headers,
+    kind: bytes, serdes: NodeSerdes, timestamp: int, headers: Headers,
     parent: bytes, topic: bytes | None, key: bytes | None, value: bytes | None, is_written: bytes,
 ) -> Any:  # fmt: skip
     """Return the record that a processing or production handler is given."""

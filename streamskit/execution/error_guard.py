@@ -67,7 +67,7 @@ class ErrorGuard:
         """
         if not self.tells:
             return []
-        is_failed = error.isNotNull() if record.kept is None else record.kept & error.isNotNull()
+        is_failed = error.isNotNull() if record.condition is None else record.condition & error.isNotNull()
         origin = replace(self.origin, timestamp=record.timestamp, headers=record.headers)
         return [*failed(self.handlers, kind, node, is_failed, error, origin, given)]
 

@@ -40,6 +40,9 @@ def aggregate(node: Aggregation, frame: DataFrame, parent: Node, folder: str, by
         parent: the node that passes them on.
         folder: where the query keeps stream time from one micro-batch to the next.
         by_partition: whether equal keys of different partitions are counted apart; then the result has `partition`.
+
+    Raises:
+        TopologyError: Spark has no operator for the windows.
     """
     own = ["partition"] if by_partition else []
     if isinstance(node, ColumnAggregate):
@@ -117,12 +120,12 @@ def _in_open_windows(windows: TimeWindows, frame: DataFrame, own: list[str]) -> 
 
     Args:
         windows: the windows.
-        frame: what `_timed` gives.
+        frame: what `_timed` gives: the columns key, value, timestamp, at, first and last, perhaps with `HEADERS`.
         own: "partition", if that is to stay.
 
     Returns:
-        A frame with `start` of the window in milliseconds, and `closes`: when Spark may forget it, by a watermark that
-        the frame carries.
+        A frame with the columns key, value and timestamp, `HEADERS` if they were there, `start` of the window in
+        milliseconds, and `closes`: when Spark may forget it, by a watermark that the frame carries.
     """
     closed = F.timestamp_millis(F.greatest("at.closed", F.lit(0)))
     marked = frame.where("first <= last").withColumn("closed", closed).withWatermark("closed", "0 seconds")
@@ -139,4 +142,5 @@ def _in_open_windows(windows: TimeWindows, frame: DataFrame, own: list[str]) -> 
 
 
 def _has_headers(frame: DataFrame) -> bool:
+    """Return whether a frame has the columns of `HEADERS`, whatever others it has."""
     return set(HEADERS) <= set(frame.columns)

@@ -18,7 +18,7 @@ from streamskit.execution.steps import Steps
 from streamskit.operators import STORE_UPDATE
 from streamskit.planning.old_values import needs_old_values, rows_are_looked_up, stores_latest
 from streamskit.planning.plan import Plan, has_changelog
-from streamskit.planning.planned_operators import keeps_latest
+from streamskit.planning.planned_operators import runs_latest_value_operator
 from streamskit.planning.processor_groups import changed_tables, outputs
 from streamskit.serdes import Serde
 from streamskit.state.stores import Store
@@ -108,7 +108,7 @@ def result_record(node: Node, plan: Plan, frame: Mapping[str, Column]) -> Record
         if not node.is_table:
             return record
         # A table that is kept only because processors look into it tells no old values: nobody has asked for them.
-        tells = not keeps_latest(node, plan) or stores_latest(node, plan.topology)
+        tells = not runs_latest_value_operator(node, plan) or stores_latest(node, plan.topology)
         return replace(record, old=sure(frame["old"], node.value) if tells else None, note=frame["other"])
     new = _joined(node, joined, record, frame["value"], frame["other"])
     other_old, note, old = frame["other_old"], None, None
@@ -150,7 +150,10 @@ def _has_result(outer: tuple[bool, bool], left: Column, right: Column) -> Column
 def _forwarded(
     plan: Plan, guard: ErrorGuard, node: Process, frame: DataFrame, number: int
 ) -> tuple[list[Outcome], Rows]:
-    """Return what a result of a group of processors becomes: one that was forwarded, or an update of a store."""
+    """Return what a result of a group of processors becomes: one that was forwarded, or an update of a store.
+
+    `frame` has the columns of `row_format.NAMES`; `other` is one byte that says which of these the result is.
+    """
     results, group = _results_of(frame, number), plan.groups[node.name]
     ports = outputs(group, plan)
     logged = [store for store in group.stores if has_changelog(node, store)]
@@ -183,7 +186,11 @@ def _forwarded(
 
 
 def _updates_of_own_stores(plan: Plan, node: Node, frame: DataFrame) -> list[Rows]:
-    """Return the rows for the changelogs of the stores that a transformer keeps, among its results."""
+    """Return the rows for the changelogs of the stores that a transformer keeps, among its results.
+
+    `frame` has the columns of `row_format.NAMES`; `other` says whether a result is such an update, of which
+    store.
+    """
     logged = [store for store in node.own_stores if has_changelog(node, store)]
     return [
         _store_update(plan, store, frame, frame["other"] == F.lit(STORE_UPDATE + bytes([number])))
@@ -192,7 +199,10 @@ def _updates_of_own_stores(plan: Plan, node: Node, frame: DataFrame) -> list[Row
 
 
 def _store_update(plan: Plan, store: Store, frame: DataFrame, condition: Column | None) -> Rows:
-    """Return the row for the changelog of a store, where a result is an update of that store."""
+    """Return the row for the changelog of a store, where a result is an update of that store.
+
+    It is made of the columns key, value and timestamp of `frame`.
+    """
     row = row_struct(
         FINISHED,
         topic=F.lit(plan.changelog(store)),

@@ -33,24 +33,24 @@ def materialize_records_once(
     """
     columns: dict[str, Column] = {}
 
-    def kept(name: str, column: Column, mine: Column) -> None:
-        columns[name] = F.when(mine, column).alias(name)
+    def add(name: str, column: Column, is_one: Column) -> None:
+        columns[name] = F.when(is_one, column).alias(name)
 
-    for number, (record, mine) in records.items():
-        kept(f"key_{number}", record.key.typed, mine)
-        kept(f"value_{number}", record.value.typed, mine)
+    for number, (record, is_one) in records.items():
+        add(f"key_{number}", record.key.typed, is_one)
+        add(f"value_{number}", record.value.typed, is_one)
         if record.old is not None:
-            kept(f"old_{number}", record.old.typed, mine)
-        if record.kept is not None:
-            kept(f"kept_{number}", record.kept, mine)
+            add(f"old_{number}", record.old.typed, is_one)
+        if record.condition is not None:
+            add(f"condition_{number}", record.condition, is_one)
     if columns:
         frame = materialize_once(frame, *columns.values())
 
     def renewed(record: RecordColumns, number: int) -> RecordColumns:
         old = record.old and _typed(record.old, frame[f"old_{number}"])
         key, value = _typed(record.key, frame[f"key_{number}"]), _typed(record.value, frame[f"value_{number}"])
-        kept = None if record.kept is None else frame[f"kept_{number}"]
-        return replace(record, key=key, value=value, old=old, kept=kept)
+        condition = None if record.condition is None else frame[f"condition_{number}"]
+        return replace(record, key=key, value=value, old=old, condition=condition)
 
     return frame, {number: renewed(record, number) for number, (record, _) in records.items()}
 

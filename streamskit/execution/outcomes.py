@@ -191,4 +191,4 @@ def _flattened(outcome: Flatten, plan: Plan) -> list[Column]:
 
 
 def _unless_dropped(record: RecordColumns, row: Column) -> Column:
-    return row if record.kept is None else F.when(record.kept, row)
+    return row if record.condition is None else F.when(record.condition, row)

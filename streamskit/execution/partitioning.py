@@ -1,4 +1,10 @@
-"""The last step before the sink: users' partitioners say which partitions finished records go to."""
+"""The last steps before the sink: which partitions finished records go to, and in which order they are written.
+
+Users' partitioners choose partitions. The order matters in repartition topics: records are written by the time of the
+tasks that they come from. Each task writes its own records. Where one of them is months ahead of another, whoever reads
+the topic in which they meet would take the others' records for late ones. So they go through a shuffle before the sink:
+all rows for a partition come to one task, which writes them as `PartitionGroup` of Kafka Streams would take them.
+"""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -11,8 +17,10 @@ from streamskit.execution.dead_letters import GivenRecord, RecordOrigin, failed
 from streamskit.execution.native_aggregation import SKIPPED
 from streamskit.execution.optimization_barrier import materialize_once
 from streamskit.execution.outcomes import Write
+from streamskit.execution.record_columns import WRITE_ORDER
 from streamskit.execution.row_format import FINISHED_FIELDS
-from streamskit.execution.stages import with_sources
+from streamskit.execution.stages import task_numbers, with_sources
+from streamskit.jvm.functions import partition_of, row_place
 from streamskit.operators.partitioning import SinkPartitioner, StreamPartitioners
 from streamskit.planning.plan import Plan
 from streamskit.topology.nodes import Sink
@@ -54,7 +62,10 @@ def with_partitions(plan: Plan, frame: DataFrame, counts: Mapping[str, int] | No
 
 
 def _chosen(plan: Plan, frame: DataFrame, counts: Mapping[str, int] | None) -> Column:
-    """Return what the partitioner of a row's sink says, as a struct that is never null, whatever the sink."""
+    """Return what the partitioner of a row's sink says, as a struct that is never null, whatever the sink.
+
+    It is asked with the columns sink, topic, key and value of `frame`; the struct has the fields of `CHOICE`.
+    """
     import pyarrow as pa
     from pyspark.sql.pandas.types import to_arrow_type
     from pyspark.sql.types import StructType
@@ -84,11 +95,15 @@ def _written(plan: Plan, counts: Mapping[str, int]) -> Iterator[str]:
 
 
 def _row(frame: DataFrame, partition: Column) -> Column:
+    """Return a finished row: the columns of `row_format.FINISHED_FIELDS`, and a partition."""
     return F.struct(*(frame[name] for name in FINISHED_FIELDS), partition.alias("partition"))
 
 
 def _notes(plan: Plan, sink: Sink, frame: DataFrame) -> Iterator[Column]:
-    """Yield the rows that a record becomes where a partitioner has failed on it, each null where it has not."""
+    """Yield the rows that a record becomes where a partitioner has failed on it, each null where it has not.
+
+    `frame` has the columns of `row_format.FINISHED_FIELDS`, sink, choice, and those that `RecordOrigin.carried` reads.
+    """
     handlers, choice = plan.options.handlers, frame["choice"]
     for kind, is_written in (("processing", False), ("production", True)):
         if fails(getattr(handlers, kind)):
@@ -105,3 +120,43 @@ def _row_of(write: Write) -> Column:
     fields = {"topic": write.topic, "key": write.key, "value": write.value}
     fields |= {"timestamp": record.timestamp, "headers": record.headers, "partition": F.lit(None).cast("int")}
     return F.struct(*((F.lit(each) if isinstance(each, str) else each).alias(name) for name, each in fields.items()))
+
+
+def writers(plan: Plan, partitions: Mapping[str, int]) -> int:
+    """Return how many tasks write a plan's records in order: one for each partition of its repartition topics."""
+    return max(partitions[topic] for topic in plan.topics_by_time)
+
+
+def with_write_order(plan: Plan, frame: DataFrame, partitions: Mapping[str, int]) -> DataFrame:
+    """Return finished rows with the columns of `record_columns.WRITE_ORDER`.
+
+    Rows that come from one task keep their order: one that was late there is late for whoever reads it.
+
+    Args:
+        plan: what runs; it has `topics_by_time`.
+        frame: with at least the columns topic, key and timestamp, perhaps with partition; each of Spark's partitions
+            holds the rows of a task, in order.
+        partitions: how many partitions each topic has.
+    """
+    frame = frame.select("*", row_place(frame["timestamp"]).alias("row_place"))
+    count = writers(plan, partitions)
+    numbers = F.array(*map(F.lit, task_numbers(frame.sparkSession, count)))
+    writer = F.element_at(numbers, F.pmod(_partition(plan, frame, partitions), F.lit(count)) + 1)
+    # What Spark has aggregated comes in no order.
+    time = frame["timestamp"] if plan.native is not None else frame["row_place.time"]
+    columns = (writer, time, frame["row_place.place"])
+    return frame.select("*", *(column.alias(name) for name, column in zip(WRITE_ORDER, columns, strict=True)))
+
+
+def _partition(plan: Plan, frame: DataFrame, partitions: Mapping[str, int]) -> Column:
+    """Return the partition of its repartition topic to which a row goes; of other rows the number of their task.
+
+    Reads the columns topic and key of `frame`, and partition, if it is there.
+    """
+    suffixes, own = plan.windowed_topics(), F.spark_partition_id()
+    there = frame["partition"] if "partition" in frame.columns else F.lit(None).cast("int")
+    chosen = own
+    for topic in sorted(plan.topics_by_time):
+        by_key = partition_of(frame["key"], suffixes.get(topic, 0), partitions[topic])
+        chosen = F.when(frame["topic"] == topic, F.coalesce(there, by_key, own)).otherwise(chosen)
+    return chosen

@@ -35,24 +35,24 @@ class Datum:
     is_sure: bool = False
     """Whether the bytes were written by streamskit itself, and so need no look before they go on."""
 
-    def to_bytes(self, serde: Serde, kept: Column | None = None) -> Column:
+    def to_bytes(self, serde: Serde, condition: Column | None = None) -> Column:
         """Return the bytes that `serde` writes; those that were read are written again as they are.
 
         Args:
             serde: says how.
-            kept: for which records they are wanted, if not for all.
+            condition: for which records they are wanted, if not for all.
         """
         if self.raw is None or serde != self.serde:
-            return serde.to_bytes(self.given_to(serde, kept))
+            return serde.to_bytes(self.given_to(serde, condition))
         # Bytes that are not what the serde reads have to fail here too, though nobody looks at the value.
         return self.raw if self.is_sure or isinstance(serde, StringSerde) else F.when(self.typed.isNotNull(), self.raw)
 
-    def given_to(self, serde: Serde, kept: Column | None) -> Column:
+    def given_to(self, serde: Serde, condition: Column | None) -> Column:
         """Return what a serde is given to write: of a record that was dropped nothing, if it is a function in Python.
 
         Spark calls those for each row, also within a `F.when` that does not hold.
         """
-        return self.typed if kept is None or not serde.runs_in_python else F.when(kept, self.typed)
+        return self.typed if condition is None or not serde.runs_in_python else F.when(condition, self.typed)
 
 
 def sure(raw: Column, serde: Serde) -> Datum:
@@ -64,20 +64,21 @@ def sure(raw: Column, serde: Serde) -> Datum:
 class RecordColumns:
     """One record, as Columns over a row; `timestamp` in milliseconds.
 
-    `old` is a table row's value before, where it is known. `kept` is false for a record that a step has dropped. `note`
-    is what a table's operator says of an update beside its value: that it came out of order, or the time of its row.
+    `old` is a table row's value before, where it is known. `condition` is false for a record that a step has dropped.
+    `note` is what a table's operator says of an update beside its value: that it came out of order, or the time of its
+    row.
     """
 
     key: Datum
     value: Datum
     timestamp: Column
     headers: Column
-    kept: Column | None = None
+    condition: Column | None = None
     old: Datum | None = None
     note: Column | None = None
 
     def dressed(self, parent: Node, value: Column | None = None) -> list[Column]:
-        """Return key and value (or another value in its place) dressed for a learner's function.
+        """Return key and value (or another value in its place) dressed for a user's function.
 
         Args:
             parent: the node that passes the record on, which says the types.
@@ -90,7 +91,7 @@ class RecordColumns:
         ]
 
     def call(self, node: Node, function: Callable[..., object], parent: Node, value: Column | None = None) -> Column:
-        """Return what a learner's function of `node` makes of the record that `parent` passes on.
+        """Return what a user's function of `node` makes of the record that `parent` passes on.
 
         Of another value than the record's it is asked only where there is one.
         """
@@ -101,40 +102,28 @@ class RecordColumns:
 
     def asking_udfs(self, given: Column | None = None) -> AbstractContextManager[None]:
         """Have an `F.udf` in the functions of a `with` asked only if the record is kept, and `given` holds."""
-        both = [condition for condition in (self.kept, given) if condition is not None]
+        both = [condition for condition in (self.condition, given) if condition is not None]
         return user_functions.asked_only_for(reduce(and_, both) if both else None)
 
     def key_bytes(self, serde: Serde) -> Column:
         """Return the bytes of the key, if the record is kept."""
-        return self.key.to_bytes(serde, self.kept)
+        return self.key.to_bytes(serde, self.condition)
 
     def value_bytes(self, serde: Serde) -> Column:
         """Return the bytes of the value, if the record is kept."""
-        return self.value.to_bytes(serde, self.kept)
+        return self.value.to_bytes(serde, self.condition)
 
     def old_bytes(self, serde: Serde) -> Column | None:
         """Return the bytes of the old value, if it is known and the record is kept."""
-        return None if self.old is None else self.old.to_bytes(serde, self.kept)
+        return None if self.old is None else self.old.to_bytes(serde, self.condition)
 
     def where(self, condition: Column) -> "RecordColumns":
         """Return the record, dropped unless `condition` is true."""
-        return replace(self, kept=condition if self.kept is None else self.kept & condition)
+        return replace(self, condition=condition if self.condition is None else self.condition & condition)
 
     def where_if(self, condition: Column | None) -> "RecordColumns":
         """Return the record, dropped unless `condition` is true, if there is one."""
         return self if condition is None else self.where(condition)
-
-
-def finished_row(record: RecordColumns, topic: str | Column, key: Column, value: Column) -> Column:
-    """Return the row that is a record to write; null if it was dropped."""
-    row = F.struct(
-        (F.lit(topic) if isinstance(topic, str) else topic).alias("topic"),
-        key.alias("key"),
-        value.alias("value"),
-        record.timestamp.alias("timestamp"),
-        record.headers.alias("headers"),
-    )
-    return row if record.kept is None else F.when(record.kept, row)
 
 
 def to_sink(frame: DataFrame) -> DataFrame:

@@ -34,8 +34,8 @@ def writable(
 
     Both reasons are null if there is none; the second is the first where that is given.
     """
-    key, key_error = tried(record.key, node.key, record.kept)
-    value, value_error = tried(record.value, node.value, record.kept)
+    key, key_error = tried(record.key, node.key, record.condition)
+    value, value_error = tried(record.value, node.value, record.condition)
     size = bytes_of(key, value, record.headers)
     named = F.lit(topic) if isinstance(topic, str) else F.coalesce(topic, F.lit("null"))
     too_large = F.when(
@@ -113,9 +113,9 @@ def _size(data: Column) -> Column:
     return F.coalesce(F.octet_length(data), F.lit(0))
 
 
-def tried(datum: Datum, serde: Serde, kept: Column | None) -> tuple[Column, Column | None]:
+def tried(datum: Datum, serde: Serde, condition: Column | None) -> tuple[Column, Column | None]:
     """Return the bytes of a key or value, and why there are none; None if they are there already."""
     if datum.raw is not None and serde == datum.serde:
-        return datum.to_bytes(serde, kept), None
-    tried = serde.try_to_bytes(datum.given_to(serde, kept))
+        return datum.to_bytes(serde, condition), None
+    tried = serde.try_to_bytes(datum.given_to(serde, condition))
     return tried["value"], tried["error"]

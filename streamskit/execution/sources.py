@@ -69,6 +69,11 @@ def decode(plan: Plan, raw: DataFrame) -> tuple[DataFrame, list[DecodedInput]]:
 
 
 def _decoded(plan: Plan, source: PlanInput, number: int, frame: DataFrame) -> tuple[DataFrame, DecodedInput]:
+    """Return the records of an input, and the frame, in which records that failed may be counted.
+
+    `frame` has the columns that `decode` returns: of its own key_N and value_N of input `number`, and in Kafka's words
+    key, value, topic, partition, offset, timestamp and headers.
+    """
     if _is_forgiving(plan, source):
         return _forgiving_decoded(plan, source, number, frame)
     key = Datum(frame[f"key_{number}"], _only(plan, source, frame, frame["key"]), source.node.key)
@@ -80,25 +85,29 @@ def _decoded(plan: Plan, source: PlanInput, number: int, frame: DataFrame) -> tu
         value = Datum(frame[f"value_{number}"], _only(plan, source, frame, frame["value"]), source.node.value)
         old = None
     record = RecordColumns(key, value, frame["timestamp"], frame["headers"], old=old)
-    mine = None if _reads_alone(plan, source) else is_of(source, frame["topic"])
-    if mine is not None:
-        record = record.where(mine)
-    frame, record = _timed(plan, source, frame, record, F.lit(True) if mine is None else mine)
+    is_of_source = None if _reads_alone(plan) else is_of(source, frame["topic"])
+    if is_of_source is not None:
+        record = record.where(is_of_source)
+    frame, record = _timed(plan, source, frame, record, F.lit(True) if is_of_source is None else is_of_source)
     return frame, DecodedInput(source, record, _partition(frame))
 
 
 def _partition(frame: DataFrame) -> Column:
+    """Return the partition that a record is from, made of the columns topic and partition."""
     return F.concat_ws("-", frame["topic"], frame["partition"]).cast("binary")
 
 
 def _is_forgiving(plan: Plan, source: PlanInput) -> bool:
-    """Return whether a record of an source that cannot be read is left to a handler."""
+    """Return whether a record of a source that cannot be read is left to a handler."""
     from_outside = isinstance(source.node, Source) and not source.node.internal and not source.is_handover
     return from_outside and not fails(plan.options.handlers.deserialization)
 
 
 def _forgiving_decoded(plan: Plan, source: PlanInput, number: int, frame: DataFrame) -> tuple[DataFrame, DecodedInput]:
-    """Return the records of an source, of which those that cannot be read are dropped."""
+    """Return the records of a source, of which those that cannot be read are dropped.
+
+    `frame` has the columns that `_decoded` takes; here key_N and value_N have the fields value and error.
+    """
     node = source.node
     read = {part: frame[f"{part}_{number}"] for part in ("key", "value")}
     # What a serde has read goes on as it came in.
@@ -107,21 +116,24 @@ def _forgiving_decoded(plan: Plan, source: PlanInput, number: int, frame: DataFr
     wrong = [F.when(tried["error"].isNotNull(), F.concat(F.lit(f"the {part}: "), tried["error"]))
              for part, tried in read.items()]  # fmt: skip
     error = F.coalesce(*wrong)
-    mine = F.lit(True) if _reads_alone(plan, source) else is_of(source, frame["topic"])
+    is_of_source = F.lit(True) if _reads_alone(plan) else is_of(source, frame["topic"])
     if plan.tells_failures and plan.options.handlers.deserialization == LogAndContinue():
-        bad, place = mine & error.isNotNull(), F.concat_ws("-", frame["topic"], frame["partition"])
+        bad, place = is_of_source & error.isNotNull(), F.concat_ws("-", frame["topic"], frame["partition"])
         said = F.concat(place, F.lit("@"), frame["offset"], F.lit(": "), error)
         frame = frame.observe(f"{SKIPPED} {node.name} read", F.count_if(bad).alias(node.name))
         frame = frame.observe(f"{SAID} {node.name}", F.max(F.when(bad, said)).alias(node.name))
-    record = RecordColumns(key, value, frame["timestamp"], frame["headers"]).where(mine & error.isNull())
-    frame, record = _timed(plan, source, frame, record, mine & error.isNull())
+    record = RecordColumns(key, value, frame["timestamp"], frame["headers"]).where(is_of_source & error.isNull())
+    frame, record = _timed(plan, source, frame, record, is_of_source & error.isNull())
     return frame, DecodedInput(source, record, _partition(frame), error)
 
 
 def _timed(
-    plan: Plan, source: PlanInput, frame: DataFrame, record: RecordColumns, mine: Column
+    plan: Plan, source: PlanInput, frame: DataFrame, record: RecordColumns, is_of_source: Column
 ) -> tuple[DataFrame, RecordColumns]:
-    """Give a record the time that its source's timestamp extractor takes from it."""
+    """Give a record the time that its source's timestamp extractor takes from it.
+
+    Of `frame` only the column topic is read, for the error; the frame that is returned has the same columns.
+    """
     node = source.node
     if not isinstance(node, Source) or node.internal or source.is_handover:
         return frame, record
@@ -139,7 +151,7 @@ def _timed(
         )  # fmt: skip
         return frame, replace(record, timestamp=F.when(invalid, F.raise_error(message).cast("bigint")).otherwise(time))
     if plan.tells_failures:
-        frame = frame.observe(f"{SKIPPED} {node.name}", F.count_if(mine & invalid).alias(node.name))
+        frame = frame.observe(f"{SKIPPED} {node.name}", F.count_if(is_of_source & invalid).alias(node.name))
     return frame, replace(record, timestamp=time).where(~invalid)
 
 
@@ -152,10 +164,10 @@ def is_of(source: PlanInput, topic: Column) -> Column:
 
 def _only(plan: Plan, source: PlanInput, frame: DataFrame, column: Column) -> Column:
     """Return a column for the records of one source, and null for those of others, whose bytes mean something else."""
-    return column if _reads_alone(plan, source) else F.when(is_of(source, frame["topic"]), column)
+    return column if _reads_alone(plan) else F.when(is_of(source, frame["topic"]), column)
 
 
-def _reads_alone(plan: Plan, source: PlanInput) -> bool:
+def _reads_alone(plan: Plan) -> bool:
     # The wall clock comes in among the records.
     return len(plan.inputs) == 1 and not plan.uses_wall_clock
 

@@ -139,6 +139,7 @@ def _checked(rows: Iterable[Row]) -> Iterator[Row]:
 
 
 def rows_of_frame(frame: "pd.DataFrame") -> list[Row]:
+    """Return the rows of a frame that has the column records, whose values `pack` wrote, or the columns of `NAMES`."""
     if "records" in frame:
         return [row for data in frame["records"] for row in unpack(data, NAMES)]
     return list(zip(*(frame[name].tolist() for name in NAMES), strict=True))

@@ -112,7 +112,7 @@ def _inputs(plan: Plan, numbers: list[int], tasks: tuple[int, ...]) -> StageInpu
 
 
 def _without_dropped(plan: Plan, frame: DataFrame, numbers: list[int], level: int) -> DataFrame:
-    """Report how many records each operator dropped, and take the rows that said so out."""
+    """Report how many records operators dropped, by port, origin and position; the rows that said so are taken out."""
     counts = [
         F.sum(F.when((frame["port"] == DROPPED) & (frame["origin"] == number), frame["position"])).alias(
             plan.operators[number].node.name
@@ -141,7 +141,7 @@ def with_sources(frame: DataFrame, carries: Column) -> DataFrame:
 
 
 def _routed(frame: DataFrame, numbers: list[int], compile_results: CompileResults) -> DataFrame:
-    """Put what follows from each result in its place; rows that are no results stay as they are."""
+    """Put what follows from each result in its place; other rows, of the columns `NAMES`, stay as they are."""
     frame, made = compile_results(frame, numbers)
     as_it_is = row_struct(frame["port"], **{name: frame[name] for name in FIELDS if name != "port"})
     # Most operators make one row of a result: then nothing has to be exploded.
@@ -155,7 +155,7 @@ def _routed(frame: DataFrame, numbers: list[int], compile_results: CompileResult
 
 
 def _placed(frame: DataFrame, rows: Rows, *order: Column) -> DataFrame:
-    """Return the rows of a frame, each with its place."""
+    """Return rows, which are made of a frame with any columns, each with its place: the columns of `NAMES`."""
     if rows.is_alone:
         placed = materialize_once(frame.select(rows.single[0].alias("row"), F.lit(0).alias("step"), *order))
     else:

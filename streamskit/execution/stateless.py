@@ -142,13 +142,13 @@ def elements_of(node: Node, record: RecordColumns, parent: Node) -> Column:
 
 def one_of_many(record: RecordColumns, element: Column) -> RecordColumns:
     """Return the record for one element of the array that `flat_map` made."""
-    return replace(record, key=Datum(element["key"]), value=Datum(element["value"]), kept=None)
+    return replace(record, key=Datum(element["key"]), value=Datum(element["value"]), condition=None)
 
 
 def key_and_value(
     node: Map | TableGroupBy, record: RecordColumns, parent: Node, value: Column | None = None
 ) -> tuple[Column, Column]:
-    """Return the new key and value that a learner's function makes of a record, or of its key and another value."""
+    """Return the new key and value that a user's function makes of a record, or of its key and another value."""
     given = None if value is None else value.isNotNull()
     with record.asking_udfs(given):
         return user_functions.apply_pair(

@@ -19,7 +19,7 @@ from streamskit.operators import OUT_OF_ORDER, STORE_ONLY, TableJoinOperator
 from streamskit.operators.table_join import EARLIER
 from streamskit.planning.old_values import takes_old_values
 from streamskit.planning.plan import Plan, has_changelog
-from streamskit.planning.planned_operators import keeps_latest, operator_input
+from streamskit.planning.planned_operators import operator_input, runs_latest_value_operator
 from streamskit.planning.processor_groups import input_sides
 from streamskit.topology.nodes import (
     Aggregation,
@@ -64,7 +64,7 @@ class Steps:
         outcomes: list[Outcome] = []
         if not is_handover:
             outcomes += self._logged(node, record)
-            if record.note is not None and getattr(node, "on_close", False):
+            if record.note is not None and node.on_close:
                 record = record.where(~record.note.eqNullSafe(F.lit(STORE_ONLY)))
             if node.name in self.plan.handovers:
                 handed = _written(record, self.plan.handovers[node.name], node)
@@ -123,7 +123,7 @@ class Steps:
             return [Send(record, to._replace(side=side), parent) for side in sides]
         if node.flattens:
             return self._flatten(node, record, parent)
-        if to is not None and not keeps_latest(node, self.plan):
+        if to is not None and not runs_latest_value_operator(node, self.plan):
             record, late = self._latest(node, record)
             extra = self.guard.attempt(node, record, parent, lambda: self._lookup_key(node, record, parent))
             return [Send(record.where_if(extra.succeeded), to, parent, extra.result), *extra.failures, *late]
@@ -146,7 +146,7 @@ class Steps:
         if record.note is None or node.lookup_key(self.plan.topology.nodes) is None:
             return record, []
         is_late = record.note.eqNullSafe(F.lit(OUT_OF_ORDER))
-        dropped = Drop(node, is_late if record.kept is None else record.kept & is_late)
+        dropped = Drop(node, is_late if record.condition is None else record.condition & is_late)
         return record.where(~is_late), [] if self.within_array else [dropped]
 
     def _lookup_key(self, node: Node, record: RecordColumns, parent: Node) -> Column | None:
@@ -175,7 +175,7 @@ class Steps:
                 outcomes.insert(0, _written(after, self.plan.calls_topic(node), node))
         if isinstance(node, TableSource) and not self.within_array:
             lost = record.key.typed.isNull()
-            outcomes.insert(0, Drop(node, lost if record.kept is None else record.kept & lost))
+            outcomes.insert(0, Drop(node, lost if record.condition is None else record.condition & lost))
         return [*outcomes, *failures]
 
     def _flatten(self, node: Node, record: RecordColumns, parent: Node) -> list[Outcome]:
@@ -208,10 +208,10 @@ class Steps:
             raise TopologyError(f"{sink.name} ({sink.call_site}): a grouped table goes to a repartition topic only.")
         topic = self.plan.topic(sink)
         if fails(self.guard.handlers.production):
-            value = change_to_bytes(record.value_bytes(sink.value), record.old.to_bytes(sink.value, record.kept))
+            value = change_to_bytes(record.value_bytes(sink.value), record.old.to_bytes(sink.value, record.condition))
             return [Write(record, topic, record.key_bytes(sink.key), value)]
         written, unwritable, error = writable(record, sink, topic, self.plan.options)
-        old, old_error = tried(record.old, sink.value, record.kept)
+        old, old_error = tried(record.old, sink.value, record.condition)
         given = None
         if old_error is not None:
             unwritable, error = F.coalesce(unwritable, old_error), F.coalesce(error, old_error)
@@ -298,7 +298,15 @@ class Steps:
     def advance(
         self, frame: DataFrame, node: Node, record: RecordColumns, parent: Node
     ) -> tuple[DataFrame, RecordColumns]:
-        """Apply one step to the whole frame, as far as it needs that, and return the record after it."""
+        """Apply one step to the whole frame, as far as it needs that, and return the record after it.
+
+        Args:
+            frame: with the columns of which `record` is made, and topic, partition and offset. The frame that is
+                returned has them, too, unless Spark has aggregated it: then it has key, value, timestamp and headers.
+            node: the step.
+            record: what comes to it.
+            parent: the node that passes the record on.
+        """
         if node is self.plan.native:
             return self._aggregate(self.plan.native, frame, record, parent)
         if not node.flattens:
@@ -318,6 +326,7 @@ class Steps:
     def _aggregate(
         self, node: Aggregation, frame: DataFrame, record: RecordColumns, parent: Node
     ) -> tuple[DataFrame, RecordColumns]:
+        """Aggregate with Spark: of `frame` it takes what `record` is made of, and the columns partition and offset."""
         kept = _where_kept(frame, record)
         columns = {"key": record.key.typed, "value": record.value.typed, "timestamp": record.timestamp}
         if self.plan.options.test:
@@ -330,7 +339,8 @@ class Steps:
 
 
 def _where_kept(frame: DataFrame, record: RecordColumns) -> DataFrame:
-    return frame if record.kept is None else frame.where(record.kept)
+    """Return a frame of any columns without the rows whose record was dropped."""
+    return frame if record.condition is None else frame.where(record.condition)
 
 
 def _written(record: RecordColumns, topic: str | Column, node: Node) -> Write:

@@ -20,7 +20,7 @@ import pandas as pd
 import psutil
 from pyspark import cloudpickle
 
-from streamskit.common.durations import Duration
+from streamskit.common.durations import Duration, to_milliseconds
 from streamskit.common.errors import StreamsError
 from streamskit.common.names import check_application_id
 from streamskit.environment.session import MASTER_VARIABLE
@@ -29,6 +29,7 @@ from streamskit.topology import Topology
 
 START_SECONDS = 180.0
 STOP_SECONDS = 60.0
+ANSWER_SECONDS = 60.0
 
 Program = Topology | Callable[[], Topology]
 
@@ -159,13 +160,13 @@ class Driver:
         Raises:
             StreamsError: a query failed for good, it took too long, or the process was killed.
         """
-        self._ask("await_processed", timeout)
+        self._ask("await_processed", timeout, seconds=to_milliseconds(timeout, "timeout") / 1000 + ANSWER_SECONDS)
 
     def rows(self, store: str) -> list[Any]:
         """Return all rows of a store, as `streams.store(store).all()` gives them.
 
         Raises:
-            StreamsError: there is no such store, or the process was killed.
+            StreamsError: there is no such store, the process was killed, or does not answer.
         """
         return list(self._ask("rows", store))
 
@@ -173,7 +174,7 @@ class Driver:
         """Return what each query has done: see `KafkaStreams.metrics`.
 
         Raises:
-            StreamsError: the process was killed.
+            StreamsError: the process was killed, or does not answer.
         """
         return self._ask("metrics")
 
@@ -181,8 +182,8 @@ class Driver:
         """Return what the process has said, in all its lives."""
         return self._log.read_text(errors="replace") if self._log.is_file() else ""
 
-    def _ask(self, *question: Any) -> Any:
-        """Send a question to the process and return its answer."""
+    def _ask(self, *question: Any, seconds: float | None = None) -> Any:
+        """Send a question to the process and return its answer, which it has so many seconds to give."""
         if self._line is None or not self.is_running:
             raise self._is_gone()
         number = next(self._numbers)
@@ -192,7 +193,14 @@ class Driver:
                 self._line.send((number, *question))
         except OSError:
             raise self._is_gone() from None
-        return answer.result()
+        limit = ANSWER_SECONDS if seconds is None else seconds
+        try:
+            return answer.result(limit)
+        except TimeoutError:
+            raise StreamsError(
+                f"The driver of '{self.application_id}' has not answered within {limit:g} s, though its process runs: "
+                "is it stopped, or the machine too busy? kill() and start() let it go on where its checkpoint says."
+            ) from None
 
     def _listen(self, line: Connection) -> None:
         """Take in what the process says, until its end: states, and answers with the number of their question."""

@@ -14,7 +14,7 @@ class Fault:
     """What was done, what to watch, and the way back: by hand, at the end of a `with` block, or by itself after a time.
 
     Args:
-        what: what was done, a sentence.
+        description: what was done, a sentence.
         watch: what is to be seen now, a sentence.
         way_back: what `undo` does, a sentence.
         undo: mends it; it may raise a sentence instead.
@@ -26,9 +26,9 @@ class Fault:
     """
 
     def __init__(
-        self, what: str, watch: str, way_back: str, undo: Callable[[], object], seconds: float | None = None
+        self, description: str, watch: str, way_back: str, undo: Callable[[], object], seconds: float | None = None
     ) -> None:
-        self.what, self.watch, self.way_back = what, watch, way_back
+        self.description, self.watch, self.way_back = description, watch, way_back
         self.trouble = ""
         self._undo, self._mending = undo, threading.Lock()
         self._undone = False
@@ -85,4 +85,4 @@ class Fault:
         try:
             self.undo()
         except Exception as failure:
-            logger.warning("A fault could not be undone: %s It was this: %s", failure, self.what)
+            logger.warning("A fault could not be undone: %s It was this: %s", failure, self.description)

@@ -4,7 +4,7 @@ from kafka import TopicPartition
 
 from streamskit.api.client_settings import BootstrapServers
 from streamskit.broker.base import Broker
-from streamskit.common.own_names import own_name
+from streamskit.common.names import own_name
 from streamskit.faults.brokers import own
 from streamskit.faults.fault import Fault
 from streamskit.kafka import topics

@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 
 from streamskit.api.client_settings import ClientSettings
-from streamskit.common.own_names import KAFKAS_OWN, own_name, own_prefix, plain_name
+from streamskit.common.names import KAFKAS_OWN, own_name, own_prefix, plain_name
 from streamskit.kafka import consumer, producer, topics
 from streamskit.kafka.consumer import ConsumedRecord, FromOffsets
 from streamskit.kafka.encoding import SerdeLike

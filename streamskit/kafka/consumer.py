@@ -67,7 +67,11 @@ def decoded(batches: Iterable[Raw], key: SerdeLike | None, value: SerdeLike | No
 def read(
     bootstrap_servers: BootstrapServers, topic: str, from_offsets: FromOffsets, isolation: Isolation
 ) -> Iterator[Raw]:
-    """Batches of raw records, each of one partition, up to the end offsets known now; see `KafkaClient`."""
+    """Batches of raw records, each of one partition, up to the end offsets known now; see `KafkaClient`.
+
+    Raises:
+        BrokerError: there is no such isolation, topic or offset, or reading fails.
+    """
     if isolation not in ("read_uncommitted", "read_committed"):
         raise BrokerError(f'isolation is "read_uncommitted" or "read_committed", not {isolation!r}.')
     first, end = offsets(bootstrap_servers, topic, isolation)

@@ -16,7 +16,7 @@ from streamskit.kafka.access import NoRightError, Right, is_denied, no_right
 from streamskit.kafka.client_libraries import for_kafka_python
 from streamskit.kafka.connection import CONNECT_SECONDS, reachable, reason, without_new_topics
 from streamskit.kafka.encoding import SerdeLike, encoder
-from streamskit.kafka.records import ProducerRecord, Records, read_records
+from streamskit.kafka.records import OutgoingRecord, Records, read_records
 from streamskit.kafka.topic_partition import partition_for
 from streamskit.kafka.topics import describe_topic
 
@@ -40,7 +40,11 @@ class NullSerializer(Serializer):
 def produce(
     bootstrap_servers: BootstrapServers, topic: str, records: Records, key: SerdeLike | None, value: SerdeLike | None
 ) -> int:
-    """Send all records and return their number once all are acknowledged; see `KafkaClient`."""
+    """Send all records and return their number once all are acknowledged; see `KafkaClient`.
+
+    Raises:
+        BrokerError: a record is not taken; it says how many before it are in the topic.
+    """
     partitions = describe_topic(bootstrap_servers, topic).partitions
     denied = no_right(bootstrap_servers, Right("Write", "topic", topic))
     with _producer(bootstrap_servers) as producer:
@@ -86,8 +90,13 @@ class Delivery:
         self._bytes_under_way = 0
         self._partition_of = lru_cache(maxsize=100_000)(lambda key: partition_for(key, partitions))
 
-    def send(self, record: ProducerRecord) -> None:
-        """Serialize one record and hand it to the client; waits when much is under way."""
+    def send(self, record: OutgoingRecord) -> None:
+        """Serialize one record and hand it to the client; waits when much is under way.
+
+        Raises:
+            BrokerError: it cannot be serialized, or the topic has no such partition.
+            NoRightError: the user may not write to the topic.
+        """
         key = self._encoded("key", self._encode_key, record.key)
         value = self._encoded("value", self._encode_value, record.value)
         partition = record.partition

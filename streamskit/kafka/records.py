@@ -11,7 +11,7 @@ import pandas as pd
 from streamskit.common.errors import BrokerError
 
 Records: TypeAlias = "Iterable[Mapping[str, Any] | tuple[Any, ...]] | pd.DataFrame"
-Headers: TypeAlias = "list[tuple[str, bytes]]"
+HeaderList: TypeAlias = "list[tuple[str, bytes]]"
 
 SHAPES = (
     'A record is a dict such as {"key": "KO", "value": 41.5} (also "timestamp", "headers", "partition"), '
@@ -19,17 +19,17 @@ SHAPES = (
 )
 
 
-class ProducerRecord(NamedTuple):
+class OutgoingRecord(NamedTuple):
     """One record before it is serialized; `timestamp` is in milliseconds since 1970, UTC."""
 
     value: Any
     key: Any = None
     timestamp: int | None = None
-    headers: Headers = []  # noqa: RUF012  (shared, but nobody adds to it)
+    headers: HeaderList = []  # noqa: RUF012  (shared, but nobody adds to it)
     partition: int | None = None
 
 
-def read_records(records: Records) -> Iterator[ProducerRecord]:
+def read_records(records: Records) -> Iterator[OutgoingRecord]:
     """Give each record of an iterable or DataFrame in turn; nothing is read ahead.
 
     Raises BrokerError with the index of the first record that is not one.
@@ -49,6 +49,9 @@ def read_records(records: Records) -> Iterator[ProducerRecord]:
 
 def milliseconds(timestamp: Any) -> int | None:
     """A record timestamp as int milliseconds since 1970; a datetime without a time zone is UTC.
+
+    Raises:
+        BrokerError: it is no time, or one before 1970.
 
     >>> milliseconds(datetime(1970, 1, 1, 0, 0, 1))
     1000
@@ -71,20 +74,20 @@ def milliseconds(timestamp: Any) -> int | None:
     return moment
 
 
-def _record(row: Any) -> ProducerRecord:
+def _record(row: Any) -> OutgoingRecord:
     if isinstance(row, tuple):
         if len(row) not in (2, 3):
             raise BrokerError(f"a tuple of {len(row)} items is not a record. {SHAPES}.")
-        return ProducerRecord(row[1], row[0], milliseconds(row[2]) if len(row) == 3 else None)
+        return OutgoingRecord(row[1], row[0], milliseconds(row[2]) if len(row) == 3 else None)
     if not isinstance(row, Mapping):
         raise BrokerError(f"{row!r} is a {type(row).__name__}, not a record. {SHAPES}.")
-    if unknown := row.keys() - ProducerRecord._fields:
+    if unknown := row.keys() - OutgoingRecord._fields:
         names = ", ".join(sorted(map(repr, unknown)))
         raise BrokerError(f'{names} is not a field of a record. {SHAPES}; for a dict as value: {{"value": {{...}}}}.')
     if "value" not in row:
         raise BrokerError('there is no "value"; write "value": None for a tombstone.')
     headers = row.get("headers")
-    return ProducerRecord(
+    return OutgoingRecord(
         row["value"],
         row.get("key"),
         milliseconds(row.get("timestamp")),
@@ -93,7 +96,7 @@ def _record(row: Any) -> ProducerRecord:
     )
 
 
-def _headers(headers: Any) -> Headers:
+def _headers(headers: Any) -> HeaderList:
     pairs = headers.items() if isinstance(headers, Mapping) else headers
     try:
         encoded = [(name, value.encode() if isinstance(value, str) else value) for name, value in pairs]
@@ -114,9 +117,14 @@ def _partition(partition: Any) -> int | None:
 
 
 def _rows(frame: pd.DataFrame) -> Iterator[dict[str, Any]]:
+    """Yield each row as a dict of its columns: those of an `OutgoingRecord`, some or all.
+
+    Raises:
+        BrokerError: there is another column.
+    """
     # "offset" is what consume() adds: dropped here, so that what was consumed can be produced again.
     columns = [str(name) for name in frame.columns if name != "offset"]
-    if unknown := sorted(set(columns) - set(ProducerRecord._fields)):
+    if unknown := sorted(set(columns) - set(OutgoingRecord._fields)):
         raise BrokerError(
             f"The DataFrame's column(s) {', '.join(unknown)} are not fields of a record (key, value, "
             "timestamp, "

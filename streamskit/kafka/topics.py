@@ -64,7 +64,12 @@ def create_topics(
     partitions: int | None,
     config: Mapping[str, Any] | None,
 ) -> None:
-    """Create those of the topics that do not exist yet and wait until they can be used; see `KafkaClient`."""
+    """Create those of the topics that do not exist yet and wait until they can be used; see `KafkaClient`.
+
+    Raises:
+        BrokerError: a name or number is none, or a topic is there with other partitions or settings.
+        NoRightError: the user may not create topics.
+    """
     _check_names(names)
     if partitions is not None and (type(partitions) is not int or partitions < 1):
         raise BrokerError(f"partitions must be 1 or more, not {partitions!r}.")
@@ -81,7 +86,12 @@ def create_topics(
 
 
 def delete_topics(bootstrap_servers: BootstrapServers, names: tuple[str, ...], missing_ok: bool) -> None:
-    """Delete the topics and wait until they are gone; see `KafkaClient`."""
+    """Delete the topics and wait until they are gone; see `KafkaClient`.
+
+    Raises:
+        BrokerError: a topic does not exist and may not be missing, or does not go.
+        NoRightError: the user may not delete it.
+    """
     _check_names(names)
     with admin_client(bootstrap_servers) as admin:
         existing = _partition_counts(admin)
@@ -106,7 +116,11 @@ def list_topics(bootstrap_servers: BootstrapServers, internal: bool) -> dict[str
 
 
 def describe_topic(bootstrap_servers: BootstrapServers, name: str) -> Topic:
-    """One topic's partitions and its own settings."""
+    """One topic's partitions and its own settings.
+
+    Raises:
+        BrokerError: it does not exist.
+    """
     with admin_client(bootstrap_servers) as admin:
         existing = _partition_counts(admin, internal=True)
         if name not in existing:
@@ -128,6 +142,9 @@ def offsets(bootstrap_servers: BootstrapServers, topic: str, isolation: str) -> 
     """The first offset and the end offset (one after the last record) of each partition.
 
     With "read_committed" the end is before the first record of a transaction that is open.
+
+    Raises:
+        BrokerError: the topic does not exist.
     """
     with admin_client(bootstrap_servers) as admin:
         extent = _extents(admin, {topic}).get(topic)

@@ -1,13 +1,8 @@
 """Task operators: Kafka Streams' stateful algorithms in plain Python: bytes in, bytes out, record by record."""
 
 from streamskit.operators.aggregate import AggregateOperator, CountOperator, TableAggregateOperator
-from streamskit.operators.bytes_stores import (
-    BytesKeyValueStore,
-    BytesSessionStore,
-    BytesVersionedStore,
-    BytesWindowStore,
-    RowRetention,
-)
+from streamskit.operators.bytes_stores import BytesKeyValueStore, BytesVersionedStore
+from streamskit.operators.bytes_timed_stores import BytesSessionStore, BytesWindowStore, RowRetention
 from streamskit.operators.foreign_key_join import (
     ResponseJoinOperator,
     SubscriptionJoinOperator,

@@ -10,7 +10,7 @@ from streamskit.operators.stream_task import OperatorContext, StreamTask
 from streamskit.serdes import Serde
 from streamskit.state.stores import Store
 
-Row = tuple[Any, bytes | None, int]
+StoreChange = tuple[Any, bytes | None, int]
 """Key, value and time of a change of the store; a null value deletes the row."""
 
 
@@ -32,12 +32,12 @@ class GlobalStoreFiller:
         spec = ProcessorSpec(name, processor, (), (), fills=store.name)
         ports = (InputPort(key, value, processor=name),)
         operator = ProcessorsOperator(name, application_id, (spec,), ports, (), global_stores=(store,))
-        self._changes: list[Row] = []
+        self._changes: list[StoreChange] = []
         self._task = StreamTask([operator], MemoryPages())
         context = OperatorContext(self._task, 0, name, lambda *_, **__: None, is_cached=False)
         self._processors = RunningProcessors(operator, context, lambda *change: self._changes.append(change))
 
-    def changes(self, topic: str, partition: int, records: Sequence[Row]) -> list[Row]:
+    def changes(self, topic: str, partition: int, records: Sequence[StoreChange]) -> list[StoreChange]:
         """Give records to the processor, and return what it has put into the store."""
         for key, value, timestamp in records:
             self._task.source = SourceRecord(topic, partition, -1, timestamp)

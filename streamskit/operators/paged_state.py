@@ -177,18 +177,18 @@ class PagedTable:
         self._changed.clear()
         return grown, added
 
-    def _grow(self, wanted: int) -> None:
+    def _grow(self, count: int) -> None:
         """Have so many pages, and move the rows of those that are split."""
-        if wanted >= 2 * self._count:  # most rows move: all at once
+        if count >= 2 * self._count:  # most rows move: all at once
             self._load_all()
             rows = [row for page in self._pages.values() for row in page.items()]
-            self._count = wanted
-            self._pages = {number: {} for number in range(wanted)}
+            self._count = count
+            self._pages = {number: {} for number in range(count)}
             for key, value in rows:
                 self._pages[self._number(key)][key] = value
-            self._changed.update(range(wanted))
+            self._changed.update(range(count))
             return
-        for new in range(self._count, wanted):
+        for new in range(self._count, count):
             old = new - (1 << new.bit_length() - 1)
             page = self._load(old)
             self._count = new + 1

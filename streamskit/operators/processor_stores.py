@@ -7,11 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from streamskit.common.errors import StreamsError
-from streamskit.operators.bytes_stores import (
-    BytesKeyValueStore,
-    BytesLruStore,
-    BytesVersionedStore,
-)
+from streamskit.operators.bytes_stores import BytesKeyValueStore, BytesLruStore, BytesVersionedStore
 from streamskit.operators.processor_timed_stores import ProcessorSessionStore, ProcessorWindowStore
 from streamskit.operators.state_store import StateStore, StoreAccess
 from streamskit.operators.stream_task import OperatorContext

@@ -6,10 +6,7 @@ from typing import Any
 
 from streamskit.api.windows import SlidingWindows, TimeWindows, Windowed
 from streamskit.common.errors import StreamsError
-from streamskit.operators.bytes_stores import (
-    BytesSessionStore,
-    BytesWindowStore,
-)
+from streamskit.operators.bytes_timed_stores import BytesSessionStore, BytesWindowStore
 from streamskit.operators.state_store import StateStore, StoreAccess
 from streamskit.operators.stream_task import OperatorContext
 from streamskit.state.stores import KeyValue, Store

@@ -308,7 +308,11 @@ class ProcessorNode:
     # ---- the services of the context ---------------------------------------------------------------------------------
 
     def forward(self, record: Record | FixedKeyRecord, to: str | None) -> None:
-        """Pass a record to the children, each before the next."""
+        """Pass a record to the children, each before the next.
+
+        Raises:
+            StreamsError: no step of that name follows, or the key of a record was changed that has to keep it.
+        """
         self._check(record)
         key, value, timestamp, headers = record.key, record.value, record.timestamp, record.headers
         group, has_child = self._group, to is None
@@ -333,7 +337,11 @@ class ProcessorNode:
             )
 
     def schedule(self, interval: int, kind: PunctuationType, punctuator: Punctuator) -> Schedule:
-        """Schedule a punctuation."""
+        """Schedule a punctuation.
+
+        Raises:
+            StreamsError: the processor fills a global store, or the interval is shorter than 1 ms.
+        """
         if self.spec.fills:
             raise StreamsError(
                 f"{self.spec.name}: it fills the global store '{self.spec.fills}', and a processor that does so has no "
@@ -346,7 +354,11 @@ class ProcessorNode:
         return self._group.punctuations.add(Schedule(self.spec.name, kind, interval, due, punctuator))
 
     def state_store(self, name: str) -> Any:
-        """Return a store that is connected to this processor."""
+        """Return a store that is connected to this processor.
+
+        Raises:
+            StreamsError: no store of that name is connected to it.
+        """
         if name == self.spec.fills:
             return self._group.filled[name]
         if name not in self.spec.stores:

@@ -6,7 +6,7 @@ from typing import Any
 
 from streamskit.api.windows import SessionWindows
 from streamskit.operators.aggregate import Aggregator
-from streamskit.operators.bytes_stores import BytesSessionStore, Session
+from streamskit.operators.bytes_timed_stores import BytesSessionStore, Session
 from streamskit.operators.records import OperatorRecord
 from streamskit.operators.stream_task import OperatorContext, ProcessRecord
 from streamskit.operators.window_aggregate import AbstractWindowedAggregate

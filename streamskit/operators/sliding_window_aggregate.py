@@ -3,12 +3,12 @@
 from dataclasses import dataclass
 
 from streamskit.api.windows import SlidingWindows
-from streamskit.operators.bytes_stores import BytesWindowStore
+from streamskit.operators.bytes_timed_stores import BytesWindowStore
 from streamskit.operators.records import OperatorRecord
 from streamskit.operators.stream_task import OperatorContext, ProcessRecord
 from streamskit.operators.window_aggregate import AbstractWindowedAggregate, closed_windows, windowed_key
 
-Row = tuple[bytes | None, int]
+AggregateAndTimestamp = tuple[bytes | None, int]
 """A window's aggregate and the largest timestamp in it."""
 
 
@@ -113,7 +113,7 @@ class _SlidingProcess:
             self._update(previous + 1, None)
         self._update(0, combined)
 
-    def _update(self, start: int, row: Row | None, is_new: bool = False) -> None:
+    def _update(self, start: int, row: AggregateAndTimestamp | None, is_new: bool = False) -> None:
         """Add the record to a window whose aggregate so far is in `row`; None is a window without records yet."""
         if start + self._difference < self._closed:
             return self._drop()
@@ -123,7 +123,7 @@ class _SlidingProcess:
         self._store.put(self._key, None if new is None else (new, latest), start)
         return self._send(start, new, latest, None if is_new and self._is_cached else old)
 
-    def _open_right(self, row: Row | None) -> None:
+    def _open_right(self, row: AggregateAndTimestamp | None) -> None:
         """Open the window that begins just after the record, if something later is in it."""
         if row is not None and row[1] > self._timestamp:
             self._store.put(self._key, row, self._timestamp + 1)

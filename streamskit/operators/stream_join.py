@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from streamskit.api.windows import JoinWindows
-from streamskit.operators.bytes_stores import SEGMENT
+from streamskit.operators.bytes_timed_stores import SEGMENT
 from streamskit.operators.records import OperatorRecord
 from streamskit.operators.stream_task import Forward, Operator, OperatorContext, ProcessRecord
 

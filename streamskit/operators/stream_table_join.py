@@ -3,7 +3,8 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from streamskit.operators.bytes_stores import BytesVersionedStore, RowRetention, rows_of_table
+from streamskit.operators.bytes_stores import BytesVersionedStore
+from streamskit.operators.bytes_timed_stores import RowRetention, rows_of_table
 from streamskit.operators.records import OperatorRecord
 from streamskit.operators.stream_task import Operator, OperatorContext, ProcessRecord
 

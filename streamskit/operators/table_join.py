@@ -3,14 +3,14 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from streamskit.operators.bytes_stores import RowRetention, rows_of_table
+from streamskit.operators.bytes_timed_stores import RowRetention, rows_of_table
 from streamskit.operators.records import OUT_OF_ORDER, OperatorRecord, row_time, with_row_time
 from streamskit.operators.stream_task import Operator, OperatorContext, ProcessRecord
 
-Row = tuple[bytes, int] | None
+TableRow = tuple[bytes, int] | None
 """A row's value and its timestamp."""
 
-Swap = Callable[[int, bytes, Row], tuple[Row, Row]]
+Swap = Callable[[int, bytes, TableRow], tuple[TableRow, TableRow]]
 """Takes side, key and new row; returns the row before, and the row of the other side."""
 
 EARLIER = 2
@@ -32,15 +32,15 @@ class TableJoinOperator(Operator):
     Args:
         name: the node's name.
         outer: for the left and for the right table whether its rows go out without a partner.
-        told: for the left and for the right table whether its updates tell the value before; otherwise it is that of
-            the row that is kept here.
+        tells_old: for the left and for the right table whether its updates tell the value before; otherwise it is that
+            of the row that is kept here.
         retention: for the left and for the right table, if it has windows, for how long its rows can be looked up.
         tells_row_times: whether `other_old` begins with the time of the joined row, for a join that looks it up.
     """
 
     name: str
     outer: tuple[bool, bool]
-    told: tuple[bool, bool] = (False, False)
+    tells_old: tuple[bool, bool] = (False, False)
     retention: tuple[RowRetention | None, RowRetention | None] = (None, None)
     tells_row_times: bool = False
 
@@ -52,7 +52,7 @@ class TableJoinOperator(Operator):
         forward, drop, tells_row_times = context.forward, context.drop, self.tells_row_times
         kept = _kept_together(context) if self.retention == (None, None) else _kept_apart(context, self.retention)
         tell_earlier, swap = _told_earlier(kept)
-        (left_outer, right_outer), told = self.outer, self.told
+        (left_outer, right_outer), tells_old = self.outer, self.tells_old
 
         def pair(left: bytes | None, right: bytes | None) -> tuple[bytes | None, bytes | None]:
             if (left is None and not right_outer) or (right is None and not left_outer):
@@ -63,11 +63,11 @@ class TableJoinOperator(Operator):
             key, value, old, extra, timestamp, headers = record
             if key is None or extra == OUT_OF_ORDER:
                 return drop() if side < EARLIER else None
-            row: Row = None if value is None else (value, row_time(record))
+            row: TableRow = None if value is None else (value, row_time(record))
             if side >= EARLIER:
                 return tell_earlier(side - EARLIER, key, row)
             before, partner = swap(side, key, row)
-            if not told[side]:
+            if not tells_old[side]:
                 old = None if before is None else before[0]
             is_outer = right_outer if side else left_outer
             if partner is None and (not is_outer or (value is None and old is None)):
@@ -84,14 +84,14 @@ class TableJoinOperator(Operator):
         return process
 
 
-def _told_earlier(swap: Swap) -> tuple[Callable[[int, bytes, Row], None], Swap]:
+def _told_earlier(swap: Swap) -> tuple[Callable[[int, bytes, TableRow], None], Swap]:
     """Return how to set a row whose update comes in a moment, and how to swap a row that may have been set so."""
-    before: dict[tuple[int, bytes], Row] = {}
+    before: dict[tuple[int, bytes], TableRow] = {}
 
-    def tell(side: int, key: bytes, row: Row) -> None:
+    def tell(side: int, key: bytes, row: TableRow) -> None:
         before[side, key], _ = swap(side, key, row)
 
-    def swap_told(side: int, key: bytes, row: Row) -> tuple[Row, Row]:
+    def swap_told(side: int, key: bytes, row: TableRow) -> tuple[TableRow, TableRow]:
         now, partner = swap(side, key, row)
         return (before.pop((side, key), now) if before else now), partner
 
@@ -102,7 +102,7 @@ def _kept_together(context: OperatorContext) -> Swap:
     """Return how to swap a row of two tables that are kept as one."""
     changed_page = context.table(context.name).changed_page
 
-    def swap(side: int, key: bytes, row: Row) -> tuple[Row, Row]:
+    def swap(side: int, key: bytes, row: TableRow) -> tuple[TableRow, TableRow]:
         rows = changed_page(key)
         left, right = rows.get(key) or (None, None)
         new = (left, row) if side else (row, right)
@@ -119,7 +119,7 @@ def _kept_apart(context: OperatorContext, retention: tuple[RowRetention | None, 
     """Return how to swap a row of two tables of which at least one forgets its rows after a while."""
     tables = [rows_of_table(context, f"{context.name}/{side}", each) for side, each in enumerate(retention)]
 
-    def swap(side: int, key: bytes, row: Row) -> tuple[Row, Row]:
+    def swap(side: int, key: bytes, row: TableRow) -> tuple[TableRow, TableRow]:
         before = tables[side].get(key)
         tables[side].put(key, row)
         return before, tables[1 - side].get(key)

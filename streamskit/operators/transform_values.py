@@ -58,7 +58,11 @@ class TransformerNode(Processor):
         self.transformer = supplier()
 
     def init(self, context: ProcessorContext) -> None:
-        """Initialize the transformer."""
+        """Initialize the transformer.
+
+        Raises:
+            StreamsError: its supplier has made something else than a transformer.
+        """
         if not isinstance(self.transformer, ValueTransformerWithKey):
             raise StreamsError(
                 f"its supplier made a {type(self.transformer).__name__}, and has to make a ValueTransformerWithKey: "
@@ -90,7 +94,11 @@ class _RunningTransformer(RunningProcessors):
         return self._output.value.serialize(made)
 
     def send(self, output: int, key: Any, value: Any, timestamp: int, headers: Any) -> None:
-        """Refuse to forward a record."""
+        """Refuse to forward a record.
+
+        Raises:
+            StreamsError: always.
+        """
         raise StreamsError(f"{self._name}: a transformer forwards nothing: return the new value from transform().")
 
     def _write_changelog(self, port: bytes | None, key: bytes, value: bytes | None, timestamp: int) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from streamskit.api.windows import AnyWindows, TimeWindows
 from streamskit.operators.aggregate import AbstractStreamAggregate, Deserializer, Update, count
-from streamskit.operators.bytes_stores import BytesWindowStore
+from streamskit.operators.bytes_timed_stores import BytesWindowStore
 from streamskit.operators.records import STORE_ONLY, OperatorRecord
 from streamskit.operators.stream_task import Forward, OperatorContext, ProcessRecord
 

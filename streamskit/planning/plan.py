@@ -37,7 +37,7 @@ class PlanInput:
     @property
     def node_pattern(self) -> str:
         """The pattern that its node has in place of topics, whether they are known or not; "" if it names them."""
-        return "" if self.is_handover else str(getattr(self.node, "pattern", ""))
+        return "" if self.is_handover else self.node.pattern
 
     def reads(self, topic: str) -> bool:
         """Return whether its records are in a topic."""
@@ -78,7 +78,7 @@ class ProcessorGroup:
     @property
     def stores(self) -> tuple[Store, ...]:
         """The stores that they keep, each once."""
-        return tuple(dict.fromkeys(store for member in self.members for store in member.kept))
+        return tuple(dict.fromkeys(store for member in self.members for store in member.own_stores))
 
 
 @dataclass(frozen=True)
@@ -164,7 +164,7 @@ class Plan:
     @property
     def topics_as_written(self) -> list[str]:
         """The topics that this query reads, as the program names them: all that match a pattern are one."""
-        names = (each.node.topic_names if getattr(each.node, "pattern", "") else each.topics for each in self.inputs)
+        names = (each.node.topic_names if each.node.pattern else each.topics for each in self.inputs)
         return list(dict.fromkeys(topic for each in names for topic in each))
 
     def reads(self, topic: str) -> bool:

@@ -46,7 +46,7 @@ def operator_input(node: Node, plan: Plan) -> OperatorInput | None:
         return OperatorInput(node.name, 0) if needs_old_values(node, plan.topology) else None
     if node.name in plan.groups:
         return OperatorInput(plan.groups[node.name].name, 0)
-    if _only_orders(node, plan) or keeps_latest(node, plan):
+    if _only_orders(node, plan) or runs_latest_value_operator(node, plan):
         return OperatorInput(node.name, 0)
     return node.operator_input
 
@@ -55,7 +55,7 @@ def _only_orders(node: Node, plan: Plan) -> bool:
     return node.name in plan.ordered and node.operator_input is None
 
 
-def keeps_latest(node: Node, plan: Plan) -> bool:
+def runs_latest_value_operator(node: Node, plan: Plan) -> bool:
     """Return whether a step of a table runs as an operator that does nothing but keep its rows' latest values."""
     return stores_latest(node, plan.topology) or (plan.is_used(node) and not node.keeps_rows)
 
@@ -128,7 +128,7 @@ def _operator_for(node: Node, name: str, plan: Plan) -> PlannedOperator:
         return PlannedOperator(operators.PartitionTimeOperator(name, "partition time", invalid), node)
     if _only_orders(node, plan):
         return PlannedOperator(operators.OrderOperator(name), node)
-    if node.name in plan.handed_over or keeps_latest(node, plan):
+    if node.name in plan.handed_over or runs_latest_value_operator(node, plan):
         history = store.retention if store is not None and store.kind == "versioned" else None
         timed = history is None and plan.is_used(node)
         latest = operators.LatestValueOperator(name, history, node.skips_absent_rows, timed)
@@ -150,7 +150,7 @@ def plan_operator(node: Node, nodes: list[Node], name: str, plan: Plan) -> Plann
 
 @plan_operator.register
 def _(node: Aggregation, nodes: list[Node], name: str, plan: Plan) -> PlannedOperator:
-    sides = sorted(of_kind(Aggregation, nodes), key=lambda side: getattr(side, "side", 0))
+    sides = sorted(of_kind(Aggregation, nodes), key=lambda side: side.side)
     functions = [side.python_functions for side in sides if side.python_functions is not None]
     if not functions:
         raise TopologyError(f"{node.name} ({node.call_site}): an aggregate of Columns cannot run here.")
@@ -195,7 +195,7 @@ def _(node: Process, nodes: list[Node], name: str, plan: Plan) -> PlannedOperato
 @plan_operator.register
 def _(node: TableTransformValues, nodes: list[Node], name: str, plan: Plan) -> PlannedOperator:
     for other in plan.topology.nodes.values():
-        if shared := [store.name for store in node.kept if other is not node and store in other.stores]:
+        if shared := [store.name for store in node.own_stores if other is not node and store in other.stores]:
             raise TopologyError(
                 f"{node.name} ({node.call_site}): its store '{shared[0]}' is also that of {other.name} "
                 f"({other.call_site}). A transformer of a table cannot share its stores: give it one of its own."
@@ -206,10 +206,10 @@ def _(node: TableTransformValues, nodes: list[Node], name: str, plan: Plan) -> P
     transformer = operators.TransformValuesOperator(
         name,
         plan.application_id,
-        processors=(operators.ProcessorSpec(name, supplier, tuple(each.name for each in node.kept), (("", 0),)),),
+        processors=(operators.ProcessorSpec(name, supplier, tuple(each.name for each in node.own_stores), (("", 0),)),),
         inputs=(operators.InputPort(parent.key, parent.value, processor=name),),
         outputs=(operators.OutputPort(node.key, node.value),),
-        stores=node.kept,
+        stores=node.own_stores,
         sends_old=sends_old,
         keeps_rows=store is not None and (sends_old or history is not None),
         history=history,

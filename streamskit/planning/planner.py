@@ -4,17 +4,21 @@ There is one query for each sub-topology, and one more for each aggregation that
 """
 
 from dataclasses import replace
+from typing import Any
 
+from streamskit import operators
 from streamskit.api.error_handlers import fails
+from streamskit.api.processor import PunctuationType
 from streamskit.api.windows import TimeWindows
-from streamskit.common.errors import TopologyError
+from streamskit.common.errors import StreamsError, TopologyError
+from streamskit.operators.error_handling import read_attribution
+from streamskit.operators.processors import RunningProcessors
 from streamskit.planning.old_values import needs_old_values
 from streamskit.planning.options import QueryOptions
-from streamskit.planning.plan import Plan, PlanInput, has_changelog
+from streamskit.planning.plan import Plan, PlanInput, PlannedOperator, has_changelog
 from streamskit.planning.planned_operators import operators_by_level
 from streamskit.planning.processor_groups import processor_groups
 from streamskit.planning.shared_stores import shared_stores
-from streamskit.planning.wall_clock import wall_clock_interval
 from streamskit.topology.description import is_global
 from streamskit.topology.nodes import Aggregation, ColumnAggregate, Count, Node, Source, of_kind
 from streamskit.topology.topology import Topology
@@ -270,3 +274,38 @@ class SubtopologyPlanner:
 def _is_plain_source(node: Node) -> bool:
     """Return whether a node reads topics whose records need no operator before they go on."""
     return node.kind == "Source" and node.operator_input is None
+
+
+def wall_clock_interval(plan: Plan) -> int | None:
+    """Return the shortest wall-clock interval, in milliseconds, that processors of a plan ask for when they begin.
+
+    Raises:
+        TopologyError: a processor cannot be initialized.
+    """
+    intervals = [
+        schedule.interval
+        for planned in plan.operators
+        if isinstance(planned.operator, operators.ProcessorsOperator)
+        for schedule in _initialized(planned, planned.operator, plan).punctuations.schedules
+        if schedule.kind is PunctuationType.WALL_CLOCK_TIME
+    ]
+    return min(intervals, default=None)
+
+
+def _initialized(planned: PlannedOperator, operator: operators.ProcessorsOperator, plan: Plan) -> RunningProcessors:
+    """Return processors after their init(), tried on empty stores."""
+    try:
+        task = operators.StreamTask([operator], operators.NoPages())
+        return RunningProcessors(operator, operators.OperatorContext(task, 0, operator.name, _forget, is_cached=False))
+    except Exception as failure:
+        failed = read_attribution("\n".join(getattr(failure, "__notes__", ())))
+        node = plan.topology[failed.operator] if failed else planned.node
+        is_ours = isinstance(failure, StreamsError)
+        said = str(failure).removeprefix(f"{node.name}: ") if is_ours else repr(failure)
+        raise TopologyError(
+            f"{node.name} ({node.call_site}): the processor could not be initialized: {said}"
+        ) from failure
+
+
+def _forget(*_: Any, **__: Any) -> None:
+    """Take what a processor forwards while it is only tried."""

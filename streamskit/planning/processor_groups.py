@@ -64,7 +64,7 @@ def processors_operator(group: ProcessorGroup, plan: Plan) -> operators.Processo
     for member in group.members:
         following = [child.name for child in plan.topology.children(member)]
         children = tuple((child, numbers.get((member.name, child))) for child in following)
-        stores = (*(store.name for store in member.kept), *member.looked_up, *(name for name, _ in given))
+        stores = (*(store.name for store in member.own_stores), *member.reads, *(name for name, _ in given))
         specs.append(operators.ProcessorSpec(member.name, member.supplier, stores, children))
     fillers = [(node, node.stores[0]) for node in of_kind(GlobalProcess, (node for _, node in given))]
     specs += [operators.ProcessorSpec(node.name, node.supplier, (), (), fills=store.name) for node, store in fillers]
@@ -101,7 +101,7 @@ def global_stores(plan: Plan) -> list[tuple[str, Node]]:
 
 def _tables(group: ProcessorGroup, plan: Plan) -> list[str]:
     """Return the names of the tables' stores that a group uses, those of global tables too."""
-    looked_up = [store for member in group.members for store in member.looked_up]
+    looked_up = [store for member in group.members for store in member.reads]
     of_tables = [name for name, node in global_stores(plan) if node.is_table]
     return list(dict.fromkeys([*looked_up, *of_tables]))
 
@@ -114,7 +114,7 @@ def _table_store(name: str, group: ProcessorGroup, plan: Plan) -> operators.Tabl
     if (group.name, name) not in plan.shared:
         return operators.TableStore(store, f"store {name}", refusal)
     where = table.operator_input.operator if table.keeps_rows and table.operator_input else table.name
-    if getattr(table, "on_close", False) and store.kind == "window":
+    if table.on_close and store.kind == "window":
         store = replace(store, retention=(store.retention or 0) + 1)  # such windows are shown for a millisecond longer
     return operators.TableStore(store, where, refusal)
 
@@ -163,4 +163,4 @@ def _bound_together(processors: Sequence[Process]) -> Iterator[tuple[str, str]]:
     keeper: dict[str, str] = {}
     for node in processors:
         yield from ((parent, node.name) for parent in node.parents if parent in names)
-        yield from ((keeper.setdefault(store.name, node.name), node.name) for store in node.kept)
+        yield from ((keeper.setdefault(store.name, node.name), node.name) for store in node.own_stores)

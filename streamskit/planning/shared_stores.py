@@ -18,7 +18,7 @@ def shared_stores(plan: Plan) -> dict[Pair, str]:
     """Return the tables' stores that processors use themselves, by group and store, each with the level they share."""
     pairs = dict(_candidates(plan))
     while True:
-        levels = _levels(plan, pairs)
+        levels = _levels(pairs)
         apart = [pair for pair in pairs if not _stand_together(replace(plan, shared=levels), pairs, levels, pair)]
         if not apart:
             return levels
@@ -45,7 +45,7 @@ def why_read_only(plan: Plan, group: ProcessorGroup, store: str) -> str:
             "Spark's own operators make it; it can read them but not change them. Write to the table's topic, or keep "
             "a store of your own."
         )
-    if getattr(table, "on_close", False):
+    if table.on_close:
         return "its windows go out when they close, and a processor cannot change them. Keep a store of your own."
     if joined := _looked_into_by_tables(plan, table):
         return (
@@ -58,14 +58,14 @@ def why_read_only(plan: Plan, group: ProcessorGroup, store: str) -> str:
 def _candidates(plan: Plan) -> Iterator[tuple[Pair, Node]]:
     """Yield the groups and the stores of tables that they use, each with the table, where the table runs in Python."""
     for group in dict.fromkeys(plan.groups.values()):
-        for store in dict.fromkeys(name for member in group.members for name in member.looked_up):
+        for store in dict.fromkeys(name for member in group.members for name in member.reads):
             table = table_of(store, plan.topology.nodes.values())
             runs = table.keeps_rows or (table.old_value_store is not None and table.operator_input is None)
             if runs and table in plan.nodes and table is not plan.native and table.name not in plan.handed_over:
                 yield (group.name, store), table
 
 
-def _levels(plan: Plan, pairs: dict[Pair, Node]) -> dict[Pair, str]:
+def _levels(pairs: dict[Pair, Node]) -> dict[Pair, str]:
     """Return a name for the level of each pair: all that share a store, directly or through others, stand on one."""
     level = {pair: pair for pair in pairs}
     for _ in pairs:

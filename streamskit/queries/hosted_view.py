@@ -50,7 +50,7 @@ class HostedView:
     def _check(self, key: Any) -> None:
         described = self._instance.stores[self._name]
         partition = self._instance.partition_of(self._name, described.store.key.serialize(key) or b"")
-        if partition is not None and not described.everywhere and partition not in self._partitions():
+        if partition is not None and not described.is_global and partition not in self._partitions():
             owner = self._instance.hosts(self._name, partition).active
             place = f'QueryClient("{owner.url}").store("{self._name}")' if owner else "another instance, in a moment"
             raise InvalidStateStorePartitionError(

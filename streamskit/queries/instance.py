@@ -142,7 +142,7 @@ class Instance:
         everywhere = {
             TopicPartition(entry.changelog, number): "global"
             for entry in self._catalogue
-            for number in range(entry.partitions if entry.everywhere else 0)
+            for number in range(entry.partitions if entry.is_global else 0)
         }
         self._reader.do(lambda: self._host(everywhere)).result()
         self._membership.start(self._catalogue)
@@ -232,7 +232,7 @@ class Instance:
     def hosts(self, store: str, partition: int) -> Hosts:
         """Return who has a partition of a store."""
         entry = self._entry(store)
-        return Hosts(self.here) if entry.everywhere else self._placement.of(entry.changelog, partition)
+        return Hosts(self.here) if entry.is_global else self._placement.of(entry.changelog, partition)
 
     def partition_of(self, store: str, key: bytes) -> int | None:
         """Return the partition where the row of a key is; None where that does not follow from the key."""

@@ -14,8 +14,7 @@ from typing import Any, Self
 from streamskit.api.client_settings import BootstrapServers, ClientSettings
 from streamskit.broker.settings import free_port
 from streamskit.common.errors import StreamsError
-from streamskit.common.names import check_application_id
-from streamskit.common.own_names import own_name
+from streamskit.common.names import check_application_id, own_name
 from streamskit.environment.spark_processes import python_path
 from streamskit.queries.client import QueryClient
 from streamskit.queries.metadata import HostInfo, InstanceState, TaskState

@@ -75,10 +75,10 @@ class _Page(Collector):
             if found := [each for each in self._measures if each.name == name]:
                 yield self._family(name, said, found)
 
-    def _family(self, name: str, said: str, found: list[Measure]) -> Metric:
-        labels = ["application_id", *found[0].labels]
+    def _family(self, name: str, said: str, measures: list[Measure]) -> Metric:
+        labels = ["application_id", *measures[0].labels]
         kind = CounterMetricFamily if name.endswith("_total") else GaugeMetricFamily
         family = kind(PREFIX + name, said, labels=labels)
-        for each in found:
+        for each in measures:
             family.add_metric([self._application_id, *each.labels.values()], each.value)
         return family

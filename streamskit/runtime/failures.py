@@ -157,7 +157,7 @@ def _python_failure(error: PythonError, plan: Plan) -> StreamsError:
 def _node_of(blame: FailedOperator, plan: Plan) -> Node:
     """Return the node that an operator runs; of several that one operator runs, the one on the side that failed."""
     for node in plan.nodes:
-        if getattr(node, "group", "") == blame.operator and getattr(node, "side", -1) == blame.side:
+        if node.group == blame.operator and node.side == blame.side:
             return node
     # Of processors that run together, each is blamed by its own name.
     runs = (slot.node for slot in plan.operators if slot.operator.name == blame.operator)

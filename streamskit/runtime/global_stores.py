@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from streamskit.common.errors import StreamsError
-from streamskit.operators.global_store import GlobalStoreFiller, Row
+from streamskit.operators.global_store import GlobalStoreFiller, StoreChange
 from streamskit.state.local import LocalStore
 from streamskit.topology import Topology
 from streamskit.topology.nodes import GlobalProcess, of_kind
@@ -21,7 +21,7 @@ class FilledStore:
         self._copy, self._topic, self.name = copy, topic, copy.name
         self._filler = GlobalStoreFiller(node.name, application_id, node.supplier, node.store, node.key, node.value)
 
-    def take(self, partition: int, records: Sequence[Row], position: int = 0) -> None:
+    def take(self, partition: int, records: Sequence[StoreChange], position: int = 0) -> None:
         """Take records of the topic in.
 
         Args:

@@ -4,7 +4,7 @@ Spark's checkpoint says where to go on; what the group says is never read.
 """
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
@@ -15,6 +15,7 @@ from streamskit.common.errors import StreamsError
 from streamskit.kafka.access import Right, no_right
 from streamskit.kafka.client_libraries import client_log, for_librdkafka
 from streamskit.runtime.periodic import Periodic
+from streamskit.runtime.progress import TopicOffsets
 
 logger = logging.getLogger("streamskit")
 
@@ -32,7 +33,6 @@ HAS_MEMBERS = (KafkaError.UNKNOWN_MEMBER_ID, KafkaError.ILLEGAL_GENERATION, Kafk
 
 DENIED = (KafkaError.GROUP_AUTHORIZATION_FAILED, KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
 
-Offsets = Mapping[str, Mapping[int, int]]
 Lags = dict[tuple[str, int], int]
 
 
@@ -51,7 +51,7 @@ class GroupOffsets(Periodic):
     """
 
     def __init__(
-        self, bootstrap_servers: BootstrapServers, application_id: str, processed: Callable[[], Offsets]
+        self, bootstrap_servers: BootstrapServers, application_id: str, processed: Callable[[], TopicOffsets]
     ) -> None:
         super().__init__("group offsets", EVERY_SECONDS)
         self._servers, self._group, self._processed = bootstrap_servers, application_id, processed
@@ -106,7 +106,7 @@ class GroupOffsets(Periodic):
         except (KafkaException, TimeoutError):
             return None
 
-    def lags(self, positions: Iterable[Offsets]) -> list[Lags] | None:
+    def lags(self, positions: Iterable[TopicOffsets]) -> list[Lags] | None:
         """Return how many records lie between each position and the ends of its topics; None if no broker answers.
 
         Args:
@@ -168,7 +168,7 @@ def forget(servers: BootstrapServers, application_id: str) -> None:
             logger.debug("The group '%s' was not deleted: %s", application_id, failure)
 
 
-def least(positions: Iterable[tuple[Iterable[str], Offsets]]) -> dict[str, dict[int, int]]:
+def least(positions: Iterable[tuple[Iterable[str], TopicOffsets]]) -> dict[str, dict[int, int]]:
     """Return up to where all queries that read a topic have come; a topic is left out while one of them is not known.
 
     Args:
@@ -187,7 +187,7 @@ def least(positions: Iterable[tuple[Iterable[str], Offsets]]) -> dict[str, dict[
     return {topic: offsets for topic, offsets in found.items() if topic not in unknown}
 
 
-def _by_partition(offsets: Offsets) -> Iterator[tuple[tuple[str, int], int]]:
+def _by_partition(offsets: TopicOffsets) -> Iterator[tuple[tuple[str, int], int]]:
     for topic, found in offsets.items():
         for number, offset in found.items():
             yield (topic, number), offset

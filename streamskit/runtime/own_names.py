@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 
 from streamskit.api.error_handlers import ErrorHandlerContext, Handler, LogAndContinue, LogAndFail, Response
 from streamskit.api.streams_config import StreamsConfig
-from streamskit.common.own_names import own_name, own_prefix
+from streamskit.common.names import own_name, own_prefix
 from streamskit.topology import Topology
 from streamskit.topology.nodes import Node, Sink, Source
 

@@ -4,6 +4,7 @@ import json
 import logging
 import threading
 from collections import Counter, deque
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -107,6 +108,10 @@ class Metrics:
         self.latencies.append(took)
         if records:
             self.rate = 1000 * records / max(took, 1)
+
+
+TopicOffsets = Mapping[str, Mapping[int, int]]
+"""Offsets by topic and partition."""
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from streamskit.common.errors import BrokerError
 from streamskit.kafka.access import Right, needing
 from streamskit.kafka.connection import admin_client
 from streamskit.runtime.periodic import Periodic
+from streamskit.runtime.progress import TopicOffsets
 
 logger = logging.getLogger("streamskit")
 
@@ -32,8 +33,6 @@ LAST_PURGE_SECONDS = 2 * CONNECT_SECONDS
 MOST_LEFT = 1_000
 """How many records of a partition that nobody needs may stay: few are no trouble, and somebody may look at them."""
 
-Offsets = Mapping[str, Mapping[int, int]]
-
 
 class Purging(Periodic):
     """Keeps an application's internal topics small, in a thread of its own.
@@ -47,7 +46,7 @@ class Purging(Periodic):
     """
 
     def __init__(
-        self, bootstrap_servers: BootstrapServers, done: Callable[[], Offsets], windowed: Mapping[str, int]
+        self, bootstrap_servers: BootstrapServers, done: Callable[[], TopicOffsets], windowed: Mapping[str, int]
     ) -> None:
         super().__init__("purging", EVERY_SECONDS)
         self._bootstrap_servers, self._done, self._windowed = bootstrap_servers, done, windowed

@@ -16,7 +16,7 @@ from streamskit.api.streams_config import StreamsConfig
 from streamskit.common.errors import BrokerError, StreamsError
 from streamskit.environment.session import CHECKPOINTS, settings
 from streamskit.execution.compiler import compile_plan
-from streamskit.execution.write_order import writers
+from streamskit.execution.partitioning import writers
 from streamskit.kafka.client_libraries import for_java, java_text
 from streamskit.kafka.topics import configs, first_from
 from streamskit.planning.options import ANY_TIME, TopicRules

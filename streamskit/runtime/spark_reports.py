@@ -59,7 +59,7 @@ def in_words(plan: Plan) -> str:
 
 def _runs_columns(node: Node) -> bool:
     """Return whether a node has functions beside a partitioner."""
-    return any(function is not getattr(node, "partitioner", None) for function in node.functions)
+    return any(function is not node.partitioner for function in node.functions)
 
 
 def why(operator: operators.Operator) -> str:
@@ -148,6 +148,6 @@ def _work(task: Any) -> tuple[int, int, int]:
     return read, started, done.executorDeserializeTime() + done.executorRunTime()
 
 
-def _each(found: Any) -> Iterator[Any]:
+def _each(sequence: Any) -> Iterator[Any]:
     """Yield the elements of a sequence of Scala's."""
-    return (found.apply(number) for number in range(found.size()))
+    return (sequence.apply(number) for number in range(sequence.size()))

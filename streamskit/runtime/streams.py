@@ -1,6 +1,5 @@
 """`KafkaStreams`: a topology, running."""
 
-import logging
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -31,8 +30,6 @@ from streamskit.runtime.supervisor import STARTING
 from streamskit.runtime.topics import partition_of_key
 from streamskit.runtime.uncaught_exceptions import Handler, check_handler
 from streamskit.topology import Topology
-
-logger = logging.getLogger("streamskit")
 
 
 class KafkaStreams:
@@ -426,9 +423,9 @@ class KafkaStreams:
                 + (f"its stores are: {known}." if known else "name one with materialized='a-name'.")
             )
 
-    def _check_created(self, what: str) -> None:
+    def _check_created(self, setting: str) -> None:
         if self.state is not State.CREATED:
-            raise StreamsError(f"'{self.application_id}' is {self.state.name}: set its {what} before start().")
+            raise StreamsError(f"'{self.application_id}' is {self.state.name}: set its {setting} before start().")
 
     def _forget_running(self) -> None:
         if self.running.get(self.application_id) is self:

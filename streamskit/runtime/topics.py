@@ -70,7 +70,7 @@ def catalogue(application_id: str, topology: Topology, plans: list[Plan]) -> Cat
             by_key = store.name not in by_task and (topic not in beyond or store.kind in ("window", "session"))
             entries.append(QueryableStore(store, topic, plan.number, by_key and not plan.keeps_partitions))
     for topic, nodes in global_tables(topology).items():
-        entries += [QueryableStore(node.store, topic, -1, everywhere=True) for node in nodes if node.store is not None]
+        entries += [QueryableStore(node.store, topic, -1, is_global=True) for node in nodes if node.store is not None]
     return Catalogue(application_id, tuple(entries))
 
 

@@ -67,7 +67,11 @@ class ProtobufSerde(RegisteredSerde):
 def protobuf_serde(
     message_class: Any, registry: SchemaRegistry | str, topic: str | None, subject: str | None
 ) -> ProtobufSerde:
-    """Register the file of a Protobuf message and return its serde; see `Serdes.protobuf`."""
+    """Register the file of a Protobuf message and return its serde; see `Serdes.protobuf`.
+
+    Raises:
+        ValueError: the file of the message imports another one.
+    """
     from google.protobuf.descriptor_pb2 import FileDescriptorProto, FileDescriptorSet
 
     descriptor = message_class.DESCRIPTOR

@@ -61,7 +61,11 @@ class RegisteredSerde(Serde):
 
 
 def subject_name(topic: str | None, subject: str | None, name: str) -> str:
-    """Return under which subject a schema is registered: the one given, `<topic>-value`, or the schema's own name."""
+    """Return under which subject a schema is registered: the one given, `<topic>-value`, or the schema's own name.
+
+    Raises:
+        ValueError: both a topic and a subject are given.
+    """
     if topic is not None and subject is not None:
         raise ValueError(
             f"Give topic={topic!r} or subject={subject!r}, not both: the topic makes '{topic}-value' of it."

@@ -148,12 +148,12 @@ class LocalStore(ReadOnlyStore[Span]):
         """
         return list(islice(self._readable_ones(self._found(span, after), self._entry), limit))
 
-    def peek(self, rows: int, wanted: Callable[[Any], bool] | None = None, beginning: str = "") -> list[KeyValue]:
+    def peek(self, rows: int, predicate: Callable[[Any], bool] | None = None, beginning: str = "") -> list[KeyValue]:
         """Return a few rows to look at: the first by key, or the newest windows; only their values are decoded.
 
         Args:
             rows: how many at most.
-            wanted: says of a key (without its window) whether its rows may be among them; all may when not given.
+            predicate: says of a key (without its window) whether its rows may be among them; all may when not given.
             beginning: how all keys begin that are wanted: where keys are text, no others are looked at.
 
         >>> streams.store("counts").peek(2, lambda key: key.startswith("K"))
@@ -163,7 +163,7 @@ class LocalStore(ReadOnlyStore[Span]):
         @lru_cache(KEYS_REMEMBERED)
         def is_wanted(key: bytes) -> bool:
             with suppress(Exception):  # a serde may be a user's own
-                return wanted is None or wanted(self._store.key.deserialize(key))
+                return predicate is None or predicate(self._store.key.deserialize(key))
             return False
 
         among = Span()
@@ -237,13 +237,13 @@ class LocalStore(ReadOnlyStore[Span]):
             if self._is_kept(partition, row, packed, span):
                 yield row, packed, number
 
-    def _entry(self, found: FoundRow) -> StoreEntry:
-        row, packed, number = found
+    def _entry(self, found_row: FoundRow) -> StoreEntry:
+        row, packed, number = found_row
         return StoreEntry(row, self._decode_key(row), self._value(packed), timestamp_of(packed), number)
 
     def _pairs(self, span: Span) -> list[KeyValue]:
-        def pair(found: FoundRow) -> KeyValue:
-            return KeyValue(self._decode_key(found[0]), self._value(found[1]))
+        def pair(found_row: FoundRow) -> KeyValue:
+            return KeyValue(self._decode_key(found_row[0]), self._value(found_row[1]))
 
         pairs = list(self._readable_ones(self._found(span, None), pair))
         if self.unreadable:
@@ -253,10 +253,10 @@ class LocalStore(ReadOnlyStore[Span]):
             )  # fmt: skip
         return pairs
 
-    def _readable_ones(self, found: Iterable[FoundRow], make: Callable[[FoundRow], Made]) -> Iterator[Made]:
+    def _readable_ones(self, found_rows: Iterable[FoundRow], make: Callable[[FoundRow], Made]) -> Iterator[Made]:
         """Yield what is made of rows, without those that cannot be read: they are counted, and hide no other."""
         self.unreadable = 0
-        for each in found:
+        for each in found_rows:
             try:
                 made = make(each)
             except Exception as failure:  # a serde may be a user's own

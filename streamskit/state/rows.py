@@ -1,4 +1,4 @@
-"""Rows as bytes that sort as they should: by key, then by time. And what a query asks for."""
+"""Rows as bytes that sort as they should: by key, then by time. And what a query asks for, and a search for keys."""
 
 import struct
 from dataclasses import dataclass, replace
@@ -80,3 +80,21 @@ def pack(value: bytes, timestamp: int) -> bytes:
 def timestamp_of(packed: bytes) -> int:
     """Return the time of a packed value."""
     return STAMP.unpack_from(packed)[0]
+
+
+def matches(key: str, search: str) -> bool:
+    """Return whether a key begins with what is searched for, or, where that stands in double quotes, is it.
+
+    >>> matches("Köln", "Kö"), matches("Köln", '"Kö"'), matches("Kö", '"Kö"')
+    (True, False, True)
+    """
+    return key == beginning(search) if _is_whole(search) else key.startswith(search)
+
+
+def beginning(search: str) -> str:
+    """Return how all keys begin that match."""
+    return search[1:-1] if _is_whole(search) else search
+
+
+def _is_whole(search: str) -> bool:
+    return len(search) > 1 and search[0] == search[-1] == '"'

@@ -154,6 +154,9 @@ class TopologyTestDriver:
         Args:
             name: its name.
             partition: the number of a task, if only what that has now is to be read; a global table has no tasks.
+
+        Raises:
+            TopologyError: there is no such store, or it has no name of the program's own.
         """
         store = self.topology.store(name)
         if store.name not in self._stores:

@@ -75,7 +75,7 @@ def _names(others: Iterable[_Described]) -> str:
 
 
 def _details(node: Node) -> str:
-    if getattr(node, "pattern", ""):
+    if node.pattern:
         return f"(topics: {node.topic_names[0]})"
     if node.kind == "Source":
         return f"(topics: [{', '.join(hash_order(node.topic_names))}])"

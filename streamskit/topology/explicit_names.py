@@ -36,5 +36,5 @@ def check_names_are_explicit(topology: Topology) -> None:
         )
 
 
-def _listed(found: Iterable[tuple[str, list[str]]]) -> str:
-    return "; ".join(f"{what} {', '.join(dict.fromkeys(names))}" for what, names in found if names)
+def _listed(names_by_kind: Iterable[tuple[str, list[str]]]) -> str:
+    return "; ".join(f"{kind} {', '.join(dict.fromkeys(names))}" for kind, names in names_by_kind if names)

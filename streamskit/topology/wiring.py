@@ -58,16 +58,16 @@ class Wiring:
 
         Mirrors `Topology#addSource`.
         """
-        what = f"add_source('{name}') at {call_site()}"
+        step = f"add_source('{name}') at {call_site()}"
         if not topics:
-            raise TopologyError(f"{what}: name the topic that it reads: add_source('{name}', 'a-topic').")
-        named, pattern = names_or_pattern(topics, what)
+            raise TopologyError(f"{step}: name the topic that it reads: add_source('{name}', 'a-topic').")
+        named, pattern = names_or_pattern(topics, step)
         for other in readers_of(named, pattern, self.nodes.values()):
             twice = pattern or next(topic for topic in named if other.reads_topic(topic))
-            raise TopologyError(f"{what}: topic '{twice}' is already read by {other.name}; add to that one.")
+            raise TopologyError(f"{step}: topic '{twice}' is already read by {other.name}; add to that one.")
         serdes = key or Serdes.string(), value or Serdes.string()
         source = Source(name, (), *serdes, call_site(), topics=named, timestamps=timestamps, pattern=pattern)
-        return self._add(replace(source, auto_offset_reset=offset_reset(auto_offset_reset, what)), what)
+        return self._add(replace(source, auto_offset_reset=offset_reset(auto_offset_reset, step)), step)
 
     def add_global_store(
         self,
@@ -97,20 +97,20 @@ class Wiring:
 
         Mirrors `Topology#addGlobalStore`.
         """
-        what = f"add_global_store('{store.name}') at {call_site()}"
+        step = f"add_global_store('{store.name}') at {call_site()}"
         if store.logged:
             raise TopologyError(
-                f"{what}: a global store has no changelog, because its topic is enough to rebuild it: give "
+                f"{step}: a global store has no changelog, because its topic is enough to rebuild it: give "
                 "store.with_logging(False)."
             )
         if store.name in self._stores():
-            raise TopologyError(f"{what}: there is another store with this name; choose another one.")
+            raise TopologyError(f"{step}: there is another store with this name; choose another one.")
         if not callable(processor):
-            raise TopologyError(f"{what}: give the Processor class itself, or a function that makes one.")
+            raise TopologyError(f"{step}: give the Processor class itself, or a function that makes one.")
         self.add_source(source, topic, key=key, value=value, timestamps=timestamps)
         first = self.nodes[source]
         node = GlobalProcess(name, (source,), first.key, first.value, call_site(), supplier=processor, store=store)
-        return self._add(node, what)
+        return self._add(node, step)
 
     def add_processor(
         self,
@@ -137,17 +137,17 @@ class Wiring:
 
         Mirrors `Topology#addProcessor`.
         """
-        what = f"add_processor('{name}') at {call_site()}"
+        step = f"add_processor('{name}') at {call_site()}"
         if not callable(processor):
-            raise TopologyError(f"{what}: give the Processor class itself, or a function that makes one.")
-        first = self._parents(parents, what)
-        brought = brought_stores(processor, what)
+            raise TopologyError(f"{step}: give the Processor class itself, or a function that makes one.")
+        first = self._parents(parents, step)
+        brought = brought_stores(processor, step)
         for store in brought:
             check_name(store.name)
             if self._stores().get(store.name, store) != store:
-                raise TopologyError(f"{what}: there is another store with the name '{store.name}'; choose another one.")
+                raise TopologyError(f"{step}: there is another store with the name '{store.name}'; choose another one.")
         serdes = key or first.key, value or first.value
-        self._add(Process(name, parents, *serdes, call_site(), supplier=processor), what)
+        self._add(Process(name, parents, *serdes, call_site(), supplier=processor), step)
         self._loose_stores |= {store.name: store for store in brought}
         return self.connect_processor_and_state_stores(name, *(store.name for store in brought))
 
@@ -176,11 +176,11 @@ class Wiring:
 
         Mirrors `Topology#addSink`.
         """
-        what = f"add_sink('{name}') at {call_site()}"
-        first = self._parents(parents, what)
-        partition = check_partitioner(partitioner, what)
+        step = f"add_sink('{name}') at {call_site()}"
+        first = self._parents(parents, step)
+        partition = check_partitioner(partitioner, step)
         serdes = key or first.key, value or first.value
-        return self._add(Sink(name, parents, *serdes, call_site(), topic=topic, partitioner=partition), what)
+        return self._add(Sink(name, parents, *serdes, call_site(), topic=topic, partitioner=partition), step)
 
     def add_state_store(self, store: Store, *processors: str) -> Self:
         """Add a store, and connect processors to it.
@@ -190,10 +190,10 @@ class Wiring:
 
         Mirrors `Topology#addStateStore`.
         """
-        what = f"add_state_store('{store.name}') at {call_site()}"
+        step = f"add_state_store('{store.name}') at {call_site()}"
         check_name(store.name)
         if store.name in self._stores():
-            raise TopologyError(f"{what}: there is another store with this name; choose another one.")
+            raise TopologyError(f"{step}: there is another store with this name; choose another one.")
         self._loose_stores[store.name] = store
         for processor in processors:
             self.connect_processor_and_state_stores(processor, store.name)
@@ -207,57 +207,57 @@ class Wiring:
 
         Mirrors `Topology#connectProcessorAndStateStores`.
         """
-        what = f"connect_processor_and_state_stores('{processor}') at {call_site()}"
+        step = f"connect_processor_and_state_stores('{processor}') at {call_site()}"
         node = self.nodes.get(processor)
         if not isinstance(node, Process):
             known = ", ".join(each.name for each in of_kind(Process, self.nodes.values())) or "none"
-            raise TopologyError(f"{what}: there is no processor of this name; there are: {known}.")
+            raise TopologyError(f"{step}: there is no processor of this name; there are: {known}.")
         for name in stores:
             if name not in self._stores():
                 known = ", ".join(self._stores()) or "none"
-                raise TopologyError(f"{what}: there is no store '{name}'; there are: {known}. Add it first.")
-            node = self._connected(node, name, what)
+                raise TopologyError(f"{step}: there is no store '{name}'; there are: {known}. Add it first.")
+            node = self._connected(node, name, step)
         self.nodes = MappingProxyType(dict(self.nodes) | {node.name: node})
         return self
 
-    def _connected(self, node: Process, name: str, what: str) -> Process:
-        if name in (*node.looked_up, *(store.name for store in node.kept)):
+    def _connected(self, node: Process, name: str, step: str) -> Process:
+        if name in (*node.reads, *(store.name for store in node.own_stores)):
             return node
         tables = (each for each in self.nodes.values() if each.is_table or each.is_global)
         keeper = next((each for each in tables if name in (store.name for store in each.stores)), None)
         if keeper is None:
-            return replace(node, kept=(*node.kept, self._stores()[name]))
-        check_can_be_used(self._stores()[name], keeper, what)
-        return replace(node, looked_up=(*node.looked_up, name))
+            return replace(node, own_stores=(*node.own_stores, self._stores()[name]))
+        check_can_be_used(self._stores()[name], keeper, step)
+        return replace(node, reads=(*node.reads, name))
 
     def _stores(self) -> dict[str, Store]:
         return self._loose_stores | {store.name: store for node in self.nodes.values() for store in node.stores}
 
-    def _parents(self, parents: tuple[str, ...], what: str) -> Node:
+    def _parents(self, parents: tuple[str, ...], step: str) -> Node:
         """Return the first of the nodes that feed another."""
         if not parents:
-            raise TopologyError(f"{what}: name the node that feeds it, as the last argument.")
+            raise TopologyError(f"{step}: name the node that feeds it, as the last argument.")
         for parent in parents:
             if parent not in self.nodes or self.nodes[parent].kind == "Sink":
                 known = ", ".join(name for name, node in self.nodes.items() if node.kind != "Sink") or "none"
-                raise TopologyError(f"{what}: there is no node '{parent}' to feed it; there are: {known}.")
+                raise TopologyError(f"{step}: there is no node '{parent}' to feed it; there are: {known}.")
         return self.nodes[parents[0]]
 
-    def _add(self, node: Node, what: str) -> Self:
+    def _add(self, node: Node, step: str) -> Self:
         check_name(node.name)
         if node.name in self.nodes:
             other = self.nodes[node.name]
-            raise TopologyError(f"{what}: {other.call_site} has added a node of this name; choose another one.")
+            raise TopologyError(f"{step}: {other.call_site} has added a node of this name; choose another one.")
         self.nodes = MappingProxyType(dict(self.nodes) | {node.name: node})
         return self
 
 
-def brought_stores(supplier: Callable[[], Any], what: str) -> list[Store]:
+def brought_stores(supplier: Callable[[], Any], step: str) -> list[Store]:
     """Return the stores that a supplier of processors brings along: what its `stores()` returns, if it has one.
 
     Args:
         supplier: a class of processors, a function that makes one, or an object that can be called.
-        what: the step and where it stands, for the error.
+        step: the step and where it stands, for the error.
 
     Raises:
         TopologyError: `stores()` cannot be called without arguments, or returns something else.
@@ -273,20 +273,20 @@ def brought_stores(supplier: Callable[[], Any], what: str) -> list[Store]:
         inspect.signature(provide).bind()
     except TypeError:
         raise TopologyError(
-            f"{what}: {name}.stores says which stores the processor brings along, and is called before there is one: "
+            f"{step}: {name}.stores says which stores the processor brings along, and is called before there is one: "
             "write @staticmethod above it, and no argument."
         ) from None
     brought = provide()
     brought = [brought] if isinstance(brought, Store) else list(brought or ())
     if wrong := [each for each in brought if not isinstance(each, Store)]:
         raise TopologyError(
-            f"{what}: {name}.stores() returned {wrong[0]!r} among its stores. Return a list of what Stores makes, such "
+            f"{step}: {name}.stores() returned {wrong[0]!r} among its stores. Return a list of what Stores makes, such "
             "as Stores.persistent_key_value_store('counts', Serdes.string(), Serdes.long())."
         )
     return brought
 
 
-def check_can_be_used(store: Store, keeper: Node, what: str) -> None:
+def check_can_be_used(store: Store, keeper: Node, step: str) -> None:
     """Check that a processor can be connected to the store that another node keeps.
 
     Raises:
@@ -294,12 +294,12 @@ def check_can_be_used(store: Store, keeper: Node, what: str) -> None:
     """
     if keeper.is_global:
         raise TopologyError(
-            f"{what}: '{store.name}' is a global store, which every processor can use without being connected: do not "
+            f"{step}: '{store.name}' is a global store, which every processor can use without being connected: do not "
             f"name it, and ask for it with context.state_store('{store.name}')."
         )
     if store.kind == "buffer":
         raise TopologyError(
-            f"{what}: '{store.name}' holds back the updates of {keeper.name} and is no table. Keep a store of your own."
+            f"{step}: '{store.name}' holds back the updates of {keeper.name} and is no table. Keep a store of your own."
         )
 
 
@@ -311,11 +311,10 @@ def check_is_free(store: Store, node: Node, nodes: Iterable[Node], state_stores:
     """
     if node.has_own_keys:  # processors may share a store, and are checked where they are connected to it
         return
-    group = getattr(node, "group", "")
     for other in nodes:
         if other.has_own_keys:
             continue
-        is_same = other.name == node.name or (group and getattr(other, "group", "") == group)
+        is_same = other.name == node.name or (node.group and other.group == node.group)
         kept = (each for each in other.stores if each not in other.own_stores)
         if not is_same and any(each.name == store.name for each in kept):
             raise TopologyError(
@@ -329,7 +328,7 @@ def check_is_free(store: Store, node: Node, nodes: Iterable[Node], state_stores:
         )
 
 
-def names_or_pattern(topics: Sequence[str | re.Pattern[str]], what: str) -> tuple[tuple[str, ...], str]:
+def names_or_pattern(topics: Sequence[str | re.Pattern[str]], step: str) -> tuple[tuple[str, ...], str]:
     """Return the topics that are named, and the pattern where there is one in their place.
 
     Raises:
@@ -337,21 +336,21 @@ def names_or_pattern(topics: Sequence[str | re.Pattern[str]], what: str) -> tupl
     """
     patterns = [topic for topic in topics if isinstance(topic, re.Pattern)]
     if twice := [topic for topic in topics if topics.count(topic) > 1]:
-        raise TopologyError(f"{what}: topic '{twice[0]}' is named twice.")
+        raise TopologyError(f"{step}: topic '{twice[0]}' is named twice.")
     if not patterns:
         return tuple(topic for topic in topics if isinstance(topic, str)), ""
     if len(topics) > 1:
         raise TopologyError(
-            f"{what}: give the names of topics or one pattern, not both: re.compile('orders-.*|payments') matches "
+            f"{step}: give the names of topics or one pattern, not both: re.compile('orders-.*|payments') matches "
             "whole names."
         )
     pattern = patterns[0]
     if pattern.flags & ~re.UNICODE:
-        raise TopologyError(f"{what}: a pattern of topics has no flags: write '(?i)' and the like into it.")
+        raise TopologyError(f"{step}: a pattern of topics has no flags: write '(?i)' and the like into it.")
     return (), pattern.pattern
 
 
-def offset_reset(given: AutoOffsetReset | str | None, what: str) -> AutoOffsetReset | None:
+def offset_reset(given: AutoOffsetReset | str | None, step: str) -> AutoOffsetReset | None:
     """Return where a source's first start begins to read; None leaves it to the application's config.
 
     Raises:
@@ -360,7 +359,7 @@ def offset_reset(given: AutoOffsetReset | str | None, what: str) -> AutoOffsetRe
     try:
         return None if given is None else AutoOffsetReset.of(given)
     except ValueError as unknown:
-        raise TopologyError(f"{what}: {unknown}") from None
+        raise TopologyError(f"{step}: {unknown}") from None
 
 
 def readers_of(named: Sequence[str], pattern: str, nodes: Iterable[Node]) -> list[Source]:

@@ -96,7 +96,7 @@ def _at_topic(node: Node) -> str:
     if not node.topic_names:
         return ""
     said = ["serde in Python"] if node.key.runs_in_python or node.value.runs_in_python else []
-    return " · ".join([*said, *(["partitioner in Python"] if getattr(node, "partitioner", None) else [])])
+    return " · ".join([*said, *(["partitioner in Python"] if node.partitioner else [])])
 
 
 def _reasons(plans: Sequence[Plan], native: Collection[str]) -> Iterator[str]:

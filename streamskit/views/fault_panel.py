@@ -214,7 +214,7 @@ class FaultRow:
 
     def _injected(self) -> str:
         self.fault = fault = self._inject()
-        return f"{fault.what}\nwatch: {fault.watch}\nundo: {fault.way_back}"
+        return f"{fault.description}\nwatch: {fault.watch}\nundo: {fault.way_back}"
 
     def _undone(self) -> str:
         if self.fault is not None:

@@ -19,7 +19,7 @@ from streamskit.operators import (
     WindowAggregateOperator,
 )
 from streamskit.serdes import Serdes
-from streamskit.state.key_search import matches
+from streamskit.state.rows import matches
 from streamskit.views.html import time_of_day
 from streamskit.views.page import Snapshot
 from streamskit.views.record_source import ShownRecord

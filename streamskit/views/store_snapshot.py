@@ -8,7 +8,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from streamskit.api.windows import Windowed
 from streamskit.queries import KeyValue
-from streamskit.state.key_search import beginning, matches
+from streamskit.state.rows import beginning, matches
 from streamskit.views.charts import counted
 from streamskit.views.page import Snapshot, counted_until
 

@@ -1,18 +1,14 @@
 """What a view has to know of a running application beside what `KafkaStreams` tells everybody."""
 
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import pandas as pd
 
 from streamskit.runtime import KafkaStreams, State
-from streamskit.runtime.progress import Progress
+from streamskit.runtime.progress import Progress, TopicOffsets
 from streamskit.topology import Topology
 from streamskit.topology.nodes import Node, Sink, Source
-
-Offsets = Mapping[str, Mapping[int, int]]
-"""Topics, partitions, offsets."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +38,7 @@ def is_native(streams: KafkaStreams, node: Node) -> bool:
     return any(plan.native is not None and plan.native.name == node.name for plan in streams.plans)
 
 
-def read_offsets(streams: KafkaStreams, metrics: pd.DataFrame) -> dict[str, Offsets]:
+def read_offsets(streams: KafkaStreams, metrics: pd.DataFrame) -> dict[str, TopicOffsets]:
     """Return how far each query has read its topics, by the query's name.
 
     Args:

@@ -121,7 +121,7 @@ def hosting(moments: Mapping[str, pd.DataFrame]) -> Picture:
 
 
 def _shared(shares: pd.DataFrame) -> str:
-    """Say in words who hosts what."""
+    """Say in words who hosts what, by the columns instance, role and partition."""
     held: dict[tuple[str, str], list[Any]] = {}
     for instance, role, partition in sorted(shares[["instance", "role", "partition"]].values.tolist()):
         held.setdefault((instance, role), []).append(partition)
@@ -129,7 +129,7 @@ def _shared(shares: pd.DataFrame) -> str:
 
 
 def _bars(tasks: pd.DataFrame) -> list[TaskBar]:
-    """Give each task a line of its executor's where no other one runs at that time."""
+    """Give tasks (started, milliseconds, partition, executor) lines of their executor's on which no other runs then."""
     rows = sorted(tasks[["started", "partition", "milliseconds", "executor"]].values.tolist())
     bars = []
     for executor in dict.fromkeys(row[3] for row in rows):

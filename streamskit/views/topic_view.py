@@ -9,12 +9,12 @@ from typing import Any
 import ipywidgets as widgets
 
 from streamskit.common.durations import Duration
-from streamskit.common.own_names import own_name
+from streamskit.common.names import own_name
 from streamskit.kafka.client import KafkaClient
 from streamskit.kafka.encoding import text_or_bytes
 from streamskit.kafka.tail import Tail
 from streamskit.serdes import Serde
-from streamskit.state.key_search import matches
+from streamskit.state.rows import matches
 from streamskit.views.charts import counted
 from streamskit.views.controls import checked_count, field, search_field
 from streamskit.views.html import TableColumn, TableRow, as_text, cell, grid, moment, text_cell

@@ -15,7 +15,7 @@ from streamskit.views.charts import counted
 from streamskit.views.html import TableColumn, TableRow, cell, grid
 from streamskit.views.live_view import LiveView
 from streamskit.views.page import Page, Snapshot, counted_until, rate
-from streamskit.views.streams_source import Offsets
+from streamskit.views.streams_source import TopicOffsets
 
 Flow = tuple[str, str]
 """What is counted: ("read", a topic) or ("written", a topic)."""
@@ -56,7 +56,7 @@ class TopologySnapshot(Snapshot):
     history: History
 
 
-AskEnds = Callable[[Iterable[str]], Offsets]
+AskEnds = Callable[[Iterable[str]], TopicOffsets]
 """Returns for topics where their partitions end."""
 
 
@@ -95,13 +95,13 @@ def topology_snapshot(
     )
 
 
-def _topics(nodes: Sequence[Node], application_id: str, read: Mapping[str, Offsets]) -> list[str]:
+def _topics(nodes: Sequence[Node], application_id: str, read: Mapping[str, TopicOffsets]) -> list[str]:
     named = [topic for node in nodes for topic in streams_source.topics_of(node, application_id)]
     logged = [topic for node in nodes for topic in streams_source.changelogs_of(node, application_id)]
     return list(dict.fromkeys([*named, *logged, *(topic for offsets in read.values() for topic in offsets)]))
 
 
-def _counts(read: Mapping[str, Offsets], ends: Offsets) -> dict[Flow, int]:
+def _counts(read: Mapping[str, TopicOffsets], ends: TopicOffsets) -> dict[Flow, int]:
     counts = {("written", topic): sum(offsets.values()) for topic, offsets in ends.items()}
     for query in read.values():
         counts |= {("read", topic): sum(offsets.values()) for topic, offsets in query.items()}
@@ -133,7 +133,7 @@ def spelled_rate(number: float) -> str:
     return f"{number:,.0f}" if number >= 10 or number == round(number) else f"{number:.1f}"
 
 
-def _tasks(read: Mapping[str, Offsets], ends: Offsets) -> list[TaskProgress]:
+def _tasks(read: Mapping[str, TopicOffsets], ends: TopicOffsets) -> list[TaskProgress]:
     return [
         TaskProgress(query, topic, partition, offset, ends.get(topic, {}).get(partition))
         for query, topics in sorted(read.items())

@@ -78,7 +78,7 @@ def origins(topology: Topology, node: Node, application_id: str, side: int = 0) 
         above = topology.nodes[name]
         if isinstance(above, Source):
             sources.append(UpstreamSource(above, tuple(topics_of(above, application_id)), passed, side))
-        changes = above.changes_records or type(above) is Node
+        changes = above.changes_records
         for parent in above.parents:
             climb(parent, (above, *passed) if changes else passed)
 

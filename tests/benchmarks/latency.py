@@ -87,8 +87,8 @@ def rows(cases: Iterable[Case], broker: Broker, probes: int) -> Iterator[Row]:
         for case in cases:
             kind = case.by_hand, case.real_time
             if kind not in by_hand:
-                by_hand[kind] = process.submit(_timed_by_hand, broker.bootstrap_servers, case, probes).result()
-            kit = process.submit(_timed, broker.bootstrap_servers, case, probes).result()
+                by_hand[kind] = process.submit(_timed_by_hand, broker.bootstrap_servers, case, probes).result(3600)
+            kit = process.submit(_timed, broker.bootstrap_servers, case, probes).result(3600)
             yield _row(f"latency, {case.what}", by_hand[kind], kit)
 
 
@@ -105,7 +105,7 @@ def beside_kafka_streams(classpath: str, broker: Broker, probes: int) -> Iterato
             if case.real_time and case.seen == "topic":
                 program = "count" if case.program is count else "filter-and-map"
                 theirs = _with_kafka_streams(classpath, broker, program, probes)
-                ours = process.submit(_timed, broker.bootstrap_servers, case, probes).result()
+                ours = process.submit(_timed, broker.bootstrap_servers, case, probes).result(3600)
                 yield replace(_row(f"latency, {case.what}", theirs, ours), more="not by hand: Kafka Streams")
 
 
@@ -245,7 +245,7 @@ def _time(broker: Broker, look: Look, probes: int) -> list[float]:
         time.sleep(chance.uniform(0.5, 1.5) * EVERY_SECONDS)
     wait_until(lambda: not sent, "the output of the last records")
     stopping.set()
-    watching.join()
+    watching.join(60)
     return took
 
 

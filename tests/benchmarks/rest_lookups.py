@@ -108,7 +108,7 @@ def _updating(broker: Broker, updates: int) -> Iterator[None]:
         yield
     finally:
         stopping.set()
-        thread.join()
+        thread.join(60)
 
 
 def serve_a_constant() -> None:

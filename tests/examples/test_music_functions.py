@@ -28,7 +28,7 @@ from streamskit.testing import wait_until
 def run(answer: Coroutine[Any, Any, Any]) -> Any:
     """Run a route in a thread of its own: another test of this process may have left its thread a running loop."""
     with ThreadPoolExecutor(1) as thread:
-        return thread.submit(asyncio.run, answer).result()
+        return thread.submit(asyncio.run, answer).result(60)
 
 
 CHARTS = st.lists(st.fixed_dictionaries({"id": st.text(max_size=20), "plays": st.integers(-(2**63), 2**63 - 1)}))

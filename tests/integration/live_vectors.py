@@ -46,6 +46,8 @@ COMPILED = {"spark.sql.codegen.wholeStage": "true", "spark.sql.codegen.factoryMo
 """Plans are compiled, as in an application; most other tests take them as they are, as the test driver does."""
 
 SECONDS = 600
+QUEUE_SECONDS = 3000
+"""How long a run may take with those that are before it."""
 """How long an application may take for a micro-batch, at most."""
 
 starting = threading.Lock()
@@ -150,7 +152,7 @@ class Bench:
 
     def outcome(self, run: Run) -> Outcome:
         """Return what came of a run that was taken on."""
-        return self._futures[run].result()
+        return self._futures[run].result(QUEUE_SECONDS)
 
     def run(self, run: Run) -> Outcome:
         """Run the program of a vector, and return what came of it."""

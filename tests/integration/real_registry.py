@@ -130,7 +130,7 @@ def running() -> Iterator[str]:
             finally:
                 door.shutdown()
                 door.server_close()
-                thread.join()
+                thread.join(60)
         finally:
             process.terminate()
             try:

@@ -73,7 +73,7 @@ def test_records_on_their_way_survive_a_restart_without_duplicates(broker: Embed
             yield f"k{i}", i
 
     assert broker.produce(name, records()) == 20_000
-    back.join()
+    back.join(120)
     frame = broker.consume(name)
     assert len(frame) == frame["key"].nunique() == 20_000
 
@@ -268,7 +268,7 @@ def test_a_broker_whose_java_dies_at_the_start_is_told_at_once(tmp_path: Path) -
     killing.start()
     with pytest.raises(BrokerError, match="could not start"):
         broker.start()
-    killing.join()
+    killing.join(60)
 
 
 def test_a_folder_with_other_files_is_left_alone(tmp_path: Path) -> None:

@@ -37,7 +37,7 @@ def test_a_killed_broker_comes_back_by_itself_with_its_data_and_port(frail: Embe
     address = frail.bootstrap_servers
     fault = faults.kill_broker(0.5, frail)
     assert not frail.is_running or not fault.is_active
-    assert "was killed with signal 9, for 500 ms" in fault.what
+    assert "was killed with signal 9, for 500 ms" in fault.description
     wait_until(lambda: fault.state == "undone", "the fault's end")
     assert frail.bootstrap_servers == address
     assert content(frail) == {"a": "one", "b": "two"}
@@ -66,7 +66,7 @@ def test_poison_is_what_no_serde_reads_and_goes_with_what_stands_before_it(frail
     frail.produce("poisoned", [{"key": "a", "value": number, "partition": 1} for number in range(3)])
     fault = faults.poison("poisoned", frail, partition=1)
     frail.produce("poisoned", [{"key": "a", "value": 3, "partition": 1}])
-    assert "written to 'poisoned', partition 1, offset 3" in fault.what
+    assert "written to 'poisoned', partition 1, offset 3" in fault.description
     assert fault.way_back == "undo() deletes the record, and with it the 3 that stand before it in partition 1"
     with pytest.raises(BrokerError, match="offset 3"):
         frail.consume("poisoned", value=Serdes.long())
@@ -90,7 +90,7 @@ def test_a_killed_instance_comes_back_at_its_port_with_its_stores(broker: Broker
         server = instances.start()
         with faults.kill_instance(instances) as fault:
             assert list(instances) == []
-            assert f"The instance at {server} was killed" in fault.what
+            assert f"The instance at {server} was killed" in fault.description
         assert list(instances) == [server]
         with QueryClient(server.url, retry="30 seconds") as client:
             assert client.store("counts").get("KO") == 7

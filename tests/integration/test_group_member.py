@@ -92,5 +92,5 @@ def test_what_a_member_has_to_say_while_it_joins_is_heard_by_joining_once_more(b
             poll_for(3)
         finally:
             done.set()
-            other.join()
+            other.join(60)
         assert roll.heard[-1] == b"later"

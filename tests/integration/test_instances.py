@@ -55,7 +55,7 @@ def catalogue(broker: Broker, request: pytest.FixtureRequest) -> Iterator[Catalo
     entries = (
         QueryableStore(COUNTS, f"{name}-counts-changelog", 0),
         QueryableStore(WINDOWS, f"{name}-windows-changelog", 0),
-        QueryableStore(COUNTRIES, f"{name}-countries", -1, everywhere=True),
+        QueryableStore(COUNTRIES, f"{name}-countries", -1, is_global=True),
     )
     for entry in entries:
         broker.create_topics(entry.changelog, partitions=PARTITIONS, config={"cleanup.policy": "compact"})
@@ -438,9 +438,9 @@ def test_an_instance_may_listen_at_another_address_than_the_one_where_others_fin
         placement = ask_group(broker.bootstrap_servers, catalogue)
         assert placement.members == (server.here,) == (HostInfo("tunnel.example", 80),)
         for name in ("tunnel.example", "127.0.0.1"):
-            with urlopen(Request(f"http://127.0.0.1:{port}/ready", headers={"Host": name})) as answer:
+            with urlopen(Request(f"http://127.0.0.1:{port}/ready", headers={"Host": name}), timeout=60) as answer:
                 assert answer.status == 200
         with pytest.raises(HTTPError, match="400"):
-            urlopen(Request(f"http://127.0.0.1:{port}/ready", headers={"Host": "elsewhere.example"}))
+            urlopen(Request(f"http://127.0.0.1:{port}/ready", headers={"Host": "elsewhere.example"}), timeout=60)
     finally:
         server.stop()

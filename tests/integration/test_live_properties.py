@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from streamskit.broker import Broker
 from tests.integration.live_outcomes import difference
-from tests.integration.live_vectors import Bench
+from tests.integration.live_vectors import QUEUE_SECONDS, Bench
 from tests.integration.random_programs import PROGRAMS, RECORDS, RandomProgram, replayed
 
 pytestmark = [pytest.mark.spark, pytest.mark.broker, pytest.mark.timeout(3000)]
@@ -47,7 +47,7 @@ def check(bench: Bench, cases: list[tuple[RandomProgram, list[dict[str, Any]], s
         for (program, _, how), vector in zip(cases, vectors, strict=True)
     ]
     for (program, records, how), vector, run in zip(cases, vectors, runs, strict=True):
-        said = difference(vector, run.result(), ["failure", "outputs", "stores", "dropped"])
+        said = difference(vector, run.result(QUEUE_SECONDS), ["failure", "outputs", "stores", "dropped"])
         assert said == "", f"{program!r}\n{records}\ncut: {how}\n{said}"
 
 

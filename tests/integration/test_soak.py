@@ -82,7 +82,8 @@ def test_nothing_is_lost_and_nothing_grows_while_everything_fails_at_random(guar
             settled = _break_things(chaos, chance)
             load.stopping.set()
             for thread in threads[:2]:
-                thread.join()
+                thread.join(600)
+                assert not thread.is_alive(), f"{thread} has not ended 10 minutes after it was to stop"
             _say(began, "all is written")
             chaos.driver.await_processed("15 minutes")
             _say(began, "all is processed")

@@ -17,7 +17,7 @@ from typing import Any, Self
 
 from streamskit.broker import Broker, shared_broker
 from streamskit.common.errors import StreamsKitError
-from streamskit.common.own_names import own_name
+from streamskit.common.names import own_name
 from streamskit.course.labs import catalogue
 from streamskit.course.labs.exercise import Verdict, Wrong, mistaken, wrong
 from streamskit.runtime.streams import KafkaStreams

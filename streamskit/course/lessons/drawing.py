@@ -41,10 +41,7 @@ KEY_LOOKS = ("blue", "orange", "green", "violet")
 
 INKS = {"ink": ("#0f172a", "#f8fafc"), "quiet": ("#475569", "#cbd5e1"), "warn": ("#b91c1c", "#fca5a5")}
 
-LETTER = 0.6
-"""How wide a letter is, in the height of its font."""
-
-CELL_HEIGHT, OFFSET_HEIGHT = 26, 14
+CELL_HEIGHT = 26
 
 
 def key_look(key: Any, keys: Iterable[Any]) -> str:

@@ -34,7 +34,7 @@ SILENCE = "streamskit.course.project.silence"
 TEMPLATE_TOPICS = {"visits"}
 
 Verdict = tuple[Status, str, str]
-Record = tuple[str, Any, Any, int]
+InputRecord = tuple[str, Any, Any, int]
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Project:
     folder: Path
     build: Callable[[], Topology]
     config: Callable[[str], StreamsConfig]
-    records: Sequence[Record]
+    records: Sequence[InputRecord]
 
     @cached_property
     def results(self) -> dict[str, list[Any]]:
@@ -201,7 +201,7 @@ def _late(project: Project) -> Verdict:
     return "ok", "Records that come a year late do not stop it.", ""
 
 
-def _results(project: Project, records: Sequence[Record]) -> dict[str, list[Any]]:
+def _results(project: Project, records: Sequence[InputRecord]) -> dict[str, list[Any]]:
     """What comes out of the topics, and what is in the stores after that."""
     with _driver(project) as driver:
         _pipe(driver, records)
@@ -219,7 +219,7 @@ def _driver(project: Project) -> TopologyTestDriver:
     return TopologyTestDriver(project.build(), project.config("none"))
 
 
-def _pipe(driver: TopologyTestDriver, records: Sequence[Record]) -> None:
+def _pipe(driver: TopologyTestDriver, records: Sequence[InputRecord]) -> None:
     for topic, key, value, timestamp in records:
         driver.create_input_topic(topic).pipe_input(key, value, timestamp)
 

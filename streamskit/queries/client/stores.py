@@ -86,17 +86,19 @@ class RemoteStore(ReadOnlyStore[Selection]):
         """Yield every row; one page of them is in memory at a time."""
         return map(self._pair, self._rows(self.everything(reverse)))
 
-    def peek(self, rows: int, wanted: Callable[[Any], bool] | None = None) -> list[KeyValue]:
+    def peek(self, rows: int, predicate: Callable[[Any], bool] | None = None) -> list[KeyValue]:
         """Return a few rows to look at: the first by key, or the newest windows.
 
         Args:
             rows: how many at most.
-            wanted: says of a key (without its window) whether its rows may be among them. Such a function stays here,
-                so that all rows are read to apply it: `search` is quicker.
+            predicate: says of a key (without its window) whether its rows may be among them. Such a function stays
+                here, so that all rows are read to apply it: `search` is quicker.
         """
-        if wanted is None:
+        if predicate is None:
             return self.search("", rows)
-        found = [pair for pair in self.each() if wanted(pair.key.key if isinstance(pair.key, Windowed) else pair.key)]
+        found = [
+            pair for pair in self.each() if predicate(pair.key.key if isinstance(pair.key, Windowed) else pair.key)
+        ]
         if found and isinstance(found[0].key, Windowed):
             found.sort(key=lambda pair: pair.key.end, reverse=True)
         return found[:rows]

@@ -2,19 +2,22 @@
 
 import json
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
+from streamskit.api.windows import JoinWindows, SessionWindows, SlidingWindows, TimeWindows
 from streamskit.common.errors import StreamsError
 from streamskit.common.ownership import check_own, make_private
 from streamskit.kafka.topic_partition import TopicPartition
-from streamskit.serdes import Serde
-from streamskit.state.description import describe_store, described_store
+from streamskit.serdes import Serde, SerdeError
+from streamskit.serdes.description import describe, described
 from streamskit.state.stores import Store
 
 FILE, OLD_FILE = "stores.json", "stores.pickle"
 VERSION = 1
+EARLIER_NAMES = {"everywhere": "is_global"}
+WINDOWS = {each.__name__: each for each in (TimeWindows, SlidingWindows, SessionWindows, JoinWindows)}
 
 
 @dataclass(frozen=True)
@@ -24,14 +27,14 @@ class QueryableStore:
     `changelog` is the topic that fills it, `group` the sub-topology it belongs to, and `partitions` how many partitions
     the changelog has. `routed` says whether the partition of a row follows from its key, as it does for the stores of
     the DSL; a processor may put any key into the store of its task, and behind a user's partitioner rows are where that
-    has sent them. An `everywhere` store (a global table's) is whole on each instance.
+    has sent them. An `is_global` store (that of a global table) is whole on each instance.
     """
 
     store: Store
     changelog: str
     group: int = -1
     routed: bool = True
-    everywhere: bool = False
+    is_global: bool = False
     partitions: int = 1
 
     @property
@@ -56,7 +59,7 @@ class Catalogue:
     @property
     def shared(self) -> list[QueryableStore]:
         """Those whose partitions the instances share."""
-        return [entry for entry in self.entries if not entry.everywhere]
+        return [entry for entry in self.entries if not entry.is_global]
 
     def with_partitions(self, counts: Mapping[str, int]) -> "Catalogue":
         """Return the same catalogue, given how many partitions each changelog has."""
@@ -129,10 +132,44 @@ def _places(entry: QueryableStore) -> dict[str, Any]:
 
 
 def _entry(said: Mapping[str, Any], own: Collection[Serde]) -> QueryableStore:
-    return QueryableStore(**{**said, "store": described_store(said["store"], own)})
+    named = {EARLIER_NAMES.get(name, name): each for name, each in said.items()}
+    return QueryableStore(**{**named, "store": described_store(said["store"], own)})
 
 
 def split(task: str) -> tuple[int, int]:
     """Return the sub-topology and the partition of a task."""
     group, _, partition = task.partition("_")
     return int(group), int(partition)
+
+
+def describe_store(store: Store) -> dict[str, Any]:
+    """Return a store as JSON.
+
+    >>> describe_store(Store("counts", "key-value", Serdes.string(), Serdes.long()))["value"]
+    {'serde': 'long'}
+    """
+    said = {each.name: getattr(store, each.name) for each in fields(Store)}
+    windows = None if store.windows is None else {"kind": type(store.windows).__name__, **asdict(store.windows)}
+    return {**said, "key": describe(store.key), "value": describe(store.value), "windows": windows}
+
+
+def described_store(said: Mapping[str, Any], own: Collection[Serde] = ()) -> Store:
+    """Return the store that `describe_store` wrote down.
+
+    Args:
+        said: what it wrote.
+        own: serdes of the program's own.
+
+    Raises:
+        StreamsError: one of its serdes is a class of a program's own, and not among those.
+        ValueError: the JSON describes no store.
+    """
+    try:
+        key, value = described(said["key"], own), described(said["value"], own)
+    except SerdeError as custom:
+        raise StreamsError(f"Store '{said['name']}' cannot be read here: {custom}") from None
+    windows = said["windows"]
+    if windows is not None:
+        windows = WINDOWS[windows["kind"]](**{name: int(each) for name, each in windows.items() if name != "kind"})
+    changelog = tuple((name, value) for name, value in said.get("changelog", ()))
+    return Store(**{**said, "key": key, "value": value, "windows": windows, "changelog": changelog})

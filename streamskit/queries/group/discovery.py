@@ -64,13 +64,15 @@ def placement_of(assignment: Assignment, catalogue: Catalogue) -> Placement:
 
 def metadata_of(placement: Placement, catalogue: Catalogue) -> list[StreamsMetadata]:
     """Return what each instance has."""
-    everywhere = frozenset(entry.name for entry in catalogue if entry.everywhere)
+    global_stores = frozenset(entry.name for entry in catalogue if entry.is_global)
     found = []
     for host in placement.members:
         active = frozenset(where for where, hosts in placement.hosts.items() if hosts.active == host)
         standby = frozenset(where for where, hosts in placement.hosts.items() if host in hosts.standbys)
         found.append(
-            StreamsMetadata(host, _stores(active, catalogue) | everywhere, active, _stores(standby, catalogue), standby)
+            StreamsMetadata(
+                host, _stores(active, catalogue) | global_stores, active, _stores(standby, catalogue), standby
+            )
         )
     return found
 
@@ -91,7 +93,7 @@ def metadata_for_key(
         StreamsError: the partition of the store does not follow from the key.
     """
     entry = next(entry for entry in catalogue if entry.name == name)
-    if entry.everywhere:
+    if entry.is_global:
         return KeyQueryMetadata(placement.members[0] if placement.members else None, placement.members[1:], -1)
     if partition is None and not entry.routed:
         raise StreamsError(

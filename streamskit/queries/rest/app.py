@@ -89,7 +89,7 @@ async def instances_of_a_key(request: Request, store: StoreName, key: Key) -> Re
     hosted, instance = queries.store(store), queries.instance
     decoded, data = queries.key(hosted, key)
     said = {"store": hosted.name, "key": to_json(decoded)}
-    if hosted.everywhere:
+    if hosted.is_global:
         others = [str(each) for each in hosts_of(instance) if each != instance.here]
         return _json({**said, "partition": -1, "active_host": str(instance.here), "standby_hosts": others})
     partition = instance.partition_of(hosted.name, data)
@@ -117,7 +117,7 @@ async def stores(request: Request) -> Response:
             "key": type_of(store.store.key),
             "value": type_of(store.store.value),
             "routed": store.routed,
-            "everywhere": store.everywhere,
+            "everywhere": store.is_global,
         }
         for _, store in sorted(instance.stores.items())
     ]

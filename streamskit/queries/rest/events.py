@@ -117,7 +117,11 @@ class EventStream(Response):
         raise NotImplementedError
 
     async def until_one_ends(self, *each: Awaitable[None]) -> None:
-        """Do several things at once until one of them is done; the others are ended."""
+        """Do several things at once until one of them is done; the others are ended.
+
+        Raises:
+            Exception: what one of them has raised.
+        """
         tasks = [asyncio.ensure_future(one) for one in each]
         try:
             await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -225,7 +229,7 @@ class Updates(EventStream):
         try:
             while True:
                 others = set(self._instance.placement().members) - {self._instance.here} if self._peers else set()
-                if self._store.everywhere:
+                if self._store.is_global:
                     others = set()
                 for gone in followers.keys() - others:
                     followers.pop(gone).cancel()

@@ -7,7 +7,6 @@ from pydantic import BaseModel, ConfigDict, Field
 
 ROW = {"key": "KO", "value": {"count": 3}, "timestamp": 1704186000000, "partition": 0}
 HEARD = {"partition": 0, "host": "127.0.0.1:8080", "role": "active", "lag": 0}
-WINDOW = {"start": 1704186000000, "end": 1704186005000}
 
 
 def _like(example: dict[str, Any]) -> ConfigDict:

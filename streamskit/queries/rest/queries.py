@@ -68,7 +68,7 @@ class Queries:
         """Return the keys of some texts; None where there is no text."""
         return [None if text is None else self.key(store, text)[0] for text in texts]
 
-    async def one(self, request: Request, store: QueryableStore, key: bytes, read: ReadRows, what: str) -> Response:
+    async def one(self, request: Request, store: QueryableStore, key: bytes, read: ReadRows, row_name: str) -> Response:
         """Answer with one row.
 
         Args:
@@ -76,7 +76,7 @@ class Queries:
             store: the store.
             key: the bytes of its key (without its window).
             read: finds the row in a partition.
-            what: names the row, for the sentence that says that there is none.
+            row_name: names the row, for the sentence that says that there is none.
 
         Raises:
             Refusal: there is no such row, or nobody can say.
@@ -92,7 +92,7 @@ class Queries:
             raise _nobody_has(store, answer)
         if row is None:
             advice = "A list of the store shows which keys there are."
-            raise Refusal(404, f"Store '{store.name}' has no {what}.", advice, {"partitions": answer.partitions})
+            raise Refusal(404, f"Store '{store.name}' has no {row_name}.", advice, {"partitions": answer.partitions})
         by = next(each for each in answer.partitions if each["partition"] == row.partition)
         said = {name: by[name] for name in ("host", "role", "lag")}
         return _json(f"{row.text[:-1]},{dumps(said)[1:]}")

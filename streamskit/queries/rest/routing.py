@@ -76,7 +76,7 @@ class Router:
 
     def _ask_here(self, question: Question) -> QueryResult | None:
         """Return the answer to what needs no other instance, the way most questions about one key go."""
-        if not question.quick or len(question.partitions) > 1 or question.store.everywhere:
+        if not question.quick or len(question.partitions) > 1 or question.store.is_global:
             return None
         if self._instance.hosts(question.store.name, question.partitions[0]).active != self._instance.here:
             return None
@@ -130,7 +130,7 @@ class Router:
             return QueryResult.none(question.partitions, why)
 
     def _candidates(self, store: QueryableStore, partition: int) -> Iterator[HostInfo]:
-        if store.everywhere:
+        if store.is_global:
             here = self._instance.here
             return iter([here, *(each for each in self._instance.placement().members if each != here)])
         return iter(dict.fromkeys(self._instance.hosts(store.name, partition)))

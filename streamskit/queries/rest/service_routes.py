@@ -71,7 +71,7 @@ def _check_store(route: Route, instance: QueryableInstance) -> None:
     if store is None:
         known = ", ".join(sorted(instance.stores)) or "none"
         raise StreamsError(f"{begin}, which '{instance.application_id}' does not have; it has: {known}.")
-    if not store.routed and not store.everywhere:
+    if not store.routed and not store.is_global:
         raise StreamsError(
             f"{begin}, and any instance may have that key: a processor puts keys where it runs. Leave store= and key= "
             f'out, and let the function await call.ask("state", "keyvalue", "{route.store}", key), which asks them all.'
@@ -95,7 +95,7 @@ def _endpoint(route: Route) -> Callable[..., Any]:
 
     async def answer(http_request: Request, **given: Any) -> Response:
         queries = queries_of(http_request)
-        if route.store is None or queries.instance.stores[route.store].everywhere:
+        if route.store is None or queries.instance.stores[route.store].is_global:
             return await _run(http_request, route, given, Place())
         return await _at_the_owner(http_request, route, given, queries.store(route.store))
 

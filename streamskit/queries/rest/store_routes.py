@@ -27,7 +27,7 @@ from streamskit.queries.rest.models import (
 from streamskit.queries.rest.results import read_count, read_first, read_one
 from streamskit.queries.rest.routes_common import ListOptions, Options, StrictRoute, answer_list, store_of
 from streamskit.serdes import Serdes
-from streamskit.state.key_search import beginning, matches
+from streamskit.state.rows import beginning, matches
 
 TABLES, WINDOWS, SESSIONS = ("key-value", "versioned"), ("window",), ("session",)
 tables = APIRouter(route_class=StrictRoute, tags=["key-value stores"])

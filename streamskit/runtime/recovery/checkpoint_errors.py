@@ -118,7 +118,11 @@ def of_full_disk(folder: Path) -> StreamsError:
 
 @contextmanager
 def telling_of_a_full_disk(folder: Path) -> Iterator[None]:
-    """Turn "no space left" of this process, inside the block, into a sentence."""
+    """Turn "no space left" of this process, inside the block, into a sentence.
+
+    Raises:
+        StreamsError: there is no space left on the disk.
+    """
     try:
         yield
     except OSError as failure:

@@ -102,8 +102,8 @@ def changes(before: QueryPrint, now: QueryPrint) -> Iterator[str]:
         )
     if added := [store for store in now.stores if store not in before.stores]:
         yield f"has a new store {_quoted(added)}, which would lack all that was read before"
-    if before.hears_clock != now.hears_clock:
-        yield "now punctuates by the wall clock" if now.hears_clock else "no more punctuates by the wall clock"
+    if before.uses_wall_clock != now.uses_wall_clock:
+        yield "now punctuates by the wall clock" if now.uses_wall_clock else "no more punctuates by the wall clock"
 
 
 def _identity(operator: OperatorPrint) -> tuple[str, str, int]:
@@ -147,5 +147,5 @@ def _quoted(names: list[str]) -> str:
     return ", ".join(f"'{name}'" for name in names)
 
 
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

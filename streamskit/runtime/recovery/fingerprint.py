@@ -20,8 +20,13 @@ FILE = "topology.json"
 VERSION = 2
 """Of the file, and of how operators in Python keep their rows: in version 1 every table had 128 pages."""
 
-RENAMED = {"Fold": "Aggregate", "CogroupFold": "CogroupAggregate", "TableFold": "TableAggregate"}
-"""Kinds of operators that had other names when the file may have been written."""
+RENAMED = {
+    "Fold": "Aggregate",
+    "CogroupFold": "CogroupAggregate",
+    "TableFold": "TableAggregate",
+    "hears_clock": "uses_wall_clock",
+}
+"""Kinds of operators, and a fact of queries, that had other names when the file may have been written."""
 
 
 @dataclass(frozen=True)
@@ -58,17 +63,17 @@ class QueryPrint:
     tasks: int
     operators: list[OperatorPrint] = field(default_factory=list)
     stores: list[str] = field(default_factory=list)
-    hears_clock: bool = False
+    uses_wall_clock: bool = False
     keeps_partitions: bool = False
 
     @staticmethod
     def of(plan: Plan, tasks: int) -> "QueryPrint":
         """Return that of a plan."""
-        native = [_of_spark(plan, plan.native)] if plan.native is not None else []
+        native = [_of_spark(plan.native)] if plan.native is not None else []
         operators = [*native, *(_of_operator(plan, planned) for planned in plan.operators)]
         stores = [store.name for store in plan.stores]
-        hears_clock = plan.wall_clock_interval is not None
-        return QueryPrint(plan.topics_as_written, tasks, operators, stores, hears_clock, plan.keeps_partitions)
+        uses_wall_clock = plan.wall_clock_interval is not None
+        return QueryPrint(plan.topics_as_written, tasks, operators, stores, uses_wall_clock, plan.keeps_partitions)
 
     @staticmethod
     def from_json(said: Mapping[str, Any]) -> "QueryPrint":
@@ -76,7 +81,8 @@ class QueryPrint:
         operators = [
             OperatorPrint(**{**each, "kind": RENAMED.get(each["kind"], each["kind"])}) for each in said["operators"]
         ]
-        return QueryPrint(**{**said, "operators": operators})
+        named = {RENAMED.get(name, name): each for name, each in said.items()}
+        return QueryPrint(**{**named, "operators": operators})
 
 
 @dataclass(frozen=True)
@@ -123,9 +129,9 @@ class Fingerprint:
         return known
 
 
-def _of_spark(plan: Plan, node: Node) -> OperatorPrint:
+def _of_spark(node: Node) -> OperatorPrint:
     # Windows had another state in Spark when its watermark judged which of them are closed.
-    kind = f"{type(node).__name__} by Spark" + (" and stream time" if getattr(node, "windows", None) else "")
+    kind = f"{type(node).__name__} by Spark" + (" and stream time" if node.windows else "")
     return OperatorPrint(node.name, kind, [node.types], _windows(node), in_python=False)
 
 
@@ -137,5 +143,4 @@ def _of_operator(plan: Plan, planned: PlannedOperator) -> OperatorPrint:
 
 def _windows(node: Node) -> str:
     """Return a node's windows in words; how long they wait for late records may change."""
-    windows = getattr(node, "windows", None)
-    return "" if windows is None else str(replace(windows, grace=0)).replace(", grace=0", "")
+    return "" if node.windows is None else str(replace(node.windows, grace=0)).replace(", grace=0", "")

@@ -124,14 +124,14 @@ def _rows(layers: list[list[Name]], parents: Links, sizes: Mapping[Name, Extent]
 
 
 def _apart(
-    layer: list[Name], wanted: list[float], sizes: Mapping[Name, Extent], gap: float
+    layer: list[Name], places: list[float], sizes: Mapping[Name, Extent], gap: float
 ) -> Iterator[tuple[Name, float]]:
     """Keep the nodes of a layer apart: those that would touch form a block, at the mean of what they want."""
     offsets = [0.0]
     for one, two in pairwise(layer):
         offsets.append(offsets[-1] + sizes[one].after + gap + sizes[two].before)
     blocks: list[list[float]] = []
-    for want, offset in zip(wanted, offsets, strict=False):
+    for want, offset in zip(places, offsets, strict=False):
         blocks.append([want - offset])
         while len(blocks) > 1 and fmean(blocks[-2]) > fmean(blocks[-1]):
             last = blocks.pop()

@@ -48,7 +48,7 @@ class Drum(NamedTuple):
 
     name: Lines
     kind: Lines
-    kept: bool = True
+    is_kept: bool = True
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ def card(node: Node, nodes: Mapping[str, Node], shared: Collection[str], longest
         longest_name: how many letters of a name stand in a line.
     """
     kept = [Drum(wrapped(store.name, longest_name), _kind(node, store, store.name in shared)) for store in node.stores]
-    read = [Drum(wrapped(name, longest_name), ["looked into"], kept=False) for name in looked_up(node, nodes)]
+    read = [Drum(wrapped(name, longest_name), ["looked into"], is_kept=False) for name in looked_up(node, nodes)]
     return Card(node, _words(node), wrapped(node.name, longest_name), [*kept, *read])
 
 
@@ -147,7 +147,7 @@ def drum(x: float, y: float, width: float, store: Drum) -> str:
     """Draw a store: a standing cylinder with its name and kind."""
     top, side, arc = y + RIM - 1, drum_height(store) - 2 * (RIM - 1), ("a", width / 2, RIM - 1, 0, 0, 1)
     body = ("M", x, top, *arc, width, 0, "v", side, *arc, -width, 0, "z")
-    look = _paint(*STORE, False) if store.kept else ELSEWHERE
+    look = _paint(*STORE, False) if store.is_kept else ELSEWHERE
     centre, first = x + width / 2, y + 21
     drawn = path(*body, "M", x + width, top, *arc, -width, 0, **look)
     name = text(store.name, centre, first, SMALL, INK, bold=True)
@@ -212,7 +212,7 @@ def _kind(node: Node, store: Store, shared: bool) -> Lines:
         lines.append(f"history of {spell(store.retention)}")
     if store.kind == "buffer":
         lines.append(node.buffered_until)
-    if getattr(node, "on_close", False):
+    if node.on_close:
         lines.append("results on close")
     return lines
 

@@ -27,15 +27,11 @@ class JoinSide(Node):
     side: int = 0
     outer: tuple[bool, bool] = (False, False)
     joiner: Function = lambda left, right: left
-    other_stores: tuple[str, ...] = ()
+    reads: tuple[str, ...] = ()
 
     @property
     def label(self) -> str:
         return JOIN_LABELS[self.outer]
-
-    @property
-    def reads(self) -> tuple[str, ...]:
-        return self.other_stores
 
     @property
     def operator_input(self) -> OperatorInput | None:
@@ -49,16 +45,10 @@ class JoinSide(Node):
 class StreamJoinSide(JoinSide):
     """One side of a stream-stream join; `store` (left side only) holds the records that wait for a match."""
 
+    goes_by_time: ClassVar[bool] = True
+    buffered_until: ClassVar[str] = "waiting for a match"
     windows: JoinWindows | None = None
     store: Store | None = None
-
-    @property
-    def goes_by_time(self) -> bool:
-        return True
-
-    @property
-    def buffered_until(self) -> str:
-        return "waiting for a match"
 
     def joined_values(self, nodes: Mapping[str, Node]) -> JoinedValues | None:
         left, right = (nodes[side.parents[0]].value for side in sides_of(self, nodes))
@@ -69,22 +59,19 @@ class StreamJoinSide(JoinSide):
 class StreamTableJoin(Node):
     """Looks each record of a stream up in a table; `left` keeps those without a row.
 
-    `table` is the name of the node that makes the table, `table_stores` the stores it is read from. With a `grace`
+    `table` is the name of the node that makes the table, `reads` names the stores it is read from. With a `grace`
     (milliseconds) records wait in `store` and are joined in order of time. `key_selector` is given for a global table.
     """
 
     is_stateful: ClassVar[bool] = True
+    goes_by_time: ClassVar[bool] = True
     table: str = ""
-    table_stores: tuple[str, ...] = ()
+    reads: tuple[str, ...] = ()
     left: bool = False
     joiner: Function = lambda value, row: value
     key_selector: Function | None = None
     grace: int | None = None
     store: Store | None = None
-
-    @property
-    def goes_by_time(self) -> bool:
-        return True
 
     @property
     def label(self) -> str:
@@ -93,10 +80,6 @@ class StreamTableJoin(Node):
     @property
     def buffered_until(self) -> str:
         return super().buffered_until if self.grace is None else f"waiting for {spell(self.grace)}"
-
-    @property
-    def reads(self) -> tuple[str, ...]:
-        return self.table_stores
 
     def looks_into(self, table: Node) -> bool:
         return table.name == self.table
@@ -162,7 +145,7 @@ class ForeignKeyStep(Node):
     role: str = ""
     join: ForeignKeyJoin | None = None
     store: Store | None = None
-    other_stores: tuple[str, ...] = ()
+    reads: tuple[str, ...] = ()
 
     @property
     def old_value_store(self) -> Store | None:
@@ -175,10 +158,6 @@ class ForeignKeyStep(Node):
     @property
     def label(self) -> str:
         return FOREIGN_KEY_LABELS[self.role]
-
-    @property
-    def reads(self) -> tuple[str, ...]:
-        return self.other_stores
 
     @property
     def functions(self) -> tuple[Function, ...]:

@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
+from streamskit.api.stream_partitioner import Partition
+from streamskit.api.windows import AnyWindows, JoinWindows
 from streamskit.serdes import Serde
 from streamskit.state.stores import Store
 
@@ -96,11 +98,49 @@ class Node:
     value: Serde
     call_site: str
 
+    # What only some kinds have: in those it is a field.
+
+    @property
+    def store(self) -> Store | None:
+        """The store it keeps, if it keeps one."""
+        return None
+
+    @property
+    def pattern(self) -> str:
+        """The pattern of the topics that it reads; "" if it names them, or reads none."""
+        return ""
+
+    @property
+    def partitioner(self) -> Partition | None:
+        """What chooses the partitions of the records that it writes; None if their keys do."""
+        return None
+
+    @property
+    def windows(self) -> AnyWindows | JoinWindows | None:
+        """The windows by which it groups, joins or holds back records."""
+        return None
+
+    @property
+    def on_close(self) -> bool:
+        """Whether a window's result goes out once, when the window closes."""
+        return False
+
+    @property
+    def group(self) -> str:
+        """What it shares with the other sides of its join or cogroup; "" if it is no side of one."""
+        return ""
+
+    @property
+    def side(self) -> int:
+        """Which side of its group it is."""
+        return 0
+
+    # What follows from its fields, or stands on its class where that is always the same.
+
     @property
     def stores(self) -> tuple[Store, ...]:
         """The stores this node keeps."""
-        store = getattr(self, "store", None)
-        return (store,) if store is not None else ()
+        return () if self.store is None else (self.store,)
 
     @property
     def own_stores(self) -> tuple[Store, ...]:
@@ -155,8 +195,6 @@ class Node:
     @property
     def label(self) -> str:
         """The operator as a user writes it: "map values" for `MapValues`, "left join" for a side of one."""
-        if type(self) is Node:
-            return self.kind.lower()
         return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", type(self).__name__).lower()
 
     @property
@@ -204,7 +242,7 @@ class Node:
 
     @property
     def functions(self) -> tuple[Function, ...]:
-        """The learner's functions in this node, so that a failure can be traced to it."""
+        """The user's functions in this node, so that a failure can be traced to it."""
         values = (getattr(self, field.name) for field in fields(self) if field.name not in ("key", "value"))
         return tuple(each for value in values for each in (value if isinstance(value, tuple) else (value,))
                      if callable(each) and not isinstance(each, type))  # fmt: skip

@@ -148,40 +148,29 @@ class Branch(Node):
 class Process(Node):
     """Gives its records to a processor, which `supplier` makes.
 
-    `kept` are the stores it keeps, alone or together with other processors; `looked_up` are those of tables that it
-    uses. It may read every global store that has a name, without naming it.
+    `own_stores` are kept by it alone or together with other processors; `reads` are those of tables. It may read every
+    global store that has a name, without naming it.
     """
 
     is_stateful: ClassVar[bool] = True
     changes_records: ClassVar[bool] = True
     has_own_keys: ClassVar[bool] = True
+    goes_by_time: ClassVar[bool] = True
     supplier: Function = lambda: None
-    kept: tuple[Store, ...] = ()
-    looked_up: tuple[str, ...] = ()
-
-    @property
-    def goes_by_time(self) -> bool:
-        return True
-
-    @property
-    def own_stores(self) -> tuple[Store, ...]:
-        return self.kept
+    own_stores: tuple[Store, ...] = ()
+    reads: tuple[str, ...] = ()
 
     @property
     def stores(self) -> tuple[Store, ...]:
-        return self.kept
-
-    @property
-    def reads(self) -> tuple[str, ...]:
-        return self.looked_up
+        return self.own_stores
 
     def looks_into(self, table: Node) -> bool:
         if table.is_global:
             return any(store.queryable for store in table.stores)
-        return table.is_table and any(store.name in self.looked_up for store in table.stores)
+        return table.is_table and any(store.name in self.reads for store in table.stores)
 
     def state(self, nodes: Mapping[str, Node]) -> list[str]:
-        return [f"store '{store.name}' ({store.kind}) of {store.key} and {store.value}" for store in self.kept]
+        return [f"store '{store.name}' ({store.kind}) of {store.key} and {store.value}" for store in self.own_stores]
 
 
 @dataclass(frozen=True)
@@ -189,12 +178,9 @@ class GlobalProcess(Node):
     """Fills a global store with all records of a topic by a processor, which `supplier` makes."""
 
     is_global: ClassVar[bool] = True
+    label: ClassVar[str] = "fill global store"
     supplier: Function = lambda: None
     store: Store | None = None
-
-    @property
-    def label(self) -> str:
-        return "fill global store"
 
 
 @dataclass(frozen=True)

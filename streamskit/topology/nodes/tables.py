@@ -40,19 +40,16 @@ class GlobalTableSource(Node):
 
     is_table: ClassVar[bool] = True
     is_global: ClassVar[bool] = True
+    label: ClassVar[str] = "global table"
     store: Store | None = None
-
-    @property
-    def label(self) -> str:
-        return "global table"
 
 
 @dataclass(frozen=True)
 class TableFilter(Node):
     """Passes on the rows for which a Column function says true, and a deletion for the others.
 
-    With the old value of a row it is spared the deletion of one that never passed: `told` says that the table before it
-    told old values when this step was written. Of a `versioned` table every update goes on.
+    With the old value of a row it need not send the deletion of one that never passed: `sends_old_values` says that the
+    table before it sent old values when this step was written. Of a `versioned` table every update goes on.
     """
 
     is_table: ClassVar[bool] = True
@@ -60,16 +57,12 @@ class TableFilter(Node):
     predicate: Function = lambda v: v
     negated: bool = False
     store: Store | None = None
-    told: bool = False
+    sends_old_values: bool = False
     versioned: bool = False
 
     @property
     def old_value_store(self) -> Store | None:
         return self.row_store
-
-    @property
-    def sends_old_values(self) -> bool:
-        return self.told
 
     @property
     def heeds_requests(self) -> bool:
@@ -90,6 +83,7 @@ class TableMapValues(Node):
 
     is_table: ClassVar[bool] = True
     passes_old_values: ClassVar[bool] = True
+    label: ClassVar[str] = "map values"
     mapper: Function = lambda v: v
     store: Store | None = None
 
@@ -97,16 +91,12 @@ class TableMapValues(Node):
     def old_value_store(self) -> Store | None:
         return self.row_store
 
-    @property
-    def label(self) -> str:
-        return "map values"
-
 
 @dataclass(frozen=True)
 class TableTransformValues(Node):
     """Gives each row, deleted ones too, a new value by a transformer, which `supplier` makes.
 
-    `kept` are the stores that the transformer keeps; `store` holds the rows that it makes, if somebody is to query
+    `own_stores` are those of the transformer; `store` holds the rows that it makes, if somebody is to query
     them. Without `store` the old value of a row is what the transformer makes of the old value before it.
     """
 
@@ -114,17 +104,15 @@ class TableTransformValues(Node):
     is_stateful: ClassVar[bool] = True
     passes_old_values: ClassVar[bool] = True
     changes_old_values: ClassVar[bool] = True  # a transformer need not say twice the same
+    heeds_requests: ClassVar[bool] = True
+    label: ClassVar[str] = "transform values"
     supplier: Function = lambda: None
-    kept: tuple[Store, ...] = ()
+    own_stores: tuple[Store, ...] = ()
     store: Store | None = None
 
     @property
     def stores(self) -> tuple[Store, ...]:
-        return (*super().stores, *self.kept)
-
-    @property
-    def own_stores(self) -> tuple[Store, ...]:
-        return self.kept
+        return (*super().stores, *self.own_stores)
 
     @property
     def row_store(self) -> Store | None:
@@ -134,18 +122,10 @@ class TableTransformValues(Node):
     def old_value_store(self) -> Store | None:
         return self.store
 
-    @property
-    def heeds_requests(self) -> bool:
-        return True
-
-    @property
-    def label(self) -> str:
-        return "transform values"
-
     def state(self, nodes: Mapping[str, Node]) -> list[str]:
         return [
             self.types,
-            *(f"store '{store.name}' ({store.kind}) of {store.key} and {store.value}" for store in self.kept),
+            *(f"store '{store.name}' ({store.kind}) of {store.key} and {store.value}" for store in self.own_stores),
         ]
 
 
@@ -155,11 +135,8 @@ class TableGroupBy(Node):
 
     is_table: ClassVar[bool] = True
     needs_old_values: ClassVar[bool] = True
+    label: ClassVar[str] = "group by"
     mapper: Function = lambda k, v: (k, v)
-
-    @property
-    def label(self) -> str:
-        return "group by"
 
 
 class AggregationFunctions(NamedTuple):
@@ -205,11 +182,8 @@ class ColumnAggregate(Aggregation):
 
     knows_old_values: ClassVar[bool] = False  # Spark tells the new ones only
     changes_old_values: ClassVar[bool] = False
+    label: ClassVar[str] = "aggregate"
     aggregator: Function = lambda v: v
-
-    @property
-    def label(self) -> str:
-        return "aggregate"
 
 
 @dataclass(frozen=True)
@@ -258,6 +232,7 @@ class CogroupAggregate(Aggregation):
     Each has its own `aggregator`; `initializer` and `merger` are the same in all.
     """
 
+    label: ClassVar[str] = "aggregate"
     group: str = ""
     side: int = 0
     initializer: Function = lambda: None
@@ -267,10 +242,6 @@ class CogroupAggregate(Aggregation):
     @property
     def python_functions(self) -> AggregationFunctions:
         return AggregationFunctions(self.initializer, self.aggregator, self.merger)
-
-    @property
-    def label(self) -> str:
-        return "aggregate"
 
     @property
     def reads(self) -> tuple[str, ...]:
@@ -288,16 +259,13 @@ class TableMerge(Node):
     is_table: ClassVar[bool] = True
     passes_old_values: ClassVar[bool] = True
     knows_old_values: ClassVar[bool] = True
+    label: ClassVar[str] = "merge"
     store: Store | None = None
 
     @property
     def old_value_store(self) -> Store | None:
         # The join tells old values; only a store with versions has to say which update is the latest.
         return self.row_store if self.store is not None and self.store.kind == "versioned" else None
-
-    @property
-    def label(self) -> str:
-        return "merge"
 
 
 @dataclass(frozen=True)
@@ -312,14 +280,11 @@ class TableAggregate(Node):
     needs_old_values: ClassVar[bool] = True
     keeps_rows: ClassVar[bool] = True
     knows_old_values: ClassVar[bool] = True
+    label: ClassVar[str] = "aggregate"
     initializer: Function | None = None
     adder: Function = lambda key, value, aggregate: aggregate
     subtractor: Function = lambda key, value, aggregate: aggregate
     store: Store | None = None
-
-    @property
-    def label(self) -> str:
-        return "aggregate"
 
 
 @dataclass(frozen=True)
@@ -334,20 +299,14 @@ class Suppress(Node):
     uses_old_values: ClassVar[bool] = True
     passes_old_values: ClassVar[bool] = True
     changes_old_values: ClassVar[bool] = True  # it tells that of the last update it held back
+    goes_by_time: ClassVar[bool] = True
+    asks_for_old_values: ClassVar[bool] = True
     time_limit: int | None = None
     max_records: int | None = None
     max_bytes: int | None = None
     emit_early: bool = False
     windows: AnyWindows | None = None
     store: Store | None = None
-
-    @property
-    def goes_by_time(self) -> bool:
-        return True
-
-    @property
-    def asks_for_old_values(self) -> bool:
-        return True
 
     @property
     def buffered_until(self) -> str:

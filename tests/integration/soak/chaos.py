@@ -215,7 +215,7 @@ class Chaos:
         fault = faults.corrupt_checkpoint(APPLICATION, kind, how, self.state_dir)
         refusal = self._refused()
         if refusal is not None:
-            assert "damaged" in refusal, f"{fault.what} {refusal}"
+            assert "damaged" in refusal, f"{fault.description} {refusal}"
         else:
             if eventually(lambda: self.driver.state != "RUNNING", 20):
                 self.driver.stop()

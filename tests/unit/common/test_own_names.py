@@ -2,7 +2,7 @@
 
 import pytest
 
-from streamskit.common.own_names import own_name, own_prefix, plain_name
+from streamskit.common.names import own_name, own_prefix, plain_name
 
 
 @pytest.fixture(autouse=True)

@@ -57,7 +57,7 @@ def test_the_newest_file_of_a_kind_is_damaged_and_put_back(
     after = content(applications)
     assert [name for name in before if before[name] != after[name]] == [damaged]
     assert (len(after[damaged]) < len(before[damaged])) == (how == "truncate")
-    assert damaged in fault.what
+    assert damaged in fault.description
     fault.undo()
     assert content(applications) == before
 
@@ -75,7 +75,7 @@ def test_a_part_is_moved_aside_and_put_back(part: str, gone: str, applications: 
     before = content(applications)
     with faults.delete_state("app", part, state_dir=applications) as fault:
         assert not (applications / gone).exists()
-        assert gone in fault.what
+        assert gone in fault.description
     assert content(applications) == before
     assert not list(applications.glob(".aside*"))
 

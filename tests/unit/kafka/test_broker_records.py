@@ -9,10 +9,10 @@ import pytest
 
 from streamskit.common.errors import BrokerError
 from streamskit.kafka.encoding import encode, text_or_bytes
-from streamskit.kafka.records import ProducerRecord, milliseconds, read_records
+from streamskit.kafka.records import OutgoingRecord, milliseconds, read_records
 
 
-def read(records: Any) -> list[ProducerRecord]:
+def read(records: Any) -> list[OutgoingRecord]:
     return list(read_records(records))
 
 
@@ -51,12 +51,12 @@ def test_bytes_are_shown_as_text_only_if_they_are_text(data: bytes | None, shown
 
 
 def test_tuples_are_key_value_and_timestamp() -> None:
-    assert read([("KO", 1), ("PEP", None, 5)]) == [ProducerRecord(1, "KO"), ProducerRecord(None, "PEP", 5)]
+    assert read([("KO", 1), ("PEP", None, 5)]) == [OutgoingRecord(1, "KO"), OutgoingRecord(None, "PEP", 5)]
 
 
 def test_a_dict_needs_only_a_value() -> None:
     full = {"key": "KO", "value": 1, "timestamp": 5, "headers": [("trace", b"7")], "partition": 2}
-    assert read([{"value": 1}, full]) == [ProducerRecord(1), ProducerRecord(1, "KO", 5, [("trace", b"7")], 2)]
+    assert read([{"value": 1}, full]) == [OutgoingRecord(1), OutgoingRecord(1, "KO", 5, [("trace", b"7")], 2)]
 
 
 def test_header_values_may_be_text() -> None:
@@ -127,7 +127,7 @@ def test_a_timestamp_keeps_its_milliseconds_exactly() -> None:
 def test_a_dataframe_gives_plain_python_values() -> None:
     frame = pd.DataFrame({"key": ["KO", "PEP"], "value": [1, 2], "timestamp": [5, 6]})
     records = read(frame)
-    assert records == [ProducerRecord(1, "KO", 5), ProducerRecord(2, "PEP", 6)]
+    assert records == [OutgoingRecord(1, "KO", 5), OutgoingRecord(2, "PEP", 6)]
     assert type(records[0].value) is int
 
 
@@ -140,7 +140,7 @@ def test_a_dataframe_may_hold_datetimes_of_any_unit(unit: str) -> None:
 
 def test_missing_entries_of_a_dataframe_are_none() -> None:
     frame = pd.DataFrame({"key": ["KO", None], "value": [1.5, float("nan")], "timestamp": [5, None]})
-    assert read(frame) == [ProducerRecord(1.5, "KO", 5), ProducerRecord(None, None, None)]
+    assert read(frame) == [OutgoingRecord(1.5, "KO", 5), OutgoingRecord(None, None, None)]
 
 
 def test_a_dataframe_with_columns_of_its_own_is_refused_with_what_to_do() -> None:

@@ -4,8 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from streamskit import FixedKeyProcessor, Processor, PunctuationType, Serde, Serdes, Stores, operators
-from streamskit.operators import OperatorRecord as Row
-from streamskit.operators import StreamTask
+from streamskit.operators import OperatorRecord, StreamTask
 from streamskit.operators.processor_stores import open_store
 from streamskit.operators.processors import InputPort, OutputPort, ProcessorsOperator, ProcessorSpec, TableStore
 from streamskit.operators.records import SourceRecord
@@ -68,13 +67,13 @@ class Task:
             self._punctuate_by_stream_time(stage)
             self._offset += 1
             stage.begin(SourceRecord("in", 0, self._offset, timestamp))
-            row = Row(STRING.serialize(key), self._value.serialize(value), None, None, timestamp, None)
+            row = OperatorRecord(STRING.serialize(key), self._value.serialize(value), None, None, timestamp, None)
             stage.process(0, 0, row)
         self._punctuate_by_stream_time(stage)
         stage.finish()
         return [self._made(output) for output in stage.take_outputs()]
 
-    def put_into_table(self, side: int, row: Row) -> None:
+    def put_into_table(self, side: int, row: OperatorRecord) -> None:
         """Let an update of a table that the processors look into arrive."""
         stage = StreamTask([self.operator], self.pages, wall_clock=self.clock, run=self.start)
         stage.process(0, side, row)

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streamskit import KeyValue, Serdes, Stores, StreamsError, TopologyError, ValueAndTimestamp
-from streamskit.operators import OperatorRecord as Row
+from streamskit.operators import OperatorRecord
 from tests.unit.operators.processor_harness import LONG, STRING, OneStore, Task, key_value
 from tests.unit.operators.test_processor_routing import Peek
 
@@ -229,9 +229,9 @@ def test_a_store_of_three_keys_holds_the_three_used_last(steps: Any) -> None:
 def test_a_processor_reads_a_tables_rows_with_their_times() -> None:
     task = Task(lambda: Peek("users"), tables=[Stores.persistent_timestamped_key_value_store("users", STRING, STRING)])
     assert task.values(("ann", "", 1)) == ["None"]
-    task.put_into_table(1, Row(b"ann", b"Anna", None, None, 5, None))
+    task.put_into_table(1, OperatorRecord(b"ann", b"Anna", None, None, 5, None))
     assert task.values(("ann", "", 2)) == ["ValueAndTimestamp(value='Anna', timestamp=5)"]
-    task.put_into_table(1, Row(b"ann", None, None, None, 6, None))
+    task.put_into_table(1, OperatorRecord(b"ann", None, None, None, 6, None))
     assert task.values(("ann", "", 3)) == ["None"]
 
 

@@ -38,7 +38,7 @@ def test_a_row_has_the_time_that_it_is_said_to_have_and_the_update_its_own() -> 
 
 
 def test_the_value_before_is_what_the_table_told_where_it_tells_one() -> None:
-    task = Harness([TableJoinOperator("join", (True, False), told=(True, False))])
+    task = Harness([TableJoinOperator("join", (True, False), tells_old=(True, False))])
     assert [each.old for each in task.give(0, 0, record(b"a", b"1", 1, old=b"0"))] == [b"0"]
     assert pairs(task.give(0, 0, record(b"b", None, 2, old=b"0"))) == [(None, None, 2)]
     assert task.give(0, 0, record(b"c", None, 3)) == []

@@ -101,7 +101,7 @@ class FakeInstance:
                 store,
                 f"app-{name}-changelog",
                 routed=name not in ("totals", "everywhere"),
-                everywhere=name == "everywhere",
+                is_global=name == "everywhere",
                 partitions=1 if name == "everywhere" else PARTITIONS,
             )
             for name, store in STORES.items()

@@ -45,9 +45,18 @@ def test_all_kinds_of_stores_come_back_as_they_were(tmp_path: Path) -> None:
         *(Store(f"windows-{number}", "window", STRING, LONG, each, 7) for number, each in enumerate(windows)),
     ]
     catalogue = of(*stores)
-    entries = (*catalogue, replace(catalogue.entries[0], group=-1, routed=False, everywhere=True, partitions=3))
+    entries = (*catalogue, replace(catalogue.entries[0], group=-1, routed=False, is_global=True, partitions=3))
     Catalogue("shop", entries).save(tmp_path / "shop")
     assert Catalogue.load(tmp_path / "shop") == Catalogue("shop", entries)
+
+
+def test_a_list_is_read_that_an_earlier_version_wrote(tmp_path: Path) -> None:
+    catalogue = of(Stores.persistent_key_value_store("counts", STRING, LONG))
+    catalogue.save(tmp_path / "shop")
+    file = tmp_path / "shop" / "stores.json"
+    file.write_text(file.read_text().replace('"is_global"', '"everywhere"'))
+    assert "everywhere" in file.read_text()
+    assert Catalogue.load(tmp_path / "shop") == catalogue
 
 
 def test_a_pickle_is_never_read_and_goes_with_the_next_start(tmp_path: Path) -> None:

@@ -201,7 +201,7 @@ def test_updates_come_as_they_land() -> None:
         put = threading.Thread(target=_put_when_heard, args=(made,))
         put.start()
         first, second = next(updates), next(updates)
-        put.join()
+        put.join(60)
         assert (first.key, first.value, first.timestamp, first.offset) == (0, 1.5, TIME, 0)
         assert (second.key, second.value) == (1, None)
         updates.close()  # type: ignore[attr-defined]

@@ -15,7 +15,8 @@ def elsewhere(work: Callable[[], object]) -> None:
     """Do something in another thread."""
     thread = threading.Thread(target=work)
     thread.start()
-    thread.join()
+    thread.join(60)
+    assert not thread.is_alive(), "the work in the other thread has not ended in a minute"
 
 
 def test_another_thread_may_let_go_of_it(tmp_path: Path) -> None:

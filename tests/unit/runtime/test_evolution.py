@@ -245,6 +245,15 @@ def test_rows_that_an_earlier_version_kept_in_another_way_are_refused(tmp_path: 
         Fingerprint.load(tmp_path)
 
 
+def test_what_was_noted_under_an_earlier_name_is_read(tmp_path: Path) -> None:
+    noted = Fingerprint(prints(total))
+    noted.save(tmp_path)
+    file = tmp_path / FILE
+    file.write_text(file.read_text().replace('"uses_wall_clock"', '"hears_clock"'))
+    assert "hears_clock" in file.read_text()
+    assert Fingerprint.load(tmp_path) == noted
+
+
 def test_a_folder_without_a_note_is_older_and_goes_on(tmp_path: Path) -> None:
     assert Fingerprint.load(tmp_path) == Fingerprint()
 

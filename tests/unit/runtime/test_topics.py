@@ -8,8 +8,8 @@ import pytest
 from streamskit import Materialized, Serdes, Stores, StreamsBuilder, TimeWindows, TopologyError
 from streamskit.planning.options import QueryOptions
 from streamskit.planning.planner import plan
+from streamskit.queries.group.catalogue import describe_store, described_store
 from streamskit.runtime.topics import ApplicationTopics, catalogue
-from streamskit.state.description import describe_store, described_store
 
 
 def test_all_stores_of_a_partition_of_a_sub_topology_are_one_task_however_many_queries_run_it() -> None:

@@ -190,7 +190,7 @@ def server() -> Iterator[Any]:
     yield running
     running.shutdown()
     running.server_close()
-    thread.join()
+    thread.join(60)
 
 
 def url_of(server: Any) -> str:

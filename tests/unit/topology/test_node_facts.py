@@ -1,6 +1,7 @@
 """What there is to know of a kind of operator stands on its node: few modules name a kind, and few look at a type."""
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,6 +22,7 @@ SMALL = (
     nodes.TableMapValues,
     nodes.ToStream,
 )
+FIELDS = {field.name for name in KINDS for field in getattr(getattr(nodes, name), "__dataclass_fields__", {}).values()}
 MOST_CHECKS = 40
 
 
@@ -29,6 +31,13 @@ def test_an_operator_without_state_is_named_by_its_node_the_dsl_and_one_compile_
     naming = {path.relative_to(PACKAGE) for path in engine() if kind.__name__ in names(path)}
     beyond = [path for path in naming if path.parts[0] not in ("topology", "dsl")]
     assert beyond == [Path("execution/stateless.py")]
+
+
+def test_contributing_names_every_module_that_knows_of_the_small_operator_it_shows() -> None:
+    told = (PACKAGE.parent / "CONTRIBUTING.md").read_text()
+    table = told[told.index("`KStream.select_key` is one of") : told.index("It keeps no state")]
+    naming = {str(path.relative_to(PACKAGE)) for path in engine() if nodes.SelectKey.__name__ in names(path)}
+    assert set(re.findall(r"`((?!tests/)[\w/]+\.py)`", table)) == naming | {"topology/nodes/streams.py"}
 
 
 def test_the_engine_asks_nodes_for_facts_and_seldom_for_their_type() -> None:
@@ -55,11 +64,19 @@ def names(path: Path) -> set[str]:
     return found
 
 
-def type_checks(path: Path) -> Iterator[ast.Call]:
-    """The calls of `isinstance` that ask for a kind of node."""
+def type_checks(path: Path) -> Iterator[ast.expr]:
+    """What asks for a kind of node: `isinstance`, `type(node) is`, or a field that only some kinds have."""
     for node in ast.walk(ast.parse(path.read_text())):
         match node:
-            case ast.Call(func=ast.Name(id="isinstance"), args=[_, kinds]):
-                asked = {getattr(each, "id", getattr(each, "attr", "")) for each in ast.walk(kinds)}
-                if asked & KINDS:
-                    yield node
+            case ast.Call(func=ast.Name(id="isinstance"), args=[_, kinds]) if words(kinds) & KINDS:
+                yield node
+            case ast.Compare(left=ast.Call(func=ast.Name(id="type")), comparators=kinds) if words(*kinds) & KINDS:
+                yield node
+            case ast.Call(func=ast.Name(id="getattr" | "hasattr"), args=[_, ast.Constant(name), *_]) if name in FIELDS:
+                yield node
+
+
+def words(*expressions: ast.expr) -> set[str]:
+    """The names and attributes of expressions."""
+    each = [node for expression in expressions for node in ast.walk(expression)]
+    return {getattr(node, "id", getattr(node, "attr", "")) for node in each}

@@ -256,7 +256,7 @@ def test_a_step_that_comes_while_the_view_looks_is_not_lost() -> None:
     stepper.show(9)
     moving = threading.Thread(target=stepper._back.click)
     moving.start()
-    moving.join()
+    moving.join(60)
     assert (stepper.show(9), stepper._slider.value) == (8, 8)
     stepper.release()
     assert (stepper.show(10), stepper._slider.value) == (10, 10)

@@ -19,9 +19,9 @@ class CountingStore(LocalKeyValueStore):
 
     reads = 0
 
-    def peek(self, rows: int, wanted: Callable[[Any], bool] | None = None, beginning: str = "") -> list[KeyValue]:
+    def peek(self, rows: int, predicate: Callable[[Any], bool] | None = None, beginning: str = "") -> list[KeyValue]:
         self.reads += 1
-        return super().peek(rows, wanted, beginning)
+        return super().peek(rows, predicate, beginning)
 
 
 def trades() -> LocalWindowStore:

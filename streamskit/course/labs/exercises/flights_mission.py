@@ -22,12 +22,12 @@ OPENS = 1_369_386_000_000
 """2013-05-24 05:00 in New York, in milliseconds: until then nobody leaves."""
 NOON = OPENS + 7 * HOUR
 
-Record = dict[str, Any]
+FlightRecord = dict[str, Any]
 Counts = dict[tuple[str, int], int]
 
 
 @cache
-def day(date: str) -> tuple[Record, ...]:
+def day(date: str) -> tuple[FlightRecord, ...]:
     """Return the flights of a day in the order in which they came in, each for its airport's partition."""
     return tuple(
         {"key": r["key"], "value": r["value"], "timestamp": r["timestamp"], "partition": AIRPORTS.index(r["key"])}
@@ -35,13 +35,13 @@ def day(date: str) -> tuple[Record, ...]:
     )
 
 
-def come_in() -> list[Record]:
+def come_in() -> list[FlightRecord]:
     """Return a day of all airports, and the next morning of those that are heard."""
     morning = (r for r in day("2013-05-24") if r["key"] != SILENT and r["value"]["came_in"] <= NOON)
     return [*day("2013-05-23"), *morning]
 
 
-def comes_later() -> list[Record]:
+def comes_later() -> list[FlightRecord]:
     """Return the next day of the airport that was silent."""
     return [record for record in day("2013-05-24") if record["key"] == SILENT]
 
@@ -118,12 +118,12 @@ def finals(site: Site) -> Counts:
     return {(window.key, window.start): count for window, count in rows if window.key in AIRPORTS}
 
 
-def heartbeat(time: int) -> Record:
+def heartbeat(time: int) -> FlightRecord:
     """Return a record that says only how late it is at the silent airport."""
     return {"key": "heartbeat", "value": "", "timestamp": time, "partition": AIRPORTS.index(SILENT)}
 
 
-def closed(some: Iterable[Record]) -> Counts:
+def closed(some: Iterable[FlightRecord]) -> Counts:
     """Return the counts of the airports' windows that close, each by the stream time of its partition."""
     times: dict[int, int] = {}
     counts: dict[int, Counts] = {}

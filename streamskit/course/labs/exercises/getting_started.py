@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 
 from streamskit.broker import shared_broker
 from streamskit.broker.base import Broker
-from streamskit.common.own_names import own_name
+from streamskit.common.names import own_name
 from streamskit.course.datasets.trades import widgets
 from streamskit.course.labs.difference import Outcome
 from streamskit.course.labs.exercise import Judges, Runs, Says, Verdict, mistaken, right, wrong

@@ -70,7 +70,7 @@ class Listeners:
     def close(self) -> None:
         """Ask no more."""
         self._done.set()
-        self._thread.join()
+        self._thread.join(60)
 
     def _ask_on(self) -> None:
         with httpx.Client(trust_env=False, timeout=10) as client:

@@ -22,7 +22,7 @@ CHART = Serdes.json("array<struct<id: string, plays: long>>")
 CHARTS, NAMES = "top-three", "songs"
 """The stores that the front page asks for."""
 
-Record = dict[str, Any]
+PlayOrSong = dict[str, Any]
 Chart = list[dict[str, Any]]
 
 CATALOGUE = list(songs())
@@ -79,7 +79,7 @@ def _by_charts(found: dict[str, Any], known: dict[str, Any]) -> Verdict:
 
 
 def charts_of(
-    some: Iterable[Record], catalogue: Iterable[Record], least: int = 30_000, length: int = 3
+    some: Iterable[PlayOrSong], catalogue: Iterable[PlayOrSong], least: int = 30_000, length: int = 3
 ) -> dict[str, Chart]:
     """Return the chart of each genre: the songs with the most plays that are long enough."""
     genres = {record["key"]: record["value"]["genre"] for record in catalogue}

@@ -5,7 +5,7 @@ from typing import Any
 
 from kafka import TopicPartition
 
-from streamskit.common.own_names import own_name
+from streamskit.common.names import own_name
 from streamskit.course.datasets.quotes import DEAL_SCHEMA
 from streamskit.course.labs.exercise import Verdict, mistaken, right, wrong
 from streamskit.course.labs.missions import Site
@@ -21,10 +21,10 @@ LIMIT = 1_000
 TRAINING = "Training"
 """A desk whose deals are not to count."""
 
-Record = tuple[str, dict[str, Any]]
+KeyedDeal = tuple[str, dict[str, Any]]
 
 
-def deals_of(desk: str, **changes: int) -> list[Record]:
+def deals_of(desk: str, **changes: int) -> list[KeyedDeal]:
     """Return a desk's deals: for each asset how much more of it is held then."""
     return [
         (asset, {"deal": "D1", "desk": desk, "side": "BUY" if change > 0 else "SELL", "quantity": abs(change),
@@ -114,7 +114,7 @@ def _by_alarms(alarms: dict[str, Any], due: dict[str, int]) -> Verdict:
     )
 
 
-def held(deals: Iterable[Record], without: str = "") -> dict[str, int]:
+def held(deals: Iterable[KeyedDeal], without: str = "") -> dict[str, int]:
     """Add up the deals of each asset, those of one desk left out."""
     totals: dict[str, int] = {}
     for asset, deal in deals:
