@@ -76,7 +76,7 @@ class Cluster:
 
     def _repr_html_(self) -> str:
         if not self.is_running:
-            return "<p>A Spark cluster that does not run: call start().</p>"
+            return "<p>A Spark cluster that is not running: call start().</p>"
         return (
             f"<p><b>Spark cluster</b> at {self.master_url}</p>"
             f"<p>Workers</p>{table(self.workers(), Worker)}<p>Executors</p>{table(self.executors(), Executor)}"

@@ -101,7 +101,7 @@ class Driver:
             StreamsError: it does not run.
         """
         if self._process is None or not self.is_running:
-            raise StreamsError(f"{self!r} does not run: call start().")
+            raise StreamsError(f"{self!r} is not running: call start().")
         return self._process.pid
 
     @property

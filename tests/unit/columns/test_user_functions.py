@@ -64,7 +64,7 @@ def test_a_mistake_is_named_with_its_operator_and_the_way_to_write_it_right(
 
 
 def test_a_filter_that_says_neither_true_nor_false_is_refused(trades: KStream) -> None:
-    with pytest.raises(TopologyError, match="must say true or false, and makes a double"):
+    with pytest.raises(TopologyError, match="has to return true or false, but returns a double"):
         trades.filter(lambda v: v.price)
 
 

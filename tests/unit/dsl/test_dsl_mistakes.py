@@ -76,11 +76,11 @@ STREAM_MISTAKES: dict[str, tuple[Step, str]] = {
     "a map that makes one Column": (lambda b: stream(b).map(lambda k, v: v), "map .*must return two Columns"),
     "a flat_map_values that makes no array": (
         lambda b: stream(b).flat_map_values(lambda v: v.symbol),
-        r"flat_map_values .*has to make an array, and makes a string: F\.split",
+        r"flat_map_values .*has to return an array, but returns a string: F\.split",
     ),
     "a flat_map that makes no pairs": (
         lambda b: stream(b).flat_map(lambda v: v.items),
-        "flat_map .*structs with two fields, key and value, and makes an array of string",
+        "flat_map .*structs with two fields, key and value, but returns an array of string",
     ),
     "an action that takes one argument": (
         lambda b: stream(b).peek(lambda v: None),
@@ -88,7 +88,7 @@ STREAM_MISTAKES: dict[str, tuple[Step, str]] = {
     ),
     "a topic that is no text": (
         lambda b: stream(b).to(lambda v: v.price),
-        "has to make the topic's name, and makes a double",
+        "has to return the topic's name, but returns a double",
     ),
     "a merge of other values": (lambda b: stream(b).merge(b.stream("b")), "merge .*the value here is symbol string"),
     "a merge with a table": (lambda b: stream(b).merge(table(b)), "only a stream can be merged in, not a KTable"),
@@ -111,7 +111,7 @@ STREAM_MISTAKES: dict[str, tuple[Step, str]] = {
     ),
     "a time that is no number": (
         lambda b: b.stream("in", value=TRADE, timestamps=lambda v: v.symbol),
-        r"timestamps= .*milliseconds since 1970.*makes a string.*F\.unix_millis",
+        r"timestamps= .*milliseconds since 1970.*returns a string.*F\.unix_millis",
     ),
     "a repartition with another serde": (lambda b: stream(b).repartition(value=Serdes.long()), "the value is symbol"),
     "a partitioner that takes the key alone": (

@@ -24,14 +24,14 @@ BREAKS: list[Any] = [
 
 @pytest.mark.parametrize("break_it", BREAKS, ids=["kill", "pause", "poison"])
 def test_a_broker_of_others_is_left_alone(break_it: Any) -> None:
-    with pytest.raises(BrokerError, match=r"kafka.example.org:9092 is no broker of this project's"):
+    with pytest.raises(BrokerError, match=r"kafka.example.org:9092 is not this project's broker"):
         break_it(ExternalBroker("kafka.example.org:9092"))
 
 
 @pytest.mark.parametrize("break_it", BREAKS, ids=["kill", "pause", "poison"])
 def test_the_broker_that_the_environment_names_is_left_alone(break_it: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("STREAMSKIT_BOOTSTRAP_SERVERS", "127.0.0.1:9")
-    with pytest.raises(BrokerError, match=r"127.0.0.1:9 is no broker of this project's.*STREAMSKIT_BOOTSTRAP_SERVERS"):
+    with pytest.raises(BrokerError, match=r"127.0.0.1:9 is not this project's broker.*STREAMSKIT_BOOTSTRAP_SERVERS"):
         break_it(None)
 
 
@@ -43,7 +43,7 @@ def test_where_no_broker_runs_there_is_nothing_to_break(break_it: Any) -> None:
 
 
 def test_a_broker_that_does_not_run_cannot_be_broken(tmp_path: Path) -> None:
-    with pytest.raises(BrokerError, match="does not run, so there is nothing to break"):
+    with pytest.raises(BrokerError, match="is not running, so there is nothing to break"):
         faults.kill_broker(broker=EmbeddedBroker(tmp_path / "broker"))
 
 
@@ -62,14 +62,14 @@ def test_no_process_but_a_drivers_can_be_killed() -> None:
         StreamsError, match="this is a int: killing the process of this notebook would lose the notebook"
     ):
         faults.kill_driver(1)  # type: ignore[arg-type]
-    with pytest.raises(StreamsError, match="does not run: call start"):
+    with pytest.raises(StreamsError, match="is not running: call start"):
         faults.kill_driver(Driver(lambda: None, "app", "127.0.0.1:9"))  # type: ignore[arg-type, return-value]
 
 
 def test_executors_of_a_cluster_elsewhere_are_left_alone() -> None:
     with pytest.raises(StreamsError, match="'spark://other:7077': others may need what runs elsewhere"):
         faults.kill_executor("spark://other:7077")  # type: ignore[arg-type]
-    with pytest.raises(StreamsError, match="does not run: call start"):
+    with pytest.raises(StreamsError, match="is not running: call start"):
         faults.kill_executor(Cluster())
 
 
@@ -89,7 +89,7 @@ def test_instances_that_were_not_started_here_are_left_alone() -> None:
         ({"workers": 0}, "workers=0 is no number from 1 up"),
         ({"cores": True}, "cores=True is no number from 1 up"),
         ({"memory": "100m"}, "memory='100m' is not enough for an executor, or not an amount: write '1g' or more"),
-        ({"memory": "2 GB"}, "memory='2 GB' is not enough for an executor, or no amount"),
+        ({"memory": "2 GB"}, "memory='2 GB' is not enough for an executor, or not an amount"),
     ],
 )
 def test_a_cluster_says_what_it_cannot_be(arguments: dict[str, Any], said: str) -> None:
@@ -101,6 +101,6 @@ def test_a_cluster_that_does_not_run_says_so() -> None:
     cluster = Cluster()
     assert repr(cluster) == "<Cluster: stopped>"
     for ask in (lambda: cluster.master_url, cluster.workers, cluster.executors, cluster.add_worker):
-        with pytest.raises(StreamsError, match="does not run: call start"):
+        with pytest.raises(StreamsError, match="is not running: call start"):
             ask()
     cluster.stop()

@@ -59,7 +59,7 @@ def authority(tmp_path: Path) -> Authority:
         ({"security.protocol": "SSL", "ssl.keystore.type": "PEM", "ssl.keystore.password": "k"}, "has no password: le"),
         ({"security.protocol": "SSL", "ssl.protocol": "SSLv3"}, "ssl.protocol is 'SSLv3'; give TLSv1.2 or TLSv1.3."),
         ({"security.protocol": "SSL", "ssl.endpoint.identification.algorithm": "none"}, "is https, or empty for broke"),
-        ({"security.protocol": 5}, "The client setting security.protocol is no text"),
+        ({"security.protocol": 5}, "The client setting security.protocol is not text"),
     ],
 )
 def test_wrong_settings_are_answered_with_what_to_write(given: dict[str, Any], said: str) -> None:

@@ -263,7 +263,7 @@ def test_a_field_that_spark_has_and_the_json_has_not_is_left_out(registry: Schem
             "property 'a' may be string or integer",
         ),
         ({"type": "object", "properties": {"a": {}}}, "property 'a' may be anything"),
-        ({"type": "object"}, "the schema is an object of which nothing is said"),
+        ({"type": "object"}, "the schema is an object without a description"),
         ({"type": "object", "properties": {"a": {"$ref": "other.json"}}}, "refers to 'other.json', which is outside"),
         (
             {"type": "object", "properties": {"a": {"$ref": "#/$defs/no"}}},
