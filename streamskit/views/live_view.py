@@ -20,6 +20,9 @@ PATIENCE = 600.0
 """For how many seconds after it is displayed a view waits for a page to show it: messages wait for a busy kernel."""
 
 
+GLANCE, AT_MOST_EVERY = 0.02, 0.1
+"""How often a timer asks whether there is news, and how soon after a look news leads to the next one, in seconds."""
+
 SHARE, LONGEST_REST = 0.2, 2.0
 """The share of one core's time that a timer's calls may take: after a slow one the next waits longer, but at most these
 seconds. A look that has waited for a broker that is away is slow, and the next one should see that it is back."""
@@ -52,7 +55,9 @@ class LiveView(widgets.VBox):
         self._parts = {name: widgets.HTML() for name in self.PAGE.parts}
         self._every, self._pause = _pace(checked_interval(refresh)), self._pause_button()
         self._controls = widgets.HBox([*controls, self._every, self._pause], layout={"flex_flow": "wrap"})
-        self._timer = RepeatingTimer(self.refresh, lambda: self._every.value / 1000, self._is_needed, self._fall_asleep)
+        self._timer = RepeatingTimer(
+            self.refresh, lambda: self._every.value / 1000, self._is_needed, self._fall_asleep, self.has_news
+        )
         super().__init__([widgets.HTML(STYLE), self._header, self._controls, *self._parts.values()])
         self.add_class(LIVE)
         # 0 in place of None makes the page count its views of this widget.
@@ -69,6 +74,10 @@ class LiveView(widgets.VBox):
     def take(self, previous: Any) -> Any:
         """Return a snapshot; `previous` is the one before, or None."""
         raise NotImplementedError
+
+    def has_news(self) -> bool:
+        """Whether there is something to see before the next look is due; asked very often, so it must cost nothing."""
+        return False
 
     def rest(self) -> None:
         """Close what looking has opened; the next look opens it again."""
@@ -209,7 +218,10 @@ def _within(box: widgets.Box) -> Iterator[widgets.Widget]:
 
 
 class RepeatingTimer:
-    """Calls `tick` every `interval()` seconds while `is_needed()`; then calls `rest()` and ends its thread."""
+    """Calls `tick` every `interval()` seconds while `is_needed()`; then calls `rest()` and ends its thread.
+
+    Where `has_news()`, it does not wait for the interval to end.
+    """
 
     def __init__(
         self,
@@ -217,8 +229,10 @@ class RepeatingTimer:
         interval: Callable[[], float],
         is_needed: Callable[[], bool],
         rest: Callable[[], None] = lambda: None,
+        has_news: Callable[[], bool] = lambda: False,
     ) -> None:
         self._tick, self._interval, self._is_needed, self._rest = tick, interval, is_needed, rest
+        self._has_news = has_news
         self._wake, self._changing = threading.Event(), threading.Lock()
         self._thread: threading.Thread | None = None
 
@@ -240,9 +254,21 @@ class RepeatingTimer:
             self._wake.clear()
             began = time.perf_counter()
             self._tick()
-            took = time.perf_counter() - began
-            self._wake.wait(max(self._interval(), min(took / SHARE, LONGEST_REST)))
+            self._wait(began, min((time.perf_counter() - began) / SHARE, LONGEST_REST))
         self._rest()
+
+    def _wait(self, began: float, pause: float) -> None:
+        """Wait until the next tick is due, is asked for, or has news to show; `pause` seconds pass in the latter case.
+
+        Args:
+            began: when the last tick began, as `time.perf_counter()` counts.
+            pause: how long to wait in any case, in seconds.
+        """
+        due = time.perf_counter() + max(self._interval(), pause)
+        not_before = max(began + AT_MOST_EVERY, time.perf_counter() + pause)
+        while (left := due - time.perf_counter()) > 0 and not self._wake.wait(min(left, GLANCE)):
+            if time.perf_counter() >= not_before and self._has_news():
+                return
 
     def _goes_on(self) -> bool:
         # Under the lock, so that a start() at the same moment sees either a thread that goes on or none.

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from html import escape
+from typing import Any
 
 from streamskit.common.durations import Duration
 from streamskit.views.charts import bar_chart, counted, line_chart
@@ -91,11 +92,13 @@ def _end(start: int, end: int) -> str:
 class StoreView(LiveView):
     """A live view of a state store, its rows, a chart and a search by key, as the last expression of a cell.
 
-    It looks at the store only while a page shows it, and leaves a plain table in a saved notebook.
+    It looks at the store only while a page shows it, and leaves a plain table in a saved notebook. A store of this
+    process is looked at as soon as it has changed, at most ten times a second.
 
     Args:
         store: the store, from `streams.store(name)` or `QueryClient(url).store(name)`.
-        refresh: how often to look at it, a duration of at least 50 ms.
+        refresh: how often to look at it, a duration of at least 50 ms; None looks every half second, and at once when a
+            store of this process has changed.
         rows: how many rows to show at most, 1 to 200.
         value: the field to chart; the first that holds numbers when not given.
 
@@ -111,7 +114,7 @@ class StoreView(LiveView):
     PAGE = Page("store", "The store", facts, {"chart": chart, "table": table})
 
     def __init__(
-        self, store: SnapshotSource, refresh: Duration = "500 ms", rows: int = 15, value: str | None = None
+        self, store: SnapshotSource, refresh: Duration | None = None, rows: int = 15, value: str | None = None
     ) -> None:
         if not isinstance(store, SnapshotSource):
             raise TypeError(
@@ -119,10 +122,17 @@ class StoreView(LiveView):
                 "StoreView(streams.store('a-name'))."
             )
         self._store, self._rows, self._value = store, checked_count(rows, "rows", 200), value
+        self._looks_at_once = refresh is None
         self._search, self._windows = search_field(self.refresh), WindowPicker()
         picker = [self._windows] if store.kind == "window" else []
-        super().__init__(f"'{store.name}'", refresh, [self._search, *picker])
+        super().__init__(f"'{store.name}'", "500 ms" if refresh is None else refresh, [self._search, *picker])
         self._windows.when_chosen(self.refresh)
+        self._every.observe(self._on_pace, "value")
+
+    def has_news(self) -> bool:
+        """Whether a store of this process has changed since the last look."""
+        seen = self._snapshot.updates if self._snapshot else None
+        return self._looks_at_once and seen is not None and seen != getattr(self._store, "updates", seen)
 
     def take(self, previous: StoreSnapshot | None) -> StoreSnapshot:
         """Look at the store."""
@@ -135,13 +145,16 @@ class StoreView(LiveView):
         self._trouble = self._windows.trouble
         super().redraw()
 
+    def _on_pace(self, change: Any) -> None:
+        self._looks_at_once = False  # the user has chosen a pace
+
 
 class ChartView(StoreView):
     """The chart of a `StoreView` without its rows, for a `Dashboard`: the largest values, or lines of windows.
 
     Args:
         store: the store, from `streams.store(name)` or `QueryClient(url).store(name)`.
-        refresh: how often to look at it, a duration of at least 50 ms.
+        refresh: how often to look at it, a duration of at least 50 ms; None as in `StoreView`.
         rows: of how many rows to draw the chart of a window store, 1 to 200.
         value: the field to chart; the first that holds numbers when not given.
 

@@ -101,6 +101,36 @@ def test_another_refresh_rate_holds_from_then_on(shown: Any) -> None:
     eventually(lambda: ">42</td>" in view._parts["table"].value)
 
 
+def test_a_view_looks_as_soon_as_its_store_has_changed_unless_it_is_given_a_pace() -> None:
+    store = counts(a=1)
+    at_once, paced, chosen = StoreView(store), StoreView(store, refresh="500 ms"), StoreView(store)
+    chosen._every.value = 200
+    for view in (at_once, paced, chosen):
+        view.refresh()
+    assert not at_once.has_news()
+    count(store, "a", 42)
+    assert (at_once.has_news(), paced.has_news(), chosen.has_news()) == (True, False, False)
+    at_once.refresh()
+    assert not at_once.has_news()
+
+
+def test_news_does_not_wait_for_the_next_look_and_is_shown_ten_times_a_second_at_most() -> None:
+    ticks: list[float] = []
+    is_new, goes_on = threading.Event(), threading.Event()
+    goes_on.set()
+    timer = RepeatingTimer(
+        lambda: ticks.append(time.monotonic()), lambda: 3600.0, goes_on.is_set, has_news=is_new.is_set
+    )
+    timer.start()
+    eventually(lambda: len(ticks) == 1)
+    is_new.set()
+    eventually(lambda: len(ticks) >= 5)
+    goes_on.clear()
+    timer.start()
+    eventually(lambda: not timer.is_running)
+    assert all(later - earlier >= 0.1 for earlier, later in pairwise(ticks))
+
+
 def test_a_view_of_a_closed_application_says_so_and_looks_no_more(shown: Any) -> None:
     store = counts(a=1)
     view = shown(StoreView(store, refresh="50 ms"))
