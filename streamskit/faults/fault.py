@@ -39,7 +39,7 @@ class Fault:
             self._timer.start()
 
     def __repr__(self) -> str:
-        return f"{self.what}\n  now:   {self.state}\n  watch: {self.watch}\n  undo:  {self.way_back}"
+        return f"{self.description}\n  now:   {self.state}\n  watch: {self.watch}\n  undo:  {self.way_back}"
 
     def __enter__(self) -> Self:
         return self

@@ -8,6 +8,7 @@ from html import escape
 from streamskit.common.durations import Duration
 from streamskit.kafka.tail import Ends
 from streamskit.runtime import KafkaStreams
+from streamskit.runtime.progress import TopicOffsets
 from streamskit.topology.drawing.diagram import draw
 from streamskit.topology.nodes import Node, Sink, Source
 from streamskit.views import streams_source
@@ -15,7 +16,6 @@ from streamskit.views.charts import counted
 from streamskit.views.html import TableColumn, TableRow, cell, grid
 from streamskit.views.live_view import LiveView
 from streamskit.views.page import Page, Snapshot, counted_until, rate
-from streamskit.views.streams_source import TopicOffsets
 
 Flow = tuple[str, str]
 """What is counted: ("read", a topic) or ("written", a topic)."""
