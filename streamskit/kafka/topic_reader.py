@@ -12,8 +12,9 @@ import queue
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from concurrent.futures import Future
+from contextlib import closing, suppress
 from typing import Any, Generic, Literal, NamedTuple, TypeAlias, TypeVar
 
 import confluent_kafka
@@ -259,7 +260,7 @@ class TopicReader(Generic[R]):
         self._goals: Offsets = {}
         self._firsts: Offsets = {}
         self._jobs: queue.SimpleQueue[tuple[Callable[[], Any], Future[Any]]] = queue.SimpleQueue()
-        self._moved, self._stopping = threading.Condition(), threading.Event()
+        self._moved, self._stopping, self._ended = threading.Condition(), threading.Event(), threading.Event()
         self._failure: StreamsError | None = None
         self._thread = threading.Thread(target=self._run, name=f"streamskit: {who}", daemon=True)
 
@@ -271,7 +272,7 @@ class TopicReader(Generic[R]):
             starts: the offsets to begin with; a partition that is not named is read from its first record.
 
         Raises:
-            StreamsError: the broker does not say where the topics begin and end.
+            StreamsError: the broker does not say where the topics begin and end, or no client can be made.
         """
         self._thread.start()
         names = list(topics)
@@ -307,9 +308,14 @@ class TopicReader(Generic[R]):
         return self._thread is threading.current_thread()
 
     def do(self, job: Callable[[], Any]) -> Future[Any]:
-        """Run a function in the reader's thread, between two portions of records."""
+        """Run a function in the reader's thread, between two portions of records.
+
+        Once the thread has ended, what is returned holds a StreamsError.
+        """
         done: Future[Any] = Future()
         self._jobs.put((job, done))
+        if self._ended.is_set():
+            self._refuse_jobs()
         return done
 
     def follow(self, starts: Offsets) -> None:
@@ -371,29 +377,38 @@ class TopicReader(Generic[R]):
                 self._moved.wait(0.1)
 
     def _run(self) -> None:
-        self._reader = PartitionReader(self._bootstrap_servers, self._convert, out_of_range=self._restart)
         try:
-            while not self._stopping.is_set():
-                self._do_jobs()
-                self._read()
+            self._reader = PartitionReader(self._bootstrap_servers, self._convert, out_of_range=self._restart)
+            with closing(self._reader):
+                while not self._stopping.is_set():
+                    self._do_jobs()
+                    self._read()
         except Exception as failure:
             topics = ", ".join(sorted({where.topic for where in self._goals}))
-            self._failure = StreamsError(f"{self._who} could not be read on from their topics ({topics}): {failure}")
+            named = f" ({topics})" if topics else ""
+            self._failure = StreamsError(f"{self._who} could not be read on from their topics{named}: {failure}")
             logger.debug("%s", self._failure, exc_info=True)
             self._failed(self._failure)
         finally:
-            self._reader.close()
-            self._do_jobs(StreamsError(f"{self._who} are not read any more."))
+            self._ended.set()
+            self._refuse_jobs()
 
-    def _do_jobs(self, refusal: StreamsError | None = None) -> None:
-        while not self._jobs.empty():
-            job, done = self._jobs.get()
+    def _do_jobs(self) -> None:
+        for job, done in self._waiting():
             try:
-                if refusal is not None:
-                    raise refusal
                 done.set_result(job())
             except Exception as failure:
                 done.set_exception(failure)
+
+    def _refuse_jobs(self) -> None:
+        for _, done in self._waiting():
+            done.set_exception(self._failure or StreamsError(f"{self._who} are not read any more."))
+
+    def _waiting(self) -> Iterator[tuple[Callable[[], Any], Future[Any]]]:
+        """Yield the jobs that nobody has taken yet."""
+        with suppress(queue.Empty):
+            while True:
+                yield self._jobs.get_nowait()
 
     def _read(self) -> None:
         batch = self._reader.poll(0.05)

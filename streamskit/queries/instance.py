@@ -5,6 +5,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import ExitStack
 from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
@@ -155,11 +156,12 @@ class Instance:
                 leave its share to the one that starts at its address until then.
         """
         self.stopped = self.stopped or "The instance is closed."
-        self._membership.stop(leave_group=leave_group)
-        self._reader.stop()
+        with ExitStack() as left:
+            if self._folder is not None:
+                left.callback(self._folder.close)
+            left.callback(self._reader.stop)
+            self._membership.stop(leave_group=leave_group)
         self._partition_roles, self._hosted = {}, {}
-        if self._folder is not None:
-            self._folder.close()
 
     def wait_for(self, offsets: Offsets, deadline: float, check: Callable[[], None] = lambda: None) -> None:
         """Wait until the share that is here is complete and holds all updates before the given offsets.
@@ -343,6 +345,8 @@ class Instance:
         everywhere = {where: role for where, role in self._partition_roles.items() if role == "global"}
 
         def adopt() -> None:
+            if number != self._agreed:
+                return  # it had to wait for the broker, and what was agreed since is what counts
             self._host(places | everywhere)
             self._roles, self._taken_up = roles, number
             self._announced &= {task for task, role in roles.items() if role == "warmup"}

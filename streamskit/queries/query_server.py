@@ -60,7 +60,13 @@ class QueryServer:
 
     def stop(self, leave_group: bool = True) -> None:
         """Leave the others, or leave it to them to notice; and answer no more."""
-        self.instance.stop(leave_group)
+        try:
+            self.instance.stop(leave_group)
+        finally:
+            self.rest.stop()
+
+    def let_go(self) -> None:
+        """Close the socket; it is not to start any more."""
         self.rest.stop()
 
     def wait_for(self, offsets: Offsets, deadline: float, check: Callable[[], None] = lambda: None) -> None:

@@ -3,7 +3,7 @@
 import logging
 import time
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -196,6 +196,7 @@ class Application:
         self._checks.note()
         for plan_ in self.plans:
             self._start_query(topics, plan_)
+        self.supervisor.raise_failure()  # one of them may have failed while the next one started
         if not self.config.exactly_once:
             self.checkpoint_copies.copy(topics.transactions(self.plans))
         self._watchdog.start()
@@ -228,25 +229,31 @@ class Application:
             deadline: how long that may take, in seconds of the monotonic clock.
             leave_group: whether an instance says goodbye to those that share the stores with it.
         """
-        self._watchdog.stop()
-        self._topic_watch.stop()
-        in_time = self.supervisor.stop(max(0.0, deadline - time.monotonic()), self._finish_seconds)
-        self.checkpoint_copies.finish(LAST_COPY_SECONDS)
-        if in_time and self.supervisor.failure is None:
-            ends = partial(self._catch_up(deadline).ends, self.topics.side_effects)
-            in_time = self.side_effects.drain(ends, deadline)
-            self._purging.finish(LAST_PURGE_SECONDS)
-            self.group_offsets.finish(LAST_COMMIT_SECONDS)
-        self._purging.stop()
-        self.group_offsets.stop()
-        if isinstance(self.copies, QueryServer):
-            self.copies.stop(leave_group)
-        else:
-            self.copies.stop()
-        self.global_copies.stop()
-        self.side_effects.stop()
-        self.release()
+        with ExitStack() as left:  # the last first; what one of them raises keeps none of the others
+            left.callback(self.release)
+            left.callback(self.side_effects.stop)
+            left.callback(self.global_copies.stop)
+            if isinstance(self.copies, QueryServer):
+                left.callback(self.copies.stop, leave_group)
+            else:
+                left.callback(self.copies.stop)
+            for beside in (self.group_offsets, self._purging, self.checkpoint_copies):
+                left.callback(beside.stop)
+            self._watchdog.stop()
+            self._topic_watch.stop()
+            in_time = self.supervisor.stop(max(0.0, deadline - time.monotonic()), self._finish_seconds)
+            self.checkpoint_copies.finish(LAST_COPY_SECONDS)
+            if in_time and self.supervisor.failure is None:
+                ends = partial(self._catch_up(deadline).ends, self.topics.side_effects)
+                in_time = self.side_effects.drain(ends, deadline)
+                self._purging.finish(LAST_PURGE_SECONDS)
+                self.group_offsets.finish(LAST_COMMIT_SECONDS)
         return in_time
+
+    def let_go(self) -> None:
+        """Close what is open before the start; it is not to start any more."""
+        if isinstance(self.copies, QueryServer):
+            self.copies.let_go()
 
     def pause(self) -> None:
         """Process nothing until the supervisor resumes."""
@@ -272,8 +279,10 @@ class Application:
 
     def release(self) -> None:
         """Let another process run it."""
-        self._runner.release()
-        self.lock.release()
+        try:
+            self._runner.release()
+        finally:
+            self.lock.release()
 
     def store(self, name: str) -> Any:
         """Return a store to be queried: an instance asks the others for what it has not."""

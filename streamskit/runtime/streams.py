@@ -193,7 +193,10 @@ class KafkaStreams:
         except BaseException as failure:
             why = failure if isinstance(failure, StreamsError) else StreamsError(f"Could not start: {failure}")
             self._application.supervisor.fail(why, loudly=False)
-            self.close()
+            try:
+                self.close()
+            except Exception as trouble:  # that it did not start says more
+                logger.warning("'%s' did not start, and could not be closed in order: %s", self.application_id, trouble)
             raise
         self._application.states.release(STARTING)
 
@@ -209,18 +212,25 @@ class KafkaStreams:
         The functions of `foreach`, `peek` and `print` are called for all that was processed; those for which the time
         does not suffice are called at the next start.
 
+        Raises:
+            StreamsError: the disk is full, and something could not be noted; the application is closed all the same.
+
         Mirrors `KafkaStreams#close`.
         """
         options = timeout if isinstance(timeout, CloseOptions) else CloseOptions(timeout)
         began, most = time.monotonic(), to_milliseconds(options.timeout, "timeout") / 1000
         if self.state is State.CREATED:
+            self._application.let_go()
             return self._application.states.move(State.NOT_RUNNING)
         self._application.states.await_none_of(ENDING, most)  # a failure may be stopping it at this moment
         if not self._application.states.move(State.PENDING_SHUTDOWN):
             return self.state is State.NOT_RUNNING
-        in_time = self._application.stop(began + most, options.leave_group)
-        self._forget_running()
-        self._application.states.move(State.NOT_RUNNING)
+        try:
+            with telling_of_a_full_disk(self.folder):
+                in_time = self._application.stop(began + most, options.leave_group)
+        finally:
+            self._forget_running()
+            self._application.states.move(State.NOT_RUNNING)
         return in_time and time.monotonic() - began < most
 
     def pause(self) -> None:
@@ -264,8 +274,8 @@ class KafkaStreams:
         try:
             self._application.clean_up()
         finally:
-            self._application.release()
             self._forget_running()
+            self._application.release()
 
     def await_processed(self, timeout: Duration = "60 seconds") -> None:
         """Wait until all that is in the source topics now is processed, and its outputs and store updates can be seen.

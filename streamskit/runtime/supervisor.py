@@ -102,8 +102,13 @@ class Supervisor:
         return []
 
     def watch(self, query: RunningQuery) -> None:
-        """Take a query on that has just been started."""
-        self.queries.append(query)
+        """Take a query on that has just been started; it is stopped again if the application is about to stop."""
+        with self._changing:  # whoever stops the application stops those that are listed by then
+            self.queries.append(query)
+            comes_too_late = self._stopping.is_set()
+        if comes_too_late:
+            query.stop()
+            return
         thread = threading.Thread(target=self._watch, args=(query,), name="streamskit: query", daemon=True)
         thread.start()
         self._watchers.append((query, thread))

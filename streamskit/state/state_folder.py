@@ -5,6 +5,7 @@ import shutil
 import threading
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
 from pathlib import Path
 
 from filelock import FileLock, Timeout
@@ -106,13 +107,14 @@ class StateFolder:
             (self._folder / store / NOTE).write_text(json.dumps(said))
 
     def close(self) -> None:
-        """Close all storages, and let others have the folder."""
-        for timer in list(self._released.values()):
-            timer.cancel()
-        for place in list(self._open):
-            self._close(place)
-        self.note()
-        self._lock.release()
+        """Close all storages, and let others have the folder, also where the disk takes no more."""
+        with ExitStack() as left:
+            left.callback(self._lock.release)
+            left.callback(self.note)
+            for place in list(self._open):
+                left.callback(self._close, place)
+            for timer in list(self._released.values()):
+                timer.cancel()
 
     def _close(self, place: tuple[str, int]) -> None:
         with self._changing:

@@ -29,7 +29,7 @@ LAST_WORDS = 3
 
 
 def bind(host: str, port: int = 0) -> socket.socket:
-    """Return a socket at an address, so that it is known before anything is served there.
+    """Return a socket at an address, so that it is known before anything is served there; nobody is let in yet.
 
     Args:
         host: the address, such as "127.0.0.1".
@@ -48,13 +48,14 @@ def bind(host: str, port: int = 0) -> socket.socket:
         if sys.platform != "win32":  # there it would let two servers share a port
             bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         bound.bind((bare, port))
-        bound.listen(1024)
     except (OSError, OverflowError) as error:
         bound.close()
-        raise StreamsError(
-            f"Nothing can be served at {host}:{port}: {error}. Choose another port, or 0 for a free one."
-        ) from None
+        raise _not_served(host, port, error) from None
     return bound
+
+
+def _not_served(host: str, port: int, error: Exception) -> StreamsError:
+    return StreamsError(f"Nothing can be served at {host}:{port}: {error}. Choose another port, or 0 for a free one.")
 
 
 class _Uvicorn(uvicorn.Server):
@@ -134,8 +135,12 @@ class Server:
         """Begin to answer, and return when it does.
 
         Raises:
-            StreamsError: it does not.
+            StreamsError: it does not, or another program has begun to listen there.
         """
+        try:
+            self._socket.listen(1024)
+        except OSError as error:
+            raise _not_served(self.address.host, self.address.port, error) from None
         sys.setswitchinterval(min(sys.getswitchinterval(), SWITCH_INTERVAL))
         self._thread.start()
         if not self._server.is_up.wait(TO_START) or self._failure is not None:

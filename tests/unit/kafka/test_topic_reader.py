@@ -238,3 +238,33 @@ def test_without_topics_there_is_nothing_to_wait_for(letters: Letters) -> None:
     letters.reader.start()
     letters.wait(0)
     letters.reader.stop()
+
+
+def test_a_reader_that_cannot_be_made_says_so_to_whoever_starts_it(
+    monkeypatch: pytest.MonkeyPatch, letters: Letters
+) -> None:
+    def none(settings: dict[str, Any], logger: Any) -> None:
+        raise KafkaException(KafkaError(KafkaError._INVALID_ARG, "no such certificate"))
+
+    monkeypatch.setattr(topic_reader, "Consumer", none)
+    told: list[BaseException] = []
+
+    def start() -> None:
+        try:
+            letters.reader.start(["in"])
+        except StreamsError as failure:
+            told.append(failure)
+
+    starting = threading.Thread(target=start, daemon=True)
+    starting.start()
+    starting.join(5)
+    assert [str(each) for each in told] == [str(each) for each in letters.failures]
+    assert "The letters could not be read on from their topics: " in str(told[0])
+    assert "no such certificate" in str(told[0])
+
+
+def test_what_is_asked_of_a_reader_that_has_ended_is_answered(letters: Letters) -> None:
+    letters.reader.start(["in"])
+    letters.reader.stop()
+    with pytest.raises(StreamsError, match="The letters are not read any more"):
+        letters.reader.do(lambda: None).result(5)

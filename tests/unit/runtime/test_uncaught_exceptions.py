@@ -370,3 +370,14 @@ def test_a_query_waits_twice_as_long_after_each_failure_until_a_micro_batch_was_
     assert [query.next_wait() for _ in range(8)] == [0.5, 1, 2, 4, 8, 16, 30, 30]
     query.metrics.batches += 1
     assert [query.next_wait() for _ in range(2)] == [0.5, 1]
+
+
+@pytest.mark.spark
+def test_a_query_that_starts_while_another_one_ends_the_application_is_stopped_too(application: Application) -> None:
+    application.start()
+    late = RunningQuery(application._plan, application._start_query, Path("nowhere"))  # it takes seconds to start
+    application.started[0].fail("[DIVIDE_BY_ZERO] Division by zero.")
+    assert until(lambda: application.states.state is State.ERROR)
+    application.supervisor.watch(late)
+    assert not application.started[1].isActive
+    assert set(application.supervisor.parts().values()) == {True}

@@ -1,0 +1,103 @@
+"""An instance: which share of the stores it takes up, and what it lets go of whatever happens."""
+
+from collections.abc import Callable
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import KafkaError, KafkaException
+
+from streamskit import Serdes, Stores
+from streamskit.api.streams_config import StreamsConfig
+from streamskit.common.errors import StreamsError
+from streamskit.queries import instance as instances
+from streamskit.queries.group.assignment import Assignment
+from streamskit.queries.group.assignor import TaskAssignment
+from streamskit.queries.group.catalogue import Catalogue, QueryableStore
+from streamskit.queries.instance import Instance
+from streamskit.queries.metadata import HostInfo
+from streamskit.queries.query_server import QueryServer
+from streamskit.queries.rest import server as rest
+from streamskit.state.state_folder import StateFolder
+
+STORE = Stores.persistent_key_value_store("counts", Serdes.string(), Serdes.long())
+CATALOGUE = Catalogue("app", (QueryableStore(STORE, "app-counts-changelog", 0, partitions=2),))
+
+
+def at_once(job: Callable[[], Any]) -> Future[Any]:
+    """Run what a reader's thread would run."""
+    done: Future[Any] = Future()
+    done.set_result(job())
+    return done
+
+
+def test_a_share_that_had_to_wait_for_the_broker_does_not_come_back_over_the_one_agreed_on_since(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    instance = Instance(CATALOGUE, "nowhere:1", HostInfo("127.0.0.1", 8080))
+    later: list[Callable[[], None]] = []
+    hosted: list[list[int]] = []
+
+    class Timer:
+        def __init__(self, seconds: float, job: Callable[[], None]) -> None:
+            self.start = lambda: later.append(job)
+
+    def host(places: dict[Any, str]) -> None:
+        if not later:
+            raise KafkaException(KafkaError(KafkaError._TRANSPORT))
+        hosted.append([where.partition for where in places])
+
+    monkeypatch.setattr(instances.threading, "Timer", Timer)
+    monkeypatch.setattr(instance._reader, "do", at_once)
+    monkeypatch.setattr(instance, "_host", host)
+    for tasks in (["0_0", "0_1"], ["0_1"]):
+        servers = {instance._id: "127.0.0.1:8080", "another": "127.0.0.1:8081"}
+        owners = {task: instance._id if task in tasks else "another" for task in CATALOGUE.tasks()}
+        instance._learn(Assignment(servers, TaskAssignment(owners)))
+    for job in later:
+        job()
+    assert hosted == [[1]]
+    assert instance._roles == {"0_1": "active"}
+    assert instance._has_share()
+
+
+def test_an_instance_lets_go_of_its_folder_also_where_the_disk_takes_no_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = StateFolder(tmp_path / "stores")
+    folder.open({"counts": "an id"})
+    folder.storage("counts", 0)
+    folder.storage("counts", 1)
+
+    def full(*anything: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(folder, "note", full)
+        with pytest.raises(OSError, match="No space left"):
+            folder.close()
+    again = StateFolder(tmp_path / "stores")
+    again.open({"counts": "an id"})
+    assert again.storage("counts", 0).mark().position == 0
+    again.close()
+
+
+def test_nobody_is_let_in_before_the_start_and_what_is_not_started_can_be_let_go() -> None:
+    config = StreamsConfig("app", "nowhere:1", application_server="127.0.0.1:0")
+    server = QueryServer(CATALOGUE, config, lambda here: None)
+    with rest.socket.socket() as client:
+        assert client.connect_ex(("127.0.0.1", server.here.port)) != 0
+    server.let_go()
+    rest.bind("127.0.0.1", server.here.port).close()
+
+
+def test_a_port_where_another_program_has_begun_to_listen_since_is_told_at_the_start() -> None:
+    bound = rest.bind("127.0.0.1")
+    server = rest.Server(Instance(CATALOGUE, "nowhere:1", HostInfo("127.0.0.1", 8080)), bound)
+    other = rest.bind("127.0.0.1", bound.getsockname()[1])
+    other.listen()
+    with pytest.raises(StreamsError, match=r"Nothing can be served at 127\.0\.0\.1:\d+: .*Choose another port"):
+        server.start()
+    server.stop()
+    other.close()

@@ -1,0 +1,95 @@
+"""What a `KafkaStreams` lets go of when it is closed: all of it, whatever goes wrong on the way."""
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from streamskit import KafkaStreams, State, StreamsBuilder, StreamsError
+from streamskit.queries.query_server import QueryServer
+from streamskit.queries.rest.server import bind
+from streamskit.runtime.sole_runner import ApplicationLock
+from streamskit.runtime.supervisor import STARTING
+
+
+def application(folder: Path) -> KafkaStreams:
+    builder = StreamsBuilder()
+    builder.stream("in").group_by_key().count("counts")
+    return KafkaStreams(builder.build(), "app", "127.0.0.1:1", application_server="127.0.0.1:0", state_dir=folder)
+
+
+def port_of(streams: KafkaStreams) -> int:
+    assert streams.query_server is not None
+    return streams.query_server.here.port
+
+
+def full(*anything: object, **named: object) -> None:
+    raise OSError(28, "No space left on device")
+
+
+@pytest.mark.parametrize("part", ["group_offsets", "copies", "side_effects", "supervisor", "_runner"])
+def test_an_application_that_cannot_be_closed_in_order_lets_go_of_all_the_same(
+    part: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    streams = application(tmp_path)
+    inside = streams._application
+    inside.lock.take(())
+    KafkaStreams.running["app"] = streams
+    inside.states.hold(STARTING)
+    released: list[str] = []
+    monkeypatch.setattr(inside._runner, "release", lambda: released.append("the runner"))
+    broken = getattr(inside, part)
+    broken = broken.instance if isinstance(broken, QueryServer) else broken
+    monkeypatch.setattr(broken, "release" if part == "_runner" else "stop", full)
+    with pytest.raises(StreamsError, match=r"The disk is full that has the folder of 'app'"):
+        streams.close()
+    assert streams.state is State.NOT_RUNNING
+    assert "app" not in KafkaStreams.running
+    assert released == ([] if part == "_runner" else ["the runner"])
+    again = ApplicationLock("app", streams.folder)
+    again.take(())
+    again.release()
+    bind("127.0.0.1", port_of(streams)).close()
+
+
+def test_what_is_closed_before_its_start_keeps_no_port(tmp_path: Path) -> None:
+    streams = application(tmp_path)
+    assert streams.close()
+    assert streams.state is State.NOT_RUNNING
+    assert streams.query_server is not None
+    assert streams.query_server.rest._socket.fileno() == -1
+
+
+def test_why_an_application_did_not_start_is_told_though_it_cannot_be_closed_in_order(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    streams = application(tmp_path)
+    inside = streams._application
+
+    def refuse() -> None:
+        raise StreamsError("a topic is missing")
+
+    monkeypatch.setattr(inside, "claim", refuse)
+    monkeypatch.setattr(inside.side_effects, "stop", full)
+    with pytest.raises(StreamsError, match="a topic is missing"):
+        streams.start()
+    assert "'app' did not start, and could not be closed in order: The disk is full" in caplog.text
+    assert streams.state is State.NOT_RUNNING
+
+
+def test_a_query_that_fails_while_the_next_one_starts_ends_the_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    streams = application(tmp_path)
+    inside, ready = streams._application, SimpleNamespace(copy=lambda plans: None)
+    inside.states.hold(STARTING)
+    for part in ("side_effects", "copies", "global_copies", "_watchdog", "_purging", "group_offsets"):
+        monkeypatch.setattr(getattr(inside, part), "start", lambda: None)
+    monkeypatch.setattr(inside.supervisor.broker, "start", lambda: None)
+    monkeypatch.setattr(inside, "_spark", object())
+    monkeypatch.setattr(inside, "_checks", SimpleNamespace(prepare=lambda *how: {}, note=lambda: None, about=None))
+    monkeypatch.setattr(inside, "checkpoint_copies", ready)
+    monkeypatch.setattr(inside, "_catch_up", lambda deadline: pytest.fail("the start went on"))
+    monkeypatch.setattr(inside, "_start_query", lambda topics, plan: inside.supervisor.fail(StreamsError("no")))
+    with pytest.raises(StreamsError, match="no"):
+        inside.run()
