@@ -34,7 +34,7 @@ class CheckpointRebuild(servers: String, topic: String, folder: String) {
       Transactions.foreachRecord(servers, topic, position.get("from").asLong)(take(_, stores))
       val ids = stores.map { case (name, store) => name -> store.commit(false)._2.stateStoreCkptId }
       val rows = stores.values.map(_.metricsOpt.get.numCommittedKeys).sum
-      texts(position, "stream times").flatMap(TimeFile.of).foreach(new TimeFiles(s"$folder/stream-time").writeFirst)
+      new TimeFiles(s"$folder/stream-time").writeFirst(texts(position, "stream times").flatMap(TimeFile.of))
       files.write("metadata", s"""{"id":"${UUID.randomUUID}"}""".getBytes)
       files.write("offsets/0", offsets.getBytes)
       files.write("commits/0", CheckpointRebuild.commit(said.get("batchWatermarkMs").asLong, ids).getBytes)

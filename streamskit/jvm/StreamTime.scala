@@ -13,6 +13,7 @@ import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.{BinaryExpression, Expression, GenericInternalRow, Nondeterministic}
 import org.apache.spark.sql.catalyst.expressions.codegen.{CodegenContext, ExprCode}
 import org.apache.spark.sql.types.{DataType, LongType, StructType}
+import streamskit.Disk
 
 /** Stream time as Kafka Streams keeps it: of each partition, record by record, in the order of offsets.
   *
@@ -96,9 +97,9 @@ class PartitionTimes(folder: String, size: Long, grace: Long) {
     case Some(last) => last.copy(batch = batch)
   }
 
-  private def save(): Unit = seen.values.foreach { each =>
-    val last = each.last.withoutClosed(size, grace)
-    if (!before.get(last.partition).exists(_.copy(batch = batch) == last)) files.write(last)
+  private def save(): Unit = {
+    val now = seen.values.map(_.last.withoutClosed(size, grace))
+    files.write(now.filterNot(last => before.get(last.partition).exists(_.copy(batch = batch) == last)))
   }
 }
 
@@ -148,19 +149,23 @@ class TimeFiles(folder: String) {
     known.filter(_.batch < batch).groupBy(_.partition).map { case (partition, all) => partition -> all.maxBy(_.batch) }
   }
 
-  def write(file: TimeFile): Unit = {
-    val mine = known.filter(_.partition == file.partition).sortBy(_.batch)
-    val wrong = mine.filter(each => each.batch >= file.batch && each != file) // of a try with other records
-    if (isOnDisk) {
-      Files.createDirectories(local)
-      val place = local.resolve(file.name)
-      if (!Files.exists(place)) Files.createFile(place)
-    } else system.create(new Path(path, file.name), true).close()
-    (mine.filter(_.batch < file.batch).dropRight(Kept - 1) ++ wrong).foreach(remove)
+  /** Write some files; they are on the disk when this returns. */
+  def write(files: Iterable[TimeFile]): Unit = if (files.nonEmpty) {
+    if (isOnDisk && !Files.isDirectory(local)) { Files.createDirectories(local); Disk.sync(local.getParent) }
+    files.foreach { file =>
+      if (!isOnDisk) system.create(new Path(path, file.name), true).close()
+      else if (!Files.exists(local.resolve(file.name))) Files.createFile(local.resolve(file.name))
+    }
+    if (isOnDisk) Disk.sync(local)
+    files.foreach { file =>
+      val mine = known.filter(_.partition == file.partition).sortBy(_.batch)
+      val wrong = mine.filter(each => each.batch >= file.batch && each != file) // of a try with other records
+      (mine.filter(_.batch < file.batch).dropRight(Kept - 1) ++ wrong).foreach(remove)
+    }
   }
 
   /** Write what was known before, as of the micro-batch 0. */
-  def writeFirst(file: TimeFile): Unit = write(file.copy(batch = 0))
+  def writeFirst(files: Iterable[TimeFile]): Unit = write(files.map(_.copy(batch = 0)))
 
   private def remove(file: TimeFile): Unit =
     if (isOnDisk) Files.deleteIfExists(local.resolve(file.name)) else system.delete(new Path(path, file.name), false)

@@ -422,6 +422,9 @@ class Application:
             "the thread that calls functions": self.side_effects.lives,
             "the thread that speaks for it in its group": self._runner.lives,
             "the thread that looks at its topics": self._topic_watch.lives,
+            "the thread that deletes what nobody reads again": self._purging.lives,
+            "the thread that copies its checkpoints": self.checkpoint_copies.lives,
+            "the thread that commits its offsets": self.group_offsets.lives,
         }
 
     def _part_died(self, name: str) -> None:

@@ -72,8 +72,8 @@ class CheckpointCopies(Periodic):
                 self.stop()
                 return
 
-    def _run(self) -> None:
-        super()._run()
+    def close(self) -> None:
+        """Close the clients."""
         for _, copier in self._copiers:
             try:
                 copier.close()

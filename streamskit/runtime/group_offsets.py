@@ -72,6 +72,19 @@ class GroupOffsets(Periodic):
                 logger.warning("'%s': its group does not show how far it has come. %s", self._group, said)
             logger.debug("'%s': offsets could not be committed: %s", self._group, failure)
 
+    def close(self) -> None:
+        """Close the clients that were made; one that is asked for later is made anew."""
+        made = [self.__dict__.pop(name, None) for name in ("_member_of_none", "_producer", "_admin")]
+        member, producer, _ = made  # an admin client goes when nobody has it any more
+        for client in (member, producer):
+            if hasattr(
+                client, "close"
+            ):  # producers of an older confluent-kafka have it not, and end like an admin client
+                try:
+                    client.close()
+                except KafkaException as failure:
+                    logger.debug("'%s': a client did not close: %s", self._group, failure)
+
     def commit(self) -> None:
         """Commit what was processed since the last time.
 

@@ -1,7 +1,10 @@
 """Work that is done every few seconds beside the queries, in a thread of its own."""
 
+import logging
 import threading
 from abc import ABC, abstractmethod
+
+logger = logging.getLogger("streamskit")
 
 
 class Periodic(ABC):
@@ -13,8 +16,9 @@ class Periodic(ABC):
     """
 
     def __init__(self, name: str, seconds: float) -> None:
-        self._seconds = seconds
+        self._name, self._seconds = name, seconds
         self._stopping, self._has_last_turn = threading.Event(), False
+        self._has_failed = False
         self._thread = threading.Thread(target=self._run, name=f"streamskit: {name}", daemon=True)
 
     def start(self) -> None:
@@ -43,10 +47,25 @@ class Periodic(ABC):
 
     @abstractmethod
     def turn(self) -> None:
-        """Do the work once; what it raises ends the thread."""
+        """Do the work once; what it raises is logged, and the next turn comes as ever."""
+
+    def close(self) -> None:
+        """Let go of what it has opened; called in its thread after the last turn."""
 
     def _run(self) -> None:
-        while not self._stopping.wait(self._seconds):
+        try:
+            while not self._stopping.wait(self._seconds):
+                self._try()
+            if self._has_last_turn:
+                self._try()
+        finally:
+            self.close()
+
+    def _try(self) -> None:
+        try:
             self.turn()
-        if self._has_last_turn:
-            self.turn()
+            self._has_failed = False
+        except Exception as failure:  # a full disk, too few file handles: it may be otherwise the next time
+            level = logging.DEBUG if self._has_failed else logging.WARNING  # once for each time that it begins
+            logger.log(level, "The %s failed, and tries again: %r", self._name, failure, exc_info=True)
+            self._has_failed = True

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from streamskit.api.client_settings import BootstrapServers
+from streamskit.common.durable_files import write_file
 from streamskit.common.errors import StreamsError
 from streamskit.kafka.topic_partition import TopicPartition
 from streamskit.kafka.topic_reader import Offsets, TopicReader, TopicRecord, topic_record
@@ -130,9 +131,7 @@ class SideEffects:
             said.setdefault(topic, {})[partition] = offset
         if not self._file.parent.is_dir():
             return  # somebody deletes the application while it runs
-        new = self._file.with_name(f".{FILE}.new")
-        new.write_text(json.dumps(said))
-        new.replace(self._file)
+        write_file(self._file, json.dumps(said))
         self._noted_offsets, self._noted = said, time.monotonic()
 
     def _read_note(self) -> Offsets:

@@ -11,7 +11,7 @@ import socket
 import threading
 import time
 import uuid
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -46,7 +46,8 @@ class Claim:
     """Who wants to run an application: a process on a machine, and its folder.
 
     `started` is what `process_start` says of the process, `since` when it asked, and `running_since` when it was chosen
-    (0 if it was not), in seconds since 1970.
+    (0 if it was not), in seconds since 1970 by the clock of its machine. Of one that was chosen `member` is the name
+    that it had in the group when it last was, and `generation` the number of that agreement.
     """
 
     machine: str
@@ -56,6 +57,8 @@ class Claim:
     since: float
     running_since: float = 0.0
     id: str = field(default_factory=lambda: uuid.uuid4().hex)
+    member: str = ""
+    generation: int = 0
 
     @staticmethod
     def of_this_process(folder: Path) -> "Claim":
@@ -87,12 +90,25 @@ class Claim:
         return f"process {self.pid} on '{place}', since {began}, with the folder {self.folder}"
 
 
-def chosen(claims: Iterable[Claim]) -> Claim:
+def chosen(claims: Mapping[str, Claim]) -> Claim:
     """Return who of several runs the application: the one that does already, or else who asked first.
 
-    Two that run are one that was out of touch, and one that took over since then: the later one stays.
+    Two that run are one that was out of touch, and one that took over since then. The group has forgotten the first and
+    given it another name when it came back: the one that has kept its name stays. Clocks of two machines are compared
+    only where nothing else tells two apart.
+
+    Args:
+        claims: what each member of the group says, by the name that it has there now.
     """
-    return min(claims, key=lambda claim: (-claim.running_since, claim.since, claim.id))
+
+    def rank(member: str) -> tuple[bool, bool, int, float, float, str]:
+        claim = claims[member]
+        runs = claim.running_since > 0
+        has_stayed = runs and claim.member == member
+        return not has_stayed, not runs, -claim.generation, -claim.running_since, claim.since, claim.id
+
+    first = min(claims, key=rank)
+    return replace(claims[first], member=first)
 
 
 class ApplicationLock:
@@ -255,10 +271,11 @@ class SoleRunner:
                 member.poll()
                 self._heed()
 
-    def _hear(self, runner: Claim) -> None:
+    def _hear(self, runner: Claim, generation: int) -> None:
         """Take note of the leader's answer; the group may ask again before anything else is done here."""
-        if runner.id == self._claim.id and not self._claim.running_since:
-            self._claim = replace(self._claim, running_since=time.time())
+        if runner.id == self._claim.id:
+            since = self._claim.running_since or time.time()
+            self._claim = replace(self._claim, running_since=since, member=runner.member, generation=generation)
         self._heard = runner
 
     def _heed(self) -> None:
@@ -296,20 +313,21 @@ class _Assignor(AbstractPartitionAssignor):
     name = "streamskit-runner"
     version = 1
 
-    def __init__(self, claim: Callable[[], Claim], hear: Callable[[Claim], None]) -> None:
+    def __init__(self, claim: Callable[[], Claim], hear: Callable[[Claim, int], None]) -> None:
         self._claim, self._hear = claim, hear
 
     def metadata(self, topics: Sequence[str]) -> ConsumerProtocolSubscription:
         return ConsumerProtocolSubscription(self.version, sorted(topics), self._claim().to_bytes())
 
     def assign(self, cluster: Any, members: Sequence[Any]) -> dict[str, ConsumerProtocolAssignment]:
-        claims = [claim for each in members if (claim := Claim.from_bytes(each.metadata.user_data)) is not None]
+        said = {each.member_id: Claim.from_bytes(each.metadata.user_data) for each in members}
+        claims = {name: claim for name, claim in said.items() if claim is not None}
         answer = chosen(claims).to_bytes()
         return {each.member_id: ConsumerProtocolAssignment(self.version, [], answer) for each in members}
 
     def on_assignment(self, assignment: ConsumerProtocolAssignment, generation: int) -> None:
         if (runner := Claim.from_bytes(assignment.user_data)) is not None:
-            self._hear(runner)
+            self._hear(runner, generation)
 
 
 def _machine() -> str:

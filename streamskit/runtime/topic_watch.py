@@ -62,6 +62,10 @@ class TopicWatch(Periodic):
         else:
             self._look(found)
 
+    def close(self) -> None:
+        """Let go of the client: it ends when nobody has it any more."""
+        self.__dict__.pop("_admin", None)
+
     @cached_property
     def _admin(self) -> AdminClient:
         return AdminClient(for_librdkafka(self._bootstrap_servers, "admin"), logger=client_log)

@@ -24,6 +24,11 @@ CHANGELOG = {"cleanup.policy": "compact", "segment.bytes": str(16 * 1024 * 1024)
 WINDOWED_CHANGELOG = CHANGELOG | {
     "cleanup.policy": "compact,delete", "retention.ms": "-1", "message.timestamp.type": "CreateTime"
 }  # fmt: skip
+ADDITIONAL_LAG = 24 * 60 * 60 * 1000
+"""For how many milliseconds beyond its history the changelog of a versioned store keeps every version of a row.
+
+Compaction goes by the clock and history by stream time, which may be behind: Kafka Streams adds a day, too.
+"""
 REPARTITION = {"cleanup.policy": "delete", "retention.ms": "-1"}
 TRANSACTIONS = {"cleanup.policy": "compact", "segment.bytes": str(1024 * 1024)}
 CHECKPOINTS = {"cleanup.policy": "compact", "segment.bytes": str(16 * 1024 * 1024)}
@@ -108,6 +113,16 @@ def partition_of_key(
     if chosen >= partitions[topic]:
         raise StreamsError(f"query_metadata_for_key: {beyond(topic, [chosen], partitions[topic])}.")
     return chosen
+
+
+def _lag(store: Store) -> dict[str, str]:
+    """Return the settings that keep the old versions of a versioned store's rows from compaction.
+
+    Mirrors `VersionedChangelogTopicConfig`.
+    """
+    if store.kind != "versioned" or store.retention is None:
+        return {}
+    return {"min.compaction.lag.ms": str(store.retention + ADDITIONAL_LAG)}
 
 
 @dataclass(frozen=True)
@@ -220,7 +235,7 @@ class ApplicationTopics:
             yield from ((topic, tasks, REPARTITION) for topic in plan.handovers.values())
             for store in plan.stores:
                 topic = plan.changelog(store)
-                usual = WINDOWED_CHANGELOG if topic in windowed else CHANGELOG
+                usual = WINDOWED_CHANGELOG if topic in windowed else CHANGELOG | _lag(store)
                 yield topic, tasks, usual | dict(store.changelog)
             if self.exactly_once:
                 yield plan.transactions_topic, 1, TRANSACTIONS

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
+from streamskit.common.durable_files import write_file
 from streamskit.common.errors import StreamsError
 from streamskit.common.ownership import make_private
 from streamskit.kafka.topic_partition import TopicPartition
@@ -104,7 +105,7 @@ class StateFolder:
         for store, topic_id in self._topic_ids.items():
             (self._folder / store).mkdir(exist_ok=True)
             said = {"topic_id": topic_id, "seen": time.time()}
-            (self._folder / store / NOTE).write_text(json.dumps(said))
+            write_file(self._folder / store / NOTE, json.dumps(said))
 
     def close(self) -> None:
         """Close all storages, and let others have the folder, also where the disk takes no more."""
@@ -138,4 +139,5 @@ class StateFolder:
 
 def is_copy(folder: Path) -> bool:
     """Whether this is a folder with copies of a store's partitions, and with nothing else."""
-    return folder.is_dir() and all(each.name == NOTE or each.name.isdecimal() for each in folder.iterdir())
+    notes = (NOTE, f".{NOTE}.new")
+    return folder.is_dir() and all(each.name in notes or each.name.isdecimal() for each in folder.iterdir())

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from streamskit.api.windows import JoinWindows, SessionWindows, SlidingWindows, TimeWindows
+from streamskit.common.durable_files import write_file
 from streamskit.common.errors import StreamsError
 from streamskit.common.ownership import check_own, make_private
 from streamskit.kafka.topic_partition import TopicPartition
@@ -87,10 +88,8 @@ class Catalogue:
         """Write it into an application's folder, where `python -m streamskit serve` finds it."""
         make_private(folder)
         stores = [{**_places(entry), "store": describe_store(entry.store)} for entry in self]
-        new = folder / f"{FILE}.new"
-        new.touch(mode=0o600)  # the settings of a schema registry may hold a password
-        new.write_text(json.dumps({"version": VERSION, "application_id": self.application_id, "stores": stores}))
-        new.replace(folder / FILE)
+        said = json.dumps({"version": VERSION, "application_id": self.application_id, "stores": stores})
+        write_file(folder / FILE, said, mode=0o600)  # the settings of a schema registry may hold a password
         (folder / OLD_FILE).unlink(missing_ok=True)
 
     @staticmethod

@@ -134,8 +134,10 @@ async def updates(request: Request, store: StoreName) -> Response:
     """
     queries = queries_of(request)
     hosted = queries.store(store)
-    peers = None if queries.forwarded_to_us(request, hosted) is not None else queries.peers
+    if queries.forwarded_to_us(request, hosted) is not None:  # the instance that was asked counts it
+        return Updates(queries.instance, hosted, None, lambda: bool(request.app.state.is_ending), lambda: None)
     close = begin_a_stream(request)
+    peers = queries.peers
     return Updates(queries.instance, hosted, peers, lambda: bool(request.app.state.is_ending), close)
 
 

@@ -2,22 +2,28 @@
 
 import contextlib
 import json
+import logging
 import re
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
+from streamskit.common.durable_files import write_file
 from streamskit.common.errors import StreamsError
 from streamskit.common.ownership import check_own, is_own, make_private
+from streamskit.runtime.recovery.rebuilding import STAGING
 from streamskit.state.state_folder import is_copy
+
+logger = logging.getLogger("streamskit")
 
 MARK = "application.json"
 """The file that says whose folder it is; it is written first and deleted last."""
 
-FILES = frozenset({MARK, "topology.json", "stores.json", "stores.pickle"})
+FILES = frozenset({MARK, "topology.json", "stores.json", "stores.pickle", "stores.lock", "calls.json"})
 CHECKPOINT = frozenset(
-    {"first-batch", "metadata", ".metadata.crc", "offsets", "commits", "sources", "state", "stream-time"}
+    {"first-batch", "metadata", "runs", "most-records", "offsets", "commits", "sources", "state", "stream-time"}
 )
-"""What lies in the folder of a query."""
+"""What lies in the folder of a query, beside checksums and drafts."""
 
 
 class ApplicationFolder:
@@ -58,23 +64,26 @@ class ApplicationFolder:
     def claim(self) -> None:
         """Make the folder, for this user only, and mark it as the application's."""
         make_private(self._path)
-        new = self._path / f"{MARK}.new"
-        new.write_text(json.dumps({"application_id": self._application_id}) + "\n")
-        new.replace(self._path / MARK)
+        write_file(self._path / MARK, json.dumps({"application_id": self._application_id}) + "\n")
 
     def delete(self) -> None:
-        """Delete the folder with all that is in it, if it is there.
+        """Delete what the application has made, and the folder with it where nothing else is in there.
+
+        What somebody else has put there stays, and a warning names it; the folder stays the application's then.
 
         Raises:
             StreamsError: it is not the application's; then nothing is deleted.
         """
         self.check()
-        for entry in list(self._path.iterdir()) if self._path.is_dir() else ():
-            if entry.is_dir() and not entry.is_symlink():
-                shutil.rmtree(entry, ignore_errors=True)
-            elif entry.name != MARK:
-                entry.unlink(missing_ok=True)
-        (self._path / MARK).unlink(missing_ok=True)
+        mark = self._path / MARK
+        left = [each for entry in _entries(self._path) if entry != mark for each in _deleted(entry)]
+        if left:
+            logger.warning(
+                "'%s' has not made %s: it stays in %s, of which all else is deleted. Move it elsewhere.",
+                self._application_id, _named(left, self._path), self._path,
+            )  # fmt: skip
+            return
+        mark.unlink(missing_ok=True)
         with contextlib.suppress(OSError):  # it is not there, or Java still writes into a query's folder
             self._path.rmdir()
 
@@ -87,18 +96,60 @@ class ApplicationFolder:
 
     def _foreign(self) -> list[str]:
         """Return what an application does not make, in a folder without a mark, as earlier versions left it."""
-        entries = sorted(self._path.iterdir()) if self._path.is_dir() else []
-        return [entry.name for entry in entries if not _is_made(entry)]
+        return [entry.name for entry in _entries(self._path) if not _is_made(entry)]
 
 
 def _is_made(entry: Path) -> bool:
-    """Whether an entry of an application's folder looks like one that an application makes."""
-    if entry.name.removesuffix(".new") in FILES or entry.name == "stores.lock":
-        return True
-    if not entry.is_dir():
-        return False
-    if entry.name == "stores":
-        return all(map(is_copy, entry.iterdir()))
-    return re.fullmatch(r"\d+(\.\d+)?", entry.name) is not None and CHECKPOINT.issuperset(
-        each.name for each in entry.iterdir()
-    )
+    """Whether an entry of an application's folder looks like one that an application makes, with all that is in it."""
+    if entry.is_symlink() or not entry.is_dir():
+        return _of(entry.name) in FILES
+    inside = _inside(entry)
+    return inside is not None and all(map(inside, _entries(entry)))
+
+
+def _inside(folder: Path) -> Callable[[Path], bool] | None:
+    """Return what tells which entries of a folder an application makes; None if it makes no such folder."""
+    if folder.name == STAGING:
+        return lambda entry: True
+    if folder.name == "stores":
+        return lambda entry: is_copy(entry) or entry.name.startswith(".")
+    if re.fullmatch(r"\d+(\.\d+)?", folder.name) is not None:
+        return lambda entry: _of(entry.name) in CHECKPOINT
+    return None
+
+
+def _deleted(entry: Path) -> list[Path]:
+    """Delete of an entry what an application makes, and return the rest."""
+    if entry.is_symlink() or not entry.is_dir():
+        if not _is_made(entry):
+            return [entry]
+        entry.unlink(missing_ok=True)
+        return []
+    inside = _inside(entry)
+    if inside is None:
+        return [entry]
+    left = []
+    for each in _entries(entry):
+        if not inside(each):
+            left.append(each)
+        elif each.is_dir() and not each.is_symlink():
+            shutil.rmtree(each, ignore_errors=True)
+        else:
+            each.unlink(missing_ok=True)
+    with contextlib.suppress(OSError):  # something is left, or Java still writes there
+        entry.rmdir()
+    return left
+
+
+def _of(name: str) -> str:
+    """Return the name of the file that one is, or that it has the checksums of, or that it is a draft of."""
+    return re.sub(r"^\.*(.+?)(\.[0-9a-f-]{36}\.tmp)?(\.crc)?(\.new)?$", r"\1", name)
+
+
+def _entries(folder: Path) -> list[Path]:
+    return sorted(folder.iterdir()) if folder.is_dir() else []
+
+
+def _named(paths: list[Path], folder: Path) -> str:
+    shown = ", ".join(f"'{path.relative_to(folder)}'" for path in paths[:3])
+    return shown + (f" and {len(paths) - 3} more" if len(paths) > 3 else "")

@@ -17,6 +17,7 @@ from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any
 
+from streamskit.common.durable_files import sync_folder, written_beside
 from streamskit.runtime.recovery import checkpoint_errors
 from streamskit.runtime.recovery.checkpoint_errors import checksum_file, checksums, fits
 
@@ -280,12 +281,12 @@ def _numbers(folder: Path) -> list[int]:
 
 
 def _write(file: Path, lines: list[str]) -> None:
-    data = "\n".join(lines).encode()
-    new = file.with_name(f".{file.name}.new")
-    new.write_bytes(data)
-    checksum_file(file).unlink(missing_ok=True)  # a file without one is read as it is
+    data, sums = "\n".join(lines).encode(), checksum_file(file)
+    new, new_sums = written_beside(file, data), written_beside(sums, checksums(data))
+    sums.unlink(missing_ok=True)  # a file without one is read as it is
     new.replace(file)
-    checksum_file(file).write_bytes(checksums(data))
+    new_sums.replace(sums)
+    sync_folder(file.parent)
 
 
 def _topics(line: str) -> dict[str, dict[str, int]] | None:

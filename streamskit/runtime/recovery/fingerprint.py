@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from streamskit.common.durable_files import write_file
 from streamskit.common.errors import StreamsError
 from streamskit.planning.plan import Plan, PlannedOperator
 from streamskit.planning.planned_operators import nodes_of
@@ -95,9 +96,7 @@ class Fingerprint:
     def save(self, folder: Path) -> None:
         """Write it into an application's folder."""
         said = {"version": VERSION, "queries": {name: asdict(each) for name, each in self.queries.items()}}
-        new = folder / f"{FILE}.new"
-        new.write_text(json.dumps(said | {"topics": dict(self.topics)}, indent=2) + "\n")
-        new.replace(folder / FILE)
+        write_file(folder / FILE, json.dumps(said | {"topics": dict(self.topics)}, indent=2) + "\n")
 
     @staticmethod
     def load(folder: Path) -> "Fingerprint":

@@ -19,6 +19,7 @@ from typing import Any
 from py4j.protocol import Py4JJavaError
 
 from streamskit.api.client_settings import BootstrapServers
+from streamskit.common.durable_files import sync_folder, write_file
 from streamskit.common.errors import StreamsError
 from streamskit.jvm import java_class
 from streamskit.kafka.client_libraries import java_text
@@ -146,7 +147,7 @@ class Rebuilding:
             if copy.has_begun:
                 self._make_checkpoint(copy, folder)
         Fingerprint(prints, ids).save(staging)
-        (staging / WHOLE).touch()
+        write_file(staging / WHOLE, "")
         finish(self._folder)
 
     def _make_checkpoint(self, copy: Copy, folder: Path) -> None:
@@ -173,6 +174,7 @@ def finish(folder: Path) -> None:
         for made in staging.iterdir():
             if made.name != WHOLE:
                 _replace(made, folder / made.name)
+        sync_folder(folder)  # before what says that it is whole goes
     shutil.rmtree(staging, ignore_errors=True)
 
 

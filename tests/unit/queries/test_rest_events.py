@@ -206,6 +206,18 @@ def test_more_streams_than_are_served_are_refused(monkeypatch: pytest.MonkeyPatc
             listener.close()
 
 
+def test_a_stream_takes_a_place_at_the_instance_that_is_asked_and_at_no_other(
+    monkeypatch: pytest.MonkeyPatch, two: Cluster
+) -> None:
+    monkeypatch.setattr(routes_common, "MOST_STREAMS", 1)
+    listeners = [Listener(two, "/state/stream/counts", number) for number in (0, 1)]
+    for listener in listeners:
+        await_that(lambda listener=listener: bool(listener.of("joined")))  # type: ignore[misc]
+    assert two.get("/state/stream/counts").status_code == 503
+    for listener in listeners:
+        listener.close()
+
+
 def test_a_server_that_stops_ends_its_streams() -> None:
     with cluster(ALL_ACTIVE) as made:
         listener = Listener(made, "/state/stream/counts")

@@ -7,34 +7,86 @@ import sys
 from dataclasses import replace
 from itertools import permutations
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import pytest
 
-from streamskit.runtime.sole_runner import Claim, chosen
+from streamskit.runtime.sole_runner import Claim, SoleRunner, _Assignor, chosen
 
 FIRST = Claim("a machine", 1, "then", "folder", since=10.0)
 SECOND = replace(FIRST, since=11.0, id="second")
-RUNNING = replace(FIRST, since=12.0, running_since=13.0, id="running")
-TOOK_OVER = replace(FIRST, since=14.0, running_since=15.0, id="took over")
+RUNNING = replace(FIRST, since=12.0, running_since=13.0, id="running", member="stays", generation=3)
+TOOK_OVER = replace(FIRST, since=14.0, running_since=15.0, id="took over", member="stays", generation=5)
+OF_AN_EARLIER_VERSION = replace(FIRST, since=12.0, running_since=13.0, id="earlier")
 
 
 @pytest.mark.parametrize(
     ("winner", "claims"),
     [
-        (FIRST, [FIRST, SECOND]),
-        (RUNNING, [FIRST, SECOND, RUNNING]),
-        (TOOK_OVER, [FIRST, RUNNING, TOOK_OVER]),
-        (SECOND, [SECOND]),
+        (FIRST, {"a": FIRST, "b": SECOND}),
+        (RUNNING, {"a": FIRST, "b": SECOND, "stays": RUNNING}),
+        (RUNNING, {"a": FIRST, "of another name": RUNNING}),
+        (TOOK_OVER, {"a": FIRST, "of another name": RUNNING, "stays": TOOK_OVER}),
+        (TOOK_OVER, {"a": FIRST, "of another name": RUNNING, "and another": TOOK_OVER}),
+        (OF_AN_EARLIER_VERSION, {"a": FIRST, "b": OF_AN_EARLIER_VERSION}),
+        (SECOND, {"a": SECOND}),
     ],
-    ids=["who asked first", "who runs already", "who took over last", "who is alone"],
+    ids=[
+        "who asked first",
+        "who runs already",
+        "who was out of touch, and nobody took over",
+        "who took over",
+        "who took over, and both were out of touch",
+        "who runs already and says less",
+        "who is alone",
+    ],
 )
-def test_one_is_chosen_whoever_is_asked(winner: Claim, claims: list[Claim]) -> None:
-    assert {chosen(order) for order in permutations(claims)} == {winner}
+def test_one_is_chosen_whoever_is_asked(winner: Claim, claims: dict[str, Claim]) -> None:
+    for order in permutations(claims):
+        assert chosen({member: claims[member] for member in order}).id == winner.id
+
+
+@pytest.mark.parametrize("behind", [0.0, 3600.0])
+@pytest.mark.parametrize("generation", [5, 1], ids=["in one life of the group", "the group was deleted in between"])
+def test_who_took_over_stays_also_with_a_clock_behind_that_of_who_comes_back(behind: float, generation: int) -> None:
+    older, began = replace(RUNNING, running_since=5000.0), 6000.0 - behind
+    newer = replace(TOOK_OVER, since=began, running_since=began, generation=generation)
+    assert chosen({"of another name": older, "stays": newer}).id == newer.id
+
+
+class Member(NamedTuple):
+    """A member of a group, as its leader sees it."""
+
+    member_id: str
+    metadata: Any
+
+
+def test_a_group_agrees_on_who_has_kept_its_place_whatever_the_clocks_say() -> None:
+    """Two processes in a group, the first of which is frozen for a while; the clock of the second is an hour behind."""
+    runners = {name: SoleRunner("app", "nowhere:1", Path(name), lambda why: None) for name in ("first", "second")}
+    for number, runner in enumerate(runners.values()):
+        runner._claim = replace(FIRST, since=4000.0 * (1 - number) + 1, id=str(number))
+        runner._heard = None
+    assignors = {name: _Assignor(lambda each=each: each._claim, each._hear) for name, each in runners.items()}
+
+    def agree(generation: int, clock: float, **members: str) -> None:
+        said = [Member(members[name], assignors[name].metadata(["in"])) for name in members]
+        leader = next(iter(members))
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("streamskit.runtime.sole_runner.time.time", lambda: clock)
+            for name, answer in zip(members, assignors[leader].assign(None, said).values(), strict=True):
+                assignors[name].on_assignment(answer, generation)
+
+    agree(1, 5000.0, first="m-1")
+    agree(2, 1400.0, second="m-2")  # the session of the first is over
+    for order in (("first", "second"), ("second", "first")):  # whoever is the leader
+        agree(3, 9000.0, **{name: {"first": "m-3", "second": "m-2"}[name] for name in order})
+        assert [each._heard.id for each in runners.values() if each._heard] == ["1", "1"]
 
 
 def test_two_that_asked_at_the_same_moment_are_told_apart() -> None:
     twins = [replace(FIRST, id="a"), replace(FIRST, id="b")]
-    assert chosen(twins) == chosen(twins[::-1])
+    assert chosen(dict(zip("xy", twins, strict=True))).id == chosen(dict(zip("xy", twins[::-1], strict=True))).id
 
 
 def test_a_claim_travels_as_text_and_what_is_none_is_nobody_s() -> None:

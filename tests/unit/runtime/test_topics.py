@@ -45,6 +45,10 @@ def created(materialized: Materialized) -> dict[str, str]:
     """Return the settings with which the changelog of a count is created."""
     builder = StreamsBuilder()
     builder.stream("trades", value=Serdes.long()).group_by_key().count(materialized)
+    return changelog_of(builder)
+
+
+def changelog_of(builder: StreamsBuilder) -> dict[str, str]:
     brokers: Any = NoTopics()
     topology = builder.build()
     with pytest.MonkeyPatch.context() as patch:
@@ -56,6 +60,20 @@ def created(materialized: Materialized) -> dict[str, str]:
 def test_a_changelog_is_created_with_the_settings_of_its_store_beside_the_usual_ones() -> None:
     settings = created(Materialized("counts", changelog={"segment.bytes": 1_048_576, "preallocate": True}))
     assert settings == {"cleanup.policy": "compact", "segment.bytes": "1048576", "preallocate": "true"}
+
+
+def created_for_a_table(materialized: Materialized) -> dict[str, str]:
+    """Return the settings with which the changelog of a table behind a stream is created."""
+    builder = StreamsBuilder()
+    builder.stream("trades", value=Serdes.long()).to_table(materialized)
+    return changelog_of(builder)
+
+
+def test_the_changelog_of_a_versioned_store_keeps_all_versions_for_its_history_and_a_day() -> None:
+    assert created_for_a_table(Materialized.versioned("counts", "1 hour"))["min.compaction.lag.ms"] == "90000000"
+    assert "min.compaction.lag.ms" not in created_for_a_table(Materialized("counts"))
+    own = Materialized("counts", history="1 hour", changelog={"min.compaction.lag.ms": 7})
+    assert created_for_a_table(own)["min.compaction.lag.ms"] == "7"
 
 
 def test_settings_of_a_changelog_make_no_other_store_and_travel_with_its_description() -> None:

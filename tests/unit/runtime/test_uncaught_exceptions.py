@@ -380,4 +380,4 @@ def test_a_query_that_starts_while_another_one_ends_the_application_is_stopped_t
     assert until(lambda: application.states.state is State.ERROR)
     application.supervisor.watch(late)
     assert not application.started[1].isActive
-    assert set(application.supervisor.parts().values()) == {True}
+    assert late in application.supervisor.queries
