@@ -17,13 +17,13 @@ from streamskit.serdes import Serde
 from streamskit.topology.nodes import Sink
 
 MISSING_TOPIC = "streamskit_missing_topic"
-"""A function of Spark's SQL, of a client's settings as text and a topic (in `streamskit/jvm`)."""
+"""A function of Spark's SQL: why a topic that a record chooses would not take it (in `streamskit/jvm`)."""
 
 NO_TOPIC = "the function that chooses a record's topic chose none, but null."
 
 
 def learn_to_ask_for_topics(spark: SparkSession) -> None:
-    """Make the function that asks a broker whether a topic is there known to Spark."""
+    """Make the function that asks a broker whether a topic is there, and what it takes, known to Spark."""
     spark.udf.registerJavaFunction(MISSING_TOPIC, "streamskit.MissingTopic", T.StringType())
 
 
@@ -52,7 +52,8 @@ def writable(
         errors.append(F.when(topic.isNull(), F.lit(f"InvalidTopicException: {NO_TOPIC}")))
         if options.bootstrap_servers:
             asked = F.lit(java_text(options.bootstrap_servers, "admin"))
-            errors.append(F.call_function(MISSING_TOPIC, asked, topic))
+            of_record = key.isNotNull(), size.cast("int"), record.timestamp.cast("bigint"), F.lit(OVERHEAD)
+            errors.append(F.call_function(MISSING_TOPIC, asked, topic, *of_record))
     return Write(record, topic, key, value), unwritable, F.coalesce(*errors, too_large)
 
 
@@ -65,7 +66,7 @@ def refused(time: Column, key: Column, size: Column, topic: str | Column, option
         time: the record's timestamp.
         key: its key in bytes.
         size: how many bytes it has.
-        topic: where it goes. Of a topic that records choose only what holds for all is known.
+        topic: where it goes. Of a topic that records choose only what holds for all is known here.
         options: those of the query, with the rules of topics.
     """
     errors = [

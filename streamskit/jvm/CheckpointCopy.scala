@@ -2,7 +2,10 @@ package org.apache.spark.sql.streamskit
 
 import java.nio.ByteBuffer
 import java.nio.charset.StandardCharsets.UTF_8
-import java.util.{Arrays, Map => JavaMap}
+import java.util.{Arrays, Base64, Map => JavaMap}
+
+import scala.collection.mutable
+import scala.jdk.CollectionConverters._
 
 import com.fasterxml.jackson.databind.JsonNode
 import org.apache.kafka.clients.producer.ProducerRecord
@@ -24,6 +27,8 @@ class CheckpointCopy(servers: String, folder: String, topic: String, about: Stri
   private lazy val stores = files.stores
   private lazy val inPython = files.inPython
   private var hasNotes = false
+  private lazy val parts = new RowParts(
+    CheckpointCopy.position(servers, topic).flatMap(last => Option(last.get("parts"))).map(_.toString).orNull)
 
   /** The micro-batch up to which the topic has a copy that was begun by this object, and the offset at which it begins. */
   private var last: Option[(Long, Long)] = None
@@ -68,17 +73,12 @@ class CheckpointCopy(servers: String, folder: String, topic: String, about: Stri
     }
 
   private def send(transactions: Transactions, row: StateRow): Unit =
-    if (!CheckpointCopy.isOfRun(row.key)) {
-      val name = CheckpointCopy.name(row)
-      val parts = if (row.value == null) 1 else (row.value.length - 1) / CheckpointCopy.Part + 1
-      def part(number: Int) = if (parts == 1) row.value else Arrays.copyOfRange(
-        row.value, number * CheckpointCopy.Part, math.min(row.value.length, (number + 1) * CheckpointCopy.Part))
-      for (number <- 1 until parts)
-        transactions.send(new ProducerRecord(topic, CheckpointCopy.partName(number, name), part(number)))
-      val whole = new ProducerRecord(topic, name, part(0))
-      if (parts > 1) whole.headers.add("parts", parts.toString.getBytes)
-      transactions.send(whole)
-    }
+    if (!CheckpointCopy.isOfRun(row.key))
+      parts.records(CheckpointCopy.name(row), row.value).foreach { each =>
+        val record = new ProducerRecord(topic, each.key, each.value)
+        if (each.parts > 1) record.headers.add("parts", each.parts.toString.getBytes)
+        transactions.send(record)
+      }
 
   private def sendPosition(transactions: Transactions, batch: Long, from: Long, offsets: String): Unit = {
     if (batch >= 0 && !hasNotes) {
@@ -94,7 +94,61 @@ class CheckpointCopy(servers: String, folder: String, topic: String, about: Stri
     files.streamTimes(batch).foreach(position.withArray("stream times").add(_))
     (if (batch >= 0) stores else Nil).foreach(position.withArray("stores").add(_))
     (if (batch >= 0) inPython else Nil).foreach(position.withArray("in python").add(_))
+    if (parts.nonEmpty) position.set[JsonNode]("parts", parts.told)
     transactions.send(new ProducerRecord(topic, CheckpointCopy.Position, CheckpointFiles.json.writeValueAsBytes(position)))
+  }
+}
+
+/** A record of a copy: a row that fits into it, or the first part of one in so many parts, or another part. */
+case class CopyRecord(key: Array[Byte], value: Array[Byte], parts: Int)
+
+/** Cuts rows that do not fit into one record, and knows how many parts a topic has of each: none is to stay for ever.
+  *
+  * @param known what `told` said when the topic was written last; null if nothing was said
+  */
+class RowParts(known: String) {
+  private val counts = mutable.Map.empty[Seq[Byte], Int]
+  Option(known).map(CheckpointFiles.json.readTree(_)).foreach(_.properties.asScala.foreach { each =>
+    counts(Base64.getDecoder.decode(each.getKey).toSeq) = each.getValue.asInt
+  })
+
+  /** The records of a row: its further parts, then the first one, then that older parts are gone. */
+  def records(name: Array[Byte], value: Array[Byte]): Seq[CopyRecord] = {
+    val count = if (value == null) 1 else math.max(1, (value.length - 1) / CheckpointCopy.Part + 1)
+    val before = if (count == 1 && counts.isEmpty) 1 else counts.getOrElse(name.toSeq, 1)
+    if (count > 1) counts(name.toSeq) = count else if (before > 1) counts -= name.toSeq
+    def part(number: Int) = if (count == 1) value else Arrays.copyOfRange(
+      value, number * CheckpointCopy.Part, math.min(value.length, (number + 1) * CheckpointCopy.Part))
+    (1 until count).map(number => CopyRecord(CheckpointCopy.partName(number, name), part(number), 1)) ++
+      Seq(CopyRecord(name, part(0), count)) ++
+      (count until before).map(number => CopyRecord(CheckpointCopy.partName(number, name), null, 1))
+  }
+
+  def nonEmpty: Boolean = counts.nonEmpty
+
+  /** How many parts each row has that has several, for the next run. */
+  def told: JsonNode = {
+    val said = CheckpointFiles.json.createObjectNode
+    counts.foreach { case (name, count) => said.put(Base64.getEncoder.encodeToString(name.toArray), count) }
+    said
+  }
+}
+
+/** Puts rows together again from the records of a copy, in their order. */
+class PartedRows {
+  private val parts = mutable.Map.empty[Seq[Byte], Array[Byte]]
+
+  /** Take a part of a row. */
+  def take(key: Array[Byte], value: Array[Byte]): Unit =
+    if (value == null) parts -= key.toSeq else parts(key.toSeq) = value
+
+  /** The value of a row of which the first part is here; None where others are missing.
+    *
+    * Compaction has removed them then, as it does once newer ones are there, and the row comes once more, behind these.
+    */
+  def whole(name: Array[Byte], first: Array[Byte], count: Int): Option[Array[Byte]] = {
+    val others = (1 until count).map(number => parts.remove(CheckpointCopy.partName(number, name).toSeq))
+    if (others.exists(_.isEmpty)) None else Some(Array.concat(first +: others.flatten: _*))
   }
 }
 

@@ -16,7 +16,7 @@ import org.apache.kafka.clients.consumer.ConsumerRecord
   */
 class CheckpointRebuild(servers: String, topic: String, folder: String) {
   private val files = new CheckpointFiles(folder)
-  private val parts = mutable.Map.empty[Seq[Byte], Array[Byte]]
+  private val parts = new PartedRows
 
   /** Make the checkpoint, and return how many rows its state has. */
   def run(): Long = {
@@ -45,21 +45,16 @@ class CheckpointRebuild(servers: String, topic: String, folder: String) {
   private def take(
       record: ConsumerRecord[Array[Byte], Array[Byte]], stores: collection.Map[String, OpenedStore]): Unit =
     CheckpointCopy.partOf(record.key) match {
-      case Some(_) => parts(record.key.toSeq) = record.value
+      case Some(_) => parts.take(record.key, record.value)
       case None if CheckpointCopy.noteOf(record.key).isDefined =>
         files.write(CheckpointCopy.noteOf(record.key).get, record.value)
       case None =>
         val value = Option(record.headers.lastHeader("parts")) match {
-          case Some(count) => whole(record, new String(count.value).toInt)
-          case None => record.value
+          case Some(count) => parts.whole(record.key, record.value, new String(count.value).toInt)
+          case None => Some(record.value)
         }
-        for (row <- CheckpointCopy.row(record.key, value) if !CheckpointCopy.isOfRun(row.key))
+        for (found <- value; row <- CheckpointCopy.row(record.key, found) if !CheckpointCopy.isOfRun(row.key))
           stores.get(row.store).foreach(_.change(row))
-    }
-
-  private def whole(record: ConsumerRecord[Array[Byte], Array[Byte]], count: Int): Array[Byte] =
-    (1 until count).foldLeft(record.value) { (value, number) =>
-      value ++ parts.remove(CheckpointCopy.partName(number, record.key).toSeq).get
     }
 
   private def texts(position: JsonNode, name: String): Seq[String] =

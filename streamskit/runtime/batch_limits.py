@@ -6,7 +6,7 @@ at when a query starts, which is also when what an earlier run has planned too l
 runs, `streamskit/jvm/RecordSizes.scala` looks at the records that each micro-batch is about to take.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from kafka.errors import KafkaError
 
@@ -55,6 +55,11 @@ class BatchLimits:
             fitting = max(1, int(BATCH_BYTES / size))
             records = None if records is None else min(records, fitting)
         return cls(records, rows)
+
+    def at_most(self, records: int | None) -> "BatchLimits":
+        """Return limits of no more than so many records; None changes nothing."""
+        least = min((each for each in (self.records, records) if each is not None), default=None)
+        return replace(self, records=least)
 
     @classmethod
     def looked_up(cls, config: StreamsConfig, plan: Plan) -> "BatchLimits":

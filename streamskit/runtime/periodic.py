@@ -49,7 +49,7 @@ class Periodic(ABC):
     def turn(self) -> None:
         """Do the work once; what it raises is logged, and the next turn comes as ever."""
 
-    def close(self) -> None:
+    def close(self) -> None:  # noqa: B027  most have nothing to let go of
         """Let go of what it has opened; called in its thread after the last turn."""
 
     def _run(self) -> None:

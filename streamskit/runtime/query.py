@@ -19,6 +19,7 @@ from streamskit.planning.options import QueryOptions
 from streamskit.planning.plan import Plan
 from streamskit.runtime.progress import Metrics, Progress
 from streamskit.runtime.recovery.checkpoint import Checkpoint
+from streamskit.runtime.recovery.exactly_once import TOO_LONG
 
 FIRST_WAIT, LONGEST_WAIT = 0.5, 30.0
 """How many seconds a query waits before it is run again: at first, and at most."""
@@ -144,6 +145,15 @@ class RunningQuery:
         _closing().beginNoMore(self.query._jsq)
         while self.query.status["isTriggerActive"] and time.monotonic() < deadline:
             time.sleep(0.02)
+
+    def heed_time(self, failure: Exception) -> None:
+        """Have micro-batches take fewer records from the next run on, if this one took too long for a transaction.
+
+        Raises:
+            StreamsError: the checkpoint cannot be read.
+        """
+        if TOO_LONG.search(str(failure)):
+            Checkpoint(self.checkpoint).note_too_long()
 
     def next_wait(self) -> float:
         """Return how many seconds to wait before it runs again: longer each time, until a micro-batch was done."""

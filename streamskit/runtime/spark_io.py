@@ -145,7 +145,7 @@ class KafkaTopics:
             limits = BatchLimits(None)
             mode, trigger = "update", {"realTime": f"{self.config.real_time} milliseconds"}
         else:
-            limits = BatchLimits.looked_up(self.config, plan)
+            limits = BatchLimits.looked_up(self.config, plan).at_most(kept.most_records)
             mode, trigger = plan.output_mode, {"processingTime": f"{self.config.commit_interval} milliseconds"}
         if limits.records is not None:
             kept.shorten(limits.records)

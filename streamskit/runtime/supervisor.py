@@ -316,6 +316,7 @@ class Supervisor:
             if self._losses.is_behind(failure, query.plan):
                 self._states.hold(query.plan.name)
                 return not self._stopping.is_set()
+            query.heed_time(failure)
             query.last_failure = explain(failure, query.plan, query.checkpoint)
         except StreamsError as refusal:
             query.last_failure = refusal

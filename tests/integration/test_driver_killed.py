@@ -12,17 +12,18 @@ import pytest
 
 from streamskit import KafkaStreams, LogAndContinue
 from streamskit.broker.base import Broker
-from tests.integration.tallies import check_copies, check_tables, records, tallies
+from tests.integration.tallies import check_calls, check_copies, check_settled, check_tables, records, tallies
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.slow]
 
 DRIVER = """
 import sys
+from pathlib import Path
 from streamskit import KafkaStreams, LogAndContinue
 from tests.integration.tallies import tallies
 name, servers, state_dir = sys.argv[1:]
 streams = KafkaStreams(
-    tallies(f"{name}-in", f"{name}-out"), name, servers, state_dir=state_dir, max_records_per_batch=500,
+    tallies(name, Path(state_dir) / "calls.txt"), name, servers, state_dir=state_dir, max_records_per_batch=500,
     deserialization_handler=LogAndContinue(f"{name}-dead")
 )
 streams.start()
@@ -39,7 +40,7 @@ def test_no_record_is_lost_and_each_counts_once_however_often_the_driver_is_kill
 ) -> None:
     broker = default_broker
     count = A_LIFE * (kills + 1)
-    broker.create_topics(f"{name}-in", f"{name}-out", f"{name}-dead", partitions=2)
+    broker.create_topics(*(f"{name}-{suffix}" for suffix in ("in", "out", "settled", "dead")), partitions=2)
     broker.produce(f"{name}-in", records(count))
     moments = random.Random(kills)
     for _ in range(kills):
@@ -48,12 +49,14 @@ def test_no_record_is_lost_and_each_counts_once_however_often_the_driver_is_kill
     assert 0 < done < 2 * count // 500, "the driver was not killed in the middle of its work"
 
     with KafkaStreams(
-        tallies(f"{name}-in", f"{name}-out"), name, broker.bootstrap_servers, state_dir=state_dir,
+        tallies(name, state_dir / "calls.txt"), name, broker.bootstrap_servers, state_dir=state_dir,
         deserialization_handler=LogAndContinue(f"{name}-dead"),
     ) as streams:  # fmt: skip
         streams.await_processed("240 seconds")
         check_tables(streams, count)
+        check_settled(broker, f"{name}-settled", streams, count)
     check_copies(broker, f"{name}-out", count)
+    check_calls(state_dir / "calls.txt", count)
 
 
 def kill_a_driver_at_work(broker: Broker, name: str, state_dir: Path, delay: float) -> None:

@@ -32,10 +32,15 @@ def strict(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
 
 @pytest.fixture
 def three_sinks(strict: Broker, name: str) -> Topology:
-    """Copies records to a topic as the broker makes it, to a compacted one by a key, and to one for small records."""
+    """Copies records to a topic as the broker makes it, to a compacted one by a key, and to one for small records.
+
+    And to one that is all of that, which each record chooses for itself.
+    """
     strict.create_topics(f"{name}-in", f"{name}-out", f"{name}-dead")
     strict.create_topics(f"{name}-compacted", config={"cleanup.policy": "compact"})
     strict.create_topics(f"{name}-small", config={"max.message.bytes": "2000"})
+    both = {"cleanup.policy": "compact", "max.message.bytes": "2000"}
+    strict.create_topics(f"{name}-chosen", config=both)
     rows = [("good", LONG_AGO, 1), ("ahead", YEAR_3000, 1), ("nanos", NANOSECONDS, 1), (None, LONG_AGO, 1)]
     rows.append(("large", LONG_AGO, 5000))
     records = [{"key": "k", "value": {"name": word, "ts": time, "size": size}} for word, time, size in rows]
@@ -45,6 +50,7 @@ def three_sinks(strict: Broker, name: str) -> Topology:
     texts = source.select_key(lambda k, v: v.name).map_values(lambda v: F.repeat(F.lit("x"), v.size))
     for sink in ("out", "compacted", "small"):
         texts.to(f"{name}-{sink}", key=Serdes.string(), value=Serdes.string())
+    texts.to(lambda k, v: F.lit(f"{name}-chosen"), key=Serdes.string(), value=Serdes.string())
     return builder.build()
 
 
@@ -55,15 +61,20 @@ def test_what_a_broker_refuses_goes_to_the_production_handler_and_all_else_is_wr
     handler = LogAndContinue(f"{name}-dead")
     streams = run_on(strict, three_sinks, production_handler=handler, processing_guarantee=guarantee)
     streams.await_processed()
-    seen = {sink: list(strict.consume(f"{name}-{sink}")["key"]) for sink in ("out", "compacted", "small")}
-    assert seen == {"out": ["good", None, "large"], "compacted": ["good", "large"], "small": ["good", None]}
+    seen = {sink: list(strict.consume(f"{name}-{sink}")["key"]) for sink in ("out", "compacted", "small", "chosen")}
+    assert seen == {
+        "out": ["good", None, "large"],
+        "compacted": ["good", "large"],
+        "small": ["good", None],
+        "chosen": ["good"],
+    }
     said = [
         dict(headers)["__streams.errors.exception"].decode() for headers in strict.consume(f"{name}-dead")["headers"]
     ]
     assert sorted(said) == [
-        "org.apache.kafka.common.InvalidRecordException",
-        *["org.apache.kafka.common.errors.InvalidTimestampException"] * 6,
-        "org.apache.kafka.common.errors.RecordTooLargeException",
+        *["org.apache.kafka.common.InvalidRecordException"] * 2,
+        *["org.apache.kafka.common.errors.InvalidTimestampException"] * 8,
+        *["org.apache.kafka.common.errors.RecordTooLargeException"] * 2,
     ]
 
 

@@ -3,6 +3,7 @@
     offsets/7    what micro-batch 7 reads: the end of each partition
     commits/7    written when it was done
     runs         with which micro-batches the last two runs of the query began; this file is ours
+    most-records how many records a micro-batch takes at most, since one took too long; ours, too
     first-batch  there from the start of a first batch in real-time mode, which is planned when it is over; ours, too
     sources/0/0  where micro-batch 0 began
     state/       what the query remembers
@@ -28,7 +29,7 @@ SCHEMA = re.compile(r'"file:[^"]*?/(state/\d+/_stateSchema/[^"]+)"')
 """How Spark's notes name a file with the schema of a state: by its whole path."""
 
 
-FIRST_BATCH = "first-batch"
+FIRST_BATCH, MOST_RECORDS = "first-batch", "most-records"
 
 
 class Checkpoint:
@@ -198,20 +199,36 @@ class Checkpoint:
         planned = self._planned_file()
         if planned is None:
             return
-        starts, ends = self.position(), _positions(self._lines(planned))
-
-        def start(topic: str, number: int) -> int:
-            return starts.get(topic, {}).get(number, 0)
-
-        total = sum(end - start(topic, number) for topic, each in ends.items() for number, end in each.items())
+        starts, total = self.position(), self._planned_records(planned)
         if total <= most:
             return
 
         def earlier(topic: str, number: int, end: int) -> int:
-            begins = start(topic, number)
+            begins = starts.get(topic, {}).get(number, 0)
             return begins - (begins - end) * most // total  # rounded up: every partition goes on
 
         self._rewrite(planned, earlier)
+
+    @property
+    def most_records(self) -> int | None:
+        """How many records a micro-batch may take, since one took too long; None if none did.
+
+        Raises:
+            StreamsError: the note that says so is damaged.
+        """
+        file = self.folder / MOST_RECORDS
+        return int(self._lines(file)[0]) if file.exists() else None
+
+    def note_too_long(self) -> None:
+        """Note that the micro-batch that was planned takes too long: from now on one takes half as many records.
+
+        What was planned stays as it is until the next start, which finds out first whether it was written.
+
+        Raises:
+            StreamsError: what was planned cannot be read.
+        """
+        if (planned := self._planned_file()) is not None:
+            _write(self.folder / MOST_RECORDS, [str(max(1, self._planned_records(planned) // 2))])
 
     def forget(self, topics: Collection[str]) -> None:
         """Have the next micro-batch know nothing of topics that were deleted.
@@ -239,6 +256,13 @@ class Checkpoint:
         """Return the file of a micro-batch that was planned and not done, if there is one."""
         last = self.last_begun
         return self.folder / "offsets" / str(last) if last >= 0 and not self._is_done(last) else None
+
+    def _planned_records(self, planned: Path) -> int:
+        """Return how many records a micro-batch is to read."""
+        starts, ends = self.position(), _positions(self._lines(planned))
+        return sum(
+            end - starts.get(topic, {}).get(number, 0) for topic, each in ends.items() for number, end in each.items()
+        )
 
     def _is_done(self, number: int) -> bool:
         """Return whether a micro-batch was done: the last one that was planned is the only one that may not be."""

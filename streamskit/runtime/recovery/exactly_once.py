@@ -186,8 +186,9 @@ def transaction_failure(text: str, plan: Plan) -> StreamsError | None:
         return StreamsError(
             f"A micro-batch of sub-topology {plan.name} of '{plan.application_id}' took {spell(int(open_for[1]))}: the "
             f"broker aborts a transaction that is open for more than {spell(TRANSACTION_TIMEOUT)}. Nothing of the "
-            "batch can be seen, and nothing is lost. Start again with a smaller max_records_per_batch: what was "
-            "planned is made smaller, too. Or was the broker away, or this machine asleep? Then start again as it is."
+            "batch can be seen, and nothing is lost: start again. From then on, until clean_up(), a micro-batch takes "
+            "half as many records at most, or fewer with a smaller max_records_per_batch. If you know the reason, such "
+            "as a slow service that is asked for each record, mend that."
         )
     if FENCED.search(text) is not None:
         return StreamsError(

@@ -30,3 +30,9 @@ def test_a_micro_batch_is_bounded_by_number_and_by_bytes(
 ) -> None:
     config = StreamsConfig.of("app", "localhost:9092", **settings)
     assert BatchLimits.of(config, plan, size) == BatchLimits(records, rows)
+
+
+def test_what_once_took_too_long_bounds_a_micro_batch_too() -> None:
+    limits = BatchLimits(500, 10)
+    assert [limits.at_most(most).records for most in (None, 700, 200)] == [500, 500, 200]
+    assert [BatchLimits(None, 10).at_most(most) for most in (None, 7)] == [BatchLimits(None, 10), BatchLimits(7, 10)]

@@ -93,6 +93,27 @@ def test_a_batch_that_was_planned_too_large_is_made_smaller(stopped: Stopped) ->
     assert checkpoint.position() == {"in": {0: 100, 1: 0}}
 
 
+def test_of_a_batch_that_took_too_long_half_is_remembered_and_it_stays_as_planned(stopped: Stopped) -> None:
+    checkpoint = stopped((100, 0), (1100, 3000), done=1)
+    assert checkpoint.most_records is None
+    checkpoint.note_too_long()
+    assert checkpoint.most_records == 2000
+    assert planned(checkpoint) == {"0": 1100, "1": 3000}  # it may have been written after all
+    checkpoint.shorten(2000)
+    checkpoint.note_too_long()
+    assert checkpoint.most_records == 1000
+    for _ in range(20):
+        checkpoint.shorten(checkpoint.most_records)
+        checkpoint.note_too_long()
+    assert checkpoint.most_records == 1
+
+
+def test_a_batch_that_is_done_has_not_taken_too_long(stopped: Stopped) -> None:
+    checkpoint = stopped((100, 0), (1100, 3000), done=2)
+    checkpoint.note_too_long()
+    assert checkpoint.most_records is None
+
+
 def test_every_partition_with_records_goes_on_in_a_batch_that_was_made_smaller(stopped: Stopped) -> None:
     checkpoint = stopped((5, 1_000_000), done=0)
     checkpoint.shorten(10)

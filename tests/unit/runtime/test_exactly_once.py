@@ -100,9 +100,9 @@ def test_a_transaction_that_was_open_for_too_long_says_for_how_long_and_what_to_
     )
     assert str(transaction_failure(said, PLAN)) == (
         "A micro-batch of sub-topology 0 of 'app' took 301 s: the broker aborts a transaction that is open for "
-        "more than 5 min. Nothing of the batch can be seen, and nothing is lost. Start again with a smaller "
-        "max_records_per_batch: what was planned is made smaller, too. Or was the broker away, or this machine asleep? "
-        "Then start again as it is."
+        "more than 5 min. Nothing of the batch can be seen, and nothing is lost: start again. From then on, until "
+        "clean_up(), a micro-batch takes half as many records at most, or fewer with a smaller max_records_per_batch. "
+        "If you know the reason, such as a slow service that is asked for each record, mend that."
     )
 
 

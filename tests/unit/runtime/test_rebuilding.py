@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from streamskit import StreamsBuilder
+from streamskit.jvm import java_class
 from streamskit.kafka.topics import TopicExtent
 from streamskit.planning.planner import plan
 from streamskit.runtime.recovery.rebuilding import STAGING, WHOLE, Copy, finish
@@ -73,3 +74,68 @@ def test_what_was_made_whole_is_put_in_its_place_also_after_a_crash_between_two_
                 finish(tmp_path)
     finish(tmp_path)
     assert files_in(tmp_path) == {"0/metadata", "1/metadata", "topology.json"}
+
+
+# Rows that are too large for one record; a copy is a compacted topic, which has the last record of each key.
+
+PART = 512 * 1024
+ROW = b"r0/0\0a key"
+
+
+class CopyTopic:
+    """The topic with a copy: what is in it, and what compaction leaves of it."""
+
+    def __init__(self) -> None:
+        self.records: list[tuple[bytes, bytes | None, int]] = []
+        self.parts = java_class("RowParts")(None)
+
+    def write(self, value: bytes | None) -> None:
+        """Write the row anew, or that it is gone."""
+        written = self.parts.records(ROW, value)
+        for number in range(written.size()):
+            each = written.apply(number)
+            self.records.append((bytes(each.key()), each.value() and bytes(each.value()), each.parts()))
+
+    def compact(self, end: int) -> None:
+        """Do what compaction does with the records before an offset; those behind it are in the open segment."""
+        last = {key: offset for offset, (key, *_) in enumerate(self.records[:end])}
+        self.records[:end] = [
+            each for offset, each in enumerate(self.records[:end]) if last[each[0]] == offset and each[1] is not None
+        ]
+
+    def rebuilt(self) -> bytes | None:
+        """Return the row that a rebuild makes."""
+        rows, found = java_class("PartedRows")(), None
+        for key, value, parts in self.records:
+            if key != ROW:
+                rows.take(key, value)
+            elif parts == 1:
+                found = value
+            elif (whole := rows.whole(key, value, parts)).isDefined():
+                found = bytes(whole.get())
+        return found
+
+
+@pytest.mark.spark
+def test_a_large_row_is_rebuilt_whatever_compaction_has_left_of_its_older_versions(spark: Any) -> None:
+    first, second = bytes(2 * PART + 1), b"x" * (PART + 1)
+    for end in range(6):
+        topic = CopyTopic()
+        topic.write(first)
+        assert topic.rebuilt() == first
+        topic.write(second)
+        assert len(topic.records) == 6  # three parts, two, and that the third is gone
+        topic.compact(end)  # a segment may end anywhere
+        assert topic.rebuilt() == second, end
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("then", [None, b"small"])
+def test_of_a_large_row_that_is_gone_or_small_by_now_nothing_stays_in_the_topic(then: bytes | None, spark: Any) -> None:
+    topic = CopyTopic()
+    topic.write(bytes(3 * PART))
+    topic.parts = java_class("RowParts")(topic.parts.told().toString())  # another run goes on
+    topic.write(then)
+    topic.compact(len(topic.records))
+    assert topic.records == ([] if then is None else [(ROW, then, 1)])
+    assert not topic.parts.nonEmpty()

@@ -23,6 +23,7 @@ from streamskit.runtime import broker_watch as outages
 from streamskit.runtime import query as queries
 from streamskit.runtime.progress import Metrics
 from streamskit.runtime.query import RunningQuery
+from streamskit.runtime.recovery.checkpoint import Checkpoint
 from streamskit.runtime.recovery.data_loss import DataLoss
 from streamskit.runtime.states import StateMachine
 from streamskit.runtime.supervisor import STARTING, Supervisor
@@ -381,3 +382,27 @@ def test_a_query_that_starts_while_another_one_ends_the_application_is_stopped_t
     application.supervisor.watch(late)
     assert not application.started[1].isActive
     assert late in application.supervisor.queries
+
+
+@pytest.mark.spark
+def test_a_micro_batch_that_took_too_long_for_a_transaction_is_remembered_before_the_handler_is_asked(
+    application: Application, tmp_path: Path
+) -> None:
+    (tmp_path / "sources" / "0").mkdir(parents=True)
+    (tmp_path / "sources" / "0" / "0").write_text('v1\n{"in":{"0":100}}')
+    (tmp_path / "offsets").mkdir()
+    (tmp_path / "offsets" / "0").write_text('v1\n{"batchWatermarkMs":0}\n{"in":{"0":1100}}')
+    noted: list[int | None] = []
+
+    def handler(failure: StreamsError) -> UncaughtExceptionResponse:
+        noted.append(Checkpoint(tmp_path).most_records)
+        assert "a micro-batch takes half as many records at most" in str(failure)
+        return CLIENT
+
+    application.start(handler)
+    application.supervisor.queries[0].checkpoint = tmp_path
+    application.started[0].fail(
+        "TransactionTimedOut: the transaction was open for 301000 ms, and the broker has aborted it"
+    )
+    assert until(lambda: application.states.state is State.ERROR)
+    assert noted == [500]
