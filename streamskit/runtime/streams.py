@@ -1,5 +1,6 @@
 """`KafkaStreams`: a topology, running."""
 
+import logging
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -30,6 +31,8 @@ from streamskit.runtime.supervisor import STARTING
 from streamskit.runtime.topics import partition_of_key
 from streamskit.runtime.uncaught_exceptions import Handler, check_handler
 from streamskit.topology import Topology
+
+logger = logging.getLogger("streamskit")
 
 
 class KafkaStreams:
@@ -260,6 +263,8 @@ class KafkaStreams:
 
     def clean_up(self) -> None:
         """Forget everything: checkpoints, state and changelogs. The next start reads its topics from the beginning.
+
+        What somebody else has put into the application's folder stays there, and a warning names it.
 
         Raises:
             StreamsError: the application is running, here or elsewhere; or what lies where its folder would be is not

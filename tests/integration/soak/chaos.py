@@ -31,8 +31,8 @@ SETTLED = 90.0
 class Chaos:
     """Breaks what runs, and mends it.
 
-    Left out is what cannot be survived without a loss or without `clean_up()`: a topic that is made anew,
-    partitions that are added, a folder that is gone.
+    Left out is what cannot be survived without a loss or without `clean_up()`: a topic that is made anew, and
+    partitions that are added.
 
     Args:
         broker: the broker.
@@ -62,7 +62,7 @@ class Chaos:
         ]  # fmt: skip
         ending: list[Callable[[], None]] = [
             self.driver_killed, self.driver_killed_in_a_batch, self.java_killed, self.python_worker_killed,
-            self.closed_and_started, self.folder_moved, self.checkpoint_damaged,
+            self.closed_and_started, self.folder_moved, self.folder_lost, self.checkpoint_damaged,
         ]  # fmt: skip
         self.faults = {fault.__name__: fault for fault in lasting + ending}
         self.leave_driver_alive = {fault.__name__ for fault in lasting}
@@ -205,6 +205,15 @@ class Chaos:
         self.state_dir = there
         self.logs.append(self.driver.log())
         self.driver = self._made()
+        self._start()
+
+    def folder_lost(self) -> None:
+        """The application dies, or is closed, and its folder is gone: it is rebuilt from the copies in Kafka."""
+        self.chance.choice([self.driver.kill, self.driver.stop])()
+        self.logs.append(self.driver.log())
+        faults.delete_state(APPLICATION, "application", self.state_dir)
+        for aside in self.state_dir.glob(".aside-*"):
+            shutil.rmtree(aside)
         self._start()
 
     def checkpoint_damaged(self) -> None:

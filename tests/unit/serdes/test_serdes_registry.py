@@ -318,7 +318,7 @@ def test_name_and_password_may_stand_in_the_address(guarded: Any) -> None:
     [
         ({"basic.auth.user.info": "me:secret"}, "lack its address, schema.registry.url; they have: basic.auth."),
         ({"basic.auth.credentials.source": "SASL_INHERIT"}, "is SASL_INHERIT; here it can be USER_INFO"),
-        ({"schema.registry.ssl.truststore.location": "x.jks"}, "schema.registry.ssl.truststore.location is not a known setting"),
+        ({"schema.registry.ssl.truststore.location": "x.jks"}, "ssl.truststore.location is not a known setting"),
     ],
 )  # fmt: skip
 def test_settings_that_cannot_be_followed_are_refused(properties: dict[str, str], said: str) -> None:
