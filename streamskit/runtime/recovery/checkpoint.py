@@ -18,7 +18,7 @@ from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any
 
-from streamskit.common.durable_files import sync_folder, written_beside
+from streamskit.common.durable_files import sync_folder, write_file, written_beside
 from streamskit.runtime.recovery import checkpoint_errors
 from streamskit.runtime.recovery.checkpoint_errors import checksum_file, checksums, fits
 
@@ -154,7 +154,7 @@ class Checkpoint:
         (self.folder / FIRST_BATCH).unlink(missing_ok=True)
         if in_real_time and not self.has_begun and not self.is_partly_gone:
             self.folder.mkdir(parents=True, exist_ok=True)
-            (self.folder / FIRST_BATCH).touch()
+            write_file(self.folder / FIRST_BATCH, "")
         file, first = self.folder / "runs", self.last_begun + 1
         known: list[int] = json.loads(self._lines(file)[0]) if file.exists() else []
         runs = sorted({0, *known, first})[-2:]
