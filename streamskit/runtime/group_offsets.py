@@ -74,12 +74,10 @@ class GroupOffsets(Periodic):
 
     def close(self) -> None:
         """Close the clients that were made; one that is asked for later is made anew."""
-        made = [self.__dict__.pop(name, None) for name in ("_member_of_none", "_producer", "_admin")]
-        member, producer, _ = made  # an admin client goes when nobody has it any more
-        for client in (member, producer):
-            if hasattr(
-                client, "close"
-            ):  # producers of an older confluent-kafka have it not, and end like an admin client
+        for name in ("_member_of_none", "_producer", "_admin"):
+            client = self.__dict__.pop(name, None)
+            # An admin client ends when nobody has it any more, and so does a producer of an older confluent-kafka.
+            if hasattr(client, "close"):
                 try:
                     client.close()
                 except KafkaException as failure:

@@ -66,6 +66,7 @@ class Periodic(ABC):
             self.turn()
             self._has_failed = False
         except Exception as failure:  # a full disk, too few file handles: it may be otherwise the next time
-            level = logging.DEBUG if self._has_failed else logging.WARNING  # once for each time that it begins
-            logger.log(level, "The %s failed, and tries again: %r", self._name, failure, exc_info=True)
+            if not self._has_failed:
+                logger.warning("The %s failed, and tries again: %r", self._name, failure)
+            logger.debug("The %s failed.", self._name, exc_info=True)
             self._has_failed = True

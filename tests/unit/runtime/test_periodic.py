@@ -107,8 +107,9 @@ class Client:
 
 def test_the_clients_that_commit_offsets_are_closed_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     Client.closed = []
-    for name in ("Consumer", "Producer", "AdminClient"):
+    for name in ("Consumer", "Producer"):
         monkeypatch.setattr(group_offsets, name, Client)
+    monkeypatch.setattr(group_offsets, "AdminClient", lambda settings, logger: object())
     offsets = GroupOffsets("nowhere:1", "app", lambda: {"in": {0: 7}})
     monkeypatch.setattr(offsets, "_seconds", 0.005)
     assert offsets._admin is offsets._admin
