@@ -106,7 +106,7 @@ def test_what_others_have_put_into_the_folder_stays_and_is_named(
     folder.delete()
     assert content(tmp_path).keys() == {*foreign, "orders/application.json", "elsewhere/photo.jpg"}
     assert (tmp_path / "orders" / "link").is_symlink()
-    assert "'orders' has not made '0.1/thesis.docx', 'link', 'notes' and 2 more: it stays in " in caplog.text
+    assert "'orders' has not made '0.1/thesis.docx', 'a later one', 'link' and 2 more: it stays in " in caplog.text
     folder.check()  # it can begin anew there
 
 

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from dataclasses import replace
+from functools import partial
 from itertools import permutations
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -67,7 +68,7 @@ def test_a_group_agrees_on_who_has_kept_its_place_whatever_the_clocks_say() -> N
     for number, runner in enumerate(runners.values()):
         runner._claim = replace(FIRST, since=4000.0 * (1 - number) + 1, id=str(number))
         runner._heard = None
-    assignors = {name: _Assignor(lambda each=each: each._claim, each._hear) for name, each in runners.items()}
+    assignors = {name: _Assignor(partial(getattr, each, "_claim"), each._hear) for name, each in runners.items()}
 
     def agree(generation: int, clock: float, **members: str) -> None:
         said = [Member(members[name], assignors[name].metadata(["in"])) for name in members]
