@@ -145,8 +145,8 @@ def _timed(
         return frame, replace(record, timestamp=F.coalesce(time, F.lit(NO_TIMESTAMP)))
     if extractor.invalid == "fail":
         message = F.format_string(
-            f"{node.name}: a record of topic %s has the timestamp %s, which is no time. Mend the producer, or choose "
-            "another TimestampExtractor: skip such records, or use the partition's time.",
+            f"{node.name}: a record of topic %s has the timestamp %s, which is not a valid time. Fix the producer, or "
+            "choose another TimestampExtractor: skip such records, or use the partition's time.",
             frame["topic"], F.coalesce(time.cast("string"), F.lit("null")),
         )  # fmt: skip
         return frame, replace(record, timestamp=F.when(invalid, F.raise_error(message).cast("bigint")).otherwise(time))

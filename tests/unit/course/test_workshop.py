@@ -1,6 +1,7 @@
 """The page for workshops: timetables that add up, with the minutes that lessons state, and notes for each lesson."""
 
 import ast
+import json
 import re
 import runpy
 from pathlib import Path
@@ -14,6 +15,11 @@ ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs" / "workshop.md").read_text()
 TIMETABLES = runpy.run_path(str(ROOT / "docs" / "timetables.py"))
 LESSONS: dict[str, Any] = TIMETABLES["lessons"]()
+START = "".join(
+    "".join(cell["source"])
+    for cell in json.loads((ROOT / "notebooks" / "00-start-here.ipynb").read_text())["cells"]
+    if cell["cell_type"] == "markdown"
+)
 ROW = re.compile(r"^\| (\d\d):(\d\d) \| (.+) \| (\d+) \|$", re.M)
 DAY = re.compile(r"(\d\d):(\d\d) to (\d\d):(\d\d)\.\n(.*?)(?=\n\n[^|\n]|\Z)", re.S)
 
@@ -73,6 +79,21 @@ def test_three_days_have_every_lesson_once() -> None:
 def test_a_plan_for_two_days_has_a_capstone_with_an_exercise_of_its_lab() -> None:
     capstones = [number for number in re.findall(r"\| lab (\w+), exercise", plan("Two days")) if number >= "17"]
     assert capstones == ["17"]
+
+
+def test_the_first_lesson_says_how_many_hours_the_course_takes_as_the_table_does() -> None:
+    """In hours, rounded; somebody alone with lessons and labs needs all of them."""
+    minutes = sum(lesson.minutes + lesson.lab_minutes for lesson in LESSONS.values())
+    said = re.search(r"plan about (\d+) hours", START)
+    assert said
+    assert int(said[1]) == round(minutes / 60)
+
+
+def test_the_first_lesson_has_the_same_half_day_as_the_timetable() -> None:
+    said = re.search(r"\*\*Half a day:\*\* (.+?)\.", START)
+    assert said
+    numbers = [f"{int(number):02}" for number in re.findall(r"\d+", said[1])]
+    assert ["00", *numbers] == re.findall(r"\| lesson (\w+) · ", plan("Half a day"))
 
 
 def test_every_lesson_has_notes() -> None:

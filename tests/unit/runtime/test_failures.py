@@ -200,8 +200,8 @@ def test_a_full_buffer_says_its_own_sentence_once() -> None:
 @pytest.mark.parametrize(
     ("extractor", "told"),
     [
-        (None, "a record of topic in has the timestamp -7, which is no time. "),
-        (TimestampExtractor.fail_on_invalid(), "a record of topic in has the timestamp -7, which is no time. "),
+        (None, "a record of topic in has the timestamp -7, which is not a valid time. "),
+        (TimestampExtractor.fail_on_invalid(), "a record of topic in has the timestamp -7, which is not a valid"),
         (TimestampExtractor.use_partition_time_on_invalid(), "a record has the timestamp -7 and its partition has no "),
     ],
 )

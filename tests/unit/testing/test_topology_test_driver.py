@@ -149,7 +149,7 @@ def test_a_record_from_before_1970_is_refused() -> None:
     def write(builder: StreamsBuilder) -> None:
         builder.stream("in").to("out")
 
-    with driver_of(write) as driver, pytest.raises(StreamsError, match=r"has the timestamp .*, which is no time"):
+    with driver_of(write) as driver, pytest.raises(StreamsError, match=r"timestamp .*, which is not a valid time"):
         driver.create_input_topic("in").pipe_input("k", "v", -1)
 
 
