@@ -155,7 +155,7 @@ class StartupChecks:
         self._check_can_begin_anew(message, left, now)
         logger.warning(
             "%s It begins anew: its internal topics are emptied, and all its topics are read from their first records. "
-            "What it has written to other topics is written again.", message
+            "Its earlier results in other topics stay there, and are written once more.", message
         )  # fmt: skip
         forget()
 
