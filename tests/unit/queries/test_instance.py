@@ -1,5 +1,6 @@
 """An instance: which share of the stores it takes up, and what it lets go of whatever happens."""
 
+import socket
 from collections.abc import Callable
 from concurrent.futures import Future
 from pathlib import Path
@@ -11,7 +12,6 @@ from confluent_kafka import KafkaError, KafkaException
 from streamskit import Serdes, Stores
 from streamskit.api.streams_config import StreamsConfig
 from streamskit.common.errors import StreamsError
-from streamskit.queries import instance as instances
 from streamskit.queries.group.assignment import Assignment
 from streamskit.queries.group.assignor import TaskAssignment
 from streamskit.queries.group.catalogue import Catalogue, QueryableStore
@@ -48,7 +48,7 @@ def test_a_share_that_had_to_wait_for_the_broker_does_not_come_back_over_the_one
             raise KafkaException(KafkaError(KafkaError._TRANSPORT))
         hosted.append([where.partition for where in places])
 
-    monkeypatch.setattr(instances.threading, "Timer", Timer)
+    monkeypatch.setattr("streamskit.queries.instance.threading.Timer", Timer)
     monkeypatch.setattr(instance._reader, "do", at_once)
     monkeypatch.setattr(instance, "_host", host)
     for tasks in (["0_0", "0_1"], ["0_1"]):
@@ -86,7 +86,7 @@ def test_an_instance_lets_go_of_its_folder_also_where_the_disk_takes_no_more(
 def test_nobody_is_let_in_before_the_start_and_what_is_not_started_can_be_let_go() -> None:
     config = StreamsConfig("app", "nowhere:1", application_server="127.0.0.1:0")
     server = QueryServer(CATALOGUE, config, lambda here: None)
-    with rest.socket.socket() as client:
+    with socket.socket() as client:
         assert client.connect_ex(("127.0.0.1", server.here.port)) != 0
     server.let_go()
     rest.bind("127.0.0.1", server.here.port).close()
