@@ -5,6 +5,7 @@ path of a file that only this user can read: they stand in no command line, in n
 """
 
 import base64
+import logging
 import os
 import re
 from collections.abc import Iterable, Mapping
@@ -15,7 +16,11 @@ from typing import Any, Literal, TypeAlias
 from streamskit.api import jaas
 from streamskit.common.errors import StreamsError
 from streamskit.common.names import unknown_name
-from streamskit.common.private_files import write_private
+from streamskit.common.private_files import can_be_referred_to, write_private
+from streamskit.common.properties_files import is_ascii, lines
+from streamskit.common.secret import Secret, Told, revealed
+
+logger = logging.getLogger("streamskit")
 
 ADDRESS_VARIABLE, FILE_VARIABLE = "STREAMSKIT_BOOTSTRAP_SERVERS", "STREAMSKIT_COMMAND_CONFIG"
 """The environment variables that name a cluster: its address, and a file with the settings of its clients."""
@@ -47,17 +52,7 @@ PBES2 = bytes.fromhex("06092a864886f70d01050d")
 SECURITY = re.compile(r"(security|sasl|ssl)\..*")
 
 
-class Secret(str):
-    """Text that is not shown where a value is printed.
-
-    >>> {"ssl.key.password": Secret("hush")}
-    {'ssl.key.password': [hidden]}
-
-    Mirrors `org.apache.kafka.common.config.types.Password`.
-    """
-
-    def __repr__(self) -> str:
-        return "[hidden]"
+Value: TypeAlias = str | Secret
 
 
 @dataclass(frozen=True)
@@ -67,7 +62,8 @@ class ClientSettings:
     Args:
         bootstrap_servers: the brokers, as "host:port", several with commas between them.
         properties: settings under the names of Kafka's clients, checked by `of`.
-        file: the properties file that they were read from, whole and unchanged, if it was so.
+        file: the properties file that they were read from, if every client can read it there: whole and unchanged, in
+            ASCII, under a path that Kafka can be told.
 
     >>> settings = ClientSettings.of("broker:9093", {"security.protocol": "SASL_SSL", "sasl.mechanism": "PLAIN",
     ...                                              "sasl.username": "alice", "sasl.password": "hush"})
@@ -76,7 +72,7 @@ class ClientSettings:
     """
 
     bootstrap_servers: str
-    properties: Mapping[str, str] = field(default_factory=dict)
+    properties: Mapping[str, Value] = field(default_factory=dict)
     file: Path | None = field(default=None, compare=False)
 
     @classmethod
@@ -87,8 +83,8 @@ class ClientSettings:
     ) -> "ClientSettings":
         """Return what an address and settings say together.
 
-        An address alone gets the settings in the file that STREAMSKIT_COMMAND_CONFIG names, if it is the one in
-        STREAMSKIT_BOOTSTRAP_SERVERS.
+        An address alone gets the settings in the file that STREAMSKIT_COMMAND_CONFIG names, if it has a broker in
+        common with STREAMSKIT_BOOTSTRAP_SERVERS.
 
         Args:
             bootstrap_servers: the brokers, as "host:port"; or what is known already.
@@ -108,16 +104,19 @@ class ClientSettings:
             if settings is None:
                 return bootstrap_servers
             bootstrap_servers = bootstrap_servers.bootstrap_servers
-        if settings is None and bootstrap_servers == os.environ.get(ADDRESS_VARIABLE):
-            settings = os.environ.get(FILE_VARIABLE) or None
+        if settings is None:
+            settings = _file_of_environment(bootstrap_servers)
         if settings is None:
             return cls(bootstrap_servers)
         if isinstance(settings, ClientSettings):
             return replace(settings, bootstrap_servers=bootstrap_servers)
-        given = settings if isinstance(settings, Mapping) else read_file(Path(settings))
+        if isinstance(settings, Mapping):
+            return cls(bootstrap_servers, checked(settings))
+        file = Path(settings).absolute()
+        given = read_file(file)
         taken = checked(given)
-        is_whole = not isinstance(settings, Mapping) and all(given.get(name) == taken[name] for name in taken)
-        return cls(bootstrap_servers, taken, Path(settings).absolute() if is_whole else None)  # type: ignore[arg-type]
+        is_whole = all(given.get(name) == taken[name] for name in taken)
+        return cls(bootstrap_servers, taken, file if is_whole and is_ascii(file) and can_be_referred_to(file) else None)
 
     def __str__(self) -> str:
         return self.bootstrap_servers
@@ -125,7 +124,7 @@ class ClientSettings:
     def __repr__(self) -> str:
         words = [repr(self.bootstrap_servers)]
         if self.properties:
-            own = self.of_role("admin")
+            own = self.revealed("admin")
             words += [own.get("security.protocol", "PLAINTEXT")]
             words += [own["sasl.mechanism"]] if "sasl.mechanism" in own else []
             words += [repr(self.principal)] if self.principal else []
@@ -136,17 +135,22 @@ class ClientSettings:
 
     def __reduce__(self) -> tuple[Any, ...]:
         # What travels to other processes names the file: bytes of a plan or a function hold no secret.
-        if not self.properties:
-            return ClientSettings, (self.bootstrap_servers,)
+        if not self.has_secrets:
+            return ClientSettings, (self.bootstrap_servers, dict(self.properties))
         return _from_file, (self.bootstrap_servers, str(self.path), self.file is not None)
 
     @property
     def is_secured(self) -> bool:
         """Whether clients encrypt what they send, or say who they are."""
         return bool(self.properties) and any(
-            self.of_role(role).get("security.protocol", "PLAINTEXT") != "PLAINTEXT"
+            self.revealed(role).get("security.protocol", "PLAINTEXT") != "PLAINTEXT"
             for role in ("admin", "consumer", "producer")
         )  # fmt: skip
+
+    @property
+    def has_secrets(self) -> bool:
+        """Whether other processes need a file of them, rather than the settings themselves."""
+        return any(isinstance(value, Secret) for value in self.properties.values())
 
     @property
     def path(self) -> Path:
@@ -156,12 +160,12 @@ class ClientSettings:
     @property
     def principal(self) -> str:
         """Whom a broker takes the clients for, as "User:alice"; "" where only the broker knows."""
-        own = self.of_role("admin")
+        own = self.revealed("admin")
         if "sasl.jaas.config" not in own:
             return ""
         return f"User:{jaas.credentials(own['sasl.jaas.config']).username}"
 
-    def of_role(self, role: Role) -> dict[str, str]:
+    def of_role(self, role: Role) -> dict[str, Value]:
         """Return the settings of clients of a kind: those for all, and before them those with its name in front."""
         plain = {name: value for name, value in self.properties.items() if PREFIX.match(name) is None}
         own = {
@@ -170,6 +174,11 @@ class ClientSettings:
             if name.startswith(f"{role}.")
         }
         return plain | own
+
+    def revealed(self, role: Role) -> dict[str, str]:
+        """Return what `of_role` does, for those who make a client: secrets in clear."""
+        settings = self.of_role(role).items()
+        return {name: Told(value.reveal()) if isinstance(value, Secret) else value for name, value in settings}
 
 
 BootstrapServers: TypeAlias = str | ClientSettings
@@ -193,18 +202,23 @@ def check_name(name: str) -> None:
         raise StreamsError(unknown_name("client setting", name, [prefix + each for each in (*OPEN, *SECRETS)]))
 
 
-def checked(settings: Mapping[str, Any]) -> dict[str, str]:
+def is_secret(name: str) -> bool:
+    """Whether what stands under a key of a properties file is a secret of these."""
+    return PREFIX.sub("", name) in SECRETS
+
+
+def checked(settings: Mapping[str, Any]) -> dict[str, Value]:
     """Return settings as they are kept: known, complete, with Kafka's own names, and secrets that are not shown.
 
     Raises:
         StreamsError: one is unknown, missing, or has a value that the clients do not take.
     """
-    kept: dict[str, str] = {}
+    kept: dict[str, Value] = {}
     for name, value in settings.items():
         check_name(name)
         prefix, bare = _split(name)
-        if isinstance(value, Path):
-            value = str(value)
+        if isinstance(value, Path | Secret):
+            value = str(value) if isinstance(value, Path) else value.reveal()
         if not isinstance(value, str):
             raise StreamsError(f"The client setting {name} is not text: Kafka's clients take text.")
         kept[prefix + bare] = Secret(value.strip()) if bare in SECRETS else value.strip()
@@ -212,25 +226,45 @@ def checked(settings: Mapping[str, Any]) -> dict[str, str]:
         _write_credentials(kept, prefix)
     made = ClientSettings("", kept)
     for role in ("admin", "consumer", "producer"):
-        _check(made.of_role(role))
+        _check(made.revealed(role))
     return kept
 
 
-def read_file(path: Path) -> dict[str, str]:
+def read_file(path: Path) -> dict[str, Value]:
     """Return the client settings in a properties file; its other settings are for other programs.
 
     Raises:
         StreamsError: there is no such file, or it cannot be read.
     """
-    import javaproperties  # Spark's Python workers know of this module, and seldom read a file
-
     try:
-        found = javaproperties.loads(path.read_text(encoding="latin-1"))
+        found = {each.name: each.value for each in lines(path) if is_client_setting(each.name)}
     except OSError as failure:
         raise StreamsError(f"The file with client settings, {path}, cannot be read: {failure.strerror}.") from failure
-    except javaproperties.InvalidUEscapeError as failure:
-        raise StreamsError(f"{path.name}: {failure}; write a backslash as \\\\.") from failure
-    return {name: value for name, value in found.items() if is_client_setting(name)}
+    return {name: Secret(value) if is_secret(name) else value for name, value in found.items()}
+
+
+def _file_of_environment(bootstrap_servers: str) -> str | None:
+    """Return the file with client settings that the environment names for these brokers."""
+    file, named = os.environ.get(FILE_VARIABLE), os.environ.get(ADDRESS_VARIABLE, "")
+    if not file or not bootstrap_servers:
+        return None
+    if _brokers(named) & _brokers(bootstrap_servers):
+        return file
+    if (bootstrap_servers, named) not in _told:
+        _told.add((bootstrap_servers, named))
+        logger.warning(
+            "%s is set, and clients of the brokers at %s do not use it: it is for the brokers in %s, which %s.",
+            FILE_VARIABLE, bootstrap_servers, ADDRESS_VARIABLE, f"are {named}" if named else "is not set",
+        )  # fmt: skip
+    return None
+
+
+_told: set[tuple[str, str]] = set()
+"""For which brokers, and beside which, this process has said that the file in the environment is not used."""
+
+
+def _brokers(addresses: str) -> set[str]:
+    return {each.strip().lower() for each in addresses.split(",") if each.strip()}
 
 
 def _split(name: str) -> tuple[str, str]:
@@ -239,7 +273,7 @@ def _split(name: str) -> tuple[str, str]:
     return ("", name) if found is None else (f"{found[2]}.", name[found.end() :])
 
 
-def _write_credentials(kept: dict[str, str], prefix: str) -> None:
+def _write_credentials(kept: dict[str, Value], prefix: str) -> None:
     """Put a user's name and password where Kafka has them, in `sasl.jaas.config`."""
     username, password = (kept.pop(f"{prefix}sasl.{part}", None) for part in ("username", "password"))
     if username is None and password is None:
@@ -249,8 +283,8 @@ def _write_credentials(kept: dict[str, str], prefix: str) -> None:
         raise StreamsError(f"The client settings have one of sasl.username and sasl.password: {missing} is missing.")
     if f"{prefix}sasl.jaas.config" in kept:
         raise StreamsError("The client settings name a user twice: in sasl.username and in sasl.jaas.config.")
-    mechanism = kept.get(f"{prefix}sasl.mechanism") or kept.get("sasl.mechanism", "")
-    kept[f"{prefix}sasl.jaas.config"] = Secret(jaas.line(mechanism, username, password))
+    mechanism = revealed(kept.get(f"{prefix}sasl.mechanism") or kept.get("sasl.mechanism", ""))
+    kept[f"{prefix}sasl.jaas.config"] = Secret(jaas.line(mechanism, revealed(username), revealed(password)))
 
 
 def _check(own: Mapping[str, str]) -> None:
@@ -352,7 +386,7 @@ def _one_of(name: str, value: str, values: Iterable[str]) -> None:
         raise StreamsError(f"{name} is '{value}'; give {' or '.join(values)}.")
 
 
-_files: dict[tuple[tuple[str, str], ...], Path] = {}
+_files: dict[tuple[tuple[str, Value], ...], Path] = {}
 
 
 def _written(settings: ClientSettings) -> Path:
@@ -361,7 +395,8 @@ def _written(settings: ClientSettings) -> Path:
 
     key = tuple(sorted(settings.properties.items()))
     if (path := _files.get(key)) is None or not path.is_file():
-        path = _files[key] = write_private("client.properties", javaproperties.dumps(dict(key), timestamp=False))
+        text = javaproperties.dumps({name: revealed(value) for name, value in key}, timestamp=False)  # it is ASCII
+        path = _files[key] = write_private("client.properties", text)
     return path
 
 

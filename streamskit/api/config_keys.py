@@ -14,11 +14,13 @@ from typing import Any, NamedTuple
 import javaproperties
 
 from streamskit.api.auto_offset_reset import AutoOffsetReset
-from streamskit.api.client_settings import ClientSettings, check_name, is_client_setting
+from streamskit.api.client_settings import ClientSettings, Value, check_name, is_client_setting
 from streamskit.api.error_handlers import LogAndContinue, LogAndFail
 from streamskit.common.durations import to_milliseconds
 from streamskit.common.errors import StreamsError
 from streamskit.common.names import LONGEST_NAME, is_topic_name, unknown_name
+from streamskit.common.properties_files import lines as lines_of
+from streamskit.common.secret import Secret, revealed
 
 logger = logging.getLogger("streamskit")
 
@@ -37,7 +39,7 @@ class Kind:
         advice: what to write, as the object of a sentence.
         convert: returns a value as it is kept, or raises ValueError or TypeError.
         parse: returns the value that a text in a properties file stands for, or raises ValueError.
-        text: returns a value as it stands in a properties file, or raises ValueError.
+        text: returns a value as it stands in a properties file, a secret as a `Secret`, or raises ValueError.
         advice_in_files: what to write in a properties file, where that differs.
         is_secret: whether an error must not show a value that is refused.
     """
@@ -45,7 +47,7 @@ class Kind:
     advice: str
     convert: Callable[[Any], Any]
     parse: Callable[[str], Any] = str
-    text: Callable[[Any], str] = str
+    text: Callable[[Any], Value] = str
     advice_in_files: str = ""
     is_secret: bool = False
 
@@ -86,7 +88,7 @@ class ConfigKey:
         try:
             return self.kind.convert(value)
         except (ValueError, TypeError):
-            shown = f"a {type(value).__name__}" if self.kind.is_secret else repr(value)
+            shown = f"of type {type(value).__name__}" if self.kind.is_secret else repr(value)
             raise StreamsError(f"{self.name} is {shown}; give {self.kind.advice}.") from None
 
     def parse(self, text: str) -> Any:
@@ -99,7 +101,8 @@ class ConfigKey:
             return self.kind.convert(self.kind.parse(text))
         except (ValueError, TypeError):
             advice = self.kind.advice_in_files or self.kind.advice
-            raise StreamsError(f"{self.kafka_name} is '{text}'; give {advice}.") from None
+            shown = "cannot be taken" if self.kind.is_secret else f"is '{text}'"
+            raise StreamsError(f"{self.kafka_name} {shown}; give {advice}.") from None
 
 
 def _text(value: Any) -> str:
@@ -126,6 +129,15 @@ BOOLEAN = Kind("True or False", _boolean, _parse_boolean, lambda value: str(valu
 def text_like(example: str) -> Kind:
     """Return the kind of a text that is not empty."""
     return Kind(f"text, such as '{example}'", _text)
+
+
+def secret_like(example: str) -> Kind:
+    """Return the kind of a text that is not shown."""
+
+    def convert(value: Any) -> Secret:
+        return value if isinstance(value, Secret) else Secret(_text(value))
+
+    return Kind(f"text, such as '{example}'", convert, text=convert, is_secret=True)
 
 
 def name_like(example: str) -> Kind:
@@ -304,22 +316,16 @@ class Property(NamedTuple):
 
 
 def load(path: Path) -> Iterator[Property]:
-    """Yield what a properties file says, which Java would read as Latin-1.
+    """Yield what a properties file says.
 
     Raises:
         StreamsError: there is no such file, or it cannot be read.
     """
-    line = 1
     try:
-        with path.open("rb") as file:
-            for element in javaproperties.parse(file):
-                if isinstance(element, javaproperties.KeyValue):
-                    yield Property(element.key, element.value.strip(), f"{path.name}, line {line}: ")
-                line += element.source.count("\n")
+        for line in lines_of(path):
+            yield Property(line.name, line.value.strip(), f"{path.name}, line {line.number}: ")
     except OSError as failure:
         raise StreamsError(f"{path} cannot be read: {failure.strerror}.") from failure
-    except javaproperties.InvalidUEscapeError as failure:
-        raise StreamsError(f"{path.name}, line {line}: {failure}; write a backslash as \\\\.") from failure
 
 
 def read(properties: Iterable[Property], keys: Sequence[ConfigKey]) -> dict[str, Any]:
@@ -357,13 +363,13 @@ def read(properties: Iterable[Property], keys: Sequence[ConfigKey]) -> dict[str,
     return settings if dead_letters is None else _with_dead_letters(settings, dead_letters)
 
 
-def write(values: Mapping[str, Any], keys: Iterable[ConfigKey]) -> dict[str, str]:
-    """Return values as properties, under Kafka's names.
+def write(values: Mapping[str, Any], keys: Iterable[ConfigKey]) -> dict[str, Value]:
+    """Return values as properties, under Kafka's names; those that are secret do not show.
 
     Raises:
         StreamsError: one is a handler that no properties file can name.
     """
-    properties: dict[str, str] = {}
+    properties: dict[str, Value] = {}
     topics = {value.dead_letter_topic for value in values.values() if isinstance(value, LogAndContinue)}
     if len(topics) > 1:
         raise StreamsError(
@@ -386,13 +392,13 @@ def write(values: Mapping[str, Any], keys: Iterable[ConfigKey]) -> dict[str, str
     return properties
 
 
-def dump(properties: Mapping[str, str], keys: Iterable[ConfigKey]) -> str:
-    """Return properties as the text of a file that says what each means."""
+def dump(properties: Mapping[str, Value], keys: Iterable[ConfigKey]) -> str:
+    """Return properties as the text of a file that says what each means; what is secret stands there in clear."""
     docs = {key.kafka_name: key.doc for key in keys}
     lines = []
     for kafka_name, value in properties.items():
         lines += [javaproperties.to_comment(f" {docs[kafka_name]}")] if kafka_name in docs else []
-        lines.append(javaproperties.join_key_value(kafka_name, value))
+        lines.append(javaproperties.join_key_value(kafka_name, revealed(value)))
     return "\n".join([*lines, ""])
 
 
@@ -415,7 +421,8 @@ def _answer_foreign(found: Property, bare: str, known: Iterable[str]) -> None:
         raise StreamsError(f"{found.place}{unknown_name('setting', found.name, known)}")
     if re.fullmatch(foreign.agreed, found.value):
         return
-    said = f"{found.place}{found.name}={found.value} has no counterpart on Spark: {foreign.why}."
+    # Its value stays unsaid: an interceptor's or a serializer's may be a password.
+    said = f"{found.place}{found.name} has no counterpart on Spark: {foreign.why}."
     if not foreign.is_harmless:
         raise StreamsError(f"{said} Take it out of the properties.")
     logger.warning("%s It is not used.", said)

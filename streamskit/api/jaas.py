@@ -4,6 +4,7 @@ import re
 from typing import NamedTuple
 
 from streamskit.common.errors import StreamsError
+from streamskit.common.secret import Secret
 
 MODULES = {
     "PLAIN": "org.apache.kafka.common.security.plain.PlainLoginModule",
@@ -19,10 +20,7 @@ class Credentials(NamedTuple):
     """A user's name and password."""
 
     username: str
-    password: str
-
-    def __repr__(self) -> str:
-        return f"Credentials({self.username!r}, [hidden])"
+    password: Secret
 
 
 def line(mechanism: str, username: str, password: str) -> str:
@@ -41,7 +39,7 @@ def credentials(config: str) -> Credentials:
     Raises:
         StreamsError: it names none. The sentence does not repeat the line.
 
-    >>> credentials(line("PLAIN", "alice", 'a"b\\\\')).password
+    >>> credentials(line("PLAIN", "alice", 'a"b\\\\')).password.reveal()
     'a"b\\\\'
     """
     parts = config.strip().split(None, 2)
@@ -57,7 +55,7 @@ def credentials(config: str) -> Credentials:
             f'{MODULES["PLAIN"]} required username="..." password="..."; with a semicolon at its end. '
             "Or give sasl.username and sasl.password instead."
         )
-    return Credentials(options["username"], options["password"])
+    return Credentials(options["username"], Secret(options["password"]))
 
 
 def _quoted(text: str) -> str:

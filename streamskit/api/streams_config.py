@@ -15,6 +15,7 @@ from streamskit.common.durations import Duration, spell
 from streamskit.common.errors import StreamsError
 from streamskit.common.names import check_application_id, unknown_name
 from streamskit.common.paths import state_dir as project_state_dir
+from streamskit.common.secret import Secret, revealed
 
 T = TypeVar("T")
 
@@ -45,7 +46,7 @@ class StreamsSettings(TypedDict, total=False):
     max_records_per_batch: int | None
     on_data_loss: str
     listen: str | None
-    token: str | None
+    token: str | Secret | None
     client_settings: Mapping[str, Any] | str | Path | ClientSettings | None
 
 
@@ -306,13 +307,14 @@ class StreamsConfig:
             "the other instances and clients find this one: in a container, or behind a proxy.",
         ),
     )
-    token: str | None = field(
+    token: str | Secret | None = field(
         default=None,
         repr=False,
         metadata=_key(
             "streamskit.token",
-            config_keys.text_like("a long secret"),
-            "What those who query over REST have to show; needed for any address but loopback.",
+            config_keys.secret_like("a long secret"),
+            "What those who query over REST have to show; needed for any address but loopback. It is not shown: "
+            "`config.token.reveal()` returns it.",
         ),
     )
     client_settings: Mapping[str, Any] | str | Path | ClientSettings | None = field(
@@ -381,7 +383,7 @@ class StreamsConfig:
         return replace(config, **changes) if isinstance(config, StreamsConfig) else cls(**changes)
 
     @classmethod
-    def from_properties(cls, properties: str | Path | Mapping[str, str], **settings: Any) -> "StreamsConfig":
+    def from_properties(cls, properties: str | Path | Mapping[str, str | Secret], **settings: Any) -> "StreamsConfig":
         """Return the config that a Java properties file holds, under Kafka's own names.
 
         A key that Spark has no counterpart for is refused if it would change what the application does, as
@@ -400,13 +402,15 @@ class StreamsConfig:
         Mirrors `StreamsConfig(Map)`.
         """
         if isinstance(properties, Mapping):
-            found = [Property(name, value) for name, value in properties.items()]
+            found = [Property(name, revealed(value)) for name, value in properties.items()]
         else:
             found = list(config_keys.load(Path(properties)))
         return cls(**(config_keys.read(found, cls.settings()) | settings))
 
-    def as_properties(self) -> dict[str, str]:
+    def as_properties(self) -> dict[str, str | Secret]:
         """Return the settings under Kafka's own names, as text; those that are None are left out.
+
+        The token and passwords are not shown when they are printed; `.reveal()` returns one.
 
         Raises:
             StreamsError: a handler is a function, which no properties file can name.
@@ -431,6 +435,11 @@ class StreamsConfig:
         """Where the brokers are, and what clients show them to be let in."""
         assert self.client_settings is None or isinstance(self.client_settings, ClientSettings)
         return self.client_settings or ClientSettings.of(self.bootstrap_servers)
+
+    @property
+    def token_text(self) -> str | None:
+        """The token in clear, for those who ask for it or show it."""
+        return None if self.token is None else revealed(self.token)
 
     @property
     def folder(self) -> Path:

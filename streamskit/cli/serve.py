@@ -135,7 +135,7 @@ def _dashboard(server: QueryServer, config: StreamsConfig) -> FollowedViews:
         raise StreamsError(
             f"A dashboard is drawn with packages of the course ({failure}): pip install 'streamskit[course]'."
         ) from failure
-    client = QueryClient(server.rest.address.url, token=config.token)
+    client = QueryClient(server.rest.address.url, token=config.token_text)
     return page_of_stores(config.application_id, client)
 
 

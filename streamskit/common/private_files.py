@@ -52,11 +52,21 @@ def _folder(pid: int) -> Path:
     return folder
 
 
+def can_be_referred_to(path: Path) -> bool:
+    """Say whether Kafka's `${file:path:name}` can hold a path: it ends at the first colon.
+
+    >>> can_be_referred_to(Path("/home/me/client.properties")), can_be_referred_to(Path("/mnt/a:b/client.properties"))
+    (True, False)
+    """
+    return not {":", "}"} & set(str(path))
+
+
 def _base() -> Path:
     named = os.environ.get(RUNTIME_VARIABLE)
-    if named and is_own(Path(named)) and os.access(named, os.W_OK):
+    if named and is_own(Path(named)) and os.access(named, os.W_OK) and can_be_referred_to(Path(named)):
         return Path(named)
-    return Path(tempfile.gettempdir())
+    usual = Path(tempfile.gettempdir())
+    return usual if can_be_referred_to(usual) else Path("/tmp")
 
 
 def _remove(folder: Path, owner: int) -> None:

@@ -62,7 +62,7 @@ class NotLetInError(BrokerError):
 
 def principal(servers: BootstrapServers, role: Role = "admin") -> str:
     """Return whom a broker takes clients of a kind for, as "User:alice"; "" where only the broker knows."""
-    own = ClientSettings.of(servers).of_role(role)
+    own = ClientSettings.of(servers).revealed(role)
     if "sasl.jaas.config" in own:
         return f"User:{jaas.credentials(own['sasl.jaas.config']).username}"
     if not own.get("security.protocol", "").endswith("SSL"):
@@ -184,7 +184,7 @@ class _Collected(logging.Logger):
 
 def _refusal(settings: ClientSettings, said: Iterable[KafkaError]) -> NotLetInError | None:
     """Return what a broker has against a client that speaks as it does."""
-    own = settings.of_role("admin")
+    own = settings.revealed("admin")
     for error in said:
         words = _plain(error.str())
         if error.code() == KafkaError._AUTHENTICATION:
@@ -204,7 +204,7 @@ def _refusal(settings: ClientSettings, said: Iterable[KafkaError]) -> NotLetInEr
 
 def _other_protocol(settings: ClientSettings, log: Sequence[str]) -> NotLetInError | None:
     """Return that a broker speaks another protocol than a client that it hangs up on."""
-    protocol = settings.of_role("admin").get("security.protocol", "PLAINTEXT")
+    protocol = settings.revealed("admin").get("security.protocol", "PLAINTEXT")
     if protocol.endswith("SSL"):
         return None  # that is told as a handshake that failed
     if any(_speaks_tls(server) for server in settings.bootstrap_servers.split(",")):

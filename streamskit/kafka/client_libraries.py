@@ -17,7 +17,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from streamskit.api import jaas
-from streamskit.api.client_settings import OPEN, BootstrapServers, ClientSettings, Role, Secret
+from streamskit.api.client_settings import OPEN, BootstrapServers, ClientSettings, Role
+from streamskit.common.secret import Told
 from streamskit.kafka.key_material import key_material
 
 client_log = logging.getLogger("streamskit.librdkafka")
@@ -44,10 +45,10 @@ def for_java(servers: BootstrapServers, role: Role) -> dict[str, str]:
     """
     settings = ClientSettings.of(servers)
     told = {"bootstrap.servers": settings.bootstrap_servers}
-    for name in settings.of_role(role):
+    for name, value in settings.revealed(role).items():
         own = f"{role}.{name}"
         written = own if own in settings.properties else name
-        told[name] = settings.properties[written] if name in OPEN else f"${{file:{settings.path}:{written}}}"
+        told[name] = value if name in OPEN else f"${{file:{settings.path}:{written}}}"
     return told | (PROVIDER if any(value.startswith("${file:") for value in told.values()) else {})
 
 
@@ -71,14 +72,14 @@ def for_kafka_python(servers: BootstrapServers, role: Role) -> dict[str, Any]:
     {'bootstrap_servers': ['a:9092', 'b:9092']}
     """
     settings = ClientSettings.of(servers)
-    own = settings.of_role(role)
+    own = settings.revealed(role)
     told: dict[str, Any] = {"bootstrap_servers": settings.bootstrap_servers.split(",")}
     told |= {name.replace(".", "_"): own[name] for name in ("security.protocol", "client.id") if name in own}
     protocol = own.get("security.protocol", "")
     if protocol.startswith("SASL"):
         username, password = jaas.credentials(own["sasl.jaas.config"])
-        told |= {"sasl_mechanism": own["sasl.mechanism"]}
-        told |= {"sasl_plain_username": username, "sasl_plain_password": Secret(password)}  # it logs its settings
+        told |= {"sasl_mechanism": own["sasl.mechanism"], "sasl_plain_username": username}
+        told["sasl_plain_password"] = Told(password.reveal())
     if protocol.endswith("SSL"):
         told["ssl_context"] = _context(own)
     return told
@@ -94,14 +95,14 @@ def for_librdkafka(servers: BootstrapServers, role: Role) -> dict[str, Any]:
     {'bootstrap.servers': 'broker:9092'}
     """
     settings = ClientSettings.of(servers)
-    own = settings.of_role(role)
+    own = settings.revealed(role)
     told: dict[str, Any] = {"bootstrap.servers": settings.bootstrap_servers}
     told |= {name: own[name] for name in ("security.protocol", "client.id", "client.dns.lookup") if name in own}
     protocol = own.get("security.protocol", "")
     if protocol.startswith("SASL"):
         username, password = jaas.credentials(own["sasl.jaas.config"])
         told |= {"sasl.mechanism": own["sasl.mechanism"], "sasl.username": username}
-        told["sasl.password"] = Secret(password)
+        told["sasl.password"] = Told(password.reveal())
     if protocol.endswith("SSL"):
         files = key_material(own)
         named = {
@@ -110,7 +111,7 @@ def for_librdkafka(servers: BootstrapServers, role: Role) -> dict[str, Any]:
             "ssl.key.location": files.key,
         }
         told |= {name: str(value) for name, value in named.items() if value is not None}
-        told |= {} if files.key_password is None else {"ssl.key.password": Secret(files.key_password)}
+        told |= {} if files.key_password is None else {"ssl.key.password": Told(files.key_password)}
         told["ssl.endpoint.identification.algorithm"] = "https" if _names_matter(own) else "none"
     return told
 

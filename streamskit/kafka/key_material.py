@@ -36,7 +36,7 @@ def key_material(settings: Mapping[str, str]) -> KeyMaterial:
     """Return the files that the `ssl.` settings of a client stand for.
 
     Args:
-        settings: those of `ClientSettings.of_role`.
+        settings: those of `ClientSettings.revealed`.
 
     Raises:
         StreamsError: a store is of Java's own kind, is damaged, or its password is wrong.

@@ -47,7 +47,7 @@ class QueryServer:
             session_timeout=config.session_timeout,
             keeps=keeps,
         )
-        self.rest = rest.Server(self.instance, socket, config.token, service)
+        self.rest = rest.Server(self.instance, socket, config.token_text, service)
 
     def start(self) -> None:
         """Answer, and join the other instances.

@@ -1,9 +1,18 @@
-"""A schema registry: where the schemas of records live, each with a number that the records carry."""
+"""A schema registry: where the schemas of records live, each with a number that the records carry.
+
+What lets you in is secret, as in `streamskit.api.client_settings`: another process gets the path of a file that only
+this user can read.
+"""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.parse import unquote
 
+from streamskit.common.errors import StreamsError
+from streamskit.common.private_files import write_private
+from streamskit.common.properties_files import lines
+from streamskit.common.secret import Secret, revealed
 from streamskit.serdes.compatibility import why_incompatible
 from streamskit.serdes.serde import RegistryError
 
@@ -24,7 +33,10 @@ CREDENTIALS = (
 CERTIFICATES = ("ssl.ca.location", "ssl.certificate.location", "ssl.key.location", "ssl.key.password")
 """What Confluent's clients take, by their names; Java's serdes want `PREFIX` before those of certificates."""
 
-_clients: dict[tuple[str, str], Any] = {}
+SECRETS = ("basic_auth_user_info", "bearer_auth_token", "bearer_auth_client_secret", "ssl_key_password")
+"""Settings that are not shown, by their names here."""
+
+_clients: dict[tuple[Any, ...], Any] = {}
 _fetched: dict[str, dict[int, RegisteredSchema]] = {}
 """What real registries have answered: the schema of a number never changes."""
 
@@ -37,7 +49,8 @@ class SchemaRegistry:
 
     Args:
         url: `mock://course`, or the address of a registry, like `http://localhost:8081`.
-        settings: more settings of Confluent's client, `_` for each dot, as in `basic_auth_user_info="name:password"`.
+        settings: more settings of Confluent's client, `_` for each dot, as in `basic_auth_user_info="name:password"`;
+            name and password may stand in the address, too.
 
     >>> registry = SchemaRegistry("mock://lesson")
     >>> registry.register("trades-value", '"string"', "AVRO")
@@ -49,13 +62,16 @@ class SchemaRegistry:
     """
 
     def __init__(self, url: str, **settings: Any) -> None:
-        self.url = url
-        self._settings = settings
-        self._known = {} if self.is_mock else _fetched.setdefault(url, {})
+        self.url, user_info = _parted(url)
+        if user_info and "basic_auth_user_info" not in settings:
+            settings["basic_auth_user_info"] = user_info
+        self._settings = {name: _hidden(name, value) for name, value in settings.items()}
+        self._file: Path | None = None
+        self._known = {} if self.is_mock else _fetched.setdefault(self.url, {})
         self._is_copy = False
 
     def __repr__(self) -> str:
-        return f"SchemaRegistry({without_password(self.url)!r})"
+        return f"SchemaRegistry({self.url!r})"
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, SchemaRegistry) and self.url == other.url
@@ -65,18 +81,42 @@ class SchemaRegistry:
 
     def __reduce__(self) -> tuple[Any, ...]:
         known = self._all() if self.is_mock and not self._is_copy else self._known
-        return _carried, (self.url, self._settings, known)
+        return _carried, (self.url, self._open, known, self._path_text)
+
+    @property
+    def _open(self) -> dict[str, Any]:
+        """The settings that all may see."""
+        return {name: value for name, value in self._settings.items() if not isinstance(value, Secret)}
+
+    @property
+    def _has_secrets(self) -> bool:
+        return self._open != self._settings
+
+    @property
+    def _path_text(self) -> str:
+        """The file with the settings that are secret, which only this user can read; "" if there are none."""
+        secrets = {name: value.reveal() for name, value in self._settings.items() if isinstance(value, Secret)}
+        if secrets and (self._file is None or not self._file.is_file()):
+            import javaproperties
+
+            text = {name.replace("_", "."): value for name, value in secrets.items()}
+            self._file = write_private("registry.properties", javaproperties.dumps(text, timestamp=False))
+        return str(self._file or "")
 
     def describe(self) -> dict[str, Any]:
         """Return it as JSON, for another process: a mock registry with all its schemas, a real one with its settings.
 
+        A password is not in it, but the path of a file that has it: the one that `from_properties` read, or one that
+        goes with this process.
+
         Raises:
             ValueError: a setting is not text or a number.
         """
-        if wrong := [name for name, value in self._settings.items() if not isinstance(value, str | int | float)]:
+        if wrong := [name for name, value in self._open.items() if not isinstance(value, str | int | float)]:
             raise ValueError(f"The setting '{wrong[0]}' of {self} is not text or a number, and cannot be written down.")
         known = (self._known if self._is_copy else self._all()) if self.is_mock else {}
-        return {"url": self.url, "settings": self._settings, "schemas": [[id_, *each] for id_, each in known.items()]}
+        schemas = [[id_, *each] for id_, each in known.items()]
+        return {"url": self.url, "settings": self._open, "secrets": self._path_text, "schemas": schemas}
 
     @staticmethod
     def from_properties(properties: Mapping[str, Any] | str | Path) -> "SchemaRegistry":
@@ -107,7 +147,7 @@ class SchemaRegistry:
                 f"basic.auth.credentials.source is {source}; here it can be USER_INFO, with basic.auth.user.info, or "
                 "URL, with name and password in the address."
             )
-        settings = {}
+        settings: dict[str, Any] = {}
         for name, value in given.items():
             short = name.removeprefix(PREFIX)
             if short in CREDENTIALS or (short in CERTIFICATES and short != name):
@@ -117,13 +157,16 @@ class SchemaRegistry:
                     f"{name} is not a known setting; those with this beginning are: "
                     f"{', '.join(PREFIX + each for each in ('url', *CERTIFICATES))}."
                 )
-        return SchemaRegistry(str(given[URL]), **settings)
+        registry = SchemaRegistry(str(given[URL]), **settings)
+        if not isinstance(properties, Mapping) and set(SECRETS) & registry._settings.keys() <= settings.keys():
+            registry._file = Path(properties).absolute() if registry._has_secrets else None
+        return registry
 
     @staticmethod
     def described(said: Mapping[str, Any]) -> "SchemaRegistry":
         """Return the registry that `describe` wrote down; a mock one knows the schemas of that time."""
         known = {int(id_): RegisteredSchema(kind, text) for id_, kind, text in said["schemas"]}
-        return _carried(said["url"], said["settings"], known)
+        return _carried(said["url"], said["settings"], known, said.get("secrets", ""))
 
     @property
     def is_mock(self) -> bool:
@@ -135,10 +178,13 @@ class SchemaRegistry:
         """Confluent's `SchemaRegistryClient`."""
         from confluent_kafka.schema_registry import SchemaRegistryClient
 
-        settings = {name.replace("_", "."): value for name, value in self._settings.items()}
-        at = (self.url, repr(sorted(settings.items())))
+        own = self._settings
+        if self._file is not None and not self._has_secrets:  # it has come from another process
+            own = own | _secrets(self.url, self._file)
+        at = (self.url, *sorted(own.items(), key=lambda setting: setting[0]))
         if at not in _clients:
-            _clients[at] = SchemaRegistryClient.new_client({"url": self.url, **settings})
+            told = {name.replace("_", "."): revealed(value) for name, value in own.items()}
+            _clients[at] = SchemaRegistryClient.new_client({"url": self.url, **told})
         return _clients[at]
 
     def register(self, subject: str, text: str, kind: str) -> int:
@@ -229,31 +275,62 @@ class SchemaRegistry:
             reason = f"the registry answered {failure.http_status_code}: {failure.error_message}"
             if failure.http_status_code in (401, 403):
                 reason += ". What lets you in: SchemaRegistry(url, basic_auth_user_info='name:password')"
+        except RegistryError:
+            raise
         except Exception as failure:
             reason = f"no answer ({type(failure).__name__}: {failure}). Is it running at that address?"
         raise RegistryError(f"{self} could not {doing}: {reason}")
 
 
-def without_password(url: str) -> str:
-    """Return an address without the name and the password in it."""
-    scheme, there, rest = url.partition("://")
-    place, slash, path = rest.partition("/")
-    return f"{scheme}{there}{place.rpartition('@')[2]}{slash}{path}"
+def _parted(url: str) -> tuple[str, str]:
+    """Return an address, or several with commas between them, without name and password, and these as "name:password".
+
+    >>> _parted("https://me:s%3Acret@registry:8081")
+    ('https://registry:8081', 'me:s:cret')
+    """
+    addresses, user_info = [], ""
+    for address in url.split(","):
+        scheme, there, rest = address.partition("://")
+        place, slash, path = rest.partition("/")
+        user, _, host = place.rpartition("@")
+        user_info = user_info or (unquote(user) if ":" in user else "")
+        addresses.append(f"{scheme}{there}{host}{slash}{path}")
+    return ",".join(addresses), user_info
 
 
-def _read(file: Path) -> dict[str, Any]:
-    import javaproperties
+def _hidden(name: str, value: Any) -> Any:
+    return Secret(value) if name in SECRETS and isinstance(value, str) else value
 
+
+def _read(file: Path) -> dict[str, str]:
     try:
-        with file.open("rb") as content:
-            return dict(javaproperties.load(content))
+        return {line.name: line.value for line in lines(file)}
     except OSError as failure:
         raise RegistryError(f"The settings of a schema registry cannot be read: {failure.strerror}: {file}.") from None
+    except StreamsError as failure:
+        raise RegistryError(str(failure)) from None
 
 
-def _carried(url: str, settings: dict[str, Any], known: dict[int, RegisteredSchema]) -> SchemaRegistry:
-    """Return the handle as it arrives in another process."""
+def _secrets(url: str, file: Path) -> dict[str, Secret]:
+    """Return the settings of a registry that are secret, from the file that has them."""
+    try:
+        said = _read(file)
+    except RegistryError:
+        raise RegistryError(
+            f"What lets you into the schema registry at {url} stood in {file}, which cannot be read. If the program "
+            "names it in its code, its file goes with the program: have it name a file, as in "
+            "SchemaRegistry.from_properties('client.properties'), and start the application once more."
+        ) from None
+    found = {name.removeprefix(PREFIX).replace(".", "_"): value for name, value in said.items()}
+    return {name: Secret(value) for name, value in found.items() if name in SECRETS}
+
+
+def _carried(
+    url: str, settings: dict[str, Any], known: dict[int, RegisteredSchema], secrets: str = ""
+) -> SchemaRegistry:
+    """Return the handle as it arrives in another process, which reads what is secret from a file when it asks."""
     registry = SchemaRegistry(url, **settings)
+    registry._file = Path(secrets) if secrets else None
     registry._known.update(known)
     registry._is_copy = registry.is_mock
     return registry

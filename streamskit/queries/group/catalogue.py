@@ -89,7 +89,7 @@ class Catalogue:
         make_private(folder)
         stores = [{**_places(entry), "store": describe_store(entry.store)} for entry in self]
         said = json.dumps({"version": VERSION, "application_id": self.application_id, "stores": stores})
-        write_file(folder / FILE, said, mode=0o600)  # the settings of a schema registry may hold a password
+        write_file(folder / FILE, said, mode=0o600)
         (folder / OLD_FILE).unlink(missing_ok=True)
 
     @staticmethod

@@ -82,8 +82,39 @@ def test_a_config_is_frozen_can_be_changed_in_a_copy_and_travels() -> None:
     assert pickle.loads(pickle.dumps(made)) == made
 
 
-def test_a_token_is_not_shown() -> None:
-    assert "hidden" not in repr(config(token="hidden"))
+def test_a_token_is_not_shown(tmp_path: Path) -> None:
+    made = config(token="hush")
+    for shown in (repr(made), str(made.as_properties()), f"{made.token}", str(dataclasses.asdict(made))):
+        assert "hush" not in shown
+    assert made.token_text == "hush"
+    assert config().token_text is None
+    assert dataclasses.replace(made, num_standby_replicas=1).token == made.token
+    with pytest.raises(StreamsError, match=r"token is of type int; give text, such as 'a long secret'\.") as failure:
+        config(token=12345678)
+    assert "1234" not in str(failure.value)
+
+
+@pytest.mark.parametrize("key", [key for key in KEYS if key.kind.is_secret])
+def test_a_secret_in_a_file_that_cannot_be_taken_is_not_repeated(key: ConfigKey) -> None:
+    def refuse(text: str) -> str:
+        raise ValueError
+
+    strict = dataclasses.replace(key, kind=dataclasses.replace(key.kind, parse=refuse))
+    with pytest.raises(StreamsError, match=rf"^{key.kafka_name} cannot be taken; give ") as failure:
+        strict.parse("hush")
+    assert "hush" not in str(failure.value)
+
+
+def test_what_stands_under_a_foreign_key_is_not_logged_or_raised(caplog: pytest.LogCaptureFixture) -> None:
+    line = 'org.apache.kafka.common.security.plain.PlainLoginModule required username="alice" password="hush";'
+    name = "producer.confluent.monitoring.interceptor.sasl.jaas.config"
+    with caplog.at_level(logging.WARNING, "streamskit"):
+        StreamsConfig.from_properties(KAFKAS | {name: line})
+    assert name in caplog.text
+    assert "hush" not in caplog.text
+    with pytest.raises(StreamsError, match=r"^default\.value\.serde has no counterpart on Spark: ") as failure:
+        StreamsConfig.from_properties(KAFKAS | {"default.value.serde": "hush"})
+    assert "hush" not in str(failure.value)
 
 
 @pytest.mark.parametrize(
@@ -304,7 +335,7 @@ def test_what_is_only_about_speed_is_reported_and_not_used(
         assert StreamsConfig.from_properties(KAFKAS | {name: "7"}) == config()
     (record,) = caplog.records
     said = record.getMessage()
-    assert said.startswith(f"{name}=7 has no counterpart on Spark: ")
+    assert said.startswith(f"{name} has no counterpart on Spark: ")
     assert said.endswith(" It is not used.")
     assert why in said
 

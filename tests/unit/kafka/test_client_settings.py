@@ -1,19 +1,24 @@
 """`ClientSettings`, and how the three libraries are told of them; nothing secret is shown."""
 
+import json
+import logging
 import pickle
 import re
 import stat
 import subprocess
+import traceback
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 
 import streamskit
 from streamskit import StreamsConfig
-from streamskit.api import jaas
+from streamskit.api import client_settings, jaas
 from streamskit.api.client_settings import ClientSettings
 from streamskit.common.errors import StreamsError
+from streamskit.common.secret import Secret
 from streamskit.kafka.client_libraries import for_java, for_kafka_python, for_librdkafka, java_text
 from streamskit.kafka.key_material import key_material
 from tests.integration.secured_broker import Authority
@@ -29,6 +34,10 @@ SASL = {
 
 def settings(**changes: str) -> ClientSettings:
     return ClientSettings.of("broker:9093", SASL | {name.replace("__", "."): value for name, value in changes.items()})
+
+
+def lines(given: dict[str, str]) -> str:
+    return "".join(f"{name}={value}\n" for name, value in given.items())
 
 
 @pytest.fixture
@@ -78,7 +87,7 @@ def test_a_line_that_names_no_user_is_refused_without_being_shown(line: str) -> 
 
 @pytest.mark.parametrize("password", ["hush", HUSH, 'a"', "a\\", "ä\tb", "=;#"])
 def test_a_password_travels_through_the_line_for_java_as_it_is(password: str) -> None:
-    assert jaas.credentials(jaas.line("PLAIN", "alice", password)) == ("alice", password)
+    assert jaas.credentials(jaas.line("PLAIN", "alice", password)) == ("alice", Secret(password))
 
 
 def test_what_is_for_clients_of_one_kind_goes_before_what_is_for_all() -> None:
@@ -106,11 +115,82 @@ def test_a_properties_file_of_kafkas_tools_is_read_and_its_other_settings_are_le
 def test_the_environment_names_a_cluster_and_the_file_of_its_clients(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "client.properties").write_text("".join(f"{name}={value}\n" for name, value in SASL.items()))
+    (tmp_path / "client.properties").write_text(lines(SASL))
     monkeypatch.setenv("STREAMSKIT_BOOTSTRAP_SERVERS", "broker:9093")
     monkeypatch.setenv("STREAMSKIT_COMMAND_CONFIG", str(tmp_path / "client.properties"))
     assert StreamsConfig("app", "broker:9093").connection.principal == "User:alice"
     assert not StreamsConfig("app", "localhost:9092").connection.properties
+
+
+@pytest.mark.parametrize("address", ["b:9093, A:9093", "a:9093", "b:9093,c:9093"])
+def test_the_file_in_the_environment_is_for_every_list_with_one_of_its_brokers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, address: str
+) -> None:
+    (tmp_path / "client.properties").write_text(lines(SASL))
+    monkeypatch.setenv("STREAMSKIT_BOOTSTRAP_SERVERS", "a:9093,b:9093")
+    monkeypatch.setenv("STREAMSKIT_COMMAND_CONFIG", str(tmp_path / "client.properties"))
+    assert ClientSettings.of(address).principal == "User:alice"
+
+
+@pytest.mark.parametrize(("named", "said"), [("a:9093", "are a:9093"), (None, "is not set")])
+def test_a_file_in_the_environment_that_is_not_used_is_told_once(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, named: str | None, said: str
+) -> None:
+    monkeypatch.setattr(client_settings, "_told", set())
+    monkeypatch.setenv("STREAMSKIT_COMMAND_CONFIG", "/home/alice/client.properties")
+    monkeypatch.delenv("STREAMSKIT_BOOTSTRAP_SERVERS", raising=False)
+    if named is not None:
+        monkeypatch.setenv("STREAMSKIT_BOOTSTRAP_SERVERS", named)
+    with caplog.at_level(logging.WARNING, "streamskit"):
+        assert not ClientSettings.of("other:9093").properties
+        assert not ClientSettings.of("other:9093").properties
+    assert [record.getMessage() for record in caplog.records] == [
+        "STREAMSKIT_COMMAND_CONFIG is set, and clients of the brokers at other:9093 do not use it: it is for the "
+        f"brokers in STREAMSKIT_BOOTSTRAP_SERVERS, which {said}."
+    ]
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "latin-1"])
+def test_every_client_gets_the_same_password_whatever_its_file_is_written_in(tmp_path: Path, encoding: str) -> None:
+    file = tmp_path / "client.properties"
+    file.write_text(
+        "".join(f"{name}={value}\n" for name, value in (SASL | {"sasl.password": "Müsli"}).items()), encoding
+    )
+    assert for_librdkafka(ClientSettings.of("b:9", file), "admin")["sasl.password"] == "Müsli"
+    line = jaas.line("PLAIN", "alice", "Müsli")
+    own = {name: value for name, value in SASL.items() if not name.startswith("sasl.")} | {"sasl.mechanism": "PLAIN"}
+    file.write_text(
+        "".join(f"{name}={value}\n" for name, value in (own | {"sasl.jaas.config": line}).items()), encoding
+    )
+    made = ClientSettings.of("broker:9093", file)
+    assert for_kafka_python(made, "admin")["sasl_plain_password"] == "Müsli"
+    assert made.path != file  # Java would read UTF-8 in it
+    assert made.path.read_bytes().isascii()
+    assert ClientSettings.of("broker:9093", made.path) == made
+
+
+def test_a_file_under_a_path_that_kafka_would_cut_is_copied(tmp_path: Path) -> None:
+    for number, folder in enumerate(("a:b", "a}b")):
+        file = tmp_path / folder / "client.properties"
+        file.parent.mkdir()
+        line = jaas.line("PLAIN", "alice", f"hush{number}")
+        file.write_text(f"security.protocol=SASL_SSL\nsasl.mechanism=PLAIN\nsasl.jaas.config={line}\n")
+        told = for_java(ClientSettings.of("broker:9093", file), "admin")["sasl.jaas.config"]
+        (found,) = re.findall(r"^\$\{file:([^:}]*):sasl\.jaas\.config\}$", told)
+        assert ClientSettings.of("broker:9093", found) == ClientSettings.of("broker:9093", file)
+
+
+def test_a_backslash_that_begins_no_character_is_told_without_what_follows_it(tmp_path: Path) -> None:
+    file = tmp_path / "client.properties"
+    file.write_text("security.protocol=SASL_SSL\nsasl.mechanism=PLAIN\nsasl.password=hun\\unter2\n")
+    for read in (
+        lambda: ClientSettings.of("broker:9093", file),
+        lambda: StreamsConfig.from_properties(file),
+    ):
+        with pytest.raises(StreamsError, match=r"^client\.properties, line 3: .*; write a backslash as") as failure:
+            read()
+        shown = "".join(traceback.format_exception(failure.value, chain=True)) + repr(failure.value.__context__)
+        assert "unter" not in shown
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
@@ -193,7 +273,7 @@ def test_certificates_reach_the_clients_in_python_whatever_holds_them(authority:
     trust = {"ssl.truststore.type": "PEM", "ssl.truststore.certificates": ca}
     made = ClientSettings.of("broker:9093", {"security.protocol": "SSL"} | trust | given)
     assert for_kafka_python(made, "admin")["ssl_context"].get_ca_certs()[0]["subject"][0][0][1].startswith("streamskit")
-    files = key_material(made.of_role("admin"))
+    files = key_material(made.revealed("admin"))
     assert ("ENCRYPTED PRIVATE KEY" in (files.key or pem).read_text()) == (kind == "PKCS12")
     assert certificate.split()[0] in (files.certificates or pem).read_text()
     assert for_librdkafka(made, "admin").get("ssl.key.password") == ("changeit" if kind == "PKCS12" else None)
@@ -257,11 +337,34 @@ def test_no_secret_is_shown() -> None:
         repr(config), str(config), repr(config.connection), repr(config.connection.properties), repr(settings()),
         str(pickle.dumps(config)), str(for_java(config.connection, "consumer")), repr(config.as_properties()),
         repr(for_kafka_python(config.connection, "admin")), repr(for_librdkafka(config.connection, "admin")),
-        repr(jaas.credentials(config.connection.properties["sasl.jaas.config"])),
+        repr(config.connection.revealed("admin")),
+        repr(jaas.credentials(config.connection.revealed("admin")["sasl.jaas.config"])),
     ):  # fmt: skip
         assert "u\\s h" not in shown.replace("\\\\", "\\")
         assert HUSH not in shown
     assert repr(config.connection) == "ClientSettings('broker:9093', SASL_SSL, SCRAM-SHA-512, 'User:alice')"
+
+
+def test_a_secret_is_hidden_wherever_a_value_is_turned_into_text() -> None:
+    for name, secret in StreamsConfig("app", "b:9", token="hush", client_settings=SASL).as_properties().items():
+        if name not in ("streamskit.token", "sasl.jaas.config"):
+            continue
+        frame = pd.DataFrame([{"name": name, "value": secret}])
+        shown = [
+            str(secret),
+            repr(secret),
+            f"{secret}",
+            f"{secret:>20}",
+            json.dumps(secret, default=str),
+        ]
+        for text in (*shown, frame.to_html(), frame.to_csv(), frame.to_json(default_handler=str), str(frame)):
+            assert "hidden" in text
+            assert not re.search(r"hush|u\\+s h", text)
+        with pytest.raises(TypeError):
+            json.dumps(secret)
+        with pytest.raises(TypeError):
+            "".join([secret])  # type: ignore[list-item]
+        assert pickle.loads(pickle.dumps(secret)) == secret
 
 
 def test_settings_travel_to_another_process_by_their_file() -> None:
@@ -312,7 +415,7 @@ def test_an_address_can_be_changed_in_a_copy() -> None:
 
 def test_something_else_than_settings_is_refused_without_being_shown() -> None:
     with pytest.raises(
-        StreamsError, match=r"client_settings is a list; give the settings of Kafka's clients"
+        StreamsError, match=r"client_settings is of type list; give the settings of Kafka's clients"
     ) as failure:
         StreamsConfig("app", "broker:9093", client_settings=[("sasl.password", "hush")])  # type: ignore[arg-type]
     assert "hush" not in str(failure.value)

@@ -1,13 +1,16 @@
 """Serdes that are written down as JSON and read elsewhere."""
 
 import json
+import pickle
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 from pyspark.sql import types as T
 
 from streamskit import SchemaRegistry, Serde, Serdes
-from streamskit.serdes import JsonSerde, SerdeError
+from streamskit.serdes import JsonSerde, RegistryError, SerdeError
 from streamskit.serdes.description import SIMPLE, describe, described
 from tests.unit.serdes.serdes_schemas import trade_class
 
@@ -54,10 +57,42 @@ def test_what_a_registry_in_one_process_knows_is_known_in_another() -> None:
     assert described(said).deserialize(serde.serialize({"price": 61.5})) == {"price": 61.5}
 
 
-def test_a_real_registry_is_told_with_its_settings() -> None:
-    registry = SchemaRegistry("http://127.0.0.1:1", basic_auth_user_info="name:password")
-    again = SchemaRegistry.described(json.loads(json.dumps(registry.describe())))
+@pytest.mark.parametrize("in_the_address", [True, False])
+def test_a_real_registry_is_told_with_a_file_that_has_its_password(in_the_address: bool) -> None:
+    settings = {} if in_the_address else {"basic_auth_user_info": "name:hu:sh"}
+    user = "name:hu%3Ash@" if in_the_address else ""
+    registry = SchemaRegistry(f"http://{user}127.0.0.1:1,http://127.0.0.1:2", max_retries=0, **settings)
+    said = json.dumps(registry.describe())
+    assert not re.search("hu(:|%3A)sh", said)
+    assert json.loads(said)["url"] == "http://127.0.0.1:1,http://127.0.0.1:2"
+    file = Path(json.loads(said)["secrets"])
+    assert (file.read_text(), f"{file.stat().st_mode & 0o777:o}") == ("basic.auth.user.info=name\\:hu\\:sh\n", "600")
+    again = SchemaRegistry.described(json.loads(said))
     assert (again, again.describe()) == (registry, registry.describe())
+    assert again.client._rest_client.auth == ("name", "hu:sh")
+    assert b"hu:sh" not in pickle.dumps(registry)
+    assert pickle.loads(pickle.dumps(registry)).client._rest_client.auth == ("name", "hu:sh")
+
+
+def test_a_registry_of_a_file_is_told_with_that_file(tmp_path: Path) -> None:
+    file = tmp_path / "client.properties"
+    file.write_text("schema.registry.url=http://127.0.0.1:1\nbasic.auth.user.info=name:hush\n")
+    registry = SchemaRegistry.from_properties(file)
+    assert registry.describe() == {"url": "http://127.0.0.1:1", "settings": {}, "secrets": str(file), "schemas": []}
+    assert SchemaRegistry.described(registry.describe()).client._rest_client.auth == ("name", "hush")
+    file.write_text("schema.registry.url=http://name:hush@127.0.0.1:1\nbasic.auth.credentials.source=URL\n")
+    assert SchemaRegistry.from_properties(file).describe()["secrets"] != str(file)
+    file.write_text("schema.registry.url=http://127.0.0.1:1\n")
+    assert SchemaRegistry.from_properties(file).describe()["secrets"] == ""
+
+
+def test_a_registry_whose_file_is_gone_says_what_to_do_when_it_is_asked(tmp_path: Path) -> None:
+    said = {"url": "http://127.0.0.1:1", "settings": {}, "secrets": str(tmp_path / "gone"), "schemas": []}
+    registry = SchemaRegistry.described(said)
+    with pytest.raises(
+        RegistryError, match=r"^What lets you into the schema registry .* stood in .*gone, which cannot"
+    ):
+        registry.schema(1, "AVRO")
 
 
 @pytest.mark.parametrize("serde", [Celsius(), Loud("a string"), Serdes.list(Celsius())])

@@ -2,6 +2,7 @@
 
 import base64
 import json
+import logging
 import pickle
 import socket
 import threading
@@ -302,12 +303,15 @@ def test_settings_come_from_a_properties_file_with_those_of_kafkas_clients_in_it
     assert "cret" not in repr(registry)
 
 
-def test_name_and_password_may_stand_in_the_address(guarded: Any) -> None:
+def test_name_and_password_may_stand_in_the_address(guarded: Any, caplog: pytest.LogCaptureFixture) -> None:
     url = url_of(guarded).replace("http://", "http://me:s%3Acret@")
     properties = {"schema.registry.url": url, "basic.auth.credentials.source": "URL"}
     registry = SchemaRegistry.from_properties(properties)
-    assert registry.register("a", '"string"', "AVRO") == 1
-    assert "cret" not in repr(registry)
+    with caplog.at_level(logging.DEBUG):
+        assert registry.register("a", '"string"', "AVRO") == 1
+    assert "/subjects/a/versions" in caplog.text  # httpx logs the address of each request
+    for shown in (caplog.text, repr(registry), registry.url):
+        assert "cret" not in shown
     with pytest.raises(RegistryError) as refused:
         SchemaRegistry(url.replace("cret", "other")).register("a", '"string"', "AVRO")
     assert "other" not in str(refused.value)
@@ -328,6 +332,13 @@ def test_settings_that_cannot_be_followed_are_refused(properties: dict[str, str]
         SchemaRegistry.from_properties(properties)
     assert said in str(refused.value)
     assert "secret" not in str(refused.value)
+
+
+def test_a_line_that_cannot_be_read_is_told_without_what_is_in_it(tmp_path: Path) -> None:
+    (tmp_path / "client.properties").write_text("schema.registry.url=http://x\nbasic.auth.user.info=me:hun\\unter2\n")
+    with pytest.raises(RegistryError, match=r"^client\.properties, line 2: .*; write a backslash as") as refused:
+        SchemaRegistry.from_properties(tmp_path / "client.properties")
+    assert "unter" not in str(refused.value)
 
 
 def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:

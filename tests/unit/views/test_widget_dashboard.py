@@ -100,7 +100,7 @@ def test_an_instance_shows_all_stores_from_all_instances_and_these() -> None:
         for number in range(8):
             made.group.put("counts", str(number).encode(), long(number))
         served: Any = SimpleNamespace(rest=made.servers[0])
-        config: Any = SimpleNamespace(application_id="app", token="secret")
+        config: Any = SimpleNamespace(application_id="app", token_text="secret")
         page = serve._dashboard(served, config)
         leave = page.follow()
         try:
