@@ -33,6 +33,7 @@ def main() -> int:
         chosen.songs_everywhere,
         chosen.state_dir,
         chosen.host,
+        chosen.command_config,
     )
     try:
         music.start()
@@ -84,6 +85,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--seed", type=int, default=7, help="of the plays, and of what goes wrong with them")
     parser.add_argument("--seconds", type=float, help="ends by itself then")
     parser.add_argument("--bootstrap-servers", help="a broker that is there; otherwise one of its own")
+    parser.add_argument(
+        "--command-config", type=Path, metavar="FILE", help="a properties file with what lets clients into its cluster"
+    )
     parser.add_argument(
         "--state-dir",
         type=Path,

@@ -33,6 +33,7 @@ class Music:
         state_dir: where its checkpoints are. The service goes on from them, and leaves topics and listeners to others.
             When not given it begins anew, with a catalogue and listeners of its own, and keeps nothing.
         host: at which address the first instance listens.
+        client_settings: a properties file with what lets clients in, if `bootstrap_servers` are a secured cluster's.
     """
 
     def __init__(
@@ -45,11 +46,15 @@ class Music:
         songs_everywhere: bool = False,
         state_dir: Path | None = None,
         host: str = "127.0.0.1",
+        client_settings: Path | None = None,
     ) -> None:
         self._port, self._count, self._per_second, self._seed = port, instances, per_second, seed
         self._songs_everywhere, self._state_dir, self._host = songs_everywhere, state_dir, host
         self.feed: Feed
-        self.broker: Broker = ExternalBroker(bootstrap_servers) if bootstrap_servers else EmbeddedBroker()
+        self.broker: Broker = (
+            ExternalBroker(bootstrap_servers, client_settings) if bootstrap_servers else EmbeddedBroker()
+        )
+        self._client_settings = client_settings
         self._running = ExitStack()
 
     def __enter__(self) -> Self:
@@ -103,6 +108,7 @@ class Music:
             Instances(
                 NAME,
                 self.broker.bootstrap_servers,
+                client_settings=self._client_settings,
                 standby_replicas=1,
                 session_timeout=SESSION_TIMEOUT,
                 applications=Path(folder),
@@ -117,7 +123,13 @@ class Music:
 
     def _run(self, topology_: Topology, name: str, folder: str, **settings: Any) -> KafkaStreams:
         streams = KafkaStreams(
-            topology_, name, self.broker.bootstrap_servers, state_dir=folder, commit_interval="500 ms", **settings
+            topology_,
+            name,
+            self.broker.bootstrap_servers,
+            client_settings=self._client_settings,
+            state_dir=folder,
+            commit_interval="500 ms",
+            **settings,
         )
         if self.has_listeners:
             streams.clean_up()  # a broker that is not our own may know a service of this name

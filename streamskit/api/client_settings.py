@@ -4,16 +4,16 @@ Values that are secret are `Secret`s, which do not show when they are printed. A
 path of a file that only this user can read: they stand in no command line, in no plan of Spark's and in no log.
 """
 
-import base64
 import logging
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from streamskit.api import jaas
+from streamskit.api.client_setting_values import PRODUCER, check
 from streamskit.common.errors import StreamsError
 from streamskit.common.names import unknown_name
 from streamskit.common.private_files import can_be_referred_to, write_private
@@ -31,10 +31,6 @@ Role: TypeAlias = Literal["consumer", "producer", "admin"]
 PREFIX = re.compile(r"(?:(main|restore|global)\.)?(consumer|producer|admin)\.")
 """What may stand before a setting. Kafka Streams has several consumers, which are all the same here."""
 
-PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
-MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
-STORE_TYPES = ("JKS", "PKCS12", "PEM")
-
 OPEN = (
     "security.protocol", "client.id", "client.dns.lookup", "sasl.mechanism",
     "ssl.truststore.type", "ssl.truststore.location", "ssl.keystore.type", "ssl.keystore.location",
@@ -45,9 +41,6 @@ SECRETS = (
     "ssl.keystore.password", "ssl.keystore.key", "ssl.keystore.certificate.chain", "ssl.key.password",
 )  # fmt: skip
 """Settings of Kafka's type `password`, and what goes into `sasl.jaas.config`."""
-
-PBES2 = bytes.fromhex("06092a864886f70d01050d")
-"""How an encrypted key says what it is encrypted with (RFC 8018)."""
 
 SECURITY = re.compile(r"(security|sasl|ssl)\..*")
 
@@ -62,8 +55,8 @@ class ClientSettings:
     Args:
         bootstrap_servers: the brokers, as "host:port", several with commas between them.
         properties: settings under the names of Kafka's clients, checked by `of`.
-        file: the properties file that they were read from, if every client can read it there: whole and unchanged, in
-            ASCII, under a path that Kafka can be told.
+        file: the properties file that they were read from, if every client can read its secrets there: they stand in
+            it as they are here, in ASCII, under a path that Kafka can be told.
 
     >>> settings = ClientSettings.of("broker:9093", {"security.protocol": "SASL_SSL", "sasl.mechanism": "PLAIN",
     ...                                              "sasl.username": "alice", "sasl.password": "hush"})
@@ -115,7 +108,7 @@ class ClientSettings:
         file = Path(settings).absolute()
         given = read_file(file)
         taken = checked(given)
-        is_whole = all(given.get(name) == taken[name] for name in taken)
+        is_whole = all(given.get(name) == value for name, value in taken.items() if isinstance(value, Secret))
         return cls(bootstrap_servers, taken, file if is_whole and is_ascii(file) and can_be_referred_to(file) else None)
 
     def __str__(self) -> str:
@@ -187,8 +180,9 @@ BootstrapServers: TypeAlias = str | ClientSettings
 
 def is_client_setting(name: str) -> bool:
     """Whether a key of a properties file is one of these settings, or is misspelled and was meant to be."""
-    bare = PREFIX.sub("", name)
-    return bare in OPEN or SECURITY.fullmatch(bare) is not None
+    prefix, bare = _split(name)
+    is_producers = prefix == "producer." and bare in PRODUCER
+    return is_producers or bare in OPEN or SECURITY.fullmatch(bare) is not None
 
 
 def check_name(name: str) -> None:
@@ -198,8 +192,9 @@ def check_name(name: str) -> None:
         StreamsError: there is none.
     """
     prefix, bare = _split(name)
-    if bare not in (*OPEN, *SECRETS):
-        raise StreamsError(unknown_name("client setting", name, [prefix + each for each in (*OPEN, *SECRETS)]))
+    known = (*OPEN, *SECRETS, *(PRODUCER if prefix == "producer." else ()))
+    if bare not in known:
+        raise StreamsError(unknown_name("client setting", name, [prefix + each for each in known]))
 
 
 def is_secret(name: str) -> bool:
@@ -226,7 +221,7 @@ def checked(settings: Mapping[str, Any]) -> dict[str, Value]:
         _write_credentials(kept, prefix)
     made = ClientSettings("", kept)
     for role in ("admin", "consumer", "producer"):
-        _check(made.revealed(role))
+        check(made.revealed(role))
     return kept
 
 
@@ -270,7 +265,9 @@ def _brokers(addresses: str) -> set[str]:
 def _split(name: str) -> tuple[str, str]:
     """Return the kind of client that a setting is for, with a dot, and its name without that."""
     found = PREFIX.match(name)
-    return ("", name) if found is None else (f"{found[2]}.", name[found.end() :])
+    if found is None:
+        return ("producer." if name in PRODUCER else "", name)
+    return f"{found[2]}.", name[found.end() :]
 
 
 def _write_credentials(kept: dict[str, Value], prefix: str) -> None:
@@ -285,105 +282,6 @@ def _write_credentials(kept: dict[str, Value], prefix: str) -> None:
         raise StreamsError("The client settings name a user twice: in sasl.username and in sasl.jaas.config.")
     mechanism = revealed(kept.get(f"{prefix}sasl.mechanism") or kept.get("sasl.mechanism", ""))
     kept[f"{prefix}sasl.jaas.config"] = Secret(jaas.line(mechanism, revealed(username), revealed(password)))
-
-
-def _check(own: Mapping[str, str]) -> None:
-    """Make sure that all clients can be told what one kind of them has to know.
-
-    Raises:
-        StreamsError: one cannot.
-    """
-    protocol = own.get("security.protocol", "")
-    if not protocol and (needing := [name for name in own if name.startswith(("sasl.", "ssl."))]):
-        raise StreamsError(
-            f"The client settings have {needing[0]} and no security.protocol, without which Kafka's clients neither "
-            "encrypt nor say who they are: set it to SASL_SSL, SSL or SASL_PLAINTEXT."
-        )
-    if protocol:
-        _one_of("security.protocol", protocol, PROTOCOLS)
-    if protocol.startswith("SASL"):
-        _check_user(own)
-    for store in ("truststore", "keystore"):
-        _check_store(own, store)
-    if own.get("ssl.endpoint.identification.algorithm", "https") not in ("https", ""):
-        raise StreamsError("ssl.endpoint.identification.algorithm is https, or empty for brokers under other names.")
-    for name in ("ssl.protocol", "ssl.enabled.protocols"):
-        for version in own.get(name, "TLSv1.3").split(","):
-            _one_of(name, version.strip(), ("TLSv1.2", "TLSv1.3"))
-
-
-def _check_user(own: Mapping[str, str]) -> None:
-    mechanism = own.get("sasl.mechanism")
-    if mechanism is None:
-        raise StreamsError(f"sasl.mechanism is missing in the client settings: give {' or '.join(MECHANISMS)}.")
-    if mechanism not in MECHANISMS:
-        raise StreamsError(
-            f"sasl.mechanism is '{mechanism}', and not all clients that streamskit has can show that to a broker: "
-            f"give {' or '.join(MECHANISMS)}, or certificates (security.protocol=SSL)."
-        )
-    if "sasl.jaas.config" not in own:
-        raise StreamsError(
-            f"The client settings do not say who to be with {mechanism}: give sasl.username and sasl.password, or "
-            "sasl.jaas.config as Kafka's own clients have it."
-        )
-    jaas.credentials(own["sasl.jaas.config"])
-
-
-def _check_store(own: Mapping[str, str], store: str) -> None:
-    type_, location = own.get(f"ssl.{store}.type", "").upper(), own.get(f"ssl.{store}.location")
-    if type_:
-        _one_of(f"ssl.{store}.type", type_, STORE_TYPES)
-    if location is not None:
-        _check_file(store, Path(location), type_)
-    inline = "ssl.truststore.certificates" if store == "truststore" else "ssl.keystore.key"
-    if inline in own and type_ != "PEM":
-        raise StreamsError(f"{inline} holds text in PEM: set ssl.{store}.type=PEM.")
-    if inline in own and location is not None:
-        raise StreamsError(f"{inline} and ssl.{store}.location say the same thing twice: leave one of them.")
-    if store == "keystore" and ("ssl.keystore.key" in own) != ("ssl.keystore.certificate.chain" in own):
-        raise StreamsError("ssl.keystore.key and ssl.keystore.certificate.chain belong together: give both.")
-    if store == "keystore" and type_ == "PEM":
-        _check_key(own.get(inline) or Path(location or os.devnull).read_text(encoding="latin-1"))
-    if type_ == "PEM" and f"ssl.{store}.password" in own:
-        raise StreamsError(
-            f"A store in PEM has no password: leave ssl.{store}.password out. That of its key is ssl.key.password."
-        )
-
-
-def _check_file(store: str, path: Path, type_: str) -> None:
-    if not path.is_file():
-        raise StreamsError(f"ssl.{store}.location names {path}, and there is no such file.")
-    try:
-        is_pem = b"-----BEGIN" in path.read_bytes()
-    except OSError as failure:
-        raise StreamsError(f"ssl.{store}.location names {path}, which cannot be read: {failure.strerror}.") from failure
-    if is_pem and type_ != "PEM":  # without a type Java takes it for one of its own stores
-        raise StreamsError(f"ssl.{store}.location names {path}, which is in PEM: set ssl.{store}.type=PEM.")
-    if type_ == "PEM" and not is_pem:
-        raise StreamsError(f"ssl.{store}.type is PEM, and {path} is not in PEM: set it to PKCS12, if it is that.")
-
-
-def _check_key(text: str) -> None:
-    """Make sure that Java can read a key in PEM: its clients do not know what OpenSSL encrypts keys with by default."""
-    found = re.search(r"-----BEGIN ENCRYPTED PRIVATE KEY-----([^-]*)-----END", text)
-    if found is not None and PBES2 in _decoded(found[1]):
-        raise StreamsError(
-            "ssl.keystore.* has a key in PEM that is encrypted with PBES2, which Java's clients do not read. Keep the "
-            "key and its certificate in PKCS12: openssl pkcs12 -export -in key-and-certificate.pem -out key.p12; then "
-            "set ssl.keystore.type=PKCS12, ssl.keystore.location and ssl.keystore.password."
-        )
-
-
-def _decoded(text: str) -> bytes:
-    try:
-        return base64.b64decode(text)
-    except ValueError:
-        return b""  # who reads it says what is wrong with it
-
-
-def _one_of(name: str, value: str, values: Iterable[str]) -> None:
-    if value not in values:
-        raise StreamsError(f"{name} is '{value}'; give {' or '.join(values)}.")
 
 
 _files: dict[tuple[tuple[str, Value], ...], Path] = {}

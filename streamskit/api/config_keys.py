@@ -162,6 +162,15 @@ def whole_number(least: int) -> Kind:
     return Kind(f"a whole number, {least} or more", convert, int)
 
 
+def _replication(value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or (value != -1 and not 1 <= value < 2**15):
+        raise ValueError
+    return value
+
+
+REPLICATION = Kind("a whole number, 1 or more, or -1 for what the cluster's settings say", _replication, int)
+
+
 def one_of(**meanings: str) -> Kind:
     """Return the kind of a value that is one of several words, each with what it does ("" if that is clear)."""
 
@@ -285,7 +294,6 @@ FOREIGN = (
         "Spark keeps the state of queries, in its own state store",
         is_harmless=True,
     ),
-    Foreign(r"replication\.factor", "internal topics have as many replicas as the broker gives by default", "-1", True),
     Foreign(
         r"topic\..*|repartition\.purge\.interval\.ms|windowstore\.changelog\.additional\.retention\.ms",
         "streamskit decides how its internal topics are kept",

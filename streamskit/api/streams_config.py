@@ -41,6 +41,7 @@ class StreamsSettings(TypedDict, total=False):
     session_timeout: Duration
     max_task_idle_ms: int
     auto_offset_reset: AutoOffsetReset | str
+    replication_factor: int
     emit_interval: Duration
     real_time: Duration | None
     max_records_per_batch: int | None
@@ -254,6 +255,15 @@ class StreamsConfig:
             "record.",
         ),
     )
+    replication_factor: int = field(
+        default=-1,
+        metadata=_key(
+            "replication.factor",
+            config_keys.REPLICATION,
+            "How many brokers keep each partition of the application's own topics; -1 for as many as the cluster's "
+            "`default.replication.factor` says. Topics that are there already stay as they are.",
+        ),
+    )
     emit_interval: Duration = field(
         default=0,
         metadata=_key(
@@ -323,8 +333,9 @@ class StreamsConfig:
             "streamskit.client.settings",
             config_keys.CLIENT_SETTINGS,
             "What all clients show to be let into a secured cluster, by Kafka's own names: `security.protocol`, "
-            "`sasl.*`, `ssl.*` and `client.id`, with `consumer.`, `producer.` or `admin.` in front for those alone; or "
-            "a properties file with it. In a properties file they stand by themselves, as for Kafka Streams.",
+            "`sasl.*`, `ssl.*` and `client.id`, with `consumer.`, `producer.` or `admin.` in front for those alone; "
+            "and how producers write, as in `producer.compression.type`; or a properties file with it. In a "
+            "properties file they stand by themselves, as for Kafka Streams.",
         ),
     )
 

@@ -1,6 +1,7 @@
 """`python -m streamskit doctor`: looks at this machine, and at a cluster if one is named."""
 
 import argparse
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -8,6 +9,7 @@ from streamskit.environment.diagnosis import Check, Diagnosis
 from streamskit.environment.doctor import doctor
 
 CONNECT_SECONDS = 10.0
+ADDRESS_VARIABLE = "STREAMSKIT_BOOTSTRAP_SERVERS"
 
 
 def main(arguments: Sequence[str] = ()) -> int:
@@ -17,12 +19,22 @@ def main(arguments: Sequence[str] = ()) -> int:
     parser.add_argument(
         "--command-config", type=Path, metavar="FILE", help="a properties file with what its clients show to be let in"
     )
+    parser.add_argument(
+        "--topics", metavar="NAME,NAME", help="topics that are to be joined: was one of them partitioned by librdkafka?"
+    )
     chosen = parser.parse_args(arguments)
-    if chosen.command_config is not None and chosen.bootstrap_servers is None:
+    address = chosen.bootstrap_servers or os.environ.get(ADDRESS_VARIABLE)
+    if chosen.command_config is not None and address is None:
         parser.error("--command-config says how to be let into a cluster: name it with --bootstrap-servers.")
+    if chosen.topics is not None and address is None:
+        parser.error("--topics are those of a cluster: name it with --bootstrap-servers.")
     checks = tuple(doctor())
-    if chosen.bootstrap_servers is not None:
-        checks += (_cluster(chosen.bootstrap_servers, chosen.command_config),)
+    if address is not None and not any(check.name == "Broker" and check.status == "problem" for check in checks):
+        cluster = _cluster(address, chosen.command_config)
+        checks += (cluster,)
+        if chosen.topics is not None and cluster.status == "ok":
+            names = [name.strip() for name in chosen.topics.split(",") if name.strip()]
+            checks += tuple(_topic(address, chosen.command_config, name) for name in names)
     diagnosis = Diagnosis(checks)
     print(diagnosis)
     return 0 if diagnosis.healthy else 1
@@ -45,3 +57,26 @@ def _cluster(address: str, file: Path | None) -> Check:
         return Check("Cluster", "problem", says.rstrip(".") + ".", do)
     seen = f"brokers: {brokers}, topics that can be seen: {topics}"
     return Check("Cluster", "ok", f"{address} lets {who or 'clients without a name'} in; {seen}.")
+
+
+def _topic(address: str, file: Path | None, name: str) -> Check:
+    """Look who has written a topic: one by librdkafka's default partitioner cannot be joined with most others."""
+    from confluent_kafka import KafkaException
+
+    from streamskit.api.client_settings import ClientSettings
+    from streamskit.common.errors import StreamsKitError
+    from streamskit.kafka.partitioning_check import ADVICE, look_at
+
+    try:
+        found = look_at(ClientSettings.of(address, file), name)
+    except StreamsKitError as failure:
+        says, _, do = str(failure).partition(". ")
+        return Check("Topic", "problem", says.rstrip(".") + ".", do)
+    except KafkaException as failure:
+        return Check("Topic", "problem", f"'{name}' cannot be read: {failure.args[0].str()}.", "Look at its name.")
+    if found.is_librdkafkas:
+        return Check("Topic", "warning", f"librdkafka's default partitioner seems to have written {found}.", ADVICE)
+    if found.partitions > 1 and not found.keys:
+        return Check("Topic", "ok", f"'{name}' ({found.partitions} partitions) has no records with keys yet.")
+    says = f"'{name}' has one partition, in which all keys meet." if found.partitions == 1 else f"{found}."
+    return Check("Topic", "ok", says)

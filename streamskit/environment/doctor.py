@@ -145,7 +145,8 @@ def _jars() -> tuple[Status, str, str]:
 def _broker() -> tuple[Status, str, str]:
     if outside := os.environ.get("STREAMSKIT_BOOTSTRAP_SERVERS"):
         if any(_answers(address) for address in outside.split(",")):
-            return "ok", f"STREAMSKIT_BOOTSTRAP_SERVERS names a broker at {outside}, and it answers.", ""
+            says = f"STREAMSKIT_BOOTSTRAP_SERVERS names {outside}, where something listens."
+            return "ok", f"{says} `python -m streamskit doctor` tries whether it lets you in.", ""
         do = "Start it, or unset the variable for a broker of the project's own."
         return "problem", f"STREAMSKIT_BOOTSTRAP_SERVERS names {outside}, and no broker answers there.", do
     lock = project_dir() / ".streamskit" / "broker.json"

@@ -30,12 +30,17 @@ class KafkaClient(ABC):
         return ClientSettings.of(self.bootstrap_servers)
 
     def create_topics(
-        self, *names: str, partitions: int | None = None, config: Mapping[str, Any] | None = None
+        self,
+        *names: str,
+        partitions: int | None = None,
+        config: Mapping[str, Any] | None = None,
+        replication_factor: int = -1,
     ) -> None:
         """Create topics and wait until they can be used; one that exists already as asked for is left alone.
 
         `partitions` is the number for each topic (None: 1 for a new topic, any for an existing one);
-        `config` holds topic settings by Kafka's names. Raises BrokerError if a topic exists with other
+        `config` holds topic settings by Kafka's names; `replication_factor` is how many brokers keep each partition
+        of a new topic, -1 for as many as the cluster's settings say. Raises BrokerError if a topic exists with other
         partitions or settings.
 
         >>> broker.create_topics("trades", "stats", partitions=4)  # doctest: +SKIP
@@ -43,7 +48,7 @@ class KafkaClient(ABC):
 
         Mirrors Kafka's `Admin.createTopics`.
         """
-        topics.create_topics(self.connection, tuple(map(own_name, names)), partitions, config)
+        topics.create_topics(self.connection, tuple(map(own_name, names)), partitions, config, replication_factor)
 
     def delete_topics(self, *names: str, missing_ok: bool = False) -> None:
         """Delete topics with all their records and wait until they are gone.

@@ -17,6 +17,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from streamskit.api import jaas
+from streamskit.api.client_setting_values import PRODUCER
 from streamskit.api.client_settings import OPEN, BootstrapServers, ClientSettings, Role
 from streamskit.common.secret import Told
 from streamskit.kafka.key_material import key_material
@@ -48,7 +49,7 @@ def for_java(servers: BootstrapServers, role: Role) -> dict[str, str]:
     for name, value in settings.revealed(role).items():
         own = f"{role}.{name}"
         written = own if own in settings.properties else name
-        told[name] = value if name in OPEN else f"${{file:{settings.path}:{written}}}"
+        told[name] = value if name in OPEN or name in PRODUCER else f"${{file:{settings.path}:{written}}}"
     return told | (PROVIDER if any(value.startswith("${file:") for value in told.values()) else {})
 
 

@@ -86,6 +86,20 @@ def changelog_records(
     return read
 
 
+def topic_records(keeps: Callable[[str, bytes | None, bytes | None], bool]) -> Callable[[Message], TopicRecord | None]:
+    """Return a function that reads a message with all it has; None for one without a key, and for one to leave out.
+
+    Args:
+        keeps: takes the topic, the key and the value.
+    """
+
+    def read(message: Message) -> TopicRecord | None:
+        kept = message.key() is not None and keeps(message.topic() or "", message.key(), message.value())
+        return topic_record(message) if kept else None
+
+    return read
+
+
 class Batch(Generic[R]):
     """What one poll has brought: by partition the records, their offsets, and the offset to go on from."""
 

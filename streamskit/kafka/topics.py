@@ -63,6 +63,7 @@ def create_topics(
     names: tuple[str, ...],
     partitions: int | None,
     config: Mapping[str, Any] | None,
+    replication_factor: int = -1,
 ) -> None:
     """Create those of the topics that do not exist yet and wait until they can be used; see `KafkaClient`.
 
@@ -82,7 +83,7 @@ def create_topics(
         missing = [name for name in dict.fromkeys(names) if name not in existing]
         if missing:
             with needing(bootstrap_servers, *(Right("Create", "topic", name) for name in missing)):
-                _create(admin, missing, partitions, settings)
+                _create(admin, missing, partitions, settings, replication_factor)
 
 
 def delete_topics(bootstrap_servers: BootstrapServers, names: tuple[str, ...], missing_ok: bool) -> None:
@@ -299,10 +300,12 @@ def _partition_counts(admin: Admin, internal: bool = True) -> dict[str, int]:
     return {topic["name"]: len(topic["partitions"]) for topic in listed if internal or not topic["is_internal"]}
 
 
-def _create(admin: Admin, names: list[str], partitions: int | None, config: dict[str, str]) -> None:
+def _create(
+    admin: Admin, names: list[str], partitions: int | None, config: dict[str, str], replication_factor: int
+) -> None:
     order = {
         "num_partitions": -1 if partitions is None else partitions,
-        "replication_factor": -1,
+        "replication_factor": replication_factor,
         "configs": config,
     }
     # Someone else may create the same topic at this moment: waiting for it is then right as well.

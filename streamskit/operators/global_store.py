@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+from streamskit.kafka.topic_reader import TopicRecord
 from streamskit.operators.paged_state import MemoryPages
 from streamskit.operators.processors import InputPort, ProcessorsOperator, ProcessorSpec, RunningProcessors
 from streamskit.operators.records import OperatorRecord, SourceRecord
@@ -37,11 +38,12 @@ class GlobalStoreFiller:
         context = OperatorContext(self._task, 0, name, lambda *_, **__: None, is_cached=False)
         self._processors = RunningProcessors(operator, context, lambda *change: self._changes.append(change))
 
-    def changes(self, topic: str, partition: int, records: Sequence[StoreChange]) -> list[StoreChange]:
+    def changes(self, records: Sequence[TopicRecord]) -> list[StoreChange]:
         """Give records to the processor, and return what it has put into the store."""
-        for key, value, timestamp in records:
-            self._task.source = SourceRecord(topic, partition, -1, timestamp)
-            self._processors.process(0, OperatorRecord(key, value, None, None, timestamp, None))
+        for topic, partition, offset, timestamp, key, value, pairs in records:
+            self._task.source = SourceRecord(topic, partition, offset, timestamp)
+            headers = [{"key": name, "value": header} for name, header in pairs] or None
+            self._processors.process(0, OperatorRecord(key, value, None, None, timestamp, headers))
         changes = self._changes[:]
         self._changes.clear()
         return changes

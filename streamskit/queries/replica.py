@@ -1,34 +1,39 @@
 """A replica: all stores of an application, whole, kept up to date from their changelog topics."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Protocol
+from typing import Generic, Protocol, TypeVar
+
+from confluent_kafka import Message
 
 from streamskit.api.client_settings import BootstrapServers
-from streamskit.kafka.topic_partition import ChangelogRecord, TopicPartition
-from streamskit.kafka.topic_reader import Offsets, TopicReader, changelog_records
+from streamskit.kafka.topic_partition import TopicPartition
+from streamskit.kafka.topic_reader import Offsets, TopicReader
 from streamskit.queries.restore_listener import Restorations
 
+R = TypeVar("R")
+R_contra = TypeVar("R_contra", contravariant=True)
 
-class Copy(Protocol):
+
+class Copy(Protocol[R_contra]):
     """A copy of a store, or what stands before it and makes rows of a topic's records."""
 
     name: str
     stopped: str
 
-    def take(self, partition: int, records: Sequence[ChangelogRecord], position: int = 0) -> None:
+    def take(self, partition: int, records: Sequence[R_contra], position: int = 0) -> None:
         """Take records of a topic in."""
 
     def clear(self, partition: int) -> None:
         """Empty a partition: its topic begins anew."""
 
 
-class Replica:
+class Replica(Generic[R]):
     """Reads changelog topics into local stores, in a thread of its own.
 
     Args:
         bootstrap_servers: the broker's address.
         stores: for each changelog the stores that it fills.
-        keeps: says, for a topic and the key and value of a record, whether it is to be taken.
+        convert: makes of a message what the stores take, or None to leave it out.
 
     Mirrors the standby task of Kafka Streams, which keeps a copy of a store the same way.
     """
@@ -36,8 +41,8 @@ class Replica:
     def __init__(
         self,
         bootstrap_servers: BootstrapServers,
-        stores: Mapping[str, Sequence[Copy]],
-        keeps: Callable[[str, bytes | None, bytes | None], bool] = lambda topic, key, value: True,
+        stores: Mapping[str, Sequence[Copy[R]]],
+        convert: Callable[[Message], R | None],
     ) -> None:
         self._stores = stores
         self.restorations = Restorations(lambda where: [store.name for store in stores[where.topic]])
@@ -45,7 +50,7 @@ class Replica:
             bootstrap_servers,
             self._take,
             "The stores",
-            changelog_records(keeps),
+            convert,
             restart=self._restart,
             followed=lambda where: self.restorations.begin(where, *self._reader.restored_from(where)),
             failed=lambda failure: self.say_stopped(f"No more updates come: {failure}"),
@@ -89,7 +94,7 @@ class Replica:
             for store in stores:
                 store.stopped = store.stopped or why
 
-    def _take(self, where: TopicPartition, records: list[ChangelogRecord], offsets: list[int], position: int) -> None:
+    def _take(self, where: TopicPartition, records: list[R], offsets: list[int], position: int) -> None:
         for store in self._stores[where.topic]:
             store.take(where.partition, records, position)
         self.restorations.take(where, offsets, position)

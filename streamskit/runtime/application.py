@@ -17,7 +17,8 @@ from streamskit.api.streams_config import StreamsConfig
 from streamskit.broker import ExternalBroker
 from streamskit.common.errors import StreamsError, StreamsKitError
 from streamskit.environment.spark_java import LOST
-from streamskit.kafka.topic_reader import Isolation
+from streamskit.kafka.topic_partition import ChangelogRecord
+from streamskit.kafka.topic_reader import Isolation, changelog_records, topic_records
 from streamskit.kafka.topics import TopicExtent, TopicIdentity, list_topics
 from streamskit.planning.plan import Plan, is_readable
 from streamskit.planning.planner import plan
@@ -30,6 +31,7 @@ from streamskit.queries.rest_service import RestService
 from streamskit.queries.restore_listener import StateRestoreListener
 from streamskit.runtime.catch_up import CatchUp
 from streamskit.runtime.checkpoint_copies import LAST_COPY_SECONDS, CheckpointCopies
+from streamskit.runtime.co_partitioning import watch_out
 from streamskit.runtime.failures import explain
 from streamskit.runtime.global_stores import FilledStore, filled_by_processors
 from streamskit.runtime.global_tables import GlobalTableRecords
@@ -96,7 +98,9 @@ class Application:
         self.plans = plan(topology, config.application_id, query_options(config))
         if config.real_time is not None:
             check_some_fit(config.application_id, self.plans)
-        self.topics = ApplicationTopics(config.application_id, self.plans, config.exactly_once)
+        self.topics = ApplicationTopics(
+            config.application_id, self.plans, config.exactly_once, config.replication_factor
+        )
         self.topics.check_names()
         self.states = StateMachine()
         self.catalogue = catalogue(config.application_id, topology, self.plans)
@@ -114,15 +118,15 @@ class Application:
         self.global_records = GlobalTableRecords(self.topology, self.plans, self.config.handlers)
         self.made_global = {
             topic: [
-                FilledStore(node, self.config.application_id, topic, self.stores[store.name])
+                FilledStore(node, self.config.application_id, self.stores[store.name])
                 for node in filling for store in node.stores
             ]
             for topic, filling in filled_by_processors(self.topology).items()
         }  # fmt: skip
         # What a processor makes of a topic only this program can tell: no other instance has to be asked.
-        self.global_copies = Replica(self.config.connection, self.made_global, self.global_records.keep)
-        self.copies: Replica | QueryServer = (
-            Replica(self.config.connection, self.changelogs, self.global_records.keep)
+        self.global_copies = Replica(self.config.connection, self.made_global, topic_records(self.global_records.keep))
+        self.copies: Replica[ChangelogRecord] | QueryServer = (
+            Replica(self.config.connection, self.changelogs, changelog_records(self.global_records.keep))
             if self.config.application_server is None
             else QueryServer(self.catalogue, self.config, keeps=self.global_records.keep, service=self._rest_service)
         )
@@ -172,6 +176,7 @@ class Application:
         self._checks.check_rights()
         self._runner.claim(self._a_topic)
         self._spark = self._spark or session_for(self.config, self.plans, partitions)
+        self._checks.warn_of_files(self._spark.sparkContext.master)
         self._runner.confirm()
 
     def run(self) -> None:
@@ -199,6 +204,7 @@ class Application:
         self.supervisor.raise_failure()  # one of them may have failed while the next one started
         if not self.config.exactly_once:
             self.checkpoint_copies.copy(topics.transactions(self.plans))
+        watch_out(self.config.connection, self.topics.meetings)
         self._watchdog.start()
         self._purging.start()
         self.group_offsets.start()
@@ -402,7 +408,7 @@ class Application:
         return Rebuilding(*place, self.config.connection, fence).run(extents)
 
     @property
-    def _readers(self) -> list[tuple[Replica | QueryServer, Iterable[str]]]:
+    def _readers(self) -> list[tuple[Replica[Any] | QueryServer, Iterable[str]]]:
         """What fills stores to be queried, each with the topics that it reads."""
         return [(self.copies, self.changelogs), (self.global_copies, self.made_global)]
 

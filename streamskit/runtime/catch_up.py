@@ -3,6 +3,7 @@
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
+from typing import Any
 
 from streamskit.broker import ExternalBroker
 from streamskit.common.errors import BrokerError, StreamsError
@@ -59,7 +60,7 @@ class CatchUp:
             if waited and rounds > 0:
                 self._check_time("Its queries still feed each other. Give await_processed() a longer timeout.")
 
-    def of_readers(self, *readers: tuple[Replica | QueryServer | SideEffects, Iterable[str]]) -> None:
+    def of_readers(self, *readers: tuple[Replica[Any] | QueryServer | SideEffects, Iterable[str]]) -> None:
         """Wait until the stores hold the updates that were written, and the functions were called.
 
         Args:

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 
 from streamskit.common.errors import StreamsError
-from streamskit.operators.global_store import GlobalStoreFiller, StoreChange
+from streamskit.kafka.topic_reader import TopicRecord
+from streamskit.operators.global_store import GlobalStoreFiller
 from streamskit.state.local import LocalStore
 from streamskit.topology import Topology
 from streamskit.topology.nodes import GlobalProcess, of_kind
@@ -15,21 +16,21 @@ class FilledStore:
     It stands in for the copy where that is filled from its changelog.
     """
 
-    def __init__(self, node: GlobalProcess, application_id: str, topic: str, copy: LocalStore) -> None:
+    def __init__(self, node: GlobalProcess, application_id: str, copy: LocalStore) -> None:
         if node.store is None:
             raise StreamsError(f"{node.name}: a global store's processor without its store.")
-        self._copy, self._topic, self.name = copy, topic, copy.name
+        self._copy, self.name = copy, copy.name
         self._filler = GlobalStoreFiller(node.name, application_id, node.supplier, node.store, node.key, node.value)
 
-    def take(self, partition: int, records: Sequence[StoreChange], position: int = 0) -> None:
+    def take(self, partition: int, records: Sequence[TopicRecord], position: int = 0) -> None:
         """Take records of the topic in.
 
         Args:
             partition: the partition they came from.
-            records: key, value and timestamp of each, in order.
+            records: what lies there, in order.
             position: the offset after the last of them.
         """
-        self._copy.take(partition, self._filler.changes(self._topic, partition, records), position)
+        self._copy.take(partition, self._filler.changes(records), position)
 
     def clear(self, partition: int) -> None:
         """Empty a partition of the copy: its topic begins anew."""

@@ -67,7 +67,10 @@ PRODUCER = {
     "kafka.linger.ms": "20",
     "kafka.batch.size": "131072",
 }
-"""Settings of the sink. It bridges an outage of two minutes, Kafka's own `delivery.timeout.ms`."""
+"""Settings of the sink; an application's own go before them.
+
+It bridges an outage of two minutes, Kafka's own `delivery.timeout.ms`.
+"""
 
 StartingOffsets = Mapping[str, Mapping[int, int]]
 """By topic and partition, where to begin."""
@@ -216,9 +219,9 @@ class KafkaTopics:
         )
         told = _told(self.config, "producer")
         producer = (
-            told
-            | PRODUCER
+            PRODUCER
             | (IN_REAL_TIME if self._in_real_time(plan) else {})
+            | told
             | {
                 "kafka.max.request.size": str(plan.options.handlers.max_request_size),
                 "kafka.interceptor.classes": STAMP,
@@ -285,7 +288,7 @@ def fence_off(config: StreamsConfig, plan: Plan) -> None:
 def _transactions(config: StreamsConfig, plan: Plan) -> Transactions:
     """Return a query's transactions for what is written beside its records."""
     producer, reader = _told(config, "producer"), java_text(config.connection, "consumer")
-    return Transactions(plan, producer | PRODUCER, reader)
+    return Transactions(plan, PRODUCER | producer, reader)
 
 
 def _told(config: StreamsConfig, role: Role) -> dict[str, str]:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from streamskit.broker import ExternalBroker
 from streamskit.common.errors import StreamsError
+from streamskit.environment.spark_processes import is_on_this_machine
 from streamskit.kafka.access import missing_rights, no_right
 from streamskit.kafka.topics import TopicExtent, extents
 from streamskit.planning.plan import Plan
@@ -78,6 +79,20 @@ class StartupChecks:
         connection = self._brokers.connection
         if connection.is_secured and (missing := missing_rights(connection, self._topics.rights)):
             raise no_right(connection, *missing)
+
+    def warn_of_files(self, master: str) -> None:
+        """Warn where executors do not find the file with client settings: this process has written it, for itself.
+
+        Args:
+            master: where Spark runs.
+        """
+        connection = self._brokers.connection
+        if connection.has_secrets and connection.file is None and not is_on_this_machine(master):
+            logger.warning(
+                "Spark runs elsewhere, on %s, and its executors look for the client settings in %s, a file that only "
+                "this machine has. Put them into a properties file, in ASCII, that every machine has under the same "
+                "path, and name that: client_settings='/etc/trades/client.properties'.", master, connection.path
+            )  # fmt: skip
 
     def prepare(
         self, make_topics: Callable[[], dict[str, int]], forget: Callable[[], None], rebuild: Rebuild

@@ -15,6 +15,7 @@ from streamskit.kafka.topics import list_topics, unseen
 from streamskit.planning.plan import Plan, is_readable
 from streamskit.planning.planned_operators import operator_input
 from streamskit.queries import Catalogue, QueryableStore
+from streamskit.runtime.co_partitioning import Meeting
 from streamskit.state.stores import Store
 from streamskit.topology import Topology
 from streamskit.topology.nodes import GlobalTableSource, Node, SideEffect, Sink, TableSource, of_kind
@@ -132,6 +133,8 @@ class ApplicationTopics:
     application_id: str
     plans: list[Plan]
     exactly_once: bool = False
+    replication_factor: int = -1
+    """How many brokers keep each partition of the internal topics; -1 for as many as the cluster's settings say."""
 
     @property
     def internal(self) -> list[str]:
@@ -216,7 +219,9 @@ class ApplicationTopics:
         partitions, between = self._checked(brokers)
         for topic, count, config in self._to_make(partitions | between, between):
             if topic not in partitions:
-                brokers.create_topics(topic, partitions=count, config=config)
+                brokers.create_topics(
+                    topic, partitions=count, config=config, replication_factor=self.replication_factor
+                )
                 partitions[topic] = count
             elif partitions[topic] != count:
                 raise StreamsError(
@@ -339,11 +344,24 @@ class ApplicationTopics:
         before += [plan.topology[name] for name in plan.node_names if node.table_side(plan.topology[name]) is not None]
         return [topic for parent in before for topic in self._feeding(plan, parent)]
 
-    def _check_partners(self, partitions: Mapping[str, int]) -> None:
+    @property
+    def meetings(self) -> list[Meeting]:
+        """The topics of which records with the same key have to be in the same partition."""
+        own = set(self.internal)
+        return [
+            Meeting(f"{node.name} (written at {node.call_site})", topics, [each for each in topics if each not in own])
+            for topics, node in self._partners()
+        ]
+
+    def _partners(self) -> Iterator[tuple[list[str], Node]]:
+        """Yield what `_joined` does, but for processors, whose tasks may have different numbers of partitions."""
         for topics, node in self._joined():
             # A processor has the tasks that its topics have partitions, as in Kafka Streams, and the stores of those.
-            if node.has_own_keys and not any(store for each in self._beside(node) for store in each.reads):
-                continue
+            if not node.has_own_keys or any(store for each in self._beside(node) for store in each.reads):
+                yield topics, node
+
+    def _check_partners(self, partitions: Mapping[str, int]) -> None:
+        for topics, node in self._partners():
             if len({partitions[topic] for topic in topics}) > 1:
                 spelled = " and ".join(f"'{topic}' ({partitions[topic]} partitions)" for topic in topics)
                 raise StreamsError(

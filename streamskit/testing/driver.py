@@ -10,6 +10,7 @@ from streamskit.api.streams_config import StreamsConfig, StreamsSettings
 from streamskit.common.durations import Duration, to_milliseconds
 from streamskit.common.errors import StreamsError, TopologyError
 from streamskit.environment.session import spark_session
+from streamskit.kafka.topic_reader import TopicRecord
 from streamskit.planning.plan import CLOCK_TOPIC, Plan, is_readable
 from streamskit.planning.planner import plan
 from streamskit.queries import LocalStore, local_store
@@ -91,10 +92,11 @@ class TopologyTestDriver:
         self._dropped: Counter[str] = Counter()
         self._stores = {store.name: local_store(store) for store in topology.stores.values() if is_readable(store)}
         self._filled = {
-            topic: [FilledStore(node, config.application_id, topic, self._stores[store.name])
+            topic: [FilledStore(node, config.application_id, self._stores[store.name])
                     for node in filling for store in node.stores]
             for topic, filling in filled_by_processors(topology).items()
         }  # fmt: skip
+        self._offsets: Counter[tuple[str, int]] = Counter()
         self._outputs: dict[str, deque[Raw]] = defaultdict(deque)
         self._wall_clock = 0
         spark = spark_session()
@@ -214,7 +216,7 @@ class TopologyTestDriver:
                 if node.store is not None:
                     self._fill(self._stores[node.store.name], node, batch)
             for filled in self._filled.get(topic, ()):
-                filled.take(0, [(record.key, record.value, record.timestamp) for record in batch])
+                filled.take(0, [self._in_topic(record) for record in batch])
             for query in self._queries:
                 if not query.plan.reads(topic):
                     continue
@@ -222,6 +224,12 @@ class TopologyTestDriver:
                 alone = query.plan.native is not None and topic in self._internal
                 for part in [[record] for record in batch] if alone else [batch]:
                     self._run(query, part)
+
+    def _in_topic(self, record: Raw) -> TopicRecord:
+        """Return a record of a global store's topic as it would lie there."""
+        place, headers = (record.topic, record.partition or 0), [*record.headers]
+        self._offsets[place] += 1
+        return TopicRecord(*place, self._offsets[place] - 1, record.timestamp, record.key, record.value, headers)
 
     def _fill(self, store: LocalStore, node: Node, records: list[Raw]) -> None:
         """Take records of a global table's topic into its store; one without a key is dropped."""

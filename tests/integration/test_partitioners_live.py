@@ -1,13 +1,18 @@
 """Stream partitioners on a broker with three partitions: where records go, and what is kept of them."""
 
+import logging
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 import pytest
+from confluent_kafka import Producer
 from pyspark.sql import functions as F
 
 from streamskit import (
+    CloseOptions,
     LogAndContinue,
+    Materialized,
     Processor,
     QueryClient,
     Record,
@@ -19,7 +24,11 @@ from streamskit import (
     TopologyError,
 )
 from streamskit.broker.base import Broker
+from streamskit.kafka.partitioning_check import look_at
 from streamskit.kafka.topic_partition import partition_for
+from streamskit.queries import Catalogue
+from streamskit.queries.group.discovery import ask_group
+from streamskit.testing import wait_until
 from tests.integration.conftest import Run
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark]
@@ -74,7 +83,9 @@ def test_records_go_where_their_partitioner_sends_them(broker: Broker, run: Run,
     assert "named: a partitioner in Python chooses the partitions of each record" in streams.explain()
 
 
-def test_what_is_kept_behind_a_partitioner_stays_in_its_partitions(broker: Broker, run: Run, name: str) -> None:
+def test_what_is_kept_behind_a_partitioner_stays_in_its_partitions(
+    broker: Broker, run: Run, name: str, state_dir: Path
+) -> None:
     broker.create_topics(f"{name}-in", f"{name}-out", partitions=3)
     keys_in_order = ["a1", "b1", "c2", "a1", "d0", "c2", "a1"]
     records = [(key, str(second), second * 1000) for second, key in enumerate(keys_in_order)]
@@ -84,7 +95,7 @@ def test_what_is_kept_behind_a_partitioner_stays_in_its_partitions(broker: Broke
     grouped = by_letter.group_by_key()
     grouped.count("counts")
     grouped.windowed_by(TUMBLING).count("windows")
-    grouped.reduce(lambda one, other: other, "last")
+    grouped.reduce(lambda one, other: other, Materialized("last", changelog={"segment.bytes": 1024 * 1024}))
     spread = builder.stream(f"{name}-in").repartition("spread", partitions=3, partitioner=odd_or_even)
     apart = spread.group_by_key().aggregate(lambda v: F.count("*"), "apart")
     apart.to_stream().process(Where, value=Serdes.string()).to(f"{name}-out")
@@ -112,6 +123,12 @@ def test_what_is_kept_behind_a_partitioner_stays_in_its_partitions(broker: Broke
         streams.query_metadata_for_key("counts", "a1", lambda topic, key, value, num_partitions: [0, 1])
     with pytest.raises(TopologyError, match="the partitioner is called with 4 arguments"):
         streams.query_metadata_for_key("counts", "a1", lambda key: 1)  # type: ignore[arg-type]
+    assert broker.describe_topic(f"{name}-last-changelog").config["segment.bytes"] == str(1024 * 1024)
+    assert broker.describe_topic(f"{name}-counts-changelog").config["segment.bytes"] != str(1024 * 1024)
+    assert streams.close(CloseOptions("20 seconds", leave_group=False))
+    # Until its session ends, the group keeps its share for it.
+    catalogue = Catalogue.load(state_dir / name)
+    assert len(ask_group(broker.bootstrap_servers, catalogue).members) == 1
 
 
 @pytest.mark.soak
@@ -140,3 +157,28 @@ def test_tables_that_partitioners_have_shared_out_are_joined_by_a_foreign_key(
     assert {key: store.get(key) for key in orders} == {"o1": "Ann", "o2": "Bob", "o0": "Ann", "o5": "nobody"}
     changelog = {(key, partition) for key, _, partition in placed(broker, f"{name}-joined-changelog")}
     assert changelog == {("o1", 1), ("o2", 2), ("o0", 0), ("o5", 2)}
+
+
+def test_topics_that_librdkafka_has_partitioned_its_own_way_are_told_where_they_are_joined(
+    broker: Broker, run: Run, name: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    orders, customers = f"{name}-orders", f"{name}-customers"
+    broker.create_topics(orders, customers, partitions=3)
+    keys = [f"customer {number}" for number in range(300)]
+    broker.produce(customers, [(key, "x") for key in keys])
+    producer = Producer({"bootstrap.servers": broker.bootstrap_servers})
+    for key in keys:
+        producer.produce(orders, "y", key)
+    producer.flush(30)
+    found, own = look_at(broker.connection, orders), look_at(broker.connection, customers)
+    assert (found.partitions, found.keys, found.crc32, found.is_librdkafkas) == (3, 300, 1.0, True)
+    assert (own.partitions, own.keys, own.murmur2, own.is_librdkafkas) == (3, 300, 1.0, False)
+    builder = StreamsBuilder()
+    builder.stream(orders).join(builder.table(customers), lambda order, customer: order).foreach(print)
+    with caplog.at_level(logging.WARNING, "streamskit"):
+        run(builder.build())
+        wait_until(lambda: "librdkafka" in caplog.text, "the warning", 30)
+    (said,) = [record.getMessage() for record in caplog.records if "librdkafka" in record.getMessage()]
+    assert "test_partitioners_live.py" in said
+    assert f"seems to have written '{orders}' (3 partitions): of 300 keys" in said
+    assert f"'{customers}' (3" not in said

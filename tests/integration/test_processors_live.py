@@ -206,11 +206,13 @@ class Ask(Processor):
 
 
 def test_two_processors_share_a_store_partition_by_partition(broker: Broker, run: Run, name: str) -> None:
-    topology = Topology().add_source("write", f"{name}-in").add_processor("remember", Remember, "write")
+    broker.create_topics(f"{name}-in-2", partitions=3)
+    topology = Topology().add_source("write", f"{name}-in", f"{name}-in-2").add_processor("remember", Remember, "write")
     topology.add_source("ask", f"{name}-other").add_processor("answer", Ask, "ask")
     seen = Stores.in_memory_key_value_store("seen", STRING, STRING)
     topology.add_state_store(seen, "remember", "answer").add_sink("sink", f"{name}-out", "answer")
-    send(broker, f"{name}-in", (0, "k", "a", 10), (1, "k", "b", 20))
+    send(broker, f"{name}-in", (0, "k", "a", 10))
+    send(broker, f"{name}-in-2", (1, "k", "b", 20))
     streams = run(topology)
     streams.await_processed("120 seconds")
     send(broker, f"{name}-other", (0, "k", "?", 30), (1, "k", "?", 30), (2, "k", "?", 30))

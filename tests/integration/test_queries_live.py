@@ -51,10 +51,12 @@ def test_the_recorded_queries_are_answered_alike_by_the_local_store_and_over_res
 
 
 class UpperCase(Processor):
-    """Keeps the values of a topic in capital letters."""
+    """Keeps the values of a topic in capital letters, with the place of each and its header."""
 
     def process(self, record: Record) -> None:
-        self.context.state_store("names").put(record.key, record.value and record.value.upper())
+        where, ((_, by),) = self.context.record_metadata(), record.headers
+        said = f"{record.value.upper()} by {by.decode()} at {where.partition}/{where.offset}"
+        self.context.state_store("names").put(record.key, said)
 
 
 class Named(Processor):
@@ -69,7 +71,14 @@ def test_what_a_processor_makes_of_a_global_topic_can_be_queried_with_and_withou
     server: str | None, broker: Broker, name: str, run: Run
 ) -> None:
     broker.create_topics(f"{name}-names", f"{name}-in", f"{name}-out", partitions=2)
-    broker.produce(f"{name}-names", [(f"k{number}", f"name {number}") for number in range(4)])
+    broker.produce(
+        f"{name}-names",
+        [
+            {"key": f"k{number}", "value": f"name {number}", "partition": number % 2, "headers": [("by", b"ann")]}
+            for number in range(4)
+        ],
+    )
+    said = {f"k{number}": f"NAME {number} by ann at {number % 2}/{number // 2}" for number in range(4)}
     builder, names = StreamsBuilder(), Stores.persistent_key_value_store("names", Serdes.string(), Serdes.string())
     builder.add_global_store(names, f"{name}-names", UpperCase)
     records = builder.stream(f"{name}-in", value=Serdes.string())
@@ -78,6 +87,6 @@ def test_what_a_processor_makes_of_a_global_topic_can_be_queried_with_and_withou
     streams = run(builder.build(), application_server=server)
     broker.produce(f"{name}-in", [("k1", "x")])
     streams.await_processed("120 seconds")
-    assert {row.key: row.value for row in streams.store("names").all()} == {f"k{n}": f"NAME {n}" for n in range(4)}
+    assert {row.key: row.value for row in streams.store("names").all()} == said
     assert streams.store("counts").get("k1") == 1
-    assert list(broker.consume(f"{name}-out")["value"]) == ["NAME 1"]
+    assert [value.partition(" at ")[0] for value in broker.consume(f"{name}-out")["value"]] == ["NAME 1 by ann"]

@@ -45,11 +45,20 @@ def test_the_trade_statistics_of_100_000_trades_equal_those_of_pandas(broker: Br
     assert latest == pytest.approx(dict(average.items()))
 
 
+BATCH_ATTRIBUTES, LZ4 = 22, 3
+"""Where a batch of records in a log has its attributes, and what their last three bits say of its compression."""
+
+
 def test_the_bytes_written_are_those_of_kafka_streams(broker: Broker, run: Run, name: str) -> None:
     broker.create_topics(f"{name}-in", f"{name}-out", partitions=2)
     broker.produce(f"{name}-in", [("a", "x", 1_000), ("a", "y", 2_000)])
-    run(count_by_key(f"{name}-in", f"{name}-out")).await_processed()
+    run(
+        count_by_key(f"{name}-in", f"{name}-out"), client_settings={"producer.compression.type": "lz4"}
+    ).await_processed()
 
+    written = [log for log in broker.data_dir.rglob("*.log") if log.parent.name.startswith(f"{name}-out-")]
+    compressions = {log.read_bytes()[BATCH_ATTRIBUTES] & 7 for log in written if log.stat().st_size}
+    assert compressions == {LZ4}
     out = broker.consume(f"{name}-out", value=Serdes.byte_array())
     assert (out["key"].iloc[-1], out["value"].iloc[-1]) == ("a", (2).to_bytes(8, "big"))
     assert out["timestamp"].iloc[-1] == 2_000

@@ -16,7 +16,10 @@ from streamskit import KafkaStreams, LogAndContinue, LogAndFail, Response, Strea
 from streamskit.api.config_keys import FOREIGN, ConfigKey
 from streamskit.api.streams_config import StreamsSettings
 from streamskit.common.errors import StreamsError, TopologyError
+from streamskit.kafka.client_libraries import for_java
+from streamskit.planning.planner import plan
 from streamskit.runtime.query import query_options
+from streamskit.runtime.spark_io import _transactions
 
 KAFKAS = {"application.id": "app", "bootstrap.servers": "localhost:9"}
 KEYS = StreamsConfig.settings()
@@ -103,6 +106,26 @@ def test_a_secret_in_a_file_that_cannot_be_taken_is_not_repeated(key: ConfigKey)
     with pytest.raises(StreamsError, match=rf"^{key.kafka_name} cannot be taken; give ") as failure:
         strict.parse("hush")
     assert "hush" not in str(failure.value)
+
+
+def test_how_producers_write_and_how_many_brokers_keep_internal_topics_is_passed_on(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    given = {"producer.compression.type": "lz4", "linger.ms": "7", "replication.factor": "3"}
+    made = StreamsConfig.from_properties(KAFKAS | given)
+    assert not caplog.records
+    assert made.replication_factor == 3
+    told = {"bootstrap.servers": "localhost:9", "compression.type": "lz4", "linger.ms": "7"}
+    assert for_java(made.connection, "producer") == told
+    assert for_java(made.connection, "consumer") == {"bootstrap.servers": "localhost:9"}
+    assert not made.connection.is_secured
+    assert pickle.loads(pickle.dumps(made.connection)) == made.connection
+    assert StreamsConfig.from_properties(made.as_properties()) == made
+    written = plan(topology(), "app", query_options(made))[0]
+    for sink in (_transactions(made, written).settings,):
+        assert {name: sink[f"kafka.{name}"] for name in told} == told
+        assert sink["kafka.batch.size"] == "131072"
+    assert _transactions(config(), written).settings["kafka.linger.ms"] == "20"
 
 
 def test_what_stands_under_a_foreign_key_is_not_logged_or_raised(caplog: pytest.LogCaptureFixture) -> None:
@@ -301,6 +324,9 @@ def test_kafkas_other_names_and_what_holds_in_any_case_are_known(
         ("application.id=app", "application.id is set a second time: leave one of the two."),
         ("processing.guarantee=sometimes", "processing.guarantee is 'sometimes'; give 'at_least_once'"),
         ("state.dir=C:\\user", "write a backslash as"),
+        ("replication.factor=0", "replication.factor is '0'; give a whole number, 1 or more, or -1 for what the clus"),
+        ("producer.compression.type=zip", "compression.type is 'zip'; give none or gzip or snappy or lz4 or zstd."),
+        ("producer.linger.ms=soon", "linger.ms is 'soon'; give a whole number, 0 or more."),
     ],
 )
 def test_a_wrong_line_is_named_with_what_to_write(tmp_path: Path, line: str, said: str) -> None:
@@ -317,9 +343,9 @@ def test_a_wrong_line_is_named_with_what_to_write(tmp_path: Path, line: str, sai
     [
         ("num.stream.threads", "as in spark_session('local[4]')"),
         ("main.consumer.max.poll.records", "max_records_per_batch says how much"),
-        ("producer.linger.ms", "choose the settings of their Kafka clients"),
+        ("producer.acks", "choose the settings of their Kafka clients"),
+        ("consumer.compression.type", "choose the settings of their Kafka clients"),
         ("restore.consumer.fetch.min.bytes", "choose the settings of their Kafka clients"),
-        ("replication.factor", "as many replicas as the broker gives by default"),
         ("rocksdb.config.setter", "in its own state store"),
         ("metric.reporters", "have the numbers"),
         ("metrics.recording.level", "have the numbers"),

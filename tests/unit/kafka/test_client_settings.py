@@ -12,6 +12,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from confluent_kafka import KafkaException, Producer
 
 import streamskit
 from streamskit import StreamsConfig
@@ -54,10 +55,23 @@ def authority(tmp_path: Path) -> Authority:
         ({"sasl.mechanisms": "PLAIN"}, "There is no client setting 'sasl.mechanisms': did you mean 'sasl.mechanism'?"),
         ({"consumer.ssl.keystore.locatio": "x"}, "did you mean 'consumer.ssl.keystore.location'?"),
         ({"acks": "all"}, "There is no client setting 'acks'"),
+        ({"consumer.linger.ms": "5"}, "There is no client setting 'consumer.linger.ms'"),
+        ({"producer.compresion.type": "lz4"}, "did you mean 'producer.compression.type'?"),
         ({"ssl.truststore.type": "PEM"}, "have ssl.truststore.type and no security.protocol, without which"),
         ({"security.protocol": "TLS"}, "security.protocol is 'TLS'; give PLAINTEXT or SSL or SASL_PLAINTEXT or"),
         ({"security.protocol": "SASL_SSL"}, "sasl.mechanism is missing in the client settings: give PLAIN or"),
-        (SASL | {"sasl.mechanism": "GSSAPI"}, "sasl.mechanism is 'GSSAPI', and not all clients that streamskit has"),
+        (
+            SASL | {"sasl.mechanism": "GSSAPI"},
+            "'GSSAPI', and librdkafka, which reads stores and watches topics here,",
+        ),
+        (
+            SASL | {"sasl.mechanism": "OAUTHBEARER"},
+            "'OAUTHBEARER', and streamskit does not hand tokens to its clients",
+        ),
+        (
+            SASL | {"sasl.mechanism": "DIGEST"},
+            "'DIGEST', and not all clients that streamskit has can show that to a",
+        ),
         ({"security.protocol": "SASL_SSL", "sasl.mechanism": "PLAIN"}, "do not say who to be with PLAIN: give sasl"),
         (SASL | {"sasl.jaas.config": "x y z;"}, "name a user twice: in sasl.username and in sasl.jaas.config."),
         ({name: SASL[name] for name in SASL if name != "sasl.password"}, "sasl.password is missing."),
@@ -95,6 +109,12 @@ def test_what_is_for_clients_of_one_kind_goes_before_what_is_for_all() -> None:
     assert made.of_role("admin")["client.id"] == "all"
     assert made.of_role("producer")["client.id"] == "mine"
     assert made.of_role("consumer")["client.id"] == "theirs"
+
+
+def test_the_librdkafka_that_is_installed_has_no_kerberos() -> None:
+    told = {"bootstrap.servers": "b:9", "security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "GSSAPI"}
+    with pytest.raises(KafkaException, match="GSSAPI"):
+        Producer(told)
 
 
 # ---- where they come from --------------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from streamskit import (
     PunctuationType,
     Record,
     Serdes,
+    Stores,
     StreamsBuilder,
     StreamsError,
     Topology,
@@ -101,6 +102,30 @@ def test_a_processor_wired_by_hand_looks_into_a_global_table() -> None:
     with driver_of(topology) as (_, pipe):
         pipe("users", "ann", "Ann", 1)
         assert pipe("in", "ann", "?", 2) == [("ann", str(ValueAndTimestamp("Ann", 1)), 2)]
+
+
+class Labelled(Processor):
+    """Keeps where each record of a global topic lies, and what its headers say."""
+
+    def process(self, record: Record) -> None:
+        where = self.context.record_metadata()
+        said = ", ".join(f"{name}={value.decode()}" for name, value in record.headers)
+        self.context.state_store("names").put(record.key, f"{where.topic}/{where.partition}/{where.offset} {said}")
+
+
+def test_the_processor_of_a_global_store_sees_headers_and_offsets_where_its_store_is_queried() -> None:
+    builder = StreamsBuilder()
+    names = Stores.in_memory_key_value_store("names", Serdes.string(), Serdes.string())
+    builder.add_global_store(names, "names", Labelled)
+    builder.stream("in").to("out")
+    with TopologyTestDriver(builder.build(), "app") as driver:
+        topic = driver.create_input_topic("names")
+        topic.pipe_input("a", "x", 1, headers=(("by", b"ann"), ("to", b"bob")))
+        topic.pipe_input("b", "y", 2)
+        assert [(row.key, row.value) for row in driver.state_store("names").all()] == [
+            ("a", "names/0/0 by=ann, to=bob"),
+            ("b", "names/0/1 "),
+        ]
 
 
 class Clock(Processor):

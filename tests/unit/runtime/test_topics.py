@@ -37,7 +37,7 @@ class NoTopics:
     def __init__(self) -> None:
         self.created: dict[str, dict[str, str]] = {}
 
-    def create_topics(self, *names: str, partitions: int, config: dict[str, str]) -> None:
+    def create_topics(self, *names: str, partitions: int, config: dict[str, str], replication_factor: int) -> None:
         self.created |= dict.fromkeys(names, config)
 
 
