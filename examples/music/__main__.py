@@ -19,7 +19,10 @@ TO_STOP = 90.0
 
 def main() -> int:
     """Run the service until told to stop, and return the exit code."""
-    chosen = _parser().parse_args()
+    parser = _parser()
+    chosen = parser.parse_args()
+    if chosen.command_config is not None and chosen.bootstrap_servers is None:
+        parser.error("--command-config says how to be let into a cluster: name it with --bootstrap-servers.")
     told = threading.Event()
     _listen(told)
     logging.getLogger("streamskit").setLevel(logging.ERROR)  # of broken plays the page tells

@@ -176,7 +176,7 @@ class Application:
         self._checks.check_rights()
         self._runner.claim(self._a_topic)
         self._spark = self._spark or session_for(self.config, self.plans, partitions)
-        self._checks.warn_of_files(self._spark.sparkContext.master)
+        self._checks.warn_of_files(self._spark.sparkContext.master or "local")
         self._runner.confirm()
 
     def run(self) -> None:

@@ -2,11 +2,15 @@
 
 import logging
 from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from examples.music import __main__ as command
+from examples.music.application import Music
+from streamskit.broker import ExternalBroker
 
 
 @pytest.fixture(autouse=True)
@@ -36,3 +40,42 @@ def test_ctrl_c_while_it_starts_ends_it_in_order(
     monkeypatch.setattr(command, "_listen", lambda told: None)
     assert command.main() == 130
     assert capsys.readouterr().out.splitlines()[-3:] == ["Stopping.", "stopped", "All of it has ended."]
+
+
+def test_what_lets_clients_into_a_cluster_reaches_all_of_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    file = tmp_path / "client.properties"
+    file.write_text("security.protocol=SSL\n")
+    told: dict[str, Any] = {}
+
+    class Part:
+        def __init__(self, *_: Any, client_settings: Any = None, **__: Any) -> None:
+            told[type(self).__name__] = client_settings
+
+        def __enter__(self) -> "Part":
+            return self
+
+        def __exit__(self, *_: Any) -> None:
+            pass
+
+    class Group(Part):
+        pass
+
+    for name, part in (("KafkaStreams", Part), ("Instances", Group)):
+        monkeypatch.setattr(f"examples.music.application.{name}", part)
+    for name in ("__enter__", "__exit__", "create_topics"):
+        monkeypatch.setattr(ExternalBroker, name, lambda *_, **__: None)
+    monkeypatch.setattr(ExternalBroker, "topics", lambda _: {})
+    monkeypatch.setattr("examples.music.application.registry", SimpleNamespace(is_mock=False))
+    music = Music(instances=1, bootstrap_servers="127.0.0.1:1", state_dir=tmp_path, client_settings=file)
+    music.start()
+    assert told == {"Part": file, "Group": file}
+    assert music.broker.connection.file == file
+
+
+def test_client_settings_without_a_cluster_are_refused(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.argv", ["music", "--command-config=client.properties"])
+    with pytest.raises(SystemExit):
+        command.main()
+    assert "name it with --bootstrap-servers." in capsys.readouterr().err

@@ -27,6 +27,7 @@ from streamskit import (
     StreamsError,
     Topology,
 )
+from streamskit.api import jaas
 from streamskit.broker import ExternalBroker
 from streamskit.cli import doctor
 from streamskit.common.errors import BrokerError
@@ -322,6 +323,20 @@ def test_a_user_is_let_in_without_encryption_by_every_client(
     assert_all_are_let_in(mine, name, spark)
 
 
+@pytest.mark.parametrize("encoding", ["utf-8", "latin-1"])
+def test_a_password_with_other_letters_in_a_file_under_a_path_with_a_colon_lets_every_client_in(
+    secured: SecuredBroker, scram: Settings, name: str, spark: SparkSession, tmp_path: Path, encoding: str
+) -> None:
+    own = scram | secured.user("zoe", "swordfish-ü")
+    secured.allow_application("User:zoe", name)
+    # As Kafka's own clients have it, so that nothing but its letters and its path is in the way of the file.
+    own["sasl.jaas.config"] = jaas.line("SCRAM-SHA-512", own.pop("sasl.username"), own.pop("sasl.password"))
+    file = tmp_path / "a:b" / "client.properties"
+    file.parent.mkdir()
+    file.write_text("".join(f"{key}={value}\n" for key, value in own.items()), encoding)
+    assert_all_are_let_in(ExternalBroker(secured.sasl_ssl, file), name, spark)
+
+
 def assert_all_are_let_in(broker: ExternalBroker, name: str, spark: SparkSession) -> None:
     """Let kafka-python make a topic and write to it, librdkafka read it, and Java look for it."""
     broker.create_topics(f"{name}-in")
@@ -372,7 +387,12 @@ def test_the_doctor_tries_a_cluster(
     monkeypatch.setenv("COLUMNS", "500")
     asked = ["--bootstrap-servers", secured.sasl_ssl, "--command-config", str(file)]
     assert doctor.main(asked) == 0
-    assert "lets User:alice in; brokers: 1, topics that can be seen:" in " ".join(capsys.readouterr().out.split())
+    let_in = "lets User:alice in; brokers: 1, topics that can be seen:"
+    assert let_in in " ".join(capsys.readouterr().out.split())
+    monkeypatch.setenv("STREAMSKIT_BOOTSTRAP_SERVERS", f"127.0.0.1:1,{secured.sasl_ssl}")
+    monkeypatch.setenv("STREAMSKIT_COMMAND_CONFIG", str(file))
+    assert doctor.main() == 0
+    assert let_in in " ".join(capsys.readouterr().out.split())
     file.write_text(javaproperties.dumps(scram | {"sasl.password": "wrong"}))
     assert doctor.main(asked) == 1
     assert "does not let User:alice in: " in " ".join(capsys.readouterr().out.split())

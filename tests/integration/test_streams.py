@@ -7,6 +7,7 @@ import pytest
 from pyspark.sql import functions as F
 
 from streamskit import KafkaStreams, Materialized, Serdes, State, StreamsBuilder, TimeWindows, Topology
+from streamskit.broker import EmbeddedBroker
 from streamskit.broker.base import Broker
 from streamskit.common.errors import InvalidStateStoreError, StreamsError
 from streamskit.datasets import trades
@@ -56,6 +57,7 @@ def test_the_bytes_written_are_those_of_kafka_streams(broker: Broker, run: Run, 
         count_by_key(f"{name}-in", f"{name}-out"), client_settings={"producer.compression.type": "lz4"}
     ).await_processed()
 
+    assert isinstance(broker, EmbeddedBroker)
     written = [log for log in broker.data_dir.rglob("*.log") if log.parent.name.startswith(f"{name}-out-")]
     compressions = {log.read_bytes()[BATCH_ATTRIBUTES] & 7 for log in written if log.stat().st_size}
     assert compressions == {LZ4}
