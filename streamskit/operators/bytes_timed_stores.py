@@ -203,6 +203,16 @@ class BytesSessionStore:
         """Return the number of the segment that has the sessions that end at a time."""
         return end // self._segment
 
+    def is_forgotten(self, end: int) -> bool:
+        """Return whether a session that ends at a time is in a segment that Kafka Streams has deleted."""
+        oldest: int = self._memory["latest end"] - self._retention
+        return self.segment(end) < self.segment(oldest)
+
+    def is_in_sight(self, end: int) -> bool:
+        """Return whether a session that ends at a time can be found, if it is there."""
+        latest: int = self._memory["latest end"]
+        return end > latest - self._retention
+
     def put(self, key: bytes, start: int, end: int, value: Any) -> None:
         """Set the value of a key's session; None deletes it."""
         if end > self._memory["latest end"]:

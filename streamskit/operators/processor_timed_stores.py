@@ -25,7 +25,7 @@ class ProcessorWindowStore(StateStore):
         if store.retention is None or not isinstance(store.windows, TimeWindows | SlidingWindows):
             raise StreamsError(f"Store '{self.name}' has no windows: make it with Stores.persistent_window_store().")
         self._windows = BytesWindowStore(context, access.table, store.retention)
-        self._size = store.windows.size
+        self._size, self._drop = store.windows.size, context.drop
 
     def put_row(self, key: bytes, value: bytes | None, timestamp: int) -> None:
         """Take over a row of a table: its bytes, without the changelog."""
@@ -33,10 +33,16 @@ class ProcessorWindowStore(StateStore):
         self._windows.put(key[:-8], None if value is None else (value, timestamp), start)
 
     def put(self, key: Any, value: Any, start: int) -> None:
-        """Set the value of a key's window that begins at `start`; None deletes it."""
+        """Set the value of a key's window that begins at `start`; None deletes it.
+
+        One that comes when the store has given up its time is counted as dropped: in memory after the retention, else
+        with the segment of time in which it would lie.
+        """
         data, stored = self._key(key), self._write_value(value)
         self._log(data + struct.pack(">qi", start, 0), stored)
         self._windows.put(data, stored, start)
+        if self._windows.is_forgotten(start) if self._store.persistent else not self._windows.is_in_sight(start):
+            self._drop()
 
     def fetch(self, key: Any, time_from: int, time_to: int | None = None) -> Any:
         """Return the value of the window that begins at a time; with `time_to` pairs of start and value.
@@ -112,7 +118,7 @@ class ProcessorSessionStore(StateStore):
         super().__init__(store, access)
         if store.retention is None:
             raise StreamsError(f"Store '{self.name}' has no retention: make it with Stores.persistent_session_store().")
-        self._sessions = BytesSessionStore(context, access.table, store.retention)
+        self._sessions, self._drop = BytesSessionStore(context, access.table, store.retention), context.drop
 
     def put_row(self, key: bytes, value: bytes | None, timestamp: int) -> None:
         """Take over a row of a table: its bytes, without the changelog."""
@@ -120,14 +126,24 @@ class ProcessorSessionStore(StateStore):
         self._sessions.put(key[:-16], start, end, value)
 
     def put(self, session: Windowed, value: Any) -> None:
-        """Set the value of a key's session; None deletes it."""
-        data, stored = self._key(session.key), self._write_value(value)
-        self._log(data + struct.pack(">qq", session.end, session.start), stored)
-        self._sessions.put(data, session.start, session.end, stored)
+        """Set the value of a key's session; None deletes it.
+
+        One that comes when the store has given up its time is counted as dropped: in memory after the retention, else
+        with the segment of time in which it would lie.
+        """
+        self._put(session, value)
+        end = session.end
+        if self._sessions.is_forgotten(end) if self._store.persistent else not self._sessions.is_in_sight(end):
+            self._drop()
 
     def remove(self, session: Windowed) -> None:
         """Delete a key's session."""
-        self.put(session, None)
+        self._put(session, None)
+
+    def _put(self, session: Windowed, value: Any) -> None:
+        data, stored = self._key(session.key), self._write_value(value)
+        self._log(data + struct.pack(">qq", session.end, session.start), stored)
+        self._sessions.put(data, session.start, session.end, stored)
 
     def fetch(self, key: Any) -> Iterator[KeyValue]:
         """Return all sessions of `key`, the one that ended first before the others."""

@@ -47,6 +47,8 @@ class SessionAggregateOperator(AbstractWindowedAggregate):
             ),
         )
         is_cached = context.is_cached
+        # Another stream of a cogroup may have taken the store so far that it has deleted where a session would be.
+        may_be_old = len(self.inputs) > 1 and not is_cached
 
         def process(side: int, record: OperatorRecord) -> None:
             key, data, _, _, timestamp, headers = record
@@ -72,6 +74,8 @@ class SessionAggregateOperator(AbstractWindowedAggregate):
                         forward(_session_key(key, other_start, other_end), None, other_end, own_headers, old)
                 new = add(side, key, data, merged)
                 store.put(key, start, end, new)
+                if may_be_old and store.is_forgotten(end):
+                    drop()
                 forward(_session_key(key, start, end), new, end, own_headers)
             return emit_closed(closed - 1, headers) if emit_closed else None
 

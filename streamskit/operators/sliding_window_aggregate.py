@@ -42,6 +42,8 @@ class _SlidingProcess:
         self._emit_closed = operator.emit_closed(context, closed_windows(self._store))
         self._memory, self._drop, self._is_cached = context.memory, context.drop, context.is_cached
         self._stream_times = operator.stream_times(context)
+        # Another stream of a cogroup may have taken the store so far that it has deleted where a window would be.
+        self._may_be_old = len(operator.inputs) > 1 and not context.is_cached
 
     def process(self, side: int, record: OperatorRecord) -> None:
         """Process one record."""
@@ -120,14 +122,19 @@ class _SlidingProcess:
         aggregate, latest = row or (None, self._timestamp)
         old, new = self._add(self._side, self._key, self._value, aggregate)
         latest = self._timestamp if new is None and self._is_cached else max(latest, self._timestamp)
-        self._store.put(self._key, None if new is None else (new, latest), start)
+        self._put(None if new is None else (new, latest), start)
         return self._send(start, new, latest, None if is_new and self._is_cached else old)
 
     def _open_right(self, row: AggregateAndTimestamp | None) -> None:
         """Open the window that begins just after the record, if something later is in it."""
         if row is not None and row[1] > self._timestamp:
-            self._store.put(self._key, row, self._timestamp + 1)
+            self._put(row, self._timestamp + 1)
             self._send(self._timestamp + 1, *row, None)
+
+    def _put(self, row: Row | None, start: int) -> None:
+        self._store.put(self._key, row, start)
+        if self._may_be_old and self._store.is_forgotten(start):
+            self._drop()
 
     def _send(self, start: int, value: bytes | None, latest: int, old: bytes | None) -> None:
         self._forward(windowed_key(self._key, start), value, latest, self._headers, old)

@@ -105,12 +105,13 @@ class Task:
 class OneStore:
     """One store in a task of its own; each `call` is a micro-batch, so that all state is saved and loaded between.
 
-    `log` is what went to its changelog: key, value and time.
+    `log` is what went to its changelog: key, value and time; `dropped` is how many rows it has not taken.
     """
 
     def __init__(self, store: Store) -> None:
         self.store, self.pages = store, Pages()
         self.log: list[tuple[bytes, bytes | None, int]] = []
+        self.dropped = 0
 
     def call(self, act: Callable[[Any], Any], timestamp: int = 0) -> Any:
         """Do something with the store while a record of a time is in hand, and return what it answers, as a list."""
@@ -121,6 +122,7 @@ class OneStore:
         found = act(open_store(context, self.store, StoreAccess("rows", changelog if self.store.logged else None)))
         found = list(found) if hasattr(found, "__next__") else found
         stage.finish()
+        self.dropped += sum(stage.dropped.values())
         return found
 
     def do(self, name: str, *arguments: Any) -> Any:

@@ -47,6 +47,20 @@ def test_a_new_start_begins_with_a_new_processor() -> None:
     assert task.values(V) == ["1 records, 1 inits, 0 closes"]
 
 
+def test_a_processor_that_asks_for_a_commit_goes_on_and_its_store_is_saved_at_the_end_of_the_micro_batch() -> None:
+    class Asking(Processor):
+        def process(self, record: Record) -> None:
+            store = self.context.state_store("rows")
+            store.put(record.key, f"{store.get(record.key) or ''}x")
+            self.context.commit()
+            self.context.forward(record.with_value(store.get(record.key)))
+
+    task = Task(Asking, stores=[key_value()])
+    assert [(where, value) for where, _, value, _ in task.run(V, V)] == [("out", "x"), ("out", "xx"), ("rows", b"xx")]
+    task.restart()
+    assert [value for where, _, value, _ in task.run(V) if where == "out"] == ["xxx"]
+
+
 def test_stores_survive_a_new_start() -> None:
     class Number(Peek):
         count = 0

@@ -225,3 +225,34 @@ def test_a_session_store_is_a_dict_of_sessions(puts: Any, earliest_end: int, lat
         found = store.do("find_sessions", key, earliest_end, latest_start)
         assert [(row.key.end, row.key.start, row.value) for row in found] == wanted
         assert len(store.do("fetch", key)) == len(mine)
+
+
+WHEN_EXPIRED = [
+    (Stores.persistent_window_store, 120_000, 1),  # in a segment of a minute that is not over
+    (Stores.persistent_window_store, 119_999, 2),
+    (Stores.in_memory_window_store, 129_001, 1),
+    (Stores.in_memory_window_store, 129_000, 2),
+]
+
+
+@pytest.mark.parametrize(("make", "start", "dropped"), WHEN_EXPIRED)
+def test_a_window_put_after_a_store_has_given_up_its_time_is_counted_as_dropped(
+    make: Callable[..., Store], start: int, dropped: int
+) -> None:
+    windows = OneStore(make("windows", 1000, 10, STRING, STRING))
+    windows.do("put", "a", "1", 130_000)
+    windows.do("put", "a", "2", 1)
+    assert windows.dropped == 1
+    windows.do("put", "a", "3", start)
+    assert windows.dropped == dropped
+
+
+def test_a_session_put_after_a_store_has_given_up_its_time_is_counted_as_dropped_and_one_removed_is_not() -> None:
+    for make, last in ((Stores.persistent_session_store, 120_000), (Stores.in_memory_session_store, 129_001)):
+        sessions = OneStore(make("sessions", 1000, STRING, STRING))
+        sessions.do("put", Windowed("a", 0, 130_000), "1")
+        sessions.do("put", Windowed("a", 0, last), "2")
+        sessions.do("remove", Windowed("a", 0, last - 1))
+        assert sessions.dropped == 0
+        sessions.do("put", Windowed("a", 0, last - 1), "3")
+        assert sessions.dropped == 1
