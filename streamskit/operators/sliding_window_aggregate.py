@@ -131,7 +131,7 @@ class _SlidingProcess:
             self._put(row, self._timestamp + 1)
             self._send(self._timestamp + 1, *row, None)
 
-    def _put(self, row: Row | None, start: int) -> None:
+    def _put(self, row: AggregateAndTimestamp | None, start: int) -> None:
         self._store.put(self._key, row, start)
         if self._may_be_old and self._store.is_forgotten(start):
             self._drop()

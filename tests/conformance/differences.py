@@ -1,4 +1,4 @@
-"""The vectors that streamskit does not follow, each with the reason. The README has the same table."""
+"""The vectors that streamskit does not follow, each with the reason. docs/conformance.md has the same table."""
 
 DIFFERENCES: dict[str, str] = {
     "joins-stream-table-left-grace-null-key": (
