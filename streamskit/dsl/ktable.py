@@ -1,18 +1,19 @@
 """`KTable`: tables that change, one update for each change; and `KGroupedTable`, their rows grouped by another key."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Self
 
 from streamskit.api.processor import ValueTransformerWithKey
-from streamskit.api.windows import AnyWindows
+from streamskit.api.windows import AnyWindows, SessionWindows
 from streamskit.columns import type_inference
 from streamskit.common.errors import TopologyError
 from streamskit.dsl.abstract_stream import AbstractStream, ColumnFunction, PythonFunction
 from streamskit.dsl.graph_builder import GraphBuilder
 from streamskit.dsl.materialized import Materialized, Suppressed, table_store
 from streamskit.dsl.table_joins import TableJoins
-from streamskit.serdes import Serde, Serdes
+from streamskit.serdes import Serde, Serdes, SessionWindowedSerde, TimeWindowedSerde
 from streamskit.state.stores import Store
 from streamskit.topology import nodes
 from streamskit.topology.nodes import Node
@@ -199,11 +200,13 @@ class KTable(TableJoins):
         step = self._step("suppress", name)
         if any(graph.store(store).kind == "versioned" for store in graph.lookup_stores(self._node)):
             raise TopologyError(f"{step}: a versioned table cannot be suppressed; materialize it without history.")
-        windows = _windows_before(graph.nodes, self._node)
+        is_windowed = isinstance(self._node.key, TimeWindowedSerde | SessionWindowedSerde)
+        windows = _windows_before(graph.nodes, self._node) if is_windowed else None
         if suppressed.time_limit is None and windows is None:
             raise TopologyError(
-                f"{step}: this table has no windows that could close. Aggregate in windows first "
-                "(windowed_by), or hold updates back for some time: Suppressed.until_time_limit('5 seconds')."
+                f"{step}: this table's rows have no windows that could close. Aggregate in windows first "
+                "(windowed_by) and keep the windowed keys, or hold updates back for some time: "
+                "Suppressed.until_time_limit('5 seconds')."
             )
         return self._next(
             nodes.Suppress,
@@ -245,11 +248,24 @@ class KTable(TableJoins):
 
 
 def _windows_before(graph: Mapping[str, Node], node: Node) -> AnyWindows | None:
-    """Return the windows of the nearest windowed aggregation that the node's rows come from."""
+    """Return the windows of the nearest windowed aggregations that the node's rows come from; None if one has none.
+
+    Of several, which a join has before it, they are the first ones, with the longest grace.
+    Mirrors `org.apache.kafka.streams.kstream.internals.graph.GraphGraceSearchUtil`.
+    """
     if isinstance(node, nodes.Aggregation) and node.windows is not None:
         return node.windows
-    windows = (_windows_before(graph, graph[parent]) for parent in node.parents)
-    return next((each for each in windows if each is not None), None)
+    found = [_windows_before(graph, graph[parent]) for parent in node.parents]
+    known = [windows for windows in found if windows is not None]
+    if not known or len(known) < len(found):
+        return None
+    gap = known[0].gap if isinstance(known[0], SessionWindows) else 0
+    return replace(known[0], grace=max(map(_closing_time, known)) - gap)
+
+
+def _closing_time(windows: AnyWindows) -> int:
+    """Return how long after its end a window closes, in milliseconds."""
+    return windows.grace + (windows.gap if isinstance(windows, SessionWindows) else 0)
 
 
 class KGroupedTable(AbstractStream):

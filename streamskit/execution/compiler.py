@@ -104,7 +104,7 @@ def _in_one_pass(plan: Plan, frame: DataFrame, inputs: list[DecodedInput], check
     # There may be nothing to write: where the query is there for records that fail, and none can.
     rows = rows_of(outcomes, plan) or rows_of([_nothing(inputs[0].record)], plan)
     # All outputs of a record leave in one pass over it, whatever their number.
-    row = rows.single[0] if rows.is_alone else F.explode(rows.as_array())
+    row = rows.alone if rows.is_alone else F.explode(rows.as_array())
     return count_dropped(frame, outcomes).select(row.alias("row")).where("row is not null").select("row.*")
 
 
@@ -129,7 +129,7 @@ def _with_operators(
     ]
     if plan.uses_wall_clock:
         clock = row_struct(CLOCK, timestamp=frame["timestamp"])
-        alternatives.append(Rows([F.when(frame["topic"] == CLOCK_TOPIC, clock)]))
+        alternatives.append(Rows.of(F.when(frame["topic"] == CLOCK_TOPIC, clock)))
     rows = _beginning(plan, frame, inputs, either(alternatives))
     frame = count_dropped(frame, [outcome for each in outcomes for outcome in each])
     frame = with_order(plan, frame, rows, tasks)
@@ -161,8 +161,8 @@ def _beginning(plan: Plan, frame: DataFrame, inputs: list[DecodedInput], rows: R
         return rows
     begin = F.coalesce(*(_beginning_of(plan, frame, each) for each in inputs if not each.source.is_broadcast))
     if rows.is_alone and not plan.tells_beginnings:  # a record of which nothing is left still moves the task's time
-        return Rows([F.coalesce(rows.single[0], begin)])
-    return Rows([begin, *rows.single], rows.many)
+        return Rows.of(F.coalesce(rows.alone, begin))
+    return Rows([(begin, False), *rows.parts])
 
 
 def _beginning_of(plan: Plan, frame: DataFrame, decoded: DecodedInput) -> Column:

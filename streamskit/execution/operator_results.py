@@ -13,9 +13,10 @@ from streamskit.execution.error_guard import ErrorGuard
 from streamskit.execution.optimization_barrier import materialize_records_once
 from streamskit.execution.outcomes import Outcome, Rows, count_dropped, either, of_rows, rows_of
 from streamskit.execution.record_columns import Datum, RecordColumns, sure, without_row_time
-from streamskit.execution.row_format import FINISHED, RESULTS, TO_OWN_PARTITION, row_struct
+from streamskit.execution.row_format import AT_ONCE, FINISHED, RESULTS, TO_OWN_PARTITION, row_struct
 from streamskit.execution.steps import Steps
 from streamskit.operators import STORE_UPDATE
+from streamskit.planning.lookups import looked_into
 from streamskit.planning.old_values import needs_old_values, rows_are_looked_up, stores_latest
 from streamskit.planning.plan import Plan, has_changelog
 from streamskit.planning.planned_operators import runs_latest_value_operator
@@ -51,14 +52,20 @@ def compile_results(plan: Plan, frame: DataFrame, numbers: list[int]) -> tuple[D
         if not isinstance(node, Process)
     }
     results = {
-        number: (attempt.result.where_if(attempt.succeeded), frame["port"] == RESULTS + number)
+        number: (attempt.result.where_if(attempt.succeeded), _is_of(frame, number))
         for number, attempt in attempts.items()
     }
     frame, records = materialize_records_once(frame, results)
     outcomes: list[Outcome] = []
     rows: dict[int, Rows] = {}
+    looked = looked_into(plan)
     for number, record in records.items():
-        made = [*Steps(plan, guard).go_on(nodes[number], record), *attempts[number].failures]
+        steps = Steps(plan, guard)
+        if number in looked:
+            steps = replace(steps, gets="all but lookups")
+            at_once = replace(steps, gets="lookups").go_on(nodes[number], record)
+            rows[number + AT_ONCE] = rows_of(at_once, plan)
+        made = [*steps.go_on(nodes[number], record), *attempts[number].failures]
         outcomes += [of_rows(outcome, frame["port"] == RESULTS + number) for outcome in made]
         rows[number] = either([rows_of(made, plan), *_updates_of_own_stores(plan, nodes[number], frame)])
     for number, node in nodes.items():
@@ -73,9 +80,14 @@ def _results_of(frame: DataFrame, number: int) -> dict[str, Column]:
 
     Spark calls Python for every row, whatever the condition around it; serdes would read the bytes of others.
     """
-    is_own = frame["port"] == RESULTS + number
+    is_own = _is_of(frame, number)
     read = {name: F.when(is_own, frame[name]) for name in ("key", "value", "old", "other", "other_old")}
     return {**read, "timestamp": frame["timestamp"], "headers": frame["headers"]}
+
+
+def _is_of(frame: DataFrame, number: int) -> Column:
+    """Return whether a row is a result of the operator with a number, merged by the record cache or not."""
+    return frame["port"].isin(RESULTS + number, RESULTS + AT_ONCE + number)
 
 
 def _given(results: Mapping[str, Column], by: Node) -> RecordColumns:
@@ -211,4 +223,4 @@ def _store_update(plan: Plan, store: Store, frame: DataFrame, condition: Column 
         other=F.lit(TO_OWN_PARTITION),
         timestamp=frame["timestamp"],
     )
-    return Rows([row if condition is None else F.when(condition, row)])
+    return Rows.of(row if condition is None else F.when(condition, row))

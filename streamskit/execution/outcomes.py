@@ -6,6 +6,8 @@ need not know how rows look, and rows not what steps there are.
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import groupby
+from operator import itemgetter
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -68,27 +70,46 @@ Outcome = Write | Send | Flatten | Drop
 
 @dataclass
 class Rows:
-    """The rows that one record becomes: Columns with a row each (null if it is dropped), and Columns with many."""
+    """The rows that one record becomes, in their order.
 
-    single: list[Column] = field(default_factory=list)
-    many: list[Column] = field(default_factory=list)
+    Each of `parts` is a Column with one row (null if it is dropped), or, if it says so, with an array of them.
+    """
+
+    parts: list[tuple[Column, bool]] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, *rows: Column) -> "Rows":
+        """Return rows of which each is a Column."""
+        return cls([(row, False) for row in rows])
+
+    @classmethod
+    def of_array(cls, rows: Column) -> "Rows":
+        """Return rows that stand in an array."""
+        return cls([(rows, True)])
 
     def __bool__(self) -> bool:
-        return bool(self.single or self.many)
+        return bool(self.parts)
 
     def __iadd__(self, other: "Rows") -> "Rows":
-        self.single += other.single
-        self.many += other.many
+        self.parts += other.parts
         return self
 
     @property
     def is_alone(self) -> bool:
         """Whether there is at most one row, so that nothing has to be exploded."""
-        return len(self.single) == 1 and not self.many
+        return len(self.parts) == 1 and not self.parts[0][1]
+
+    @property
+    def alone(self) -> Column:
+        """The row that is alone."""
+        return self.parts[0][0]
 
     def as_array(self) -> Column:
         """Return all of them as one array."""
-        arrays = ([F.array(*self.single)] if self.single else []) + self.many
+        arrays: list[Column] = []
+        for is_array, parts in groupby(self.parts, key=itemgetter(1)):
+            columns = [column for column, _ in parts]
+            arrays += columns if is_array else [F.array(*columns)]
         return F.concat(*arrays) if len(arrays) > 1 else arrays[0]
 
 
@@ -97,11 +118,11 @@ def rows_of(outcomes: Iterable[Outcome], plan: Plan) -> Rows:
     rows = Rows()
     for outcome in outcomes:
         if isinstance(outcome, Write):
-            rows.single.append(_written(outcome, plan))
+            rows += Rows.of(_written(outcome, plan))
         elif isinstance(outcome, Send):
-            rows.single.append(_sent(outcome, plan))
+            rows += Rows.of(_sent(outcome, plan))
         elif isinstance(outcome, Flatten):
-            rows.many += _flattened(outcome, plan)
+            rows += _flattened(outcome, plan)
     return rows
 
 
@@ -114,7 +135,7 @@ def either(alternatives: Sequence[Rows]) -> Rows:
     """Return the rows of records of which each is of one kind only, such as those of different topics."""
     there = [rows for rows in alternatives if rows]
     if there and all(rows.is_alone for rows in there):
-        return Rows([F.coalesce(*(rows.single[0] for rows in there))])
+        return Rows.of(F.coalesce(*(rows.alone for rows in there)))
     every = Rows()
     for rows in there:
         every += rows
@@ -177,17 +198,16 @@ def _sent(outcome: Send, plan: Plan) -> Column:
     return _unless_dropped(record, row)
 
 
-def _flattened(outcome: Flatten, plan: Plan) -> list[Column]:
+def _flattened(outcome: Flatten, plan: Plan) -> Rows:
     inner = Rows()
 
     def rows_of_one(element: Column) -> Column:
-        of_one = rows_of(outcome.outcomes(element), plan)
-        inner.single, inner.many = of_one.single, of_one.many
+        inner.parts = rows_of(outcome.outcomes(element), plan).parts
         return inner.as_array() if inner else F.array()
 
     rows = F.transform(outcome.elements, rows_of_one)
     # What follows may run in another query; then there is nothing to write.
-    return [F.coalesce(_unless_dropped(outcome.record, F.flatten(rows)), F.array())] if inner else []
+    return Rows.of_array(F.coalesce(_unless_dropped(outcome.record, F.flatten(rows)), F.array())) if inner else Rows()
 
 
 def _unless_dropped(record: RecordColumns, row: Column) -> Column:

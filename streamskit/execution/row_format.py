@@ -39,6 +39,9 @@ SIDES = 100
 RESULTS = 1_000_000
 """Ports from here on are results: of operator number `port - RESULTS`."""
 
+AT_ONCE = 500_000
+"""Is added to the port of a result that the record cache has not merged, for steps that look rows up."""
+
 DROPPED = -1
 """The port of a row that says how many records were dropped (in `position`), and by which operator (in `origin`)."""
 

@@ -11,11 +11,22 @@ from streamskit.execution.arrow_batches import pack
 from streamskit.execution.native_aggregation import SKIPPED
 from streamskit.execution.optimization_barrier import materialize_once
 from streamskit.execution.outcomes import Rows
-from streamskit.execution.row_format import DROPPED, FIELDS, ORDER, RESULTS, SCHEMA, SEQUENCE, SIDES, row_struct
+from streamskit.execution.row_format import (
+    AT_ONCE,
+    DROPPED,
+    FIELDS,
+    ORDER,
+    RESULTS,
+    SCHEMA,
+    SEQUENCE,
+    SIDES,
+    row_struct,
+)
 from streamskit.execution.sources import is_of
 from streamskit.execution.stage_rows import StageInputs
 from streamskit.execution.task_processor import TaskProcessor
 from streamskit.operators.records import SOURCE_HEADERS
+from streamskit.planning.lookups import looked_into
 from streamskit.planning.plan import Plan, PlannedOperator
 
 SOURCE = "source"
@@ -67,7 +78,9 @@ def run_stages(
         inputs = _inputs(plan, numbers, numbered)
         operators = [plan.operators[number].operator for number in numbers]
         uncached = frozenset(name for number in numbers if (name := _without_cache(plan.operators[number])))
-        processor = TaskProcessor(operators, numbers, inputs, plan.options, runs, uncached)
+        looked = frozenset(plan.operators[number].operator.name for number in looked_into(plan))
+        ports = [*numbers, *(number + AT_ONCE for number in numbers)]
+        processor = TaskProcessor(operators, ports, inputs, plan.options, runs, uncached, looked)
         if not plan.options.test:  # a test driver's batch is one record, and packing takes another Python worker
             frame = pack(frame)
         frame = frame.groupBy("task").transformWithStateInPandas(processor, SCHEMA, "Update", "None")
@@ -148,16 +161,16 @@ def _routed(frame: DataFrame, numbers: list[int], compile_results: CompileResult
     alone = all(rows.is_alone for rows in made.values())
     chosen = as_it_is if alone else F.array(as_it_is)
     for number, rows in made.items():
-        mine = rows.single[0] if alone else rows.as_array() if rows else F.array().cast(f"array<struct<{_fields()}>>")
+        mine = rows.alone if alone else rows.as_array() if rows else F.array().cast(f"array<struct<{_fields()}>>")
         chosen = F.when(frame["port"] == RESULTS + number, mine).otherwise(chosen)
     order = (frame["task"], F.lit(SEQUENCE).alias("origin"), frame["position"])
-    return _placed(frame, Rows([chosen]) if alone else Rows(many=[chosen]), *order)
+    return _placed(frame, Rows.of(chosen) if alone else Rows.of_array(chosen), *order)
 
 
 def _placed(frame: DataFrame, rows: Rows, *order: Column) -> DataFrame:
     """Return rows, which are made of a frame with any columns, each with its place: the columns of `NAMES`."""
     if rows.is_alone:
-        placed = materialize_once(frame.select(rows.single[0].alias("row"), F.lit(0).alias("step"), *order))
+        placed = materialize_once(frame.select(rows.alone.alias("row"), F.lit(0).alias("step"), *order))
     else:
         arrays = materialize_once(frame.select(rows.as_array().alias("rows"), *order))
         placed = arrays.select(F.posexplode("rows").alias("step", "row"), "task", "origin", "position")

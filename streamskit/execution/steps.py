@@ -1,6 +1,7 @@
 """Follows a record from step to step of a plan, as Columns, until it is written or goes to a stateful operator."""
 
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -16,7 +17,14 @@ from streamskit.execution.sinks import NO_TOPIC, bytes_of, refused, tried, writa
 from streamskit.execution.sources import DecodedInput
 from streamskit.execution.stateless import elements_of, one_of_many, regrouped, transform
 from streamskit.operators import OUT_OF_ORDER, STORE_ONLY, TableJoinOperator
-from streamskit.operators.table_join import EARLIER
+from streamskit.operators.table_join import EARLIER, STORED
+from streamskit.planning.lookups import (
+    has_open_windows,
+    is_open_window_taken,
+    is_read_through,
+    leads_to_lookup,
+    looks_into,
+)
 from streamskit.planning.old_values import takes_old_values
 from streamskit.planning.plan import Plan, has_changelog
 from streamskit.planning.planned_operators import operator_input, runs_latest_value_operator
@@ -29,6 +37,7 @@ from streamskit.topology.nodes import (
     SideEffect,
     Sink,
     TableGroupBy,
+    TableJoinSide,
     TableSource,
 )
 
@@ -41,6 +50,10 @@ class Steps:
     guard: ErrorGuard
     checkpoint: str = ""
     """Where the query keeps what it remembers."""
+    gets: Literal["all", "lookups", "all but lookups"] = "all"
+    """Who gets a table's update: steps that look a row up at once, and the others when the cache has merged it."""
+    is_open: bool = False
+    """Whether it is the row of a window that goes out on close: then joins of tables keep it and say nothing."""
     within_array: bool = False
     """Whether the record is an element of an array, of which nothing can be counted."""
 
@@ -62,17 +75,46 @@ class Steps:
             is_handover: whether an earlier query has written the record, and done the node's own part.
         """
         outcomes: list[Outcome] = []
-        if not is_handover:
+        if not is_handover and self.gets != "lookups":
             outcomes += self._logged(node, record)
             if record.note is not None and node.on_close:
+                outcomes += self._still_open(node, record)
                 record = record.where(~record.note.eqNullSafe(F.lit(STORE_ONLY)))
+                return [*outcomes, *replace(self, gets="all but lookups")._pass_on(node, record)]
             if node.name in self.plan.handovers:
                 handed = _written(record, self.plan.handovers[node.name], node)
                 outcomes.append(replace(handed, partition=self._own_partition))
         if isinstance(node, TableGroupBy):
             return [*outcomes, *self._regroup(node, record)]
-        made = [each for child in self.plan.following(node) for each in self.step(child, record, node)]
-        return [*outcomes, *(self._told_earlier(made) if node.is_table else ()), *made]
+        return [*outcomes, *self._pass_on(node, record)]
+
+    def _pass_on(self, node: Node, record: RecordColumns) -> list[Outcome]:
+        """Return the outcomes of a record with the steps that follow a node."""
+        made = [each for child in self._following(node) for each in self.step(child, record, node)]
+        return [*(self._told_earlier(made) if node.is_table and not self.is_open else ()), *made]
+
+    def _still_open(self, node: Node, record: RecordColumns) -> list[Outcome]:
+        """Return the outcomes of the row of a window that is still open: it can be looked up."""
+        is_open = record.note.eqNullSafe(F.lit(STORE_ONLY)) if record.note is not None else F.lit(False)
+        return replace(self, gets="lookups", is_open=True)._pass_on(node, replace(record.where(is_open), note=None))
+
+    def _following(self, node: Node) -> list[Node]:
+        """Return the nodes that get this update of a node."""
+        following = self.plan.following(node)
+        if self.is_open:
+            return [child for child in following if is_open_window_taken(child, node, self.plan)]
+        if self.gets == "lookups":
+            return [child for child in following if leads_to_lookup(child, node, self.plan)]
+        if self.gets == "all but lookups":
+            return [child for child in following if not self._sees_at_once(child, node)]
+        return following
+
+    def _sees_at_once(self, step: Node, table: Node) -> bool:
+        """Return whether a step has got an update of the table before it already."""
+        if looks_into(step, table, self.plan):
+            return True
+        is_open = has_open_windows(table, self.plan)
+        return not is_open and is_read_through(step, self.plan) and operator_input(step, self.plan) is not None
 
     def _told_earlier(self, outcomes: list[Outcome]) -> list[Send]:
         """Return what joins of two tables are told before an update that changes a row of both."""
@@ -119,6 +161,8 @@ class Steps:
         if record.old is not None and not takes_old_values(node, parent, self.plan.topology):
             record = replace(record, old=None)
         to = operator_input(node, self.plan)
+        if to is not None and self.is_open and isinstance(node, TableJoinSide):
+            return [Send(record, to._replace(side=to.side + STORED), parent)]
         if to is not None and (sides := self._sides_for(parent, node)) is not None:
             return [Send(record, to._replace(side=side), parent) for side in sides]
         if node.flattens:
@@ -161,7 +205,7 @@ class Steps:
         # Where a stream is split, what fails is the split; its last branch has asked all the predicates.
         failing = parent if isinstance(node, Branch) else node
         made = self.guard.attempt(failing, record, parent, lambda: transform(node, record, parent))
-        failures = made.failures
+        failures = made.failures if self.gets != "lookups" else []
         if failing is parent and node is not self.plan.following(parent)[-1]:
             failures = []
         after = made.result.where_if(made.succeeded)

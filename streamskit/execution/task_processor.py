@@ -37,12 +37,13 @@ class TaskProcessor(StatefulProcessor):
 
     Args:
         operators: what the stage runs.
-        numbers: the number of each in the plan.
+        numbers: the number of each in the plan, and then that of its updates which come out at once, though cached.
         inputs: what it has to know of the rows that come in.
         options: how the query runs.
         runs: the numbers of the micro-batches with which the query's runs began. One that is run again belongs to the
             run that began it: processors go on with the fields and punctuations they had when it ran first.
         uncached: the names of operators whose stores are kept without the record cache.
+        looked_into: the names of operators whose updates come out at once, too.
 
     Mirrors `org.apache.kafka.streams.processor.internals.StreamTask`; Spark's `StatefulProcessor`.
     """
@@ -55,9 +56,11 @@ class TaskProcessor(StatefulProcessor):
         options: QueryOptions,
         runs: Sequence[int] = (0,),
         uncached: frozenset[str] = frozenset(),
+        looked_into: frozenset[str] = frozenset(),
     ) -> None:
         self._operators, self._numbers, self._inputs = operators, numbers, inputs
         self._options, self._runs, self._uncached = options, runs, uncached
+        self._looked_into = looked_into
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Open the one state variable of a stage: its pages."""
@@ -104,6 +107,7 @@ class TaskProcessor(StatefulProcessor):
         wall_clock = int(pages.load("wall clock") or b"0") if options.test else None
         return StreamTask(
             self._operators, pages, cache=options.cache, uncached=self._uncached,
+            looked_into=self._looked_into,
             cache_bytes=options.cache_bytes // max(1, len(inputs.tasks)),
             emit_interval=options.emit_interval, wall_clock=wall_clock, run=self._run(),
             task_id=f"{inputs.sub_topology}_{inputs.tasks.index(task)}", handlers=options.handlers,

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from streamskit.common.errors import StreamsError
-from streamskit.operators.bytes_stores import BytesKeyValueStore
-from streamskit.operators.records import OperatorRecord
+from streamskit.operators.bytes_stores import BytesKeyValueStore, BytesVersionedStore, PutResult
+from streamskit.operators.records import OUT_OF_ORDER, OperatorRecord
 from streamskit.operators.stream_task import Operator, OperatorContext, ProcessRecord
 from streamskit.serdes import Serde
 
@@ -18,6 +18,15 @@ Aggregator = Callable[[Any, Any, Any], Any]
 
 Update = Callable[[int, bytes, Any, bytes | None], tuple[bytes | None, bytes | None]]
 """Takes side, key, decoded value and aggregate; returns the aggregate before, as results report it, and the new one."""
+
+
+Get = Callable[[bytes], tuple[bytes, int] | None]
+"""Returns the aggregate of a key, with its time."""
+
+Put = Callable[[bytes, bytes | None, int], PutResult]
+"""Sets the aggregate of a key from a time on, and says whether it was kept."""
+
+LATEST = PutResult(is_kept=True, is_latest=True)
 
 
 @dataclass(frozen=True)
@@ -73,13 +82,23 @@ class AbstractStreamAggregate(Operator):
 class AggregateOperator(AbstractStreamAggregate):
     """Stream aggregation (aggregate, reduce, cogroup): one aggregate for each key.
 
-    A record without key or value is dropped. The arguments are those of `AbstractStreamAggregate`.
+    A record without key or value is dropped.
     Mirrors `org.apache.kafka.streams.kstream.internals.KStreamAggregate` and `KStreamReduce`; with several `inputs`
     `KStreamAggregate` in a cogroup.
+
+    Args:
+        history: how far back versions of an aggregate are kept, in milliseconds; None keeps the latest only. The
+            arguments before are those of `AbstractStreamAggregate`.
     """
 
+    history: int | None = None
+
+    @property
+    def is_cacheable(self) -> bool:
+        return self.history is None
+
     def open(self, context: OperatorContext) -> ProcessRecord:
-        return _aggregating(context, self.deserializers(), self.update(context.is_cached))
+        return _aggregating(context, self.deserializers(), self.update(context.is_cached), self.history)
 
 
 @dataclass(frozen=True)
@@ -87,20 +106,29 @@ class CountOperator(Operator):
     """Count of a stream: the number of records of each key, in 8 bytes, without a look at their values.
 
     Mirrors `org.apache.kafka.streams.kstream.internals.KStreamAggregate` as `KGroupedStream#count` sets it up.
+
+    Args:
+        name: the node's name.
+        history: how far back versions of a count are kept, in milliseconds; None keeps the latest only.
     """
 
     name: str
+    history: int | None = None
 
     @property
     def is_cacheable(self) -> bool:
-        return True
+        return self.history is None
 
     def open(self, context: OperatorContext) -> ProcessRecord:
-        return _aggregating(context, None, count(context.is_cached))
+        return _aggregating(context, None, count(context.is_cached), self.history)
 
 
-def _aggregating(context: OperatorContext, deserializers: list[Deserializer] | None, update: Update) -> ProcessRecord:
+def _aggregating(
+    context: OperatorContext, deserializers: list[Deserializer] | None, update: Update, history: int | None
+) -> ProcessRecord:
     """Return the function that aggregates by key; without deserializers values are left as bytes."""
+    if history is not None:
+        return _aggregating_versions(context, deserializers, update, history)
     changed_page, forward, drop = context.table(context.name).changed_page, context.forward, context.drop
     is_cached = context.is_cached
 
@@ -121,6 +149,29 @@ def _aggregating(context: OperatorContext, deserializers: list[Deserializer] | N
         else:
             rows[key] = (new, latest)
         return forward(key, new, latest, headers, old)
+
+    return process
+
+
+def _aggregating_versions(
+    context: OperatorContext, deserializers: list[Deserializer] | None, update: Update, history: int
+) -> ProcessRecord:
+    """Return the function that aggregates by key and keeps versions: one that is older than the history is dropped."""
+    store, forward, drop = BytesVersionedStore(context, context.name, history), context.forward, context.drop
+
+    def process(side: int, record: OperatorRecord) -> None:
+        key, value, _, _, timestamp, headers = record
+        if deserializers is not None and value is not None:
+            value = deserializers[side](value)
+        if key is None or value is None:
+            return drop()
+        time, aggregate = store.version(key) or (timestamp, None)
+        old, new = update(side, key, value, aggregate)
+        latest = timestamp if aggregate is None else max(time, timestamp)
+        put = store.put(key, new, latest)
+        if not put.is_kept:
+            return drop()
+        return forward(key, new, latest, headers, old, None if put.is_latest else OUT_OF_ORDER)
 
     return process
 
@@ -156,6 +207,7 @@ class TableAggregateOperator(Operator):
         adder: called with key, value, aggregate.
         subtractor: likewise, to take a value out.
         counting: counts rows instead; the serdes and functions are not used then.
+        history: how far back versions of an aggregate are kept, in milliseconds; None keeps the latest only.
     """
 
     name: str
@@ -166,16 +218,17 @@ class TableAggregateOperator(Operator):
     adder: Aggregator
     subtractor: Aggregator
     counting: bool = False
+    history: int | None = None
 
     @property
     def is_cacheable(self) -> bool:
-        return True
+        return self.history is None
 
     def serdes_at(self, side: int) -> tuple[Serde, Serde]:
         return self.key, self.value
 
     def open(self, context: OperatorContext) -> ProcessRecord:
-        store, forward, is_cached = BytesKeyValueStore(context.table(self.name)), context.forward, context.is_cached
+        get, put, forward, is_cached = *self._rows(context), context.forward, context.is_cached
         update = _count_rows if self.counting else self._update
 
         def process(side: int, record: OperatorRecord) -> None:
@@ -184,14 +237,34 @@ class TableAggregateOperator(Operator):
                 raise StreamsError(
                     f"{self.name}: a row of the grouped table has no key: group by something that is never null."
                 )
-            old, old_timestamp = store.get(key) or (None, timestamp)
+            old, old_timestamp = get(key) or (None, timestamp)
             new, latest = update(key, old, added, removed), max(timestamp, old_timestamp)
             if new is None and is_cached:
                 latest = timestamp
-            store.put(key, None if new is None else (new, latest))
-            forward(key, new, latest, headers, old)
+            put_result = put(key, new, latest)
+            if not put_result.is_kept:
+                return context.drop()
+            return forward(key, new, latest, headers, old, None if put_result.is_latest else OUT_OF_ORDER)
 
         return process
+
+    def _rows(self, context: OperatorContext) -> tuple[Get, Put]:
+        """Return how to get and put an aggregate with its time."""
+        if self.history is None:
+            rows = BytesKeyValueStore(context.table(self.name))
+
+            def put(key: bytes, value: bytes | None, time: int) -> PutResult:
+                rows.put(key, None if value is None else (value, time))
+                return LATEST
+
+            return rows.get, put
+        versions = BytesVersionedStore(context, self.name, self.history)
+
+        def get(key: bytes) -> tuple[bytes, int] | None:
+            time, value = versions.version(key) or (0, None)
+            return None if value is None else (value, time)
+
+        return get, versions.put
 
     def _update(self, key: bytes, old: bytes | None, added: bytes | None, removed: bytes | None) -> bytes | None:
         aggregate, plain_key = self.result.deserialize(old), self.key.deserialize(key)

@@ -150,6 +150,8 @@ class StreamTask:
         cache_bytes: how many bytes of updates the task's caches hold together; with more, the one that gets an update
             is flushed early.
         uncached: the names of operators that have no cache.
+        looked_into: the names of operators whose updates come out twice where they have a cache: at once, as outputs of
+            operator number index + `len(operators)`, for steps that look rows up; and merged, for all others.
         emit_interval: unmatched results of outer joins and results on close are looked for at most once per so many
             milliseconds of wall clock; 0 is always.
         wall_clock: the time in milliseconds; the machine's by default.
@@ -167,8 +169,8 @@ class StreamTask:
     def __init__(
         self, operators: Sequence[Operator], pages: PageStore, *,
         cache: bool = False, cache_bytes: int = CACHE_BYTES, uncached: frozenset[str] = frozenset(),
-        emit_interval: int = 0, wall_clock: int | None = None, run: str = "", task_id: str = "",
-        handlers: Handlers | None = None,
+        looked_into: frozenset[str] = frozenset(), emit_interval: int = 0, wall_clock: int | None = None,
+        run: str = "", task_id: str = "", handlers: Handlers | None = None,
     ) -> None:  # fmt: skip
         self.operators, self.pages = operators, pages
         self.emit_interval, self.wall_clock, self.run, self.task_id = emit_interval, wall_clock, run, task_id
@@ -180,7 +182,8 @@ class StreamTask:
         self.tables: dict[str, PagedTable] = {}
         self.saved: list[Saved] = []
         self.punctuations: list[Punctuate] = []
-        self._cache, self._uncached, self._room = cache, uncached, CacheRoom(cache_bytes)
+        self._cache, self._uncached, self._looked_into = cache, uncached, looked_into
+        self._room = CacheRoom(cache_bytes)
         self._caches: dict[int, RecordCache] = {}
         self._memory: Memory | None = None
         self._processes: list[ProcessRecord | None] = [None] * len(operators)
@@ -270,6 +273,8 @@ class StreamTask:
         if is_cached:
             self._caches[index] = RecordCache(self._room, self.outputs.extend)
         add = self._caches[index].add if is_cached else self.outputs.append
+        if is_cached and operator.name in self._looked_into:
+            add = self._also_at_once(add)
         if self.handlers.ask_for_sources:
             add = self._with_source(add)
         context = OperatorContext(self, index, operator.name, _forward(index, add), is_cached)
@@ -279,6 +284,13 @@ class StreamTask:
             attribute_failure(failure, operator.name)
             raise
         return process
+
+    def _also_at_once(self, add: Callable[[Output], None]) -> Callable[[Output], None]:
+        def add_twice(output: Output) -> None:
+            self.outputs.append(output._replace(operator=output.operator + len(self.operators)))
+            add(output)
+
+        return add_twice
 
     def _with_source(self, add: Callable[[Output], None]) -> Callable[[Output], None]:
         return lambda output: add(output._replace(headers=self.source.prepended_to(output.headers)))

@@ -16,6 +16,9 @@ Swap = Callable[[int, bytes, TableRow], tuple[TableRow, TableRow]]
 EARLIER = 2
 """The side on which the left table's row is told before its update comes on side 0; the right one's is the next."""
 
+STORED = 4
+"""The side on which the left table's row is kept and makes no result; the right one's is the next."""
+
 
 @dataclass(frozen=True)
 class TableJoinOperator(Operator):
@@ -23,9 +26,10 @@ class TableJoinOperator(Operator):
 
     Takes the updates of both (sides 0 and 1) and keeps both rows. Where one update changes a row of both, the one that
     comes second is told before the first, on side `EARLIER` or the one after it, so that each finds the other as it is
-    now, as in the one store that both are read from in Kafka Streams. `value` and `other` of the output are the new
-    pair, `old` and `other_old` the pair before, as the tables before told; a pair that makes no result is None and
-    None. An update without a key, or one that is not the latest of its row, is dropped.
+    now, as in the one store that both are read from in Kafka Streams. Rows of windows that go out on close are told
+    before they do, on side `STORED` or the one after it. `value` and `other` of the output are the new pair, `old` and
+    `other_old` the pair before, as the tables before told; a pair that makes no result is None and None. An update
+    without a key, or one that is not the latest of its row, is dropped.
     Mirrors `org.apache.kafka.streams.kstream.internals.KTableKTableInnerJoin`, `KTableKTableLeftJoin`,
     `KTableKTableRightJoin` and `KTableKTableOuterJoin`.
 
@@ -35,6 +39,7 @@ class TableJoinOperator(Operator):
         tells_old: for the left and for the right table whether its updates tell the value before; otherwise it is that
             of the row that is kept here.
         retention: for the left and for the right table, if it has windows, for how long its rows can be looked up.
+        on_close: for the left and for the right table whether its rows are those of windows that go out on close, once.
         tells_row_times: whether `other_old` begins with the time of the joined row, for a join that looks it up.
     """
 
@@ -43,6 +48,7 @@ class TableJoinOperator(Operator):
     tells_old: tuple[bool, bool] = (False, False)
     retention: tuple[RowRetention | None, RowRetention | None] = (None, None)
     tells_row_times: bool = False
+    on_close: tuple[bool, bool] = (False, False)
 
     @property
     def is_cacheable(self) -> bool:
@@ -51,8 +57,8 @@ class TableJoinOperator(Operator):
     def open(self, context: OperatorContext) -> ProcessRecord:
         forward, drop, tells_row_times = context.forward, context.drop, self.tells_row_times
         kept = _kept_together(context) if self.retention == (None, None) else _kept_apart(context, self.retention)
-        tell_earlier, swap = _told_earlier(kept)
-        (left_outer, right_outer), tells_old = self.outer, self.tells_old
+        tell, swap = _told_earlier(kept)
+        (left_outer, right_outer), tells_old, on_close = self.outer, self.tells_old, self.on_close
 
         def pair(left: bytes | None, right: bytes | None) -> tuple[bytes | None, bytes | None]:
             if (left is None and not right_outer) or (right is None and not left_outer):
@@ -65,10 +71,10 @@ class TableJoinOperator(Operator):
                 return drop() if side < EARLIER else None
             row: TableRow = None if value is None else (value, row_time(record))
             if side >= EARLIER:
-                return tell_earlier(side - EARLIER, key, row)
+                return tell(side, key, row)
             before, partner = swap(side, key, row)
             if not tells_old[side]:
-                old = None if before is None else before[0]
+                old = None if before is None or on_close[side] else before[0]
             is_outer = right_outer if side else left_outer
             if partner is None and (not is_outer or (value is None and old is None)):
                 return None
@@ -85,11 +91,14 @@ class TableJoinOperator(Operator):
 
 
 def _told_earlier(swap: Swap) -> tuple[Callable[[int, bytes, TableRow], None], Swap]:
-    """Return how to set a row whose update comes in a moment, and how to swap a row that may have been set so."""
+    """Return how to set a row whose update comes in a moment, or later, and how to swap a row that may be set so."""
     before: dict[tuple[int, bytes], TableRow] = {}
 
     def tell(side: int, key: bytes, row: TableRow) -> None:
-        before[side, key], _ = swap(side, key, row)
+        if side >= STORED:
+            swap(side - STORED, key, row)
+        else:
+            before[side - EARLIER, key], _ = swap(side - EARLIER, key, row)
 
     def swap_told(side: int, key: bytes, row: TableRow) -> tuple[TableRow, TableRow]:
         now, partner = swap(side, key, row)

@@ -7,6 +7,7 @@ from typing import Any
 from streamskit import operators
 from streamskit.api.windows import SessionWindows, SlidingWindows
 from streamskit.common.errors import TopologyError
+from streamskit.planning.lookups import are_open_windows_looked_up, has_open_windows
 from streamskit.planning.old_values import (
     needs_old_values,
     row_history,
@@ -155,9 +156,9 @@ def _(node: Aggregation, nodes: list[Node], name: str, plan: Plan) -> PlannedOpe
     if not functions:
         raise TopologyError(f"{node.name} ({node.call_site}): an aggregate of Columns cannot run here.")
     parents = [plan.topology[side.parents[0]] for side in sides]
-    counting, store = isinstance(node, Count), node.stores[0]
+    counting, store, history = isinstance(node, Count), node.stores[0], row_history(node, plan.topology)
     if node.windows is None and counting:
-        return PlannedOperator(operators.CountOperator(name), node)
+        return PlannedOperator(operators.CountOperator(name, history), node)
     shared: dict[str, Any] = {
         "name": name,
         "key": parents[0].key,
@@ -167,9 +168,9 @@ def _(node: Aggregation, nodes: list[Node], name: str, plan: Plan) -> PlannedOpe
         "aggregators": tuple(each.aggregator for each in functions),
     }
     if node.windows is None:
-        return PlannedOperator(operators.AggregateOperator(**shared), node)
+        return PlannedOperator(operators.AggregateOperator(**shared, history=history), node)
     shared |= {"windows": node.windows, "retention": store.retention, "on_close": node.on_close}
-    shared |= {"counting": counting, "logged": store.queryable}
+    shared |= {"counting": counting, "logged": store.queryable or are_open_windows_looked_up(node, plan)}
     if isinstance(node.windows, SessionWindows):
         return PlannedOperator(operators.SessionAggregateOperator(merger=functions[0].merger, **shared), node)
     if isinstance(node.windows, SlidingWindows):
@@ -181,9 +182,8 @@ def _(node: Aggregation, nodes: list[Node], name: str, plan: Plan) -> PlannedOpe
 def _(node: TableAggregate, nodes: list[Node], name: str, plan: Plan) -> PlannedOperator:
     parent = plan.topology[node.parents[0]]
     functions = node.initializer, node.adder, node.subtractor
-    return PlannedOperator(
-        operators.TableAggregateOperator(name, parent.key, parent.value, node.value, *functions), node
-    )
+    serdes, history = (parent.key, parent.value, node.value), row_history(node, plan.topology)
+    return PlannedOperator(operators.TableAggregateOperator(name, *serdes, *functions, history=history), node)
 
 
 @plan_operator.register
@@ -230,7 +230,9 @@ def _(node: TableJoinSide, nodes: list[Node], name: str, plan: Plan) -> PlannedO
     left_told, right_told = (takes_old_values(side, parent, plan.topology) for side, parent in sides)
     left, right = (_row_retention(parent, plan) for _, parent in sides)
     times = rows_are_looked_up(node, plan.topology)
-    join = operators.TableJoinOperator(name, node.outer, (left_told, right_told), (left, right), times)
+    left_open, right_open = (has_open_windows(parent, plan) for _, parent in sides)
+    told, on_close = (left_told, right_told), (left_open, right_open)
+    join = operators.TableJoinOperator(name, node.outer, told, (left, right), times, on_close)
     return PlannedOperator(join, node)
 
 

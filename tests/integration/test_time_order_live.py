@@ -63,6 +63,25 @@ def test_a_table_is_whole_before_a_stream_looks_into_it_and_so_is_what_came_whil
         assert sorted(written(broker, name)) == sorted(expected)
 
 
+def test_a_stream_finds_the_rows_of_its_own_micro_batch_in_tables_whose_updates_the_cache_holds(
+    broker: Broker, run: Run, name: str
+) -> None:
+    broker.create_topics(f"{name}-table", f"{name}-stream", f"{name}-out", f"{name}-groups")
+    builder = StreamsBuilder()
+    stream, table = builder.stream(f"{name}-stream"), builder.table(f"{name}-table")
+    table.group_by(lambda key, row: (F.lit("all"), row)).count().to_stream().to(f"{name}-groups")
+    counts = stream.group_by_key().count()
+    found = stream.join(table, lambda value, row: F.concat(value, row))
+    found.join(counts, lambda value, count: F.concat(value, count.cast("string"))).to(f"{name}-out")
+    fill(broker, f"{name}-table", range(MANY), begin=0)
+    for time in (500_000, 600_000):
+        fill(broker, f"{name}-stream", range(MANY), begin=time)
+    streams = run(builder.build())
+    streams.await_processed("120 seconds")
+    assert len([each for each in streams.queries()[0].recentProgress if each.numInputRows]) == 1
+    assert written(broker, name) == [f"{number};{number};{count}" for count in (1, 2) for number in range(MANY)]
+
+
 def test_a_global_table_is_read_to_its_end_whatever_its_times(broker: Broker, run: Run, name: str) -> None:
     broker.create_topics(f"{name}-table", f"{name}-stream", f"{name}-out")
     fill(broker, f"{name}-table", range(MANY), begin=500_000)

@@ -266,6 +266,19 @@ TABLE_MISTAKES: dict[str, tuple[Step, str]] = {
         lambda b: table(b).suppress(Suppressed.until_window_closes()),
         r"no windows that could close.*Suppressed\.until_time_limit",
     ),
+    "windows counted by another key that close": (
+        lambda b: (
+            table(b)
+            .to_stream()
+            .group_by_key()
+            .windowed_by(TimeWindows.of_size_with_no_grace(10))
+            .count()
+            .group_by(lambda k, v: (F.lit("all"), v))
+            .count()
+            .suppress(Suppressed.until_window_closes())
+        ),
+        "rows have no windows that could close.*keep the windowed keys",
+    ),
     "a text to suppress": (lambda b: table(b).suppress("5 seconds"), r"give Suppressed\.until_window_closes\(\)"),
     "versions suppressed": (
         lambda b: b.table("t", materialized=Materialized.versioned("v", "1 hour")).suppress(

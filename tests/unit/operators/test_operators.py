@@ -205,6 +205,17 @@ def test_an_operator_whose_store_is_not_cached_passes_on_each_update_and_the_oth
     assert [(each.operator, each.value, each.old) for each in task.take_outputs()] == [(0, long(2), None)]
 
 
+def test_an_operator_that_is_looked_into_passes_on_each_update_at_once_and_once_more_what_the_cache_makes_of_them() -> (
+    None
+):
+    task = StreamTask([CountOperator("n"), CountOperator("m")], Pages(), cache=True, looked_into=frozenset({"m"}))
+    for operator in (0, 1, 0, 1):
+        task.process(operator, 0, record(b"a", b"", 1))
+    assert [(each.operator, each.value) for each in task.take_outputs()] == [(3, long(1)), (3, long(2))]
+    task.finish()
+    assert [(each.operator, each.value) for each in task.take_outputs()] == [(0, long(2)), (1, long(2))]
+
+
 def test_a_row_that_comes_and_goes_within_a_flush_leaves_no_trace() -> None:
     task = Harness([LatestValueOperator("rows")], cache=True)
     assert not task.give_all(0, 0, [record(b"a", b"x", 1), record(b"a", None, 2)])

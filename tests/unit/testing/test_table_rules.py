@@ -5,10 +5,12 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from streamskit import (
+    EmitStrategy,
     JoinWindows,
     Materialized,
     Serdes,
     StreamsBuilder,
+    Suppressed,
     TimestampExtractor,
     TimeWindows,
     TopologyTestDriver,
@@ -150,3 +152,42 @@ def test_an_update_that_changes_a_row_of_both_tables_is_joined_twice_and_never_w
         driver.create_input_topic("in").pipe_records([("a", "1"), ("a", "2"), ("a", None), ("a", "3")])
         made = [record.value for record in driver.create_output_topic("out").read_records_to_list()]
     assert made == ["1+m1", "1+m1", "2+m2", "2+m2", "3+m3", "3+m3"]  # and none for the row that is deleted, in both
+
+
+# ---- windows that close ----------------------------------------------------------------------------------------------
+
+
+def test_what_is_joined_of_windows_of_different_grace_waits_for_the_longest() -> None:
+    def write(builder: StreamsBuilder) -> None:
+        short, long = (
+            builder.stream(name).group_by_key().windowed_by(TimeWindows.of_size_and_grace(10, grace)).count()
+            for name, grace in (("short", 0), ("long", 40))
+        )
+        closed = short.join(long, lambda a, b: a * 100 + b).suppress(Suppressed.until_window_closes())
+        closed.to_stream().select_key(lambda k, v: k.start.cast("string")).to("out")
+
+    with driver_of(write) as driver:
+        for topic, key, timestamp in (
+            ("short", "k", 1), ("long", "k", 2), ("short", "z", 20), ("long", "z", 20), ("long", "k", 3)
+        ):  # fmt: skip
+            driver.create_input_topic(topic).pipe_input(key, "v", timestamp)
+        for topic in ("short", "long"):
+            driver.create_input_topic(topic).pipe_input("z", "v", 60)
+        made = driver.create_output_topic("out").read_records_to_list()
+    assert [row[:3] for row in made] == [("0", 102, 3)]
+
+
+def test_a_join_finds_the_rows_of_windows_that_go_out_on_close_before_they_do() -> None:
+    def write(builder: StreamsBuilder) -> None:
+        windows = TimeWindows.of_size_and_grace(10, 5)
+        closing = builder.stream("closing").group_by_key().windowed_by(windows)
+        once = closing.emit_strategy(EmitStrategy.on_window_close()).count().map_values(lambda n: n * 10)
+        counts = builder.stream("in").group_by_key().windowed_by(windows).count()
+        joined = counts.left_join(once, lambda n, m: n + F.coalesce(m, F.lit(0).cast("long")))
+        joined.to_stream().select_key(lambda k, v: k.start.cast("string")).to("out")
+
+    with driver_of(write) as driver:
+        for topic, timestamp in (("closing", 1), ("closing", 2), ("in", 3), ("closing", 15)):
+            driver.create_input_topic(topic).pipe_input("k", "v", timestamp)
+        made = driver.create_output_topic("out").read_records_to_list()
+    assert [row[:3] for row in made] == [("0", 21, 3), ("0", 21, 3)]
