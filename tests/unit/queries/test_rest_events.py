@@ -162,11 +162,11 @@ def test_a_slow_reader_loses_the_oldest_and_is_told_how_many_and_the_store_goes_
             time.sleep(0.0005)
         assert made.get("/health").status_code == 200
         reader, told, lost, last = EventReader(), 0, 0, -1
-        line.settimeout(60)
-        deadline = time.monotonic() + 60
+        line.settimeout(240)
+        deadline = time.monotonic() + 240
         with line.makefile(encoding="utf-8") as lines:
             while last < 599:
-                assert time.monotonic() < deadline, f"update 599 did not come in a minute; the last was {last}"
+                assert time.monotonic() < deadline, f"update 599 did not come in four minutes; the last was {last}"
                 event = reader.read(next(lines).rstrip("\r\n"))
                 if event is not None and event.kind == "lost":
                     lost += event.json()["updates"]
@@ -246,9 +246,9 @@ def test_a_mailbox_takes_news_from_any_thread_and_outlives_its_loop() -> None:
         mailbox, read = Mailbox[int](10_000), list[int]()
         thread = threading.Thread(target=lambda: deque(map(mailbox.put, range(5000)), 0))
         thread.start()
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 240
         while len(read) < 5000:
-            assert time.monotonic() < deadline, f"only {len(read)} of 5000 came in a minute"
+            assert time.monotonic() < deadline, f"only {len(read)} of 5000 came in four minutes"
             read += (await mailbox.fetch(5))[1]
         return mailbox, read
 

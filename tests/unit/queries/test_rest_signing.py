@@ -57,9 +57,9 @@ def test_who_joins_the_group_is_sent_nothing_that_is_of_use(made: Cluster) -> No
     instances = made.get("/state/instances").json()["instances"]
     with made.http.stream("GET", made.url() + "/state/stream/counts") as updates:
         lines = updates.iter_lines()
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 240
         while len(Thief.got) < 2:
-            assert time.monotonic() < deadline, f"only {len(Thief.got)} of 2 requests came in a minute"
+            assert time.monotonic() < deadline, f"only {len(Thief.got)} of 2 requests came in four minutes"
             next(lines)
     server.shutdown()
     server.server_close()
