@@ -7,7 +7,6 @@ from functools import cache
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from streamskit.execution.arrow_batches import pack
 from streamskit.execution.native_aggregation import SKIPPED
 from streamskit.execution.optimization_barrier import materialize_once
 from streamskit.execution.outcomes import Rows
@@ -25,6 +24,7 @@ from streamskit.execution.row_format import (
 from streamskit.execution.sources import is_of
 from streamskit.execution.stage_rows import StageInputs
 from streamskit.execution.task_processor import TaskProcessor
+from streamskit.jvm.functions import packed
 from streamskit.operators.records import SOURCE_HEADERS
 from streamskit.planning.lookups import looked_into
 from streamskit.planning.plan import Plan, PlannedOperator
@@ -81,8 +81,8 @@ def run_stages(
         looked = frozenset(plan.operators[number].operator.name for number in looked_into(plan))
         ports = [*numbers, *(number + AT_ONCE for number in numbers)]
         processor = TaskProcessor(operators, ports, inputs, plan.options, runs, uncached, looked)
-        if not plan.options.test:  # a test driver's batch is one record, and packing takes another Python worker
-            frame = pack(frame)
+        if not plan.options.test:  # a test driver's batch is one record
+            frame = frame.select(packed(F.struct("*")))
         frame = frame.groupBy("task").transformWithStateInPandas(processor, SCHEMA, "Update", "None")
         frame = _without_dropped(plan, frame, numbers, level)
         if plan.options.handlers.ask_for_sources:

@@ -32,6 +32,8 @@ object Functions {
   def partitionOf(key: Column, suffix: Int, partitions: Int): Column =
     call("streamskit_partition_of", key, lit(suffix), lit(partitions))
 
+  def pack(record: Column): Column = call("streamskit_pack", record)
+
   private def call(name: String, arguments: Column*): Column = Column.internalFn(name, arguments: _*)
 
   register("streamskit_attempt") { case Seq(child) => Attempt(child) }
@@ -50,6 +52,7 @@ object Functions {
   register("streamskit_partition_of") { case arguments =>
     StaticInvoke(WriteOrder.getClass, IntegerType, "partition", arguments)
   }
+  register("streamskit_pack") { case Seq(record) => PackRecords(record) }
 
   private def register(name: String)(make: PartialFunction[Seq[Expression], Expression]): Unit =
     FunctionRegistry.internal.registerFunction(

@@ -99,5 +99,15 @@ def partition_of(key: Column, suffix: int, partitions: int) -> Column:
     return ClassicColumn(_functions().partitionOf(key._jc, suffix, partitions))
 
 
+def packed(record: Column) -> Column:
+    """Return a Column that makes one row of many: `task`, and `records`, an Arrow stream of records of that task.
+
+    Args:
+        record: a struct, of whose fields `task` is an integer. The records of a task stay in order; a row holds 10,000
+            of them at most, or a little more than 8 MB.
+    """
+    return ClassicColumn(_functions().pack(record._jc))
+
+
 def _functions() -> Any:
     return java_class("Functions")

@@ -1,0 +1,57 @@
+"""Records that travel to Python together: those of one task in one row, in their order."""
+
+from itertools import chain
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pyspark.sql import Row, SparkSession
+from pyspark.sql import functions as F
+
+from streamskit.execution.arrow_batches import unpack
+from streamskit.execution.row_format import NAMES, SCHEMA, TASK
+from streamskit.execution.row_format import Row as Record
+from streamskit.jvm.functions import packed
+
+pytestmark = pytest.mark.spark
+
+DATA = st.none() | st.binary(max_size=5)
+HEADERS = st.none() | st.lists(st.builds(Row, st.text(max_size=3), DATA), max_size=2)
+RECORDS = st.lists(
+    st.tuples(
+        st.integers(-4, 300), st.none() | st.text(max_size=3), *[DATA] * 5, st.none() | st.integers(-1, 2**40), HEADERS,
+        st.integers(0, 2), st.integers(-1, 3), st.integers(0, 2**40), st.integers(0, 3),
+    )
+)  # fmt: skip
+
+
+def unpacked(spark: SparkSession, records: list[Record]) -> list[tuple[int, list[Record]]]:
+    """Return the rows that records are packed into, in one partition of Spark: the task, and the records in each."""
+    frame = spark.createDataFrame(records, SCHEMA).coalesce(1).select(packed(F.struct("*")))
+    return [(row.task, unpack(row.records, NAMES)) for row in frame.collect()]
+
+
+def plain(record: Record) -> Record:
+    """Return a record with its headers as Python gets them."""
+    headers = record[8]
+    as_read = None if headers is None else [{"key": key, "value": value} for key, value in headers]
+    return (*record[:8], as_read, *record[9:])
+
+
+@settings(max_examples=10)
+@given(RECORDS)
+def test_the_records_of_each_task_come_together_and_in_order(spark: SparkSession, records: list[Record]) -> None:
+    made = unpacked(spark, records)
+    tasks = list(dict.fromkeys(record[TASK] for record in records))
+    assert made == [(task, [plain(each) for each in records if each[TASK] == task]) for task in tasks]
+
+
+def test_a_row_holds_ten_thousand_records_or_little_more_than_8_mb(spark: SparkSession) -> None:
+    columns = {name: F.lit(None) for name in NAMES} | {"task": F.lit(0), "position": F.col("id")}
+    numbers = spark.range(0, 25_000, 1, 1)
+    long = F.when(F.col("id").between(20_000, 20_009), F.repeat(F.lit("x"), 2_000_000).cast("binary"))
+    record = F.struct(*(column.alias(name) for name, column in (columns | {"value": long}).items()))
+    rows = numbers.select(packed(record)).collect()
+    positions = [[position for (position,) in unpack(row.records, ["position"])] for row in rows]
+    assert list(chain(*positions)) == list(range(25_000))
+    assert [len(each) for each in positions] == [10_000, 10_000, 5, 5, 4_990]
