@@ -53,7 +53,14 @@ class JsonReader(schema: DataType, serde: String, zone: String) extends Serializ
     new JacksonParser(if (inList) ArrayType(schema) else schema, options, allowArrayAsStructs = false)
   }
 
+  @transient private lazy val plain = PlainJson.of(schema).orNull
+
   def read(bytes: Array[Byte]): Any = {
+    val row = if (plain == null) null else plain.read(bytes)
+    if (row == null) readAny(bytes) else row
+  }
+
+  private def readAny(bytes: Array[Byte]): Any = {
     val text = if (inList) "[".getBytes ++ bytes ++ "]".getBytes else bytes
     if (isNull(bytes)) null
     else {

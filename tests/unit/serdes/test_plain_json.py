@@ -1,0 +1,55 @@
+"""Plain JSON objects are read by a reader of their own, exactly as the one for all JSON reads them."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import Phase, example, given, settings
+from hypothesis import strategies as st
+from pyspark.sql import SparkSession
+from pyspark.sql import types as T
+
+from streamskit.jvm.functions import attempt, read_json
+
+pytestmark = pytest.mark.spark
+
+PLAIN = "name string, amount int, id bigint, price double, paid boolean"
+WITH_A_LIST = f"{PLAIN}, `of no text here` array<int>"
+"""No value of this schema is taken for plain."""
+
+NAMES = st.sampled_from(["name", "amount", "id", "price", "paid", "näme", ""])
+NUMBERS = st.integers() | st.integers(-(10**10), 10**10) | st.floats(allow_nan=False, allow_infinity=False)
+VALUES = st.none() | st.booleans() | NUMBERS | st.text(max_size=4) | st.text('aé\n\\"/\x7f\u2028', max_size=3)
+OBJECTS = st.dictionaries(NAMES, VALUES | st.lists(NUMBERS, max_size=2), max_size=6)
+STYLES = st.sampled_from([{}, {"separators": (",", ":")}, {"indent": 1}, {"ensure_ascii": False}])
+WRITTEN = st.builds(lambda value, style: json.dumps(value, **style), OBJECTS, STYLES)
+PIECES = ["{", "}", '"', '"name"', '"amount"', '"price"', ":", ",", "-", "0", "12", ".", "e3", "1E400", "null", "true",
+          "false", " ", "\t", "[", "]", "x", "\\u0041", "1.50", "-0", "00", "NaN", "\x00"]  # fmt: skip
+PIECE = st.sampled_from(PIECES)
+CUT = st.builds(lambda text, at, more: text[:at] + more + text[at:], WRITTEN, st.integers(0, 40), PIECE)
+TEXTS = WRITTEN | CUT | st.lists(PIECE, max_size=9).map("".join)
+
+
+def read(spark: SparkSession, values: list[bytes], schema: str) -> list[tuple[Any, bool]]:
+    """Return what each value is read as, its plain fields in the order of `PLAIN`, and whether it was refused."""
+    frame = spark.createDataFrame([(value,) for value in values], "data binary")
+    made = attempt(read_json(frame["data"], T.DataType.fromDDL(schema), "JSON"))
+    rows = frame.select(made["value"].alias("value"), made["error"].isNotNull().alias("refused")).collect()
+    # repr tells 0.0 from -0.0.
+    return [(row.value and repr(tuple(row.value)[:5]), row.refused) for row in rows]
+
+
+EDGES = [
+    b'{"price":-0}', b'{"price":-0.0}', b'{"amount":-0}', b'{"price":0.1e1}', b'{"price":12345678901234567890}',
+    b'{"amount":1,"amount":2}', b'{"amount":2147483648}', b'{"amount":1.0}', b'{"paid":tru}', b'{"x":01}',
+    b' {"name" : "a" , "id":-7 }\n', b"{}", b"{ }", b'{"name":"a",}', b'{"name":"a"} {}', b'{"name":"a"}x',
+    b'{"name":null,"paid":false}', b'{"name":nullx}', b'{"name":"\xff"}', b'{"name":"\x01"}', b"null", b"",
+]  # fmt: skip
+
+
+@settings(max_examples=3, phases=[Phase.explicit, Phase.generate])  # each takes Spark a while
+@given(st.lists(TEXTS.map(str.encode) | st.binary(max_size=6), min_size=300, max_size=400))
+@example(EDGES)
+def test_plain_json_is_read_as_any_other(spark: SparkSession, values: list[bytes]) -> None:
+    plain, other = read(spark, values, PLAIN), read(spark, values, WITH_A_LIST)
+    assert list(zip(values, plain, strict=True)) == list(zip(values, other, strict=True))
