@@ -29,6 +29,7 @@ NEEDED = (
     "streamskit.execution.stages",
     "streamskit.execution.task_processor",
     "streamskit.operators",
+    "streamskit.operators.latest_row_lookup",
     "streamskit.serdes",
 )
 

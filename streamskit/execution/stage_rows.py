@@ -7,7 +7,7 @@ from heapq import merge
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
-from streamskit.execution.arrow_batches import unpack
+from streamskit.execution.arrow_batches import frame_of_rows, unpack
 from streamskit.execution.row_format import (
     BEGIN,
     CLOCK,
@@ -90,16 +90,14 @@ class StageResults:
 
     def count_dropped(self, dropped: dict[int, int]) -> None:
         """Report how many records each operator dropped."""
-        for operator, count in dropped.items():
+        for operator, count in sorted(dropped.items()):
             empty = dict.fromkeys(NAMES) | {"port": DROPPED, "task": self._task, "step": 0}
             empty |= {"origin": self._numbers[operator], "position": count}
             self.rows.append(tuple(empty.values()))
 
     def frame(self) -> "pd.DataFrame":
         """Return the rows so far as a data frame, and begin anew."""
-        import pandas as pd
-
-        made = pd.DataFrame(dict(zip(NAMES, map(list, zip(*self.rows, strict=True)), strict=True)), dtype=object)
+        made = frame_of_rows(dict(zip(NAMES, zip(*self.rows, strict=True), strict=True)))
         self.rows = []
         return made
 
@@ -132,10 +130,15 @@ def _checked(rows: Iterable[Row]) -> Iterator[Row]:
             continue
         place = row[POSITION], row[STEP]
         if place < last:
-            raise RuntimeError("Spark handed the records of a partition over in another order: give KafkaStreams a "
-                               "smaller max_records_per_batch, so that a batch needs no sorting on disk.")  # fmt: skip
+            raise out_of_order()
         last = place
         yield row
+
+
+def out_of_order() -> RuntimeError:
+    """Return the error of records that Spark hands over in another order than that of their offsets."""
+    return RuntimeError("Spark handed the records of a partition over in another order: give KafkaStreams a "
+                        "smaller max_records_per_batch, so that a batch needs no sorting on disk.")  # fmt: skip
 
 
 def rows_of_frame(frame: "pd.DataFrame") -> list[Row]:

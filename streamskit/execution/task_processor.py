@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark import TaskContext
 from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
 
+from streamskit.execution.arrow_batches import table_of
 from streamskit.execution.row_format import (
     BEGIN,
     CLOCK,
@@ -18,6 +19,7 @@ from streamskit.execution.row_format import (
     VALUE,
 )
 from streamskit.execution.task_clock import TaskClock
+from streamskit.execution.whole_batches import WholeBatches, tables_in_order
 from streamskit.operators import Operator, OperatorRecord, StreamTask
 from streamskit.planning.options import QueryOptions
 
@@ -70,7 +72,33 @@ class TaskProcessor(StatefulProcessor):
         """Process a task's records of this micro-batch in order, and yield what the operators make of them."""
         pages = SparkPages(self._pages)
         stage, made = self._stage(pages, key[0]), StageResults(key[0], self._numbers)
-        timing = TaskClock(stage, made, self._inputs, key[0]) if self._inputs.is_timed else None
+        if self._takes_batches:
+            yield from self._in_batches(stage, key[0], rows)
+        else:
+            yield from self._row_by_row(pages, stage, made, key[0], rows)
+        stage.finish()
+        made.take(stage.take_outputs())
+        made.count_dropped(stage.dropped)
+        if made.rows:
+            yield made.frame()
+
+    @property
+    def _takes_batches(self) -> bool:
+        """Whether all that is to be done can be done to whole Arrow batches."""
+        options = self._options
+        row_by_row = options.test or self._inputs.is_timed or options.handlers.ask_for_sources
+        return not row_by_row and all(operator.takes_batches for operator in self._operators)
+
+    def _in_batches(self, stage: StreamTask, task: int, rows: Any) -> Iterator["pd.DataFrame"]:
+        batches = WholeBatches(stage, self._inputs, self._numbers, task, CHUNK)
+        tables = (table_of(data) for frame in rows for data in frame["records"])
+        for table in tables_in_order(tables, self._inputs):
+            yield from batches.process(table)
+
+    def _row_by_row(
+        self, pages: "SparkPages", stage: StreamTask, made: StageResults, task: int, rows: Any
+    ) -> Iterator["pd.DataFrame"]:
+        timing = TaskClock(stage, made, self._inputs, task) if self._inputs.is_timed else None
         for row in in_order((rows_of_frame(frame) for frame in rows), self._inputs):
             port = row[PORT]
             if timing is not None:
@@ -93,11 +121,6 @@ class TaskProcessor(StatefulProcessor):
                 yield made.frame()
         if timing is not None:
             timing.finish()
-        stage.finish()
-        made.take(stage.take_outputs())
-        made.count_dropped(stage.dropped)
-        if made.rows:
-            yield made.frame()
 
     def close(self) -> None:
         """Nothing to close: pages are saved at the end of each batch."""

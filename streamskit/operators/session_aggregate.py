@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from struct import Struct
 from typing import Any
 
 from streamskit.api.windows import SessionWindows
@@ -105,6 +106,8 @@ class SessionAggregateOperator(AbstractWindowedAggregate):
 
 
 def _sum(key: bytes, sessions: list[Session]) -> int:
+    if len(sessions) == 1:  # as nearly always
+        return int.from_bytes(sessions[0][2], "big")
     return sum(int.from_bytes(session[2], "big") for session in sessions)
 
 
@@ -112,5 +115,8 @@ def _one_more(side: int, key: bytes, data: bytes | None, count: int) -> bytes:
     return (count + 1).to_bytes(8, "big")
 
 
+_TIMES = Struct(">QQ").pack
+
+
 def _session_key(key: bytes, start: int, end: int) -> bytes:
-    return key + end.to_bytes(8, "big") + start.to_bytes(8, "big")
+    return key + _TIMES(end, start)

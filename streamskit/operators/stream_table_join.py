@@ -3,10 +3,10 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from streamskit.operators.bytes_stores import BytesVersionedStore
+from streamskit.operators.bytes_stores import BytesKeyValueStore, BytesVersionedStore
 from streamskit.operators.bytes_timed_stores import RowRetention, rows_of_table
 from streamskit.operators.records import OperatorRecord
-from streamskit.operators.stream_task import Operator, OperatorContext, ProcessRecord
+from streamskit.operators.stream_task import Operator, OperatorContext, ProcessBatch, ProcessRecord
 
 
 @dataclass(frozen=True)
@@ -33,6 +33,16 @@ class StreamTableJoinOperator(Operator):
     grace: int | None = None
     by_extra: bool = False
     retention: RowRetention | None = None
+
+    @property
+    def takes_batches(self) -> bool:
+        return self.history is None and self.grace is None and self.retention is None
+
+    def open_batch(self, context: OperatorContext) -> ProcessBatch:
+        from streamskit.operators import latest_row_lookup  # which needs Arrow
+
+        table = BytesKeyValueStore(context.table(context.name))
+        return latest_row_lookup.joining(table, context.drop, left=self.left, by_extra=self.by_extra)
 
     def open(self, context: OperatorContext) -> ProcessRecord:
         forward, drop, left, by_extra = context.forward, context.drop, self.left, self.by_extra

@@ -1,0 +1,118 @@
+"""A stage whose operators take whole Arrow batches: what `TaskProcessor` does to each row is done to columns.
+
+The rows that come out, and their order, are the same.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from streamskit.execution.arrow_batches import frame_of_table
+from streamskit.execution.row_format import BEGIN, CLOCK, NAMES, RESULTS, SEQUENCE, SIDES
+from streamskit.execution.stage_rows import CLOCK_ORIGIN, StageInputs, out_of_order
+from streamskit.operators import StreamTask
+
+if TYPE_CHECKING:  # they take a while, and most stages do without
+    import numpy as np
+    import pandas as pd
+    import pyarrow as pa
+
+
+class WholeBatches:
+    """The rows of a task, batch by batch, on their way through operators that take batches.
+
+    Args:
+        stage: the operators.
+        inputs: what it has to know of the rows that come in.
+        numbers: the number of each operator in the plan.
+        task: the task's number.
+        chunk: how many rows are handed over to Spark at once.
+    """
+
+    def __init__(self, stage: StreamTask, inputs: StageInputs, numbers: Sequence[int], task: int, chunk: int) -> None:
+        self._stage, self._inputs, self._numbers, self._task, self._chunk = stage, inputs, numbers, task, chunk
+        self._count = 0
+
+    def process(self, rows: "pa.Table") -> "Iterator[pd.DataFrame]":
+        """Give rows, in their order, to the operators, and yield what they make of them and what passes by."""
+        import numpy as np
+        import pyarrow as pa
+
+        ports = rows.column("port").to_numpy()
+        number_of = np.full(len(ports), -1)
+        others, places = [pa.nulls(0, pa.binary())], [np.empty(0, dtype=np.int64)]
+        is_given = np.zeros(len(ports), dtype=bool)
+        for operator, number in enumerate(self._numbers):
+            is_mine = (ports >= 0) & (ports // SIDES == number)
+            is_given |= is_mine
+            given = np.flatnonzero(is_mine)
+            if not len(given):
+                continue
+            mine = rows if len(given) == len(ports) else rows.take(pa.array(given))
+            kept, other = self._stage.process_batch(operator, ports[given] % SIDES, mine)
+            places.append(given[kept])
+            others.append(other)
+            number_of[given[kept]] = number
+        goes_out = np.where(is_given, number_of >= 0, ports != BEGIN)
+        other = pa.concat_arrays(others).take(pa.array(np.argsort(np.concatenate(places), kind="stable")))
+        yield from self._frames(rows.filter(pa.array(goes_out)), number_of[goes_out], other)
+
+    def _frames(self, rows: "pa.Table", number_of: "np.ndarray", other: "pa.Array") -> "Iterator[pd.DataFrame]":
+        """Yield rows that go out: results of the operators with some numbers, and rows that pass by (-1)."""
+        import numpy as np
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        size = len(number_of)
+        is_result = pa.array(number_of >= 0)
+        made = {name: rows.column(name) for name in NAMES}
+        ports = np.where(number_of >= 0, RESULTS + number_of, rows.column("port").to_numpy())
+        made["port"] = pa.array(ports, pa.int32())
+        for name in ("topic", "old", "other_old"):
+            made[name] = pc.if_else(is_result, pa.scalar(None, made[name].type), made[name])
+        made["other"] = pc.replace_with_mask(made["other"].combine_chunks(), is_result, other)
+        made["task"] = pa.array(np.full(size, self._task, dtype=np.int32))
+        made["origin"] = pa.array(np.full(size, SEQUENCE, dtype=np.int32))
+        made["position"] = pa.array(np.arange(self._count, self._count + size))
+        made["step"] = pa.array(np.zeros(size, dtype=np.int32))
+        self._count += size
+        table = pa.table(made)
+        for start in range(0, size, self._chunk):
+            yield frame_of_table(table.slice(start, self._chunk))
+
+
+def tables_in_order(tables: "Iterable[pa.Table]", inputs: StageInputs) -> "Iterator[pa.Table]":
+    """Yield the rows of a task in the order in which `stage_rows.in_order` does.
+
+    That merges topics, of which each passes its rows on as they come: a row is taken when the latest time in its topic
+    so far is due. So here the rows are sorted by that time.
+    """
+    import numpy as np
+    import pyarrow as pa
+
+    if inputs.single:
+        yield from _checked(tables)
+        return
+    rows = pa.concat_tables(tables).combine_chunks()
+    earliest = np.iinfo(np.int64).min
+    origin, position, step = (rows.column(name).to_numpy() for name in ("origin", "position", "step"))
+    placed = np.lexsort((step, position, origin))
+    time, origin = rows.column("timestamp").fill_null(earliest).to_numpy()[placed], origin[placed]
+    for topic in np.unique(origin):
+        mine = origin == topic
+        comes_first = topic == CLOCK_ORIGIN or topic in inputs.first
+        time[mine] = earliest if comes_first else np.maximum.accumulate(time[mine])
+    yield rows.take(pa.array(placed[np.argsort(time, kind="stable")]))
+
+
+def _checked(tables: "Iterable[pa.Table]") -> "Iterator[pa.Table]":
+    last = (-1, -1)
+    for table in tables:
+        ports, position, step = (table.column(name).to_numpy() for name in ("port", "position", "step"))
+        is_placed = ports != CLOCK
+        position, step = position[is_placed], step[is_placed]
+        if len(position):
+            falls = (position[1:] < position[:-1]) | ((position[1:] == position[:-1]) & (step[1:] < step[:-1]))
+            if falls.any() or (position[0], step[0]) < last:
+                raise out_of_order()
+            last = (position[-1], step[-1])
+        yield table
