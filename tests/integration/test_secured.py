@@ -200,7 +200,7 @@ def running(secured: SecuredBroker, spark: SparkSession, tmp_path_factory: pytes
     spark.sparkContext.setLogLevel("INFO")
     streams = _started(name, settings, broker, folder / "state")
     application = Running(name, broker, settings, folder / "state", streams, folder / "python.log")
-    application.streams.await_processed()
+    application.streams.await_processed("180 seconds")
     everything.setLevel(level)
     everything.removeHandler(handler)
     spark.sparkContext.setLogLevel("WARN")
@@ -216,7 +216,7 @@ def test_an_application_runs_exactly_once_over_sasl_ssl_with_scram(running: Runn
     assert list(broker.consume(f"{name}-x", isolation="read_committed")["value"]) == ["x", "x"]
     broker.create_topics(f"{name}-z")  # Python workers and Java have to ask the cluster for it
     broker.produce(f"{name}-in", [("4", "z")])
-    running.streams.await_processed()
+    running.streams.await_processed("180 seconds")
     assert list(broker.consume(f"{name}-z", isolation="read_committed")["value"]) == ["z"]
 
 
@@ -243,7 +243,7 @@ def test_a_folder_that_is_gone_is_rebuilt_from_a_secured_cluster(running: Runnin
     shutil.rmtree(running.state_dir)
     running.broker.produce(f"{running.name}-in", [("5", "y")])
     running.restart()
-    running.streams.await_processed()
+    running.streams.await_processed("180 seconds")
     assert rows(running.streams) == before | {"y": before["y"] + 1}
 
 
@@ -273,7 +273,7 @@ def test_instances_answer_over_certificates_on_both_sides(
     mine = ExternalBroker(secured.ssl, certificates)
     mine.produce(f"{name}-in", [(str(number), f"{'xy'[number % 2]}") for number in range(10)])
     streams = start(counting(name), secured.ssl, certificates, application_server="127.0.0.1:0")
-    streams.await_processed()
+    streams.await_processed("180 seconds")
     assert streams.store("names").get("x") == "EX"
     with Instances(
         name, secured.ssl, client_settings=certificates, applications=state_dir, in_memory=True
@@ -471,7 +471,7 @@ def test_a_right_to_make_topics_a_group_or_transactions_that_is_missing_is_named
     with pytest.raises((StreamsError, BrokerError), match=rf"User:mallory Write on transactional id '{name}-\d"):
         start(counting(name), secured.sasl_ssl, mallory, **run)
     secured.allow("User:mallory", ("WRITE", "transactional id", name))
-    start(counting(name), secured.sasl_ssl, mallory, **run).await_processed()
+    start(counting(name), secured.sasl_ssl, mallory, **run).await_processed("180 seconds")
 
 
 def test_a_right_that_is_taken_away_stops_the_application_with_its_name(
