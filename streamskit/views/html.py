@@ -29,6 +29,8 @@ LIVE, SAVED = "streamskit-live", "streamskit-saved"
 STYLE = """<style>
 .streamskit-view{color:var(--jp-ui-font-color1,#1f2937);
  font:13px/1.5 var(--jp-ui-font-family,system-ui,sans-serif);font-variant-numeric:tabular-nums}
+.streamskit-saved .streamskit-view{color:var(--jp-ui-font-color1,var(--vscode-editor-foreground,#1f2937))}
+.streamskit-saved .streamskit-view .sk-quiet{color:var(--jp-ui-font-color2,var(--vscode-descriptionForeground,#4b5563))}
 .streamskit-view b{font-size:15px}
 .streamskit-view span{white-space:nowrap}
 .streamskit-view .sk-quiet{color:var(--jp-ui-font-color2,#4b5563)}
@@ -50,10 +52,17 @@ STYLE = """<style>
 .streamskit-view progress{width:100%;height:10px;vertical-align:middle}
 </style>"""
 
-SWITCH = f"""<style>
-.jp-OutputArea-child:has(.{LIVE})+.jp-OutputArea-child:has(.{SAVED}),
-.jp-OutputArea-child:has(+.jp-OutputArea-child .{SAVED}):not(:has(.{LIVE})){{display:none}}
-</style>"""
+OUTPUTS = (".jp-OutputArea-child", ".output_container", ".output_area")
+"""What holds one output of a cell: in JupyterLab, Notebook 7 and nbconvert; in VS Code; in nbviewer's older pages."""
+
+SWITCH = (
+    "<style>"
+    + ",\n".join(
+        f"{output}:has(.{LIVE})+{output}:has(.{SAVED}),\n{output}:has(+{output} .{SAVED}):not(:has(.{LIVE}))"
+        for output in OUTPUTS
+    )
+    + "{display:none!important}</style>"
+)
 """Shows one of two outputs that follow each other: the live view if there is one, else the page kept of it."""
 
 

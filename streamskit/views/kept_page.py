@@ -13,8 +13,8 @@ KEEP_EVERY = 10.0
 class KeptPage:
     """An output of its own behind that of a live widget, brought up to date now and then.
 
-    JupyterLab shows "model not found" for a widget whose kernel has gone, whatever else its output has. So the page
-    is another output, and its style hides whichever of the two is not wanted.
+    JupyterLab shows "model not found" for a widget whose kernel has gone, whatever else its output has, and VS Code
+    shows an error, too. So the page is another output, and its style hides whichever of the two is not wanted.
 
     Args:
         write: returns the page as it is now, by type: text and HTML.
