@@ -18,6 +18,8 @@ from streamskit.course.lessons.mechanisms_running import (
     tasks_on_threads,
 )
 from streamskit.course.lessons.predicting import Comparison, predict, reveal
+from streamskit.course.lessons.scatter_gather import checks_top, gathers_top
+from streamskit.course.lessons.your_turn import YourTurn, your_turn
 
 __all__ = [
     "BOTH",
@@ -30,8 +32,10 @@ __all__ = [
     "Folded",
     "Span",
     "SubTopology",
+    "YourTurn",
     "byte_strip",
     "cached",
+    "checks_top",
     "cleaned",
     "clocks",
     "co_partitioned",
@@ -41,6 +45,7 @@ __all__ = [
     "error_handlers",
     "fold",
     "foreign_key",
+    "gathers_top",
     "java_twin",
     "logs",
     "on_a_time_axis",
@@ -54,4 +59,5 @@ __all__ = [
     "spans",
     "tasks_on_threads",
     "where_it_runs",
+    "your_turn",
 ]

@@ -1,0 +1,68 @@
+"""`your_turn(function, check, solution)`: a function that the learner writes, and what is wrong with it, in a sentence.
+
+Until it is right the lesson goes on with a function of its own, so that every later cell has one.
+"""
+
+import inspect
+import textwrap
+from collections.abc import Callable
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+from streamskit.course.lessons.folding import FRAME, fold
+
+Function = Callable[..., Any]
+Check = Callable[[Function], str]
+
+NOT_WRITTEN = "Not written yet. The lesson uses its own function until yours is right."
+
+
+@dataclass(frozen=True)
+class YourTurn:
+    """A learner's function after its check; `function` is the one that the lesson uses from now on.
+
+    Args:
+        function: the learner's if it is right, else the lesson's.
+        verdict: what the check says, in a sentence.
+        solution: the lesson's function as text.
+    """
+
+    function: Function
+    verdict: str
+    solution: str
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        folded = fold("The lesson's own function", self.solution)._repr_mimebundle_()
+        html = f'<div style="{FRAME}"><b>Your turn.</b> {escape(self.verdict)}</div>{folded["text/html"]}'
+        return {"text/html": html, "text/plain": f"Your turn. {self.verdict}\n{folded['text/plain']}"}
+
+
+def your_turn(function: Function, check: Check, solution: Function) -> YourTurn:
+    """Check a function that a learner has written, and return it, or the lesson's as long as it is not right.
+
+    Args:
+        function: the learner's; as long as its body is `...` or `pass` it counts as not written.
+        check: returns what is wrong with a function, in a sentence, or nothing if it is right.
+        solution: the lesson's function.
+
+    >>> your_turn(lambda n: n + n, lambda twice: "" if twice(4) == 8 else "Not double.", lambda n: 2 * n).verdict
+    '✓ Yours is right, and the lesson uses it from now on.'
+    """
+    source = textwrap.dedent(inspect.getsource(solution))
+    if not _does_something(function):
+        return YourTurn(solution, NOT_WRITTEN, source)
+    try:
+        wrong = check(function)
+    except Exception as error:
+        wrong = f"It raised {type(error).__name__}: {error}."
+    if wrong:
+        return YourTurn(solution, f"✗ {wrong} The lesson uses its own function until yours is right.", source)
+    return YourTurn(function, "✓ Yours is right, and the lesson uses it from now on.", source)
+
+
+def _does_something(function: Function) -> bool:
+    """Say whether a function's body is more than a docstring and `...`."""
+    code = function.__code__
+    returned = [constant for constant in code.co_consts if constant not in (None, ..., function.__doc__)]
+    return bool(returned or code.co_names or code.co_freevars or code.co_cellvars or len(code.co_varnames) > 1)
