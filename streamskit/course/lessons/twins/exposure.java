@@ -11,11 +11,17 @@ record QuoteSums(long count, double sumBid, double sumAsk) {
         return new QuoteSums(count + 1, sumBid + quote.bid(), sumAsk + quote.ask());
     }
 }
-record Exposure(long quantity, double bid, double ask, double worth) {
+record Exposure(long quantity, double bid, double ask, double spread, double worth) {
     static Exposure of(Position held, QuoteSums quotes) {
         double bid = quotes.sumBid() / quotes.count();
         double ask = quotes.sumAsk() / quotes.count();
-        return new Exposure(held.quantity(), bid, ask, held.quantity() * (held.quantity() < 0 ? ask : bid));
+        double worth = held.quantity() * (held.quantity() < 0 ? ask : bid);
+        return new Exposure(held.quantity(), bid, ask, ask - bid, worth);
+    }
+}
+record Portfolio(long assets, double net, double gross) {
+    Portfolio plus(Exposure row, int sign) {
+        return new Portfolio(assets + sign, net + sign * row.worth(), gross + sign * Math.abs(row.worth()));
     }
 }
 
@@ -39,12 +45,18 @@ KTable<String, QuoteSums> quoteSums = quotes.aggregate(
     (asset, quote, sums) -> sums.added(quote),
     Materialized.<String, QuoteSums, KeyValueStore<Bytes, byte[]>>as("quote-sums")
         .withValueSerde(serde(QuoteSums.class)));
-positions
-    .join(quoteSums, Exposure::of,
-        Materialized.<String, Exposure, KeyValueStore<Bytes, byte[]>>as("exposure")
-            .withKeySerde(text)
-            .withValueSerde(serde(Exposure.class)))
-    .toStream()
-    .to("risk-exposure", Produced.with(text, serde(Exposure.class)));
+KTable<String, Exposure> exposures = positions.join(quoteSums, Exposure::of,
+    Materialized.<String, Exposure, KeyValueStore<Bytes, byte[]>>as("exposure")
+        .withKeySerde(text)
+        .withValueSerde(serde(Exposure.class)));
+exposures.toStream().to("risk-exposure", Produced.with(text, serde(Exposure.class)));
+exposures
+    .groupBy((asset, row) -> KeyValue.pair("all", row), Grouped.with("portfolio", text, serde(Exposure.class)))
+    .aggregate(
+        () -> new Portfolio(0, 0, 0),
+        (name, row, kept) -> kept.plus(row, 1),
+        (name, row, kept) -> kept.plus(row, -1),
+        Materialized.<String, Portfolio, KeyValueStore<Bytes, byte[]>>as("portfolio")
+            .withValueSerde(serde(Portfolio.class)));
 
 Topology topology = builder.build();
