@@ -317,7 +317,7 @@ def _secrets(url: str, file: Path) -> dict[str, Secret]:
         said = _read(file)
     except RegistryError:
         raise RegistryError(
-            f"What lets you into the schema registry at {url} stood in {file}, which cannot be read. If the program "
+            f"The credentials for the schema registry at {url} were in {file}, which cannot be read. If the program "
             "names it in its code, its file goes with the program: have it name a file, as in "
             "SchemaRegistry.from_properties('client.properties'), and start the application once more."
         ) from None

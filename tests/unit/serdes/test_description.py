@@ -90,7 +90,7 @@ def test_a_registry_whose_file_is_gone_says_what_to_do_when_it_is_asked(tmp_path
     said = {"url": "http://127.0.0.1:1", "settings": {}, "secrets": str(tmp_path / "gone"), "schemas": []}
     registry = SchemaRegistry.described(said)
     with pytest.raises(
-        RegistryError, match=r"^What lets you into the schema registry .* stood in .*gone, which cannot"
+        RegistryError, match=r"^The credentials for the schema registry .* were in .*gone, which cannot"
     ):
         registry.schema(1, "AVRO")
 
