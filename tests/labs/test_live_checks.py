@@ -6,6 +6,8 @@ import pytest
 from filelock import FileLock
 
 from streamskit.common.errors import StreamsKitError
+from streamskit.common.own_names import PREFIX_VARIABLE
+from streamskit.course.labs import catalogue
 from streamskit.course.labs.exercises import live
 
 
@@ -31,3 +33,14 @@ def test_a_check_that_fails_lets_the_next_one_begin(tmp_path: Path, monkeypatch:
         raise ZeroDivisionError
     with live.alone():
         pass
+
+
+@pytest.mark.spark
+@pytest.mark.broker
+@pytest.mark.timeout(600)
+def test_a_check_finds_the_folder_of_its_application_where_everybody_has_a_prefix(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv(PREFIX_VARIABLE, "ann")
+    verdict = catalogue.exercise("never_twice").examine_answer(lambda: {"processing_guarantee": "exactly_once"})
+    assert verdict.passed, verdict.says

@@ -241,7 +241,7 @@ def _run_again(options: dict[str, Any]) -> tuple[int, int, dict[str, int]]:
             with application() as streams:
                 streams.await_processed("60 seconds")
                 before = written()
-            _forget_last_commit(Path(folder) / "lab-never-twice" / "0" / "commits")
+            _forget_last_commit(streams.folder / "0" / "commits")
             with application() as streams:
                 streams.await_processed("60 seconds")
                 return before, written(), dict(streams.store("balances").all())
