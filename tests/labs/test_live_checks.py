@@ -6,7 +6,7 @@ import pytest
 from filelock import FileLock
 
 from streamskit.common.errors import StreamsKitError
-from streamskit.common.own_names import PREFIX_VARIABLE
+from streamskit.common.names import PREFIX_VARIABLE
 from streamskit.course.labs import catalogue
 from streamskit.course.labs.exercises import live
 
