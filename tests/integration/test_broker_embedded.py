@@ -273,7 +273,7 @@ def test_a_broker_whose_java_dies_at_the_start_is_told_at_once(tmp_path: Path) -
 
 def test_a_folder_with_other_files_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "thesis.txt").write_text("mine")
-    with pytest.raises(BrokerError, match="files that are no broker's"):
+    with pytest.raises(BrokerError, match="files that don't belong to a broker"):
         EmbeddedBroker(tmp_path).start()
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
 

@@ -40,7 +40,7 @@ def test_a_driver_tells_why_it_does_not_start(broker: Broker, name: str, state_d
         return builder.build()
 
     driver = Driver(missing, name, broker.bootstrap_servers, state_dir=state_dir)
-    with pytest.raises(StreamsError, match=f"needs topics that are not there: '{name}-in', '{name}-out'"):
+    with pytest.raises(StreamsError, match=f"needs topics that do not exist: '{name}-in', '{name}-out'"):
         driver.start()
     assert driver.state == "NOT_RUNNING"
     with pytest.raises(StreamsError, match="does not run"):

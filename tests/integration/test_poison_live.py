@@ -253,7 +253,7 @@ def test_a_dead_letter_topic_that_is_not_there_is_asked_for_before_the_first_rec
     topics: tuple[str, str, str], run: Run
 ) -> None:
     source, sink, dead = topics
-    with pytest.raises(StreamsError, match=rf"needs topics that are not there: '{dead}-2'\. Create them before start"):
+    with pytest.raises(StreamsError, match=rf"needs topics that do not exist: '{dead}-2'\. Create them before start"):
         run(copied(source, sink), processing_handler=LogAndContinue(f"{dead}-2"))
 
 
