@@ -1,10 +1,12 @@
 """`StoreView`: a state store, live in a notebook: its facts, a chart, and its rows. `ChartView`: the chart alone."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from html import escape
 from typing import Any
 
 from streamskit.common.durations import Duration
+from streamskit.common.errors import StreamsError
 from streamskit.views.charts import bar_chart, counted, line_chart
 from streamskit.views.controls import WindowPicker, checked_count, search_field
 from streamskit.views.html import TableColumn, TableRow, age, cell, grid, moment, text_cell, time_of_day, value_cells
@@ -132,7 +134,11 @@ class StoreView(LiveView):
     def has_news(self) -> bool:
         """Whether a store of this process has changed since the last look."""
         seen = self._snapshot.updates if self._snapshot else None
-        return self._looks_at_once and seen is not None and seen != getattr(self._store, "updates", seen)
+        if not self._looks_at_once or seen is None:
+            return False
+        with suppress(StreamsError):  # a store that refuses says why when the next look is due
+            return bool(seen != getattr(self._store, "updates", seen))
+        return False
 
     def take(self, previous: StoreSnapshot | None) -> StoreSnapshot:
         """Look at the store."""

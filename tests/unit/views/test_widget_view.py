@@ -12,9 +12,11 @@ from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
 
 from streamskit.common.errors import StreamsError
+from streamskit.serdes import Serdes
+from streamskit.state.stores import Store
 from streamskit.views.live_view import RepeatingTimer
 from streamskit.widgets import StoreView
-from tests.unit.views.widget_stores import count, counts
+from tests.unit.views.widget_stores import CountingStore, count, counts
 
 WIDGET = "application/vnd.jupyter.widget-view+json"
 
@@ -112,6 +114,25 @@ def test_a_view_looks_as_soon_as_its_store_has_changed_unless_it_is_given_a_pace
     assert (at_once.has_news(), paced.has_news(), chosen.has_news()) == (True, False, False)
     at_once.refresh()
     assert not at_once.has_news()
+
+
+class StoreOfAnApplication(CountingStore):
+    """A store that refuses every question once its application is closed."""
+
+    is_closed = False
+
+    def __getattribute__(self, name: str) -> Any:
+        if name == "updates" and object.__getattribute__(self, "is_closed"):
+            raise StreamsError("The application is closed.")
+        return super().__getattribute__(name)
+
+
+def test_a_store_that_refuses_to_be_asked_is_no_news_until_the_next_look_is_due() -> None:
+    store = StoreOfAnApplication(Store("counts", "key-value", Serdes.string(), Serdes.long()))
+    view = StoreView(store)
+    view.refresh()
+    store.is_closed = True
+    assert not view.has_news()
 
 
 def test_news_does_not_wait_for_the_next_look_and_is_shown_ten_times_a_second_at_most() -> None:
