@@ -3,6 +3,7 @@
 Until it is right the lesson goes on with a function of its own, so that every later cell has one.
 """
 
+import dis
 import inspect
 import textwrap
 from collections.abc import Callable
@@ -63,6 +64,15 @@ def your_turn(function: Function, check: Check, solution: Function) -> YourTurn:
 
 def _does_something(function: Function) -> bool:
     """Say whether a function's body is more than a docstring and `...`."""
-    code = function.__code__
-    returned = [constant for constant in code.co_consts if constant not in (None, ..., function.__doc__)]
-    return bool(returned or code.co_names or code.co_freevars or code.co_cellvars or len(code.co_varnames) > 1)
+    returned = [each for each in function.__code__.co_consts if each not in (None, ..., function.__doc__)]
+    return bool(returned) or not _steps(function) <= _steps(_nothing) | _steps(_nothing_async)
+
+
+def _steps(function: Function) -> set[str]:
+    return {step.opname for step in dis.get_instructions(function)}
+
+
+def _nothing() -> None: ...
+
+
+async def _nothing_async() -> None: ...

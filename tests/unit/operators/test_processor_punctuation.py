@@ -182,7 +182,7 @@ def test_schedules_are_kept_until_a_new_start_and_then_begin_anew() -> None:
 
 
 def test_an_interval_that_is_none_is_a_sentence() -> None:
-    with pytest.raises(StreamsError, match="processor-1: a punctuation every 0 ms is none"):
+    with pytest.raises(StreamsError, match="processor-1: a punctuation every 0 ms is impossible"):
         Task(lambda: Ticker(0)).run(("k", "v", 1))
 
 
