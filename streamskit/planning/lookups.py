@@ -41,7 +41,7 @@ def is_read_through(step: Node, plan: Plan) -> bool:
 
 def has_open_windows(table: Node, plan: Plan) -> bool:
     """Return whether rows of a table come of windows that go out on close, and can be looked up before."""
-    if getattr(table, "on_close", False):
+    if table.on_close:
         return True
     if table.row_store is not None or table.buffers or table.joins_tables or not table.is_table:
         return False

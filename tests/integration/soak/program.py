@@ -25,6 +25,7 @@ from streamskit import (
     TimeWindows,
     Topology,
 )
+from tests.integration.tallies import Noting
 
 LONG, STRING, BYTES = Serdes.long(), Serdes.string(), Serdes.byte_array()
 
@@ -70,17 +71,6 @@ class Digest(Processor):
     def process(self, record: Record) -> None:
         self.context.state_store("large").put(record.key, record.value)
         self.context.forward(record.with_value(f"{record.value[:12].decode()}:{len(record.value)}"))
-
-
-class Noting:
-    """Writes the ids that it is called with to a file."""
-
-    def __init__(self, file: Path) -> None:
-        self.file = file
-
-    def __call__(self, key: str, value: int) -> None:
-        with self.file.open("a") as file:
-            file.write(f"{value}\n")
 
 
 def everything(calls: Path) -> Topology:
