@@ -10,7 +10,7 @@ from streamskit.operators.bytes_timed_stores import SEGMENT
 from streamskit.operators.records import OperatorRecord
 from streamskit.operators.stream_task import Forward, Operator, OperatorContext, ProcessRecord
 
-Record = tuple[int, bytes]
+BufferedRecord = tuple[int, bytes]
 """Timestamp and value of a record that may still find a match."""
 
 
@@ -91,9 +91,9 @@ class _JoinStore:
         self._retention, self._segment = windows.retention, max(windows.retention // 2, SEGMENT)
         self._memory.setdefault("latest", -1)
 
-    def fetch(self, key: bytes, first: int, last: int) -> list[Record]:
+    def fetch(self, key: bytes, first: int, last: int) -> list[BufferedRecord]:
         """Return the records of a key between two times, both included."""
-        records: list[Record] | None = self._table.page(key).get(key)
+        records: list[BufferedRecord] | None = self._table.page(key).get(key)
         if records is None:
             return []
         first = max(first, self._memory["latest"] - self._retention + 1)
@@ -109,7 +109,7 @@ class _JoinStore:
             # Kafka Streams forgets records in segments: it counts only those as dropped whose segment is gone.
             return bool(timestamp // self._segment >= expired // self._segment)
         rows = self._table.changed_page(key)
-        records: list[Record] | None = rows.get(key)
+        records: list[BufferedRecord] | None = rows.get(key)
         if records is None:
             rows[key] = [(timestamp, value)]
             return True
@@ -121,7 +121,7 @@ class _JoinStore:
             records.insert(bisect_left(records, (timestamp + 1,)), (timestamp, value))
         return True
 
-    def _expire(self, records: list[Record]) -> None:
+    def _expire(self, records: list[BufferedRecord]) -> None:
         oldest = self._memory["latest"] - self._retention + 1
         del records[: bisect_left(records, (oldest,))]
 

@@ -4,11 +4,12 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from streamskit.api.streams_config import StreamsConfig
 from streamskit.common.errors import StreamsError
 from streamskit.environment.session import is_chosen, spark_session
+from streamskit.jvm import java_class
 from streamskit.planning.plan import Plan
 from streamskit.runtime.recovery.checkpoint import Checkpoint
 
@@ -66,6 +67,26 @@ def check_slots(spark: SparkSession, plans: Sequence[Plan], partitions: Mapping[
             f"which it keeps state: this application needs {needed}, and the session has {slots}. Start Spark with "
             f"more of them before anything else, streamskit.spark_session('local[{needed}]'); "
             "there may be more than the machine has cores. Or leave real_time out."
+        )
+
+
+def check_no_udf(plan: Plan, frame: DataFrame) -> None:
+    """Check that no Column of a query calls Python, which shows only once its functions have been asked for Columns.
+
+    Args:
+        plan: the query.
+        frame: what it was compiled to; its columns are those of the sink.
+
+    Raises:
+        StreamsError: one does, and Spark would stop the query at its first batch.
+    """
+    pattern = java_class("org.apache.spark.sql.catalyst.trees.TreePattern").PYTHON_UDF()
+    if frame._jdf.queryExecution().analyzed().containsPattern(pattern):
+        names = ", ".join(node.name for node in plan.nodes if node.functions)
+        raise StreamsError(
+            f"A function of sub-topology {plan.name} of '{plan.application_id}' ({names}) calls F.udf or another UDF "
+            "in Python, which Spark's real-time mode does not run. Write it with Spark's own functions, or leave "
+            "real_time out."
         )
 
 

@@ -22,7 +22,7 @@ from streamskit.kafka.topics import configs, first_from
 from streamskit.planning.options import ANY_TIME, TopicRules
 from streamskit.planning.plan import Plan
 from streamskit.runtime.batch_limits import BATCH_BYTES, BatchLimits
-from streamskit.runtime.real_time import FROM_ANY_CHECKPOINT, IN_REAL_TIME, WITH_STATE_IDS
+from streamskit.runtime.real_time import FROM_ANY_CHECKPOINT, IN_REAL_TIME, WITH_STATE_IDS, check_no_udf
 from streamskit.runtime.recovery.checkpoint import Checkpoint
 from streamskit.runtime.recovery.exactly_once import SINK, Transactions
 from streamskit.topology.nodes import Source
@@ -158,17 +158,19 @@ class KafkaTopics:
         } | (WITH_STATE_IDS if kept.has_state_ids else {})
         sizes |= {} if plan.is_stateful else FROM_ANY_CHECKPOINT
         with _starting, settings(self.spark, SETTINGS | sizes):
+            frame = compile_plan(
+                plan,
+                lambda topics: self.read(plan, topics, limits.records, begin),
+                tasks,
+                str(checkpoint),
+                runs,
+                self.partitions,
+                by_time=self._writes_by_time(plan),
+            )
+            if self._in_real_time(plan):
+                check_no_udf(plan, frame)
             return (
-                compile_plan(
-                    plan,
-                    lambda topics: self.read(plan, topics, limits.records, begin),
-                    tasks,
-                    str(checkpoint),
-                    runs,
-                    self.partitions,
-                    by_time=self._writes_by_time(plan),
-                )
-                .writeStream.format(sink)
+                frame.writeStream.format(sink)
                 .queryName(f"{plan.application_id}: sub-topology {plan.name}")
                 .outputMode(mode)
                 .option("checkpointLocation", str(checkpoint))

@@ -72,6 +72,20 @@ def test_more_partitions_than_spark_can_read_at_a_time_are_refused(
         streams.start()
 
 
+def test_a_udf_is_refused_when_the_application_starts(
+    broker: Broker, spark: SparkSession, name: str, state_dir: Path
+) -> None:
+    broker.create_topics(f"{name}-words", f"{name}-loud")
+    loud = F.udf(lambda text: text.upper(), "string")
+    builder = StreamsBuilder()
+    builder.stream(f"{name}-words").map_values(lambda word: loud(word), name="loud").to(f"{name}-loud")
+    streams = KafkaStreams(
+        builder.build(), name, broker.bootstrap_servers, spark=spark, state_dir=state_dir, real_time="5 seconds"
+    )
+    with pytest.raises(StreamsError, match=r"sub-topology 0 .*\(loud\) calls F.udf .* leave real_time out"):
+        streams.start()
+
+
 def test_a_batch_shorter_than_spark_allows_is_refused(name: str) -> None:
     with pytest.raises(StreamsError, match=r"wants them to take 5 s"):
         KafkaStreams(shouting(name), name, "127.0.0.1:1", real_time="1 second")
