@@ -7,7 +7,6 @@ import uuid
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
-from itertools import groupby
 from pathlib import Path
 
 from confluent_kafka import KafkaError, KafkaException, TopicCollection
@@ -25,26 +24,20 @@ from streamskit.common.errors import (
 )
 from streamskit.kafka.access import Right, no_right
 from streamskit.kafka.client_libraries import client_log, for_librdkafka
-from streamskit.kafka.topic_partition import ChangelogRecord, TopicPartition, partition_for
-from streamskit.kafka.topic_reader import Offsets, TopicReader, changelog_records
+from streamskit.kafka.topic_partition import TopicPartition, partition_for
+from streamskit.kafka.topic_reader import Offsets
 from streamskit.queries.group.assignment import Assignment, SubscriptionInfo
 from streamskit.queries.group.assignor import ClientState
 from streamskit.queries.group.catalogue import Catalogue, QueryableStore
 from streamskit.queries.group.discovery import placement_of
 from streamskit.queries.group.membership import Membership
+from streamskit.queries.hosted_stores import HostedStores
 from streamskit.queries.measures import Measure
 from streamskit.queries.metadata import HostInfo, Hosts, Placement
 from streamskit.queries.queryable_instance import ANSWERING, InstanceHealth, PartitionState, StoreUpdate
-from streamskit.queries.restore_listener import Restorations
 from streamskit.state.local import LocalStore
-from streamskit.state.state_folder import StateFolder
-from streamskit.state.storage import Storage
-from streamskit.state.timed import local_store
 
 logger = logging.getLogger("streamskit")
-
-FLUSH_SECONDS = 15.0
-"""How often what is in memory of a store on the disk is written there."""
 
 
 class Instance:
@@ -80,41 +73,21 @@ class Instance:
         self.application_id, self.here = catalogue.application_id, here
         self._bootstrap_servers = bootstrap_servers
         self._id, self._since, self._standbys = str(uuid.uuid4()), time.time(), num_standby_replicas
-        self._folder = StateFolder(state_dir) if state_dir else None
         self._catalogue, self.stores = catalogue, {entry.name: entry for entry in catalogue}
-        self._filled = {
-            topic: [entry.name for entry in catalogue if entry.changelog == topic]
-            for topic in dict.fromkeys(entry.changelog for entry in catalogue)
-        }
-        self._local = {entry.name: local_store(entry.store, self._maker(entry)) for entry in catalogue}
-        self._on_disk: dict[TopicPartition, int] = {}
         self._roles: Mapping[str, str] = {}
-        self._partition_roles: Mapping[TopicPartition, str] = {}
-        self._hosted: Mapping[str, list[tuple[TopicPartition, str]]] = {}
         self._placement = Placement()
         self._agreed = self._taken_up = 0
         self._replaced = ""
-        self._listeners: dict[str, list[Callable[[StoreUpdate], None]]] = {}
         self._announced: set[str] = set()
-        self._flushed = time.monotonic()
-        self.stopped = ""
+        self._closed = ""
         self.application: Callable[[], InstanceHealth] = InstanceHealth
         """Returns how the application is that this instance is a part of; one in a process of its own has none."""
         self.measure: Callable[[], Iterable[Measure]] = tuple
         """Returns what that application measures."""
         self._ended = ""
         self._refusal: BrokerError | None = None
-        self.restorations = Restorations(lambda where: self._filled[where.topic])
-        self._reader = TopicReader(
-            bootstrap_servers,
-            self._take,
-            "The stores",
-            changelog_records(keeps),
-            restart=self._restart,
-            # Not in `_take`: the end of a partition may come in one portion with its last records, and then no more.
-            moved=self._announce,
-            failed=self._fail,
-        )
+        self._hosted = HostedStores(catalogue, bootstrap_servers, state_dir, keeps, self._announce)
+        self.restorations = self._hosted.restorations
         self._membership = Membership(
             bootstrap_servers,
             catalogue,
@@ -128,24 +101,24 @@ class Instance:
         active = sorted(task for task, role in self._roles.items() if role == "active")
         return f"<Instance of '{self.application_id}' at {self.here}: active for {', '.join(active) or 'nothing'}>"
 
+    @property
+    def stopped(self) -> str:
+        """Why it does not answer any more, as a sentence; "" while it does."""
+        return self._closed or self._hosted.failure
+
     def start(self) -> None:
         """Join the others.
 
         Raises:
             StreamsError: no broker answers, a changelog is not there, or the folder is another instance's.
         """
-        ids = self._describe()
-        if self._folder is not None:
-            self._folder.open({name: ids[entry.changelog] for name, entry in self.stores.items()})
-            persistent = {name: entry.changelog for name, entry in self.stores.items() if entry.store.persistent}
-            self._on_disk = self._folder.positions(persistent)
-        self._reader.start()
+        self._hosted.start(self._describe())
         everywhere = {
             TopicPartition(entry.changelog, number): "global"
             for entry in self._catalogue
             for number in range(entry.partitions if entry.is_global else 0)
         }
-        self._reader.do(lambda: self._host(everywhere)).result()
+        self._hosted.do(lambda: self._hosted.host(everywhere)).result()
         self._membership.start(self._catalogue)
 
     def stop(self, leave_group: bool = True) -> None:
@@ -155,13 +128,11 @@ class Instance:
             leave_group: whether to say so in the group. Otherwise the others take over when its session is over, or
                 leave its share to the one that starts at its address until then.
         """
-        self.stopped = self.stopped or "The instance is closed."
+        self._closed = self.stopped or "The instance is closed."
         with ExitStack() as left:
-            if self._folder is not None:
-                left.callback(self._folder.close)
-            left.callback(self._reader.stop)
+            left.callback(self._hosted.stop)
             self._membership.stop(leave_group=leave_group)
-        self._partition_roles, self._hosted = {}, {}
+        self._hosted.forget()
 
     def wait_for(self, offsets: Offsets, deadline: float, check: Callable[[], None] = lambda: None) -> None:
         """Wait until the share that is here is complete and holds all updates before the given offsets.
@@ -176,24 +147,23 @@ class Instance:
             if time.monotonic() > deadline:
                 raise StreamsError(f"The instance at {self.here} has no share of the stores yet: wait longer.")
             time.sleep(0.02)
-        hosted = {where: end for where, end in offsets.items() if where in self._partition_roles}
-        self._reader.wait_for(hosted, deadline, check)
+        hosted = {where: end for where, end in offsets.items() if where in self._hosted.roles}
+        self._hosted.wait_for(hosted, deadline, check)
 
     def say_stopped(self, why: str) -> None:
         """Tell those who look at the stores why no more updates come, unless they were told already."""
         self._ended = self._ended or why
-        for store in self._local.values():
-            store.stopped = store.stopped or why
+        self._hosted.say_stopped(why)
 
     @property
     def lives(self) -> bool:
         """Whether the changelogs are read; also before the start and after the end."""
-        return self._reader.lives
+        return self._hosted.lives
 
     def health(self) -> InstanceHealth:
         """Return how the instance is, and the application that it is a part of."""
         of_application = self.application()
-        parts = {**of_application.parts, "the reader of the changelogs": self._reader.lives}
+        parts = {**of_application.parts, "the reader of the changelogs": self._hosted.lives}
         dead = [name for name, lives in parts.items() if not lives]
         failure = of_application.failure or self._ended or self.stopped
         if dead and not failure:
@@ -206,7 +176,7 @@ class Instance:
         """Yield what is measured here now: of its stores, and of the application that it is a part of."""
         yield from self.measure()
         for name in sorted(self.stores):
-            yield Measure("stream_state_metrics_estimate_num_keys", len(self._local[name]), {"store": name})
+            yield Measure("stream_state_metrics_estimate_num_keys", len(self._hosted.store(name)), {"store": name})
             for state in self.states(name):
                 where = {"store": name, "partition": str(state.partition), "role": state.role}
                 yield Measure("stream_task_metrics_restore_remaining_records", state.lag, where)
@@ -221,8 +191,8 @@ class Instance:
             return self._replaced
         if not self._has_share():
             return f"The instance at {self.here} has got no share of the stores yet."
-        hosted = [where for where, role in self._partition_roles.items() if role in ANSWERING]
-        restored = next((where for where in hosted if not self._reader.is_ready(where)), None)
+        hosted = [where for where, role in self._hosted.roles.items() if role in ANSWERING]
+        restored = next((where for where in hosted if not self._hosted.is_ready(where)), None)
         return "" if restored is None else f"Partition {restored.partition} of {restored.topic} is being restored."
 
     # ---- what the REST layer asks ------------------------------------------------------------------------------------
@@ -243,13 +213,7 @@ class Instance:
 
     def states(self, store: str) -> list[PartitionState]:
         """Return the partitions of a store that this instance has, with how far they are."""
-        reader = self._reader
-        return [
-            PartitionState(
-                where.partition, role, reader.positions.get(where, 0), reader.ends.get(where, 0), reader.is_ready(where)
-            )
-            for where, role in self._hosted.get(self._entry(store).changelog, ())
-        ]
+        return self._hosted.states(self._entry(store).changelog)
 
     def local(self, store: str, partitions: Collection[int], *, for_all: bool = True) -> LocalStore:
         """Return some partitions of a store, as they are here.
@@ -265,7 +229,7 @@ class Instance:
         """
         entry = self._entry(store)
         # Taken before it is checked: a partition that is given up in between is still whole in it.
-        view = self._local[store].only(partitions)
+        view = self._hosted.store(store).only(partitions)
         for partition in partitions:
             self._check(entry, partition, for_all)
         # One that came in between is in the next view.
@@ -277,12 +241,7 @@ class Instance:
         Returns a function that ends it. The listener has to be quick and must not raise.
         """
         self._entry(store)
-        self._listeners[store] = [*self._listeners.get(store, ()), listener]
-
-        def end() -> None:
-            self._listeners[store] = [each for each in self._listeners[store] if each is not listener]
-
-        return end
+        return self._hosted.subscribe(store, listener)
 
     def _check(self, entry: QueryableStore, partition: int, for_all: bool) -> None:
         where = TopicPartition(entry.changelog, partition)
@@ -301,12 +260,12 @@ class Instance:
             )
         if self._replaced:
             raise StreamsRebalancingError(self._replaced)
-        if where not in self._partition_roles:
+        if where not in self._hosted.roles:
             owner = self._placement.of(*where).active
             place = f"is at {owner}: ask there" if owner else "is on its way: ask again in a moment"
             raise StateStoreMigratedError(f"{name[0].upper()}{name[1:]} is not at {self.here}; it {place}.")
-        if not self._reader.is_ready(where):
-            there, all_ = self._reader.positions.get(where, 0), self._reader.ends.get(where, 0)
+        if not self._hosted.is_ready(where):
+            there, all_ = self._hosted.progress(where)
             raise StreamsRebalancingError(
                 f"{name[0].upper()}{name[1:]} is being restored at {self.here}: it has read up to offset {there:,} of "
                 f"{all_:,} of its changelog. Ask again in a moment."
@@ -342,12 +301,12 @@ class Instance:
         number = self._agreed
         roles = assignment.shares.roles(self._id)
         places = {where: role for task, role in roles.items() for where in self._catalogue.changelog_partitions(task)}
-        everywhere = {where: role for where, role in self._partition_roles.items() if role == "global"}
+        everywhere = {where: role for where, role in self._hosted.roles.items() if role == "global"}
 
         def adopt() -> None:
             if number != self._agreed:
                 return  # it had to wait for the broker, and what was agreed since is what counts
-            self._host(places | everywhere)
+            self._hosted.host(places | everywhere)
             self._roles, self._taken_up = roles, number
             self._announced &= {task for task, role in roles.items() if role == "warmup"}
             self._announce()
@@ -359,7 +318,7 @@ class Instance:
         if not self.stopped:
             logger.error("'%s' at %s stops, as all of the application is to: %s", self.application_id, self.here, why)
         self.say_stopped(why)
-        self.stopped = self.stopped or f"The application was shut down: {why}"
+        self._closed = self.stopped or f"The application was shut down: {why}"
 
     def _note_if_replaced(self, assignment: Assignment) -> None:
         before, self._replaced = self._replaced, ""
@@ -382,20 +341,17 @@ class Instance:
                 logger.debug("The share could not be taken up yet: %s", failure)
                 threading.Timer(1.0, lambda: self._try(job)).start()
 
-        self._reader.do(attempt)
+        self._hosted.do(attempt)
 
     def _has_share(self) -> bool:
         """Whether what was agreed last has been taken up."""
         return not self._catalogue.shared or (bool(self._placement.members) and self._taken_up == self._agreed)
 
     def _is_ready(self, task: str) -> bool:
-        return all(self._reader.is_ready(where) for where in self._catalogue.changelog_partitions(task))
+        return all(self._hosted.is_ready(where) for where in self._catalogue.changelog_partitions(task))
 
     def _position(self, task: str) -> int:
-        return sum(
-            self._reader.positions.get(where) or self._on_disk.get(where, 0)
-            for where in self._catalogue.changelog_partitions(task)
-        )
+        return sum(self._hosted.position(where) for where in self._catalogue.changelog_partitions(task))
 
     def _announce(self) -> None:
         """Tell the group when a task that is to be taken over has been caught up with."""
@@ -404,89 +360,17 @@ class Instance:
                 self._announced.add(task)
                 self._membership.rejoin()
 
-    # ---- its copies; all of this runs in the reader's thread ---------------------------------------------------------
-
-    def _host(self, places: Mapping[TopicPartition, str]) -> None:
-        """Hold these partitions, each in a role, and no others."""
-        gone = [where for where in self._partition_roles if where not in places]
-        new = [where for where in places if where not in self._partition_roles]
-        if new:
-            self._reader.follow({where: self._open(where) for where in new})
-        # Of a standby or warm-up replica a listener is not told, but of what it lacks when it becomes active.
-        answered = [where for where, role in places.items() if role in ANSWERING]
-        for where in [each for each in answered if self._partition_roles.get(each) not in ANSWERING]:
-            self.restorations.begin(where, *self._reader.restored_from(where))
-        self._partition_roles = dict(places)
-        by_topic = groupby(sorted(places.items()), lambda place: place[0].topic)
-        self._hosted = {topic: list(found) for topic, found in by_topic}
-        if gone:
-            self._reader.unfollow(gone)
-            for where in gone:
-                self.restorations.suspend(where)
-                self._give_up(where)
-
-    def _open(self, where: TopicPartition) -> int:
-        return min(self._local[name].open(where.partition).position for name in self._filled[where.topic])
-
-    def _give_up(self, where: TopicPartition) -> None:
-        for name in self._filled[where.topic]:
-            storage = self._local[name].drop(where.partition)
-            if storage is not None and self._folder is not None and self.stores[name].store.persistent:
-                self._on_disk[where] = storage.mark().position
-                self._folder.release(name, where.partition)
-
-    def _take(self, where: TopicPartition, records: list[ChangelogRecord], offsets: list[int], position: int) -> None:
-        for name in self._filled[where.topic]:
-            self._local[name].take(where.partition, records, position)
-            if self._listeners.get(name) and self._partition_roles.get(where) in ANSWERING:
-                self._tell(name, where, records, offsets)
-        self.restorations.take(where, offsets, position)
-        if self._folder is not None and time.monotonic() - self._flushed > FLUSH_SECONDS:
-            self._flush()
-
-    def _tell(self, name: str, where: TopicPartition, records: list[ChangelogRecord], offsets: list[int]) -> None:
-        if not self._reader.is_ready(where):
-            return  # what is restored is no news
-        store = self._local[name]
-        for offset, (key, value, timestamp) in zip(offsets, records, strict=True):
-            try:
-                update = StoreUpdate(*store.decode(key, value), timestamp, where.partition, offset)
-            except Exception as failure:  # a serde may be a user's own; one bad record must not end the reader
-                update = StoreUpdate(None, None, timestamp, where.partition, offset, str(failure))
-            for listener in self._listeners[name]:
-                listener(update)
-
-    def _restart(self, where: TopicPartition) -> None:
-        for name in self._filled[where.topic]:
-            self._local[name].clear(where.partition)
-
-    def _flush(self) -> None:
-        self._flushed = time.monotonic()
-        for store in self._local.values():
-            store.flush()
-        if self._folder is not None:
-            self._folder.note()
-
     def _refuse(self, why: BrokerError) -> None:
         """Tell that it gets no share, as it may not join the others."""
         logger.error("The instance of '%s' at %s gets no share of the stores: %s", self.application_id, self.here, why)
         self._refusal = why
 
-    def _fail(self, failure: StreamsError) -> None:
-        self.stopped = str(failure)
-        for store in self._local.values():
-            store.stopped = f"No more updates come: {failure}"
-
     # ---- how it begins -----------------------------------------------------------------------------------------------
-
-    def _maker(self, entry: QueryableStore) -> Callable[[int], Storage] | None:
-        folder, name = self._folder, entry.name
-        return (lambda number: folder.storage(name, number)) if folder is not None and entry.store.persistent else None
 
     def _describe(self) -> dict[str, str]:
         """Learn how many partitions each changelog has, and return its id."""
         admin = AdminClient(for_librdkafka(self._bootstrap_servers, "admin"), logger=client_log)
-        topics = list(self._filled)
+        topics = self._hosted.changelogs
         counts, ids = dict[str, int](), dict[str, str]()
         futures = admin.describe_topics(TopicCollection(topics), request_timeout=10) if topics else {}
         for topic, future in futures.items():

@@ -194,13 +194,13 @@ def test_one_that_reads_slowly_takes_over_although_nothing_comes_after_the_recor
     )
     quick.start()
     until(lambda: active(quick) == {0, 1})
-    take = slow._reader._take
+    take = slow._hosted._reader._take
 
     def take_slowly(*portion: Any) -> None:
         time.sleep(0.8)
         take(*portion)
 
-    monkeypatch.setattr(slow._reader, "_take", take_slowly)
+    monkeypatch.setattr(slow._hosted._reader, "_take", take_slowly)
     slow.start()
     until(lambda: len(active(slow)) == 1 == len(active(quick)))
     slow.stop()
@@ -245,7 +245,7 @@ def test_a_restart_reads_only_what_it_missed(broker: Broker, catalogue: Catalogu
     until(lambda: share_everything(again))
     assert {value(again, key) for key in KEYS[:3]} == {2}
     assert {value(again, key) for key in KEYS[3:]} == {1}
-    assert again._local["counts"].updates == 3
+    assert again._hosted.store("counts").updates == 3
 
 
 def test_instances_find_together_within_seconds_when_the_broker_leaves_requests_without_an_answer(

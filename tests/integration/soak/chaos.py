@@ -184,9 +184,9 @@ class Chaos:
     def python_worker_killed(self) -> None:
         """A Python process of Spark's dies: its query fails, and without a handler the application ends."""
         before = self.driver.pid
-        workers = [each for each in self._family() if WORKER in command(each)]
-        assert workers, "Spark has no Python process"
-        _signal(workers[0], signal.SIGKILL)
+        # After a start the first micro-batch makes them, which takes its time on a busy machine.
+        assert eventually(lambda: bool(self._workers()), 90), "Spark has had no Python process for 90 s"
+        _signal(self._workers()[0], signal.SIGKILL)
         time.sleep(5)
         assert self.driver.pid == before
         if not eventually(lambda: self.driver.state == "RUNNING", 1):
@@ -243,6 +243,9 @@ class Chaos:
         return None
 
     # What they are made of.
+
+    def _workers(self) -> list[psutil.Process]:
+        return [each for each in self._family() if WORKER in command(each)]
 
     def _made(self) -> Driver:
         return Driver(

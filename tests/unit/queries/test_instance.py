@@ -49,8 +49,8 @@ def test_a_share_that_had_to_wait_for_the_broker_does_not_come_back_over_the_one
         hosted.append([where.partition for where in places])
 
     monkeypatch.setattr("streamskit.queries.instance.threading.Timer", Timer)
-    monkeypatch.setattr(instance._reader, "do", at_once)
-    monkeypatch.setattr(instance, "_host", host)
+    monkeypatch.setattr(instance._hosted, "do", at_once)
+    monkeypatch.setattr(instance._hosted, "host", host)
     for tasks in (["0_0", "0_1"], ["0_1"]):
         servers = {instance._id: "127.0.0.1:8080", "another": "127.0.0.1:8081"}
         owners = {task: instance._id if task in tasks else "another" for task in CATALOGUE.tasks()}

@@ -275,8 +275,8 @@ def test_an_instance_tells_of_an_update_that_cannot_be_read_and_reads_on() -> No
     told = list[StoreUpdate]()
     instance.subscribe("counts", told.append)
     where = TopicPartition("app-counts-changelog", 0)
-    instance._partition_roles, instance._reader._goals = {where: "active"}, {where: 0}
-    instance._take(where, [(b"a", b"short", 7), (b"b", long(1), 8)], [0, 1], 2)
+    instance._hosted.roles, instance._hosted._reader._goals = {where: "active"}, {where: 0}
+    instance._hosted._take(where, [(b"a", b"short", 7), (b"b", long(1), 8)], [0, 1], 2)
     assert [(update.key, update.value, update.offset) for update in told] == [(None, None, 0), ("b", 1, 1)]
     assert "cannot read 5 bytes" in told[0].error
-    assert [entry.key for entry in instance._local["counts"].entries(Span())] == ["b"]
+    assert [entry.key for entry in instance._hosted.store("counts").entries(Span())] == ["b"]
