@@ -273,11 +273,6 @@ FOREIGN = (
         agreed="read_uncommitted",
     ),
     Foreign(
-        r"num\.stream\.threads",
-        "Spark runs as many tasks at a time as its session has cores, as in spark_session('local[4]')",
-        is_harmless=True,
-    ),
-    Foreign(
         r"poll\.ms|max\.poll\..*|buffered\.records\.per\.partition|input\.buffer\.max\.bytes|fetch\..*",
         "max_records_per_batch says how much a micro-batch takes",
         is_harmless=True,

@@ -37,6 +37,7 @@ class StreamsSettings(TypedDict, total=False):
     production_handler: Handler | None
     max_request_size: int
     application_server: str | None
+    num_stream_threads: int | None
     num_standby_replicas: int
     session_timeout: Duration
     max_task_idle_ms: int
@@ -216,6 +217,17 @@ class StreamsConfig:
             "which the others reach it. Without it, it has all stores whole and answers nobody but this program.",
         ),
     )
+    num_stream_threads: int | None = field(
+        default=None,
+        metadata=_key(
+            "num.stream.threads",
+            config_keys.whole_number(1),
+            "How many slots of Spark's each query may use at a time; by default all that Spark has, as fewer only make "
+            "it slower. A task then takes several partitions, one after the other. An application of several "
+            "sub-topologies has a query for each, or more. `add_stream_thread()` and `remove_stream_thread()` change "
+            "the number while it runs. Kafka's own default is 1. Not for `real_time`.",
+        ),
+    )
     num_standby_replicas: int = field(
         default=0,
         metadata=_key(
@@ -359,6 +371,11 @@ class StreamsConfig:
                 "real_time passes each record on as it comes, and exactly-once output shows none before its whole "
                 f"batch is written. Leave real_time out, or processing_guarantee={self.processing_guarantee!r}."
             )
+        if self.num_stream_threads is not None:
+            raise StreamsError(
+                "num_stream_threads does not go with real_time, which keeps a slot of Spark's busy for each partition "
+                "all the while: with fewer slots, some partitions would never be read. Leave one of the two out."
+            )
 
     @classmethod
     def settings(cls) -> tuple[ConfigKey, ...]:
@@ -398,7 +415,7 @@ class StreamsConfig:
         """Return the config that a Java properties file holds, under Kafka's own names.
 
         A key that Spark has no counterpart for is refused if it would change what the application does, as
-        `default.value.serde` would; if it is only about speed, as `num.stream.threads`, a warning says so.
+        `default.value.serde` would; if it is only about speed, as `rocksdb.config.setter`, a warning says so.
 
         Args:
             properties: the file, or what it would hold.

@@ -31,6 +31,7 @@ from streamskit.execution.sinks import learn_to_ask_for_topics
 from streamskit.execution.sources import DecodedInput, decode, with_clock
 from streamskit.execution.stages import run_stages, task_numbers, with_order
 from streamskit.execution.steps import Steps
+from streamskit.jvm.stream_threads import end_of_stage
 from streamskit.planning.plan import CLOCK_TOPIC, Plan
 from streamskit.topology.nodes import Source
 
@@ -78,7 +79,8 @@ def compile_plan(
         else _in_one_pass(plan, frame, inputs, checkpoint)
     )
     finished = counted(plan, with_partitions(plan, finished, partitions))
-    return to_sink(with_write_order(plan, finished, partitions) if by_time and partitions else finished)
+    written = to_sink(with_write_order(plan, finished, partitions) if by_time and partitions else finished)
+    return end_of_stage(written, plan.options.threads_of)
 
 
 def _in_one_pass(plan: Plan, frame: DataFrame, inputs: list[DecodedInput], checkpoint: str) -> DataFrame:

@@ -12,6 +12,7 @@ from streamskit.columns import user_functions
 from streamskit.common.errors import TopologyError
 from streamskit.execution.row_format import HEADER_TYPE
 from streamskit.jvm.functions import stream_time
+from streamskit.jvm.stream_threads import end_of_stage
 from streamskit.topology.nodes import Aggregation, ColumnAggregate, Node
 
 SAID = "streamskit said"
@@ -28,7 +29,14 @@ Spark keeps them in the state and sorts records for them, which takes longer: so
 """
 
 
-def aggregate(node: Aggregation, frame: DataFrame, parent: Node, folder: str, by_partition: bool = False) -> DataFrame:
+def aggregate(
+    node: Aggregation,
+    frame: DataFrame,
+    parent: Node,
+    folder: str,
+    by_partition: bool = False,
+    threads_of: str = "",
+) -> DataFrame:
     """Return the updates of an aggregate: one row for each key (and window) that the batch changed.
 
     The result's timestamp is the latest of the records in it, as in Kafka Streams.
@@ -40,6 +48,7 @@ def aggregate(node: Aggregation, frame: DataFrame, parent: Node, folder: str, by
         parent: the node that passes them on.
         folder: where the query keeps stream time from one micro-batch to the next.
         by_partition: whether equal keys of different partitions are counted apart; then the result has `partition`.
+        threads_of: the application whose stream threads limit the tasks of a stage; "" for no limit.
 
     Raises:
         TopologyError: Spark has no operator for the windows.
@@ -62,14 +71,15 @@ def aggregate(node: Aggregation, frame: DataFrame, parent: Node, folder: str, by
     skipped, left_out = f"{SKIPPED} {node.name}", F.count_if(~takes_part)
     if node.windows is None:
         counted = frame.observe(skipped, left_out.alias(node.name)).where(takes_part)
-        return counted.groupBy("key", *own).agg(*results)
+        return end_of_stage(counted, threads_of).groupBy("key", *own).agg(*results)
     if not isinstance(node.windows, TimeWindows):
         raise TopologyError(f"{node.name} ({node.call_site}): Spark has no windows of this kind for Columns.")
     timed = _timed(node.windows, frame, folder, own)
     counted = timed.observe(skipped, (left_out + F.coalesce(F.sum("late"), F.lit(0))).alias(node.name))
     windowed_key = F.struct("key", "start", (F.col("start") + node.windows.size).alias("end"))
+    in_windows = _in_open_windows(node.windows, counted.where(takes_part), own)
     return (
-        _in_open_windows(node.windows, counted.where(takes_part), own)
+        end_of_stage(in_windows, threads_of)
         .groupBy("key", "start", "closes", *own)
         .agg(*results)
         .select(windowed_key.alias("key"), "value", "timestamp", "headers", *own)

@@ -25,6 +25,7 @@ from streamskit.execution.sources import is_of
 from streamskit.execution.stage_rows import StageInputs
 from streamskit.execution.task_processor import TaskProcessor
 from streamskit.jvm.functions import packed
+from streamskit.jvm.stream_threads import end_of_stage
 from streamskit.operators.records import SOURCE_HEADERS
 from streamskit.planning.lookups import looked_into
 from streamskit.planning.plan import Plan, PlannedOperator
@@ -83,6 +84,7 @@ def run_stages(
         processor = TaskProcessor(operators, ports, inputs, plan.options, runs, uncached, looked)
         if not plan.options.test:  # a test driver's batch is one record
             frame = frame.select(packed(F.struct("*")))
+        frame = end_of_stage(frame, plan.options.threads_of)
         frame = frame.groupBy("task").transformWithStateInPandas(processor, SCHEMA, "Update", "None")
         frame = _without_dropped(plan, frame, numbers, level)
         if plan.options.handlers.ask_for_sources:

@@ -377,8 +377,8 @@ class Steps:
             order = F.struct(F.current_timestamp().alias("batch"), kept["offset"].alias("offset"))
             columns |= dict(zip(HEADERS, (record.headers, order), strict=True))
         records = kept.select(*(column.alias(name) for name, column in columns.items()), kept["partition"])
-        folder = f"{self.checkpoint}/stream-time"
-        made = aggregate(node, records, parent, folder, self.plan.keeps_partitions)
+        folder, threads_of = f"{self.checkpoint}/stream-time", self.plan.options.threads_of
+        made = aggregate(node, records, parent, folder, self.plan.keeps_partitions, threads_of)
         return made, RecordColumns(Datum(made["key"]), Datum(made["value"]), made["timestamp"], made["headers"])
 
 

@@ -5,13 +5,14 @@ import org.apache.spark.sql.connector.expressions.{Expression, Expressions, Sort
 import org.apache.spark.sql.connector.write._
 import org.apache.spark.sql.connector.write.streaming.StreamingWrite
 import org.apache.spark.sql.internal.connector.SupportsStreamingUpdateAsAppend
-import org.apache.spark.sql.streamskit.WriteOrder
+import org.apache.spark.sql.streamskit.{StreamThreads, WriteOrder}
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 /** A sink for Spark's streams: its own Kafka sink, which writes the records of a micro-batch in the order of their time.
   *
   * It takes the rows of Spark's sink with three columns more: "writer", of which equal ones are written by one task, and
-  * the columns of `WriteOrder`. The option "writers" says how many of those tasks there are.
+  * the columns of `WriteOrder`. The option "writers" says how many of those tasks there are, "threads" of which
+  * application: one with fewer stream threads has as many of them.
   */
 class KafkaByTime extends KafkaSourceProvider {
   override def shortName(): String = "kafka-by-time"
@@ -30,7 +31,10 @@ class KafkaByTime extends KafkaSourceProvider {
 /** A write whose tasks have each their own rows, in order. */
 class WriteByTime(plain: Write, info: LogicalWriteInfo) extends RequiresDistributionAndOrdering {
   override def toStreaming: StreamingWrite = plain.toStreaming
-  override def requiredNumPartitions: Int = info.options.getInt("writers", 1)
+  override def requiredNumPartitions: Int = {
+    val writers = info.options.getInt("writers", 1)
+    StreamThreads.of(info.options.getOrDefault("threads", "")).fold(writers)(math.min(writers, _))
+  }
   override def requiredDistribution: Distribution =
     Distributions.clustered(Array[Expression](Expressions.column("writer")))
   override def requiredOrdering: Array[SortOrder] = WriteOrder.of(info.schema)

@@ -32,7 +32,8 @@ class QueryOptions:
     `emit_interval` (milliseconds) is how often unmatched and final results are looked for. `test` says that records
     come from a test driver, one a batch, and `real_time` that queries run in Spark's real-time mode where they can. The
     `handlers` decide about records that fail. Whether a topic is there is asked of the `bootstrap_servers`, if there
-    are any. The `rules` are those of the topics that are written, as far as known.
+    are any. The `rules` are those of the topics that are written, as far as known. `threads_of` is the application
+    whose stream threads say how many slots of Spark's a query may use; "" for all slots.
     """
 
     cache: bool = False
@@ -43,3 +44,4 @@ class QueryOptions:
     handlers: Handlers = field(default_factory=Handlers)
     bootstrap_servers: BootstrapServers = ""
     rules: Mapping[str, TopicRules] = field(default_factory=dict)
+    threads_of: str = ""

@@ -49,6 +49,7 @@ from streamskit.runtime.sole_runner import ApplicationLock, SoleRunner
 from streamskit.runtime.spark_io import KafkaTopics, fence_off
 from streamskit.runtime.startup_checks import StartupChecks
 from streamskit.runtime.states import State, StateMachine
+from streamskit.runtime.stream_threads import StreamThreads
 from streamskit.runtime.supervisor import FINISH_SECONDS, Supervisor
 from streamskit.runtime.topic_patterns import is_wanted, of_others
 from streamskit.runtime.topic_watch import TopicWatch
@@ -103,6 +104,7 @@ class Application:
         )
         self.topics.check_names()
         self.states = StateMachine()
+        self.threads = StreamThreads(config.application_id, config.num_stream_threads)
         self.catalogue = catalogue(config.application_id, topology, self.plans)
         self._partitions: dict[str, int] = {}
         self._build_stores()
@@ -197,6 +199,7 @@ class Application:
         self.side_effects.start()
         self.copies.start()
         self.global_copies.start()
+        self.threads.begin()
         # Before the first query begins: whatever begins has a note of what it is.
         self._checks.note()
         for plan_ in self.plans:
@@ -265,6 +268,11 @@ class Application:
         """Process nothing until the supervisor resumes."""
         self.supervisor.pause(self._finish_seconds)
 
+    def slots(self) -> int:
+        """Return how many slots Spark has, for applications together."""
+        assert self._spark is not None, "queries run"
+        return self._spark.sparkContext.defaultParallelism
+
     @property
     def _finish_seconds(self) -> float:
         """How long a micro-batch may take to end that is under way; one in real time ends minutes later."""
@@ -286,6 +294,7 @@ class Application:
     def release(self) -> None:
         """Let another process run it."""
         try:
+            self.threads.end()
             self._runner.release()
         finally:
             self.lock.release()

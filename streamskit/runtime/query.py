@@ -34,6 +34,7 @@ def query_options(config: StreamsConfig, **changes: Any) -> QueryOptions:
         real_time=config.real_time is not None,
         handlers=config.handlers,
         bootstrap_servers=config.connection,
+        threads_of="" if config.real_time is not None else config.application_id,
     )
     return replace(options, **changes)
 

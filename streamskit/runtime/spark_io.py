@@ -238,7 +238,8 @@ class KafkaTopics:
         client = f"{told['kafka.client.id']}-{producers}" if "kafka.client.id" in told else producers
         options = producer | {"kafka.client.id": client, "includeHeaders": "true"}
         if self._writes_by_time(plan):
-            return BY_TIME, options | {"writers": str(writers(plan, self.partitions))}
+            ordered = {"writers": str(writers(plan, self.partitions)), "threads": plan.options.threads_of}
+            return BY_TIME, options | ordered
         return "kafka", options
 
 

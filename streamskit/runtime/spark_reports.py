@@ -9,12 +9,24 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
 from streamskit import operators
+from streamskit.jvm.stream_threads import stream_threads_of
 from streamskit.planning.plan import Plan
 from streamskit.topology.nodes import Node
 
 WIDTH = 120
 
-TASK_COLUMNS = ["query", "job", "stage", "partition", "executor", "status", "records", "started", "milliseconds"]
+TASK_COLUMNS = [
+    "query",
+    "job",
+    "stage",
+    "partition",
+    "executor",
+    "status",
+    "records",
+    "started",
+    "milliseconds",
+    "slots",
+]
 
 NOISE = (
     (r"#\d+L?", ""),  # the numbers Spark gives to columns
@@ -28,12 +40,20 @@ NOISE = (
 )
 
 
-def in_words(plan: Plan) -> str:
-    """Return which steps of a query are Spark's own and which run in Python, and why."""
+def in_words(plan: Plan, threads: int | None = None) -> str:
+    """Return which steps of a query are Spark's own and which run in Python, and why.
+
+    Args:
+        plan: the query's.
+        threads: how many slots of Spark's it may use at a time; None for all.
+    """
     lines = [f"Sub-topology {plan.name}: reads {', '.join(plan.topics)}"]
     if plan.options.real_time:
         why_not = plan.against_real_time
         lines.append(f"  Runs in micro-batches, because {why_not}" if why_not else "  Runs in real-time mode")
+    if threads is not None:
+        slots = "one slot" if threads == 1 else f"{threads} slots"
+        lines.append(f"  Uses {slots} of Spark's at most, as num_stream_threads says; a task takes partitions in turn")
     if plan.native is not None:
         lines.append(f"  {plan.native.name}: Spark's own aggregation, groupBy in update mode")
     for slot in plan.operators:
@@ -111,9 +131,11 @@ def spark_tasks(streams: RunsQueries) -> pd.DataFrame:
     """Return Spark's own record of the tasks that the queries of an application have run, in the order of their jobs.
 
     One row for each attempt at a task: a query's micro-batch is one job, or several; a job has a stage for each step
-    between two shuffles, and a stage one task for each partition. `executor` is the id of the executor, "driver" where
-    Spark runs in this process; `records` is how many it has read, from Kafka or from the stage before; `started` is in
-    milliseconds since 1970.
+    between two shuffles, and a stage one task for each partition, or as many as there are stream threads
+    (`num_stream_threads`), each of which takes several partitions in turn. `executor` is the id of the executor,
+    "driver" where Spark runs in this process; `records` is how many it has read, from Kafka or from the stage before;
+    `started` is in milliseconds since 1970; `slots` is how many stream threads there were, and so how many slots the
+    query could use at a time; it is missing where that was all of Spark's.
 
     Args:
         streams: the application, a `KafkaStreams` that has been started.
@@ -125,7 +147,7 @@ def spark_tasks(streams: RunsQueries) -> pd.DataFrame:
     context = SparkSession.getActiveSession()
     store = context.sparkContext._jsc.sc().statusStore() if context else None
     rows = [row for query in streams.queries() if store for row in _tasks(store, str(query.runId), query.name)]
-    return pd.DataFrame(rows, columns=TASK_COLUMNS)
+    return pd.DataFrame(rows, columns=TASK_COLUMNS).astype({"slots": "Int64"})
 
 
 def _tasks(store: Any, run: str, name: str) -> Iterator[tuple[Any, ...]]:
@@ -133,9 +155,11 @@ def _tasks(store: Any, run: str, name: str) -> Iterator[tuple[Any, ...]]:
         group = job.jobGroup()
         if not group.isDefined() or group.get() != run:  # Spark names the jobs of a query after its run
             continue
+        slots = stream_threads_of(job)
         for stage in sorted(_each(job.stageIds())):
             for task in _each(store.taskList(stage, 0, 2**31 - 1)):
-                yield (name, job.jobId(), stage, task.partitionId(), task.executorId(), task.status(), *_work(task))
+                place = (task.partitionId(), task.executorId(), task.status())
+                yield (name, job.jobId(), stage, *place, *_work(task), slots)
 
 
 def _work(task: Any) -> tuple[int, int, int]:

@@ -257,6 +257,46 @@ class KafkaStreams:
         self._application.supervisor.resume()
 
     @property
+    def num_stream_threads(self) -> int | None:
+        """How many slots of Spark's each query may use at a time; None for all that there are."""
+        return self._application.threads.number
+
+    def add_stream_thread(self) -> str:
+        """Have each query use one slot of Spark's more from its next micro-batch on; return the new thread's name.
+
+        Nothing is interrupted or restarted. The next start begins with the number in the config again.
+
+        Raises:
+            StreamsError: it does not run, it runs in real-time mode, or its queries may use all slots anyway.
+
+        >>> streams.add_stream_thread()  # doctest: +SKIP
+        'trades-app-StreamThread-3'
+
+        Mirrors `KafkaStreams#addStreamThread`.
+        """
+        self._check_threads_can_change()
+        with self._application.supervisor.calls_of_spark():
+            return self._application.threads.add(self._application.slots())
+
+    def remove_stream_thread(self) -> str:
+        """Have each query use one slot of Spark's less from its next micro-batch on; return the name of the thread.
+
+        A micro-batch that is under way goes on with as many as it began with. Where all slots were used until now, all
+        but one are from then on.
+
+        Raises:
+            StreamsError: it does not run, it runs in real-time mode, or there is one thread left.
+
+        >>> streams.remove_stream_thread()  # doctest: +SKIP
+        'trades-app-StreamThread-4'
+
+        Mirrors `KafkaStreams#removeStreamThread`.
+        """
+        self._check_threads_can_change()
+        with self._application.supervisor.calls_of_spark():
+            return self._application.threads.remove(self._application.slots())
+
+    @property
     def is_paused(self) -> bool:
         """Whether the application processes nothing until `resume`. Mirrors `KafkaStreams#isPaused`."""
         return self._application.supervisor.is_paused
@@ -428,7 +468,8 @@ class KafkaStreams:
         if not queries:
             raise StreamsError(f"'{self.application_id}' has no Spark query until start() is called.")
         with self._application.supervisor.calls_of_spark():
-            return "\n\n".join(f"{in_words(query.plan)}\n\n{spark_plan(query.query)}" for query in queries)
+            threads = self.num_stream_threads
+            return "\n\n".join(f"{in_words(query.plan, threads)}\n\n{spark_plan(query.query)}" for query in queries)
 
     def _known(self, name: str) -> None:
         if name not in self._application.stores or not self.topology.stores[name].queryable:
@@ -436,6 +477,19 @@ class KafkaStreams:
             raise UnknownStateStoreError(
                 f"There is no store '{name}' to query in '{self.application_id}'; "
                 + (f"its stores are: {known}." if known else "name one with materialized='a-name'.")
+            )
+
+    def _check_threads_can_change(self) -> None:
+        self._application.supervisor.raise_failure()
+        if self.config.real_time is not None:
+            raise StreamsError(
+                f"'{self.application_id}' runs in real-time mode, which keeps a slot of Spark's busy for each "
+                "partition all the while: stream threads can neither be added nor removed."
+            )
+        if self.state not in (State.RUNNING, State.REBALANCING):
+            raise StreamsError(
+                f"'{self.application_id}' is {self.state.name}: stream threads come and go while it runs. For a start, "
+                "give num_stream_threads."
             )
 
     def _check_created(self, setting: str) -> None:

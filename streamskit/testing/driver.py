@@ -79,7 +79,7 @@ class TopologyTestDriver:
             cache = isinstance(config, StreamsConfig) and config.statestore_cache_max_bytes > 0
         broker = None if isinstance(config, StreamsConfig) else "none"
         config = StreamsConfig.of(config, broker, **settings)
-        options = query_options(config, cache=cache, test=True, real_time=False, bootstrap_servers="")
+        options = query_options(config, cache=cache, test=True, real_time=False, bootstrap_servers="", threads_of="")
         self._plans = plan(topology, config.application_id, options)
         self._partitions = TopicPartitions(topology, self._plans, partitions)
         self._changelogs = {topic: store.name for topic, store in changelogs(self._plans).items()}

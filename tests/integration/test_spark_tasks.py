@@ -25,6 +25,7 @@ def test_a_query_has_a_task_for_each_partition_and_they_read_each_record(
     assert set(ran["query"]) == {f"{name}: sub-topology 0"}
     assert set(ran["status"]) == {"SUCCESS"}
     assert set(ran["executor"]) == {"driver"}
+    assert ran["slots"].isna().all()
     reading, computing = (tasks for _, tasks in ran.groupby("stage"))
     assert reading["partition"].tolist() == computing["partition"].tolist() == [0, 1, 2]
     assert reading["records"].sum() == 300

@@ -152,6 +152,8 @@ def test_what_stands_under_a_foreign_key_is_not_logged_or_raised(caplog: pytest.
         ({"num_standby_replicas": "two"}, "num_standby_replicas is 'two'; give a whole number, 0 or more."),
         ({"num_standby_replicas": True}, "num_standby_replicas is True; give a whole number, 0 or more."),
         ({"statestore_cache_max_bytes": -1}, "statestore_cache_max_bytes is -1; give a whole number, 0 or more."),
+        ({"num_stream_threads": 0}, "num_stream_threads is 0; give a whole number, 1 or more."),
+        ({"num_stream_threads": 2, "real_time": "5 s"}, "num_stream_threads does not go with real_time, which keeps a"),
         ({"max_records_per_batch": 0}, "max_records_per_batch is 0; give a whole number, 1 or more."),
         ({"max_request_size": None}, "max_request_size is None; give a whole number, 1024 or more."),
         ({"processing_guarantee": "at_most_once"}, "processing_guarantee is 'at_most_once'; give 'at_least_once'"),
@@ -297,6 +299,7 @@ def test_what_is_written_is_read_again(tmp_path: Path) -> None:
         ({"default.value.serde": "org.apache.kafka.common.serialization.Serdes$StringSerde"}, {}),
         ({"security.protocol": "PLAINTEXT", "topology.optimization": "none", "replication.factor": "-1"}, {}),
         ({"consumer.auto.offset.reset": "earliest"}, {}),
+        ({"num.stream.threads": "4"}, {"num_stream_threads": 4}),
     ],
 )  # fmt: skip
 def test_kafkas_other_names_and_what_holds_in_any_case_are_known(
@@ -341,7 +344,6 @@ def test_a_wrong_line_is_named_with_what_to_write(tmp_path: Path, line: str, sai
 @pytest.mark.parametrize(
     ("name", "why"),
     [
-        ("num.stream.threads", "as in spark_session('local[4]')"),
         ("main.consumer.max.poll.records", "max_records_per_batch says how much"),
         ("producer.acks", "choose the settings of their Kafka clients"),
         ("consumer.compression.type", "choose the settings of their Kafka clients"),
