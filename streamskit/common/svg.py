@@ -75,13 +75,19 @@ def document(width: float, height: float, content: Iterable[str], **look: str | 
                    viewBox=box, **look)  # fmt: skip
 
 
-def as_image(svg: str, words: str) -> str:
+def as_image(svg: str, words: str, kind: str = "") -> str:
     """Return a picture as an HTML image that fits its page, and the same in words for those who cannot see it.
 
     Pages that clean a stranger's HTML, such as GitHub's or an untrusted notebook, let images pass and take SVGs apart.
+
+    Args:
+        svg: the picture, which stands by itself.
+        words: what it shows.
+        kind: the class of the image, for a page's style.
     """
     data = b64encode(svg.encode()).decode()
-    return f'<img alt="{escape(words)}" style="max-width:100%" src="data:image/svg+xml;base64,{data}">'
+    named = f' class="{kind}"' if kind else ""
+    return f'<img alt="{escape(words)}"{named} style="max-width:100%" src="data:image/svg+xml;base64,{data}">'
 
 
 def _attribute(value: str | float) -> str:

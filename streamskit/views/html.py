@@ -9,6 +9,7 @@ from html import escape, unescape
 from typing import Any
 
 from streamskit.common.svg import as_image
+from streamskit.common.themes import on_dark_pages
 from streamskit.views.charts import decimals, shortened, spelled
 
 SIGNS = {"live": "●", "paused": "❚❚", "stopped": "■", "saved": "▤", "failed": "▲"}
@@ -26,7 +27,8 @@ READABLE_ANYWHERE = "#767676"
 LIVE, SAVED = "streamskit-live", "streamskit-saved"
 """The classes of a live view and of the page kept of it."""
 
-STYLE = """<style>
+STYLE = (
+    """<style>
 .streamskit-view{color:var(--jp-ui-font-color1,#1f2937);
  font:13px/1.5 var(--jp-ui-font-family,system-ui,sans-serif);font-variant-numeric:tabular-nums}
 .streamskit-saved .streamskit-view{color:var(--jp-ui-font-color1,var(--vscode-editor-foreground,#1f2937))}
@@ -37,8 +39,11 @@ STYLE = """<style>
 .streamskit-view .sk-badge{border:1px solid;border-radius:9px;margin:0 4px;padding:0 9px;font-size:12px}
 .streamskit-view .sk-live{color:#15803d}
 .streamskit-view .sk-failed{color:var(--jp-error-color1,#b91c1c)}
-[data-jp-theme-light="false"] .streamskit-view .sk-live{color:#4ade80}
-[data-jp-theme-light="false"] .streamskit-view .sk-failed{color:#fca5a5}
+"""
+    + on_dark_pages(".streamskit-view .sk-live", "color:#4ade80")
+    + "\n"
+    + on_dark_pages(".streamskit-view .sk-failed", "color:#fca5a5")
+    + """
 .streamskit-live :is(.widget-html-content,.jupyter-widget-html-content){min-width:0}
 .streamskit-view .sk-rows{overflow-x:auto}
 .streamskit-view table{color:inherit;border-collapse:collapse;margin:0;font-size:12.5px;table-layout:fixed}
@@ -51,9 +56,14 @@ STYLE = """<style>
 .streamskit-view table tr.sk-bad td{background:rgba(220,38,38,.13)}
 .streamskit-view progress{width:100%;height:10px;vertical-align:middle}
 </style>"""
+)
 
 OUTPUTS = (".jp-OutputArea-child", ".output_container", ".output_area")
-"""What holds one output of a cell: in JupyterLab, Notebook 7 and nbconvert; in VS Code; in nbviewer's older pages."""
+"""What holds one output of a cell: in JupyterLab, Notebook 7 and nbconvert; in VS Code; in nbviewer's older pages.
+
+In VS Code all outputs of a notebook are in one page: a `.cell_container` for each cell, in it an `.output_container`
+for each output (siblings, so `+` finds the next one), and in that the `.output` with what the output shows.
+"""
 
 SWITCH = (
     "<style>"

@@ -1,7 +1,7 @@
 """`Drawing`: a mechanism as a picture, made by code from a lesson's own records, with the same in words.
 
-A drawing has its own paper, light or dark as the reader's system is, so that it can be read on any page. Colour never
-says anything alone: each thing is labelled.
+A drawing has its own paper, light or dark as the page is that shows it (or as the reader's system is, where a page
+doesn't say), so that it can be read anywhere. Colour never says anything alone: each thing is labelled.
 """
 
 from collections.abc import Iterable, Sequence
@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, Self
 
 from streamskit.common import svg
 from streamskit.common.errors import StreamsKitError
+from streamskit.common.themes import follows_the_page
 from streamskit.topology.drawing.shapes import MONO, SANS
 
 Point = tuple[float, float]
@@ -42,6 +43,9 @@ KEY_LOOKS = ("blue", "orange", "green", "violet")
 INKS = {"ink": ("#0f172a", "#f8fafc"), "quiet": ("#475569", "#cbd5e1"), "warn": ("#b91c1c", "#fca5a5")}
 
 CELL_HEIGHT = 26
+
+KIND = "streamskit-drawing"
+"""The class of a drawing's image."""
 
 
 def key_look(key: Any, keys: Iterable[Any]) -> str:
@@ -218,7 +222,7 @@ class Drawing:
         return svg.document(self.width, self.height, [drawn], **look)
 
     def _repr_html_(self) -> str:
-        return svg.as_image(self.svg(), self.alt)
+        return svg.as_image(self.svg(), self.alt, KIND) + f"<style>{follows_the_page('.' + KIND)}</style>"
 
     def __repr__(self) -> str:
         return f"<Drawing: {self.title}>"

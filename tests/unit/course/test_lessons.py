@@ -167,6 +167,25 @@ def test_a_drawing_has_alternative_text_in_the_page() -> None:
     assert drawn()._repr_html_().startswith('<img alt="Two records with the key tv lie in partition 0."')
 
 
+def test_a_drawing_is_dark_on_dark_pages_of_jupyter_and_vs_code_and_light_on_light_ones() -> None:
+    html = drawn()._repr_html_()
+    assert re.findall(r'<img [^>]*class="streamskit-drawing"', html)
+    rules = dict(re.findall(r":is\((.+?)\) \.streamskit-drawing\{color-scheme:(dark|light)\}", html))
+    on = {look: page.split(",") for page, look in rules.items()}
+    assert on == {
+        "dark": [
+            '[data-jp-theme-light="false"]',
+            ".vscode-dark",
+            ".vscode-high-contrast:not(.vscode-high-contrast-light)",
+        ],
+        "light": ['[data-jp-theme-light="true"]', ".vscode-light", ".vscode-high-contrast-light"],
+    }
+
+
+def test_a_drawing_on_a_page_without_a_theme_is_as_the_reader_s_system_is() -> None:
+    assert "@media (prefers-color-scheme:dark){" in drawn().svg()
+
+
 def test_everything_in_a_drawing_has_a_look_on_dark_paper() -> None:
     svg = drawn().svg()
     used = set(re.findall(r'class="([\w-]+)"', svg))
