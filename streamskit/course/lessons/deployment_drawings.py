@@ -1,4 +1,4 @@
-"""A drawing of where an application runs: its brokers, its driver, its executors, and the instances that answer."""
+"""Drawings of a whole application: its brokers, driver, executors and instances, and the parts of a service."""
 
 from streamskit.course.lessons.drawing import Drawing
 
@@ -50,6 +50,41 @@ def where_it_runs(brokers: int, executors: int, instances: int = 0) -> Drawing:
         drawing.arrow((752, 337), (690, 337))
         drawing.write(744, 292, "changelogs", size=10, anchor="end", ink="quiet")
     return drawing
+
+
+def music_service() -> Drawing:
+    """Draw Kafka Music as a service: two applications that share only topics, two instances, and the page.
+
+    >>> music_service().alt.split(". ")[0]
+    'Listeners write plays to the topic play-events'
+    """
+    alt = (
+        "Listeners write plays to the topic play-events. The application music-service reads them and the topic "
+        "song-feed, and keeps songs, counts and charts in stores. Plays that it cannot read go to the topic "
+        "music-dead-letters. A second application, music-letters, reads that topic and counts the letters by error, "
+        "in the topic music-dead-letter-counts, which music-service reads as a global table. Two instances hold the "
+        "stores and answer calls. The page asks either of them, and each call runs at the instance that has its key."
+    )
+    drawing = Drawing("Kafka Music as a service", alt, 760, 300)
+    drawing.box(20, 52, 120, 44, "listeners", "a Feed, without end", look="grey")
+    drawing.box(190, 52, 130, 44, "play-events", "topic", look="blue")
+    drawing.box(190, 112, 130, 44, "song-feed", "topic", look="blue")
+    drawing.box(380, 52, 150, 104, "music-service", "joins, counts,", "keeps the charts", look="violet")
+    drawing.arrow((140, 74), (188, 74)).arrow((320, 74), (378, 74)).arrow((320, 134), (378, 134))
+    drawing.frame(612, 44, 136, 126, "instances")
+    for place, name in enumerate(("first", "second")):
+        drawing.drum(620, 66 + 50 * place, 120, 44, name, "stores and routes")
+    drawing.arrow((530, 104), (610, 104), "changelogs")
+    drawing.box(620, 226, 120, 50, "the page", "and other clients", look="green")
+    drawing.arrow((680, 224), (680, 172)).write(688, 203, "calls", size=10, ink="quiet")
+    drawing.box(380, 226, 150, 50, "music-dead-letters", "topic", look="red")
+    drawing.arrow((455, 158), (455, 224), dashed=True, ink="warn")
+    drawing.write(463, 195, "unreadable plays", size=10, ink="warn")
+    drawing.box(218, 226, 130, 50, "music-letters", "counts them by error", look="violet")
+    drawing.arrow((380, 251), (350, 251))
+    drawing.box(14, 226, 174, 50, "music-dead-letter-counts", "topic", look="blue")
+    drawing.arrow((218, 251), (190, 251)).arrow((101, 224), (378, 152), bend=22)
+    return drawing.write(150, 198, "as a global table", size=10, anchor="end", ink="quiet")
 
 
 def _row(drawing: Drawing, y: float, count: int, height: float, words: list[str], look: str, ends: list[float]) -> None:

@@ -206,6 +206,37 @@ def byte_strip(title: str, parts: Sequence[tuple[str, bytes]]) -> Drawing:
     return drawing
 
 
+def readings(title: str, data: bytes, written: tuple[str, Any], read: Mapping[str, Any]) -> Drawing:
+    """Draw the bytes of a value, the serde that wrote them, and what several serdes read in them.
+
+    Args:
+        title: over the picture.
+        data: the bytes.
+        written: the serde that wrote them, and the value.
+        read: by serde, the value that it reads.
+
+    >>> readings("Two bytes", b"KO", ("a text", "KO"), {"a text": "KO", "a short": 19279}).alt
+    "a text writes 'KO' as the bytes 4b 4f. In the same bytes, a text reads 'KO', and a short reads 19279."
+    """
+    said = ", and ".join(f"{serde} reads {value!r}" for serde, value in read.items())
+    alt = f"{written[0]} writes {written[1]!r} as the bytes {data.hex(' ')}. In the same bytes, {said}."
+    width, byte, box = 760.0, 44.0, 200.0
+    drawing, middle = Drawing(title, alt, width, 236), width / 2
+    drawing.box(middle - box / 2, 38, box, 42, f"{written[0]} writes", repr(written[1]), look="blue")
+    drawing.arrow((middle, 82), (middle, 104))
+    left = middle - byte * len(data) / 2
+    for place, each in enumerate(data):
+        drawing.box(left + byte * place, 108, byte, 28, look="grey")
+        drawing.write(left + byte * (place + 0.5), 126, f"{each:02x}", anchor="middle", mono=True)
+    gap = (width - box * len(read)) / (len(read) + 1)
+    for place, (serde, value) in enumerate(read.items()):
+        x = gap + (box + gap) * place
+        drawing.arrow((middle + (x + box / 2 - middle) * 0.6, 140), (x + box / 2, 172))
+        look = "blue" if serde == written[0] else "orange"
+        drawing.box(x, 176, box, 42, f"{serde} reads", repr(value), look=look)
+    return drawing
+
+
 def grouped(records: Any, label: Label | None = None, partitions: int | None = None) -> dict[int, list[Cell]]:
     """Return for each partition its records as key and text, in the order in which they are read."""
     rows = records.itertuples() if hasattr(records, "itertuples") else records

@@ -135,6 +135,39 @@ def _short(words: str, width: float) -> str:
     return words if len(words) <= fits else "…" + words[1 - fits :]
 
 
+def batches_and_real_time() -> Drawing:
+    """Draw what happens to one record in micro-batches and in Spark's real-time mode, on two lines of time.
+
+    >>> batches_and_real_time().alt.startswith("Micro-batches: the record arrives while batch 1 runs")
+    True
+    """
+    alt = (
+        "Micro-batches: the record arrives while batch 1 runs. It waits until that batch has ended, and then for its "
+        "own, batch 2: Spark plans and records the offsets, reads and counts, writes the result, and saves state and "
+        "offsets. Real time: one batch lasts for minutes. The record is read, counted and written as soon as it "
+        "arrives, while the batch runs, and only the end of the batch saves state and offsets."
+    )
+    drawing = Drawing("What a record waits for", alt, 760, 216)
+    steps = (("plan, offsets", 92, "frame"), ("read, count, write", 130, "green"), ("save", 62, "frame"))
+    arrives, left = 236.0, 116.0
+    for batch, name in enumerate(("batch 1", "batch 2")):
+        x = left + 300.0 * batch
+        drawing.write(x, 58, name, size=10, ink="quiet")
+        for words, width, look in steps:
+            drawing.box(x, 64, width, 30, words, look="grey" if batch == 0 else look)
+            x += width
+    drawing.write(left - 10, 83, "micro-batches", anchor="end", bold=True)
+    drawing.box(left, 144, 624, 30, look="frame")
+    drawing.write(left + 616, 163, "one batch for minutes, saved at its end", anchor="end",
+                  size=10, ink="quiet")  # fmt: skip
+    drawing.box(arrives, 144, 130, 30, "read, count, write", look="green")
+    drawing.write(left - 10, 163, "real time", anchor="end", bold=True)
+    drawing.line((arrives, 46), (arrives, 190), dashed=True, ink="warn")
+    drawing.write(arrives, 204, "the record arrives", size=10, anchor="middle", ink="warn")
+    drawing.arrow((arrives + 2, 112), (left + 300 + 92 + 130, 112), "until its result can be read", ink="warn")
+    return drawing
+
+
 class Span(NamedTuple):
     """What one line of a time axis shows from one moment to another, in seconds."""
 

@@ -19,6 +19,7 @@ from streamskit.lessons import (
     foreign_key,
     logs,
     readers,
+    readings,
     rekeyed,
 )
 
@@ -47,6 +48,7 @@ EACH = [
     foreign_key("A foreign key", {"e1": "ann", "e2": "ann"}, {"ann": "Oslo"}, ("orders", "users")),
     byte_strip("Bytes", [("magic byte", b"\x00"), ("schema id, 4 bytes", bytes(4)), ("symbol", b"KO")]),
     clocks("Three clocks", {"e1": (0, 60_000, 90_000), "e2": (30_000, 61_000, 91_000)}),
+    readings("Eight bytes", b"KO 61.50", ("A long", 5426591493130171696), {"a long": 1, "a text": "KO 61.50"}),
 ]
 
 
@@ -89,6 +91,7 @@ def test_the_words_of_a_drawing_are_sentences(drawing: Drawing) -> None:
         (8, "e2 subscribes to ann and is sent Oslo"),
         (9, "magic byte: 00; schema id, 4 bytes: 00 00 00 00; symbol: 4b 4f."),
         (10, "e2: event time 00:00:30, ingestion time 00:01:01, processing time 00:01:31"),
+        (11, "as the bytes 4b 4f 20 36 31 2e 35 30. In the same bytes, a long reads 1, and a text reads 'KO 61.50'."),
     ],
 )
 def test_a_drawing_is_told_in_words(place: int, words: str) -> None:

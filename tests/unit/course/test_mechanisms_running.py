@@ -5,11 +5,12 @@ from xml.etree import ElementTree
 import pytest
 
 from streamskit.course.lessons.architectures import BOTH, KAPPA, LAMBDA, LIBRARY, same_application_many_times
-from streamskit.course.lessons.deployment_drawings import where_it_runs
+from streamskit.course.lessons.deployment_drawings import music_service, where_it_runs
 from streamskit.course.lessons.drawing import Drawing
 from streamskit.course.lessons.mechanisms_running import (
     Span,
     SubTopology,
+    batches_and_real_time,
     error_handlers,
     on_a_time_axis,
     question_to_another_instance,
@@ -99,3 +100,35 @@ def test_the_processes_of_an_application_are_drawn_as_many_as_there_are() -> Non
 def test_a_drawing_of_processes_says_what_it_has_no_room_for() -> None:
     with pytest.raises(ValueError, match="executors=6: this drawing has room for 1 to 5 of them"):
         where_it_runs(brokers=1, executors=6)
+
+
+@pytest.mark.parametrize("drawing", [music_service(), batches_and_real_time()], ids=lambda each: each.title)
+def test_nothing_of_a_drawing_without_numbers_is_beyond_its_paper(drawing: Drawing) -> None:
+    for each in ElementTree.fromstring(drawing.svg()).iter():
+        if each.tag.endswith("}rect"):
+            assert float(each.attrib["x"]) + float(each.attrib["width"]) <= drawing.width
+            assert float(each.attrib["y"]) + float(each.attrib["height"]) <= drawing.height
+        elif each.tag.endswith("}text"):
+            wide = 0.55 * float(each.attrib["font-size"]) * len(each.text or "")
+            left = float(each.attrib["x"]) - wide * {"start": 0, "middle": 0.5, "end": 1}[each.attrib["text-anchor"]]
+            assert 0 <= left <= left + wide <= drawing.width, each.text
+
+
+def test_the_parts_of_the_music_service_are_named_in_its_words() -> None:
+    named = [
+        "play-events",
+        "song-feed",
+        "music-service",
+        "music-dead-letters",
+        "music-letters",
+        "music-dead-letter-counts",
+    ]
+    assert set(named) <= set(written(music_service()))
+    assert [part for part in named if part not in music_service().alt] == []
+
+
+def test_a_record_in_real_time_does_not_wait_for_a_batch() -> None:
+    drawing = batches_and_real_time()
+    assert written(drawing).count("batch 1") == written(drawing).count("batch 2") == 1
+    assert "It waits until that batch has ended, and then for its own, batch 2" in drawing.alt
+    assert "as soon as it arrives, while the batch runs" in drawing.alt
