@@ -13,6 +13,7 @@ from streamskit.common.errors import StreamsKitError
 from streamskit.course.lessons import questions
 from streamskit.course.lessons.questions import Question, parsed
 from streamskit.lessons import Drawing, described, fold, predict, reveal
+from streamskit.views.html import SAVED, SWITCH
 from tests.unit.course.test_prose import NOT_YET
 
 ROOT = Path(__file__).parents[3]
@@ -269,3 +270,10 @@ def test_no_picture_of_a_lesson_is_without_words(lesson: Path) -> None:
 def test_a_lesson_is_stored_with_the_outputs_of_all_its_cells(lesson: Path) -> None:
     cells = [c for c in json.loads(lesson.read_text())["cells"] if c["cell_type"] == "code"]
     assert [c["id"] for c in cells if c["execution_count"] is None] == []
+
+
+@pytest.mark.parametrize("lesson", LESSONS, ids=lambda path: path.stem)
+def test_the_page_kept_of_a_view_hides_one_of_two_outputs_in_every_frontend(lesson: Path) -> None:
+    outputs = [each for c in json.loads(lesson.read_text())["cells"] for each in c.get("outputs", [])]
+    pages = ["".join(each.get("data", {}).get("text/html", "")) for each in outputs]
+    assert [page[-200:] for page in pages if f'<div class="{SAVED}">' in page and SWITCH not in page] == []
