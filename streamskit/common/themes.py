@@ -18,7 +18,8 @@ def follows_the_page(selector: str) -> str:
     """Return the CSS rules by which an SVG image takes its page's theme, and the system's on any other page.
 
     An image doesn't see the style of its page. What its own `@media (prefers-color-scheme:dark)` asks for is the
-    `color-scheme` of the image's element, and that is what these rules set.
+    `color-scheme` of the image's element, and that is what these rules set. JupyterLab 4 sets it for its whole page,
+    even for a notebook that it doesn't trust and takes styles from. VS Code and pages of nbconvert need the rules.
     """
     light = f":is({','.join(LIGHT_PAGES)}) {selector}{{color-scheme:light}}"
     return on_dark_pages(selector, "color-scheme:dark") + light

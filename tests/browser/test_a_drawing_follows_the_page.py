@@ -21,6 +21,7 @@ DRAWING = Drawing("A topic", "An empty sheet of paper.", width=200, height=100).
         ('class="vscode-dark"', "dark"),
         ('class="vscode-high-contrast"', "dark"),
         ('class="vscode-high-contrast vscode-high-contrast-light"', "light"),
+        ('style="color-scheme:dark"', "dark"),
         ("", None),
     ],
 )
