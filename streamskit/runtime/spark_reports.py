@@ -131,11 +131,12 @@ def spark_tasks(streams: RunsQueries) -> pd.DataFrame:
     """Return Spark's own record of the tasks that the queries of an application have run, in the order of their jobs.
 
     One row for each attempt at a task: a query's micro-batch is one job, or several; a job has a stage for each step
-    between two shuffles, and a stage one task for each partition, or as many as there are stream threads
-    (`num_stream_threads`), each of which takes several partitions in turn. `executor` is the id of the executor,
-    "driver" where Spark runs in this process; `records` is how many it has read, from Kafka or from the stage before;
-    `started` is in milliseconds since 1970; `slots` is how many stream threads there were, and so how many slots the
-    query could use at a time; it is missing where that was all of Spark's.
+    between two shuffles, and a stage one task for each partition. Where there are fewer stream threads than partitions
+    (`num_stream_threads`), there are as many tasks, each of which takes several partitions in turn. `partition` is the
+    number of a task in its stage; `executor` the id of the executor, "driver" where Spark runs in this process;
+    `records` is how many it has read, from Kafka or from the stage before; `started` is in milliseconds since 1970;
+    `slots` is how many stream threads there were, and so how many slots the query could use at a time; it is missing
+    where that was all of Spark's.
 
     Args:
         streams: the application, a `KafkaStreams` that has been started.

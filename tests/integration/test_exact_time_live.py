@@ -65,6 +65,30 @@ def test_a_partition_that_lags_keeps_its_records_before_and_after_a_restart(
     assert dropped(again) == 3
 
 
+def test_a_task_that_takes_several_partitions_in_turn_keeps_their_times_and_what_they_drop_apart(
+    broker: Broker, run: Run, name: str
+) -> None:
+    topic, keys = f"{name}-in", (FAST, SLOW, LATER)
+    broker.create_topics(topic, partitions=3)
+    topology = counted(topic, TimeWindows.of_size_with_no_grace("1 minute"))
+    for threads, first, late in ((1, 0, 0.5), (2, 2, 1.5), (None, 4, 3.5)):
+        broker.produce(
+            topic,
+            [
+                (key, "x", round((hour * 60 + minute) * MINUTE))
+                for hour, key in enumerate(keys)
+                for minute in (first, first + 1, late)
+            ],
+        )
+        streams = run(topology, num_stream_threads=threads)
+        streams.await_processed("120 seconds")
+        assert rows(streams) == {
+            (key, hour * 60 + minute): 1 for hour, key in enumerate(keys) for minute in range(first + 2)
+        }
+        assert dropped(streams) == 3
+        streams.close()
+
+
 def test_a_record_is_late_within_the_micro_batch_that_closed_its_window(broker: Broker, run: Run, name: str) -> None:
     topic = f"{name}-in"
     broker.create_topics(topic)
