@@ -199,7 +199,11 @@ class Steps:
         if lookup is None:
             return None
         value = record.value.typed if lookup.of_value else None
-        return lookup.serde.to_bytes(record.call(node, lookup.function, parent, value))
+        now = lookup.serde.to_bytes(record.call(node, lookup.function, parent, value))
+        if record.old is None:
+            return now
+        before = lookup.serde.to_bytes(record.call(node, lookup.function, parent, record.old.typed))
+        return change_to_bytes(now, before)
 
     def _transform(self, node: Node, record: RecordColumns, parent: Node, to: OperatorInput | None) -> list[Outcome]:
         # Where a stream is split, what fails is the split; its last branch has asked all the predicates.

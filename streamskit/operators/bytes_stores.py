@@ -175,6 +175,10 @@ class BytesVersionedStore:
         index = bisect_right(versions, timestamp, key=_time)
         if index and versions[index - 1][0] == timestamp:
             versions[index - 1] = (timestamp, value)
+            if value is None and index == len(versions) and (index == 1 or versions[-2][1] is None):
+                # Kafka Streams keeps the time of such a deletion only where it ends a version before it.
+                versions.pop()
+                return PutResult(True, True)
         else:
             versions.insert(index, (timestamp, value))
             index += 1

@@ -89,25 +89,34 @@ def fingerprint(value: bytes | None) -> bytes:
 class SubscriptionSendOperator(Operator):
     """Foreign-key join, left table: sends a subscription for each update to its foreign key, in `record.extra`.
 
-    A row without a key is dropped.
+    A row without a key is dropped; in an inner join so is an update without a foreign key, now and before.
     Mirrors `org.apache.kafka.streams.kstream.internals.foreignkeyjoin.SubscriptionSendProcessorSupplier`.
 
     Args:
         name: the node's name.
         store: the table in which the left rows are kept, with their foreign keys.
+        left: whether left rows without a partner have a result.
+        tells_old: whether updates tell the value before, and `record.extra` has both foreign keys, as
+            `change_from_bytes` reads them; otherwise it is that of the row that is kept here.
     """
 
     name: str
     store: str
+    left: bool = False
+    tells_old: bool = False
 
     def open(self, context: OperatorContext) -> ProcessRecord:
         rows, forward, drop = BytesKeyValueStore(context.table(self.store)), context.forward, context.drop
+        left, tells_old = self.left, self.tells_old
 
         def process(side: int, record: OperatorRecord) -> None:
-            key, value, _, foreign_key, timestamp, headers = record
+            key, value, old_value, foreign_key, timestamp, headers = record
             if key is None:
                 return drop()
-            old_value, old_foreign_key = rows.get(key) or (None, None)
+            if tells_old:
+                foreign_key, old_foreign_key = change_from_bytes(foreign_key)
+            else:
+                old_value, old_foreign_key = rows.get(key) or (None, None)
             rows.put(key, None if value is None else (value, foreign_key))
             if value is None and old_value is None:
                 return None
@@ -116,6 +125,8 @@ class SubscriptionSendOperator(Operator):
             def send(foreign_key: bytes | None, instruction: Instruction) -> None:
                 forward(foreign_key, SubscriptionWrapper(instruction, digest, key).to_bytes(), timestamp, headers)
 
+            if foreign_key is None and old_foreign_key is None and not left:
+                return drop()
             if foreign_key is None or value is None:
                 return send(old_foreign_key, Instruction.DELETE_KEY_AND_PROPAGATE)
             if old_foreign_key is None:
@@ -127,6 +138,16 @@ class SubscriptionSendOperator(Operator):
             return send(foreign_key, Instruction.PROPAGATE_NULL_IF_NO_FK_VAL_AVAILABLE)
 
         return process
+
+
+def change_from_bytes(data: bytes | None) -> tuple[bytes | None, bytes | None]:
+    """Return the new and the old bytes of what `execution.record_columns.change_to_bytes` wrote."""
+    if data is None:
+        return None, None
+    if data[:1] == b"\x03":
+        end = 9 + int.from_bytes(data[1:9], "big")
+        return data[9:end], data[end:]
+    return (data[1:], None) if data[:1] == b"\x01" else (None, data[1:])
 
 
 Subscriptions = dict[bytes, bytes]
@@ -158,16 +179,13 @@ class SubscriptionJoinOperator(Operator):
         self, context: OperatorContext, rows: BytesKeyValueStore, subscribers: BytesKeyValueStore
     ) -> Callable[[OperatorRecord], None]:
         """Return the function that stores a subscription and responds to it."""
-        forward, drop, left = context.forward, context.drop, self.left
+        forward, left = context.forward, self.left
 
         def subscribe(record: OperatorRecord) -> None:
             foreign_key, data, _, _, timestamp, headers = record
             instruction, digest, primary_key = SubscriptionWrapper.from_bytes(data or b"")
             if foreign_key is None:
-                if left:
-                    forward(primary_key, SubscriptionResponseWrapper(digest, None).to_bytes(), timestamp, headers)
-                elif digest:
-                    drop()
+                forward(primary_key, SubscriptionResponseWrapper(digest, None).to_bytes(), timestamp, headers)
                 return
             # Not a copy: a key may have very many subscribers, of which each record changes one.
             subscriptions: Subscriptions = subscribers.get(foreign_key) or {}

@@ -89,12 +89,14 @@ class LatestValueOperator(Operator):
         history: how far back versions are kept, in milliseconds; None keeps the latest value only.
         skips_absent: whether an update of a row that was not there before and is not there now goes no further.
         timed: whether the time of each row is kept beside its value, for processors that look at it.
+        tells_given: whether a table with a history tells the old value that an update came with, not that of its row.
     """
 
     name: str
     history: int | None = None
     skips_absent: bool = False
     timed: bool = False
+    tells_given: bool = False
 
     @property
     def is_cacheable(self) -> bool:
@@ -126,10 +128,10 @@ class LatestValueOperator(Operator):
         store, forward, drop = BytesVersionedStore(context, self.name, history), context.forward, context.drop
 
         def process(side: int, record: OperatorRecord) -> None:
-            key, value, _, _, timestamp, headers = record
+            key, value, given, _, timestamp, headers = record
             if key is None:
                 return drop()
-            old = store.get(key)
+            old = given if self.tells_given else store.get(key)
             if value is None and old is None and self.skips_absent:
                 return None
             put = store.put(key, value, timestamp)

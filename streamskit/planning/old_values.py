@@ -25,7 +25,9 @@ def takes_old_values(node: Node, parent: Node, topology: Topology) -> bool:
     """Return whether a step takes the old values of the table that `parent` makes."""
     if node.needs_old_values or (node.uses_old_values and parent.is_stateful and parent.knows_old_values):
         return True
-    if not node.passes_old_values or node.old_value_store is not None:
+    if node.takes_changed_old_values and _changes_old_values(parent, topology):
+        return True
+    if not node.passes_old_values or (node.old_value_store is not None and not node.tells_given_old_values):
         return False
     # A join keeps the rows of both sides, and asks only where these do not tell.
     return sends_old_values(node, topology) and (not node.looks_up_rows or _changes_old_values(parent, topology))
@@ -80,6 +82,8 @@ def _is_asked(node: Node, topology: Topology) -> bool:
 
 def _changes_old_values(node: Node, topology: Topology) -> bool:
     """Return whether what comes from a step as a row's old value may not be the value that came before."""
-    if node.old_value_store is not None or node.changes_old_values:
-        return node.old_value_store is None
+    if node.old_value_store is not None:
+        return node.tells_given_old_values
+    if node.changes_old_values:
+        return True
     return node.passes_old_values and any(_changes_old_values(topology[each], topology) for each in node.parents)

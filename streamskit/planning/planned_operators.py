@@ -48,7 +48,7 @@ def operator_input(node: Node, plan: Plan) -> OperatorInput | None:
     if node.name in plan.groups:
         return OperatorInput(plan.groups[node.name].name, 0)
     if _only_orders(node, plan) or runs_latest_value_operator(node, plan):
-        return OperatorInput(node.name, 0)
+        return OperatorInput(node.row_operator, 0)
     return node.operator_input
 
 
@@ -132,7 +132,8 @@ def _operator_for(node: Node, name: str, plan: Plan) -> PlannedOperator:
     if node.name in plan.handed_over or runs_latest_value_operator(node, plan):
         history = store.retention if store is not None and store.kind == "versioned" else None
         timed = history is None and plan.is_used(node)
-        latest = operators.LatestValueOperator(name, history, node.skips_absent_rows, timed)
+        given = node.tells_given_old_values
+        latest = operators.LatestValueOperator(name, history, node.skips_absent_rows, timed, given)
         return PlannedOperator(latest, node, shared_table=plan.level_with(node))
     nodes = nodes_of(name, plan)
     planned = plan_operator(nodes[0], nodes, name, plan)
@@ -265,7 +266,9 @@ def _(node: ForeignKeyStep, nodes: list[Node], name: str, plan: Plan) -> Planned
         raise TopologyError(f"{node.name}: a foreign-key join without its join.")
     rows = f"{join.name}-rows"
     if node.role == "register":
-        return PlannedOperator(operators.SubscriptionSendOperator(name, rows), node, shared_table=rows)
+        tells_old = takes_old_values(node, plan.topology[node.parents[0]], plan.topology)
+        send = operators.SubscriptionSendOperator(name, rows, join.left, tells_old)
+        return PlannedOperator(send, node, shared_table=rows)
     if node.role == "resolve":
         return PlannedOperator(operators.ResponseJoinOperator(name, rows, join.left), node, shared_table=rows)
     notifier = next(step for step in of_kind(ForeignKeyStep, nodes) if step.role == "notify")

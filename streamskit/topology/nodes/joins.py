@@ -156,6 +156,10 @@ class ForeignKeyStep(Node):
         return self.role in ("register", "notify")
 
     @property
+    def takes_changed_old_values(self) -> bool:
+        return self.role == "register"
+
+    @property
     def label(self) -> str:
         return FOREIGN_KEY_LABELS[self.role]
 

@@ -87,6 +87,8 @@ class Node:
     """Whether it makes a row's old value of the old value before it, as it does with the new one."""
     knows_old_values: ClassVar[bool] = False
     """Whether it tells the old value of a row without a store that a later step has to ask for."""
+    tells_given_old_values: ClassVar[bool] = False
+    """Whether it tells the old values that it is given, though it has a store that knows the latest row."""
     changes_old_values: ClassVar[bool] = False
     """Whether what it tells as a row's old value may be another than the value it has sent before."""
     looks_up_rows: ClassVar[bool] = False
@@ -163,6 +165,11 @@ class Node:
         return None
 
     @property
+    def row_operator(self) -> str:
+        """The name of the operator that keeps the latest values of its rows, where one does nothing else."""
+        return self.name
+
+    @property
     def goes_by_time(self) -> bool:
         """Whether what it makes of a record depends on how late other records before it were."""
         return False
@@ -175,6 +182,11 @@ class Node:
     @property
     def asks_for_old_values(self) -> bool:
         """Whether Kafka Streams' step asks the table before it for old values, though none are needed here."""
+        return False
+
+    @property
+    def takes_changed_old_values(self) -> bool:
+        """Whether it keeps the rows before it, and takes old values where those may be others than its rows."""
         return False
 
     @property

@@ -259,8 +259,13 @@ class TableMerge(Node):
     is_table: ClassVar[bool] = True
     passes_old_values: ClassVar[bool] = True
     knows_old_values: ClassVar[bool] = True
+    tells_given_old_values: ClassVar[bool] = True
     label: ClassVar[str] = "merge"
     store: Store | None = None
+
+    @property
+    def row_operator(self) -> str:
+        return f"{self.name}-rows"  # the operator of the join has the name itself
 
     @property
     def old_value_store(self) -> Store | None:

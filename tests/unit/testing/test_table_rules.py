@@ -189,3 +189,83 @@ def test_a_join_finds_the_rows_of_windows_that_go_out_on_close_before_they_do() 
             driver.create_input_topic(topic).pipe_input("k", "v", timestamp)
         made = driver.create_output_topic("out").read_records_to_list()
     assert [row[:3] for row in made] == [("0", 21, 3), ("0", 21, 3)]
+
+
+# ---- old values that are others than the rows before -----------------------------------------------------------------
+
+
+def test_a_foreign_key_join_takes_a_new_count_out_of_the_place_of_the_initial_one() -> None:
+    def write(builder: StreamsBuilder) -> None:
+        counts = builder.stream("in").group_by_key().aggregate(lambda: 0, lambda k, v, n: n + 1, value=Serdes.long())
+        joined = counts.join(
+            builder.table("names"),
+            lambda number, name: F.concat(number.cast("string"), name),
+            foreign_key=lambda number: F.when(number % 2 == 0, F.lit("even")).otherwise(F.lit("odd")),
+        )
+        joined.to_stream().to("out")
+
+    with driver_of(write) as driver:
+        driver.create_input_topic("in").pipe_input("a", "x", 1)
+        driver.create_input_topic("names").pipe_input("odd", "!", 2)
+        driver.create_input_topic("in").pipe_input("a", "x", 3)
+        made = driver.create_output_topic("out").read_records_to_list()
+    assert [row[:3] for row in made] == [("a", None, 1), ("a", "1!", 2), ("a", None, 3)]
+
+
+def test_a_row_that_leaves_without_a_foreign_key_is_dropped_from_an_inner_join() -> None:
+    def write(builder: StreamsBuilder) -> None:
+        keys = builder.table("rows").join(
+            builder.table("names"), both, foreign_key=lambda v: F.when(v != "none", F.lit("n"))
+        )
+        keys.to_stream().to("out")
+
+    with driver_of(write) as driver:
+        dropped = []
+        for timestamp, value in enumerate(("none", "n", "none", "none", None)):
+            driver.create_input_topic("rows").pipe_input("a", value, timestamp)
+            dropped.append(driver.dropped())
+        made = driver.create_output_topic("out").read_records_to_list()
+    assert dropped == [1, 1, 1, 2, 3]
+    assert [row[:3] for row in made] == [("a", None, 2)]
+
+
+# ---- versions --------------------------------------------------------------------------------------------------------
+
+
+def test_a_join_in_a_store_of_versions_tells_the_old_values_that_it_joined() -> None:
+    def write(builder: StreamsBuilder) -> None:
+        joined = builder.table("one").outer_join(
+            builder.table("two"), both, materialized=Materialized.versioned("joined", 20)
+        )
+        joined.to_stream().to("out")
+        every = joined.group_by(lambda k, v: (F.lit("all"), v)).aggregate(
+            lambda: "",
+            lambda k, v, text: f"{text}{v};",
+            lambda k, v, text: text.replace(f"{v};", ""),
+            value=Serdes.string(),
+        )
+        every.to_stream().to("all")
+
+    with driver_of(write) as driver:
+        given = (("two", "3", 20), ("one", "3", 30), ("one", "4", 5), ("one", None, 50))
+        for topic, value, timestamp in given:
+            driver.create_input_topic(topic).pipe_input("k", value, timestamp)
+        made = driver.create_output_topic("out").read_records_to_list()
+        folded = driver.create_output_topic("all").read_records_to_list()
+    assert [row[1:3] for row in made] == [("null+3", 20), ("3+3", 30), ("4+3", 20), ("null+3", 50)]
+    # The row that came too late is in no group, and is what the next update takes out.
+    assert [row[1:3] for row in folded] == [("null+3;", 20), ("3+3;", 30), ("3+3;null+3;", 50)]
+
+
+def test_a_deletion_at_the_time_of_the_only_version_leaves_no_trace() -> None:
+    def write(builder: StreamsBuilder) -> None:
+        texts = builder.stream("in").group_by_key().aggregate(
+            lambda: "",
+            lambda k, v, text: None if v == "x" else text + v,
+            Materialized.versioned("texts", 15),
+            value=Serdes.string(),
+        )  # fmt: skip
+        texts.to_stream().to("out")
+
+    given = [("a", "5", 78), ("a", "x", 67), ("a", "1", 72), ("a", "5", 90)]
+    assert run(write, {"in": given}) == [("a", "5", 78), ("a", None, 78), ("a", "1", 72), ("a", "15", 90)]
