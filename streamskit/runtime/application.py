@@ -199,7 +199,7 @@ class Application:
         self.side_effects.start()
         self.copies.start()
         self.global_copies.start()
-        self.threads.begin()
+        self.threads.start()
         # Before the first query begins: whatever begins has a note of what it is.
         self._checks.note()
         for plan_ in self.plans:
@@ -240,6 +240,7 @@ class Application:
         """
         with ExitStack() as left:  # the last first; what one of them raises keeps none of the others
             left.callback(self.release)
+            left.callback(self.threads.stop)
             left.callback(self.side_effects.stop)
             left.callback(self.global_copies.stop)
             if isinstance(self.copies, QueryServer):
@@ -294,7 +295,6 @@ class Application:
     def release(self) -> None:
         """Let another process run it."""
         try:
-            self.threads.end()
             self._runner.release()
         finally:
             self.lock.release()

@@ -23,16 +23,16 @@ class StreamThreads:
     def __init__(self, application_id: str, number: int | None) -> None:
         self.number = number
         self._application_id = application_id
-        self._changing, self._has_begun = threading.Lock(), False
+        self._changing, self._has_started = threading.Lock(), False
 
-    def begin(self) -> None:
+    def start(self) -> None:
         """Tell Spark, before the first query starts."""
         set_stream_threads(self._application_id, self.number)
-        self._has_begun = True
+        self._has_started = True
 
-    def end(self) -> None:
+    def stop(self) -> None:
         """Have Spark forget the application."""
-        if self._has_begun and SparkContext._jvm is not None:
+        if self._has_started and SparkContext._jvm is not None:
             with suppress(*LOST):
                 set_stream_threads(self._application_id, None)
 

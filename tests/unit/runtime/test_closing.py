@@ -83,7 +83,7 @@ def test_a_query_that_fails_while_the_next_one_starts_ends_the_start(
     streams = application(tmp_path)
     inside, ready = streams._application, SimpleNamespace(copy=lambda plans: None)
     inside.states.hold(STARTING)
-    for part in ("side_effects", "copies", "global_copies", "_watchdog", "_purging", "group_offsets"):
+    for part in ("side_effects", "copies", "global_copies", "_watchdog", "_purging", "group_offsets", "threads"):
         monkeypatch.setattr(getattr(inside, part), "start", lambda: None)
     monkeypatch.setattr(inside.supervisor.broker, "start", lambda: None)
     monkeypatch.setattr(inside, "_spark", object())

@@ -26,9 +26,9 @@ def known_to_spark() -> int:
 @pytest.fixture
 def threads(spark: object, request: pytest.FixtureRequest) -> Iterator[StreamThreads]:
     made = StreamThreads("app", getattr(request, "param", None))
-    made.begin()
+    made.start()
     yield made
-    made.end()
+    made.stop()
     assert known_to_spark() == 0
 
 
