@@ -130,7 +130,7 @@ def _with_operators(
         either([rows_of(one, plan), rows_of(other, plan)]) for one, other in zip(outcomes, unread, strict=True)
     ]
     if plan.uses_wall_clock:
-        clock = row_struct(CLOCK, timestamp=frame["timestamp"])
+        clock = row_struct(CLOCK, key=frame["key"], timestamp=frame["timestamp"])
         alternatives.append(Rows.of(F.when(frame["topic"] == CLOCK_TOPIC, clock)))
     rows = _beginning(plan, frame, inputs, either(alternatives))
     frame = count_dropped(frame, [outcome for each in outcomes for outcome in each])

@@ -27,7 +27,7 @@ from streamskit.planning.lookups import (
 )
 from streamskit.planning.old_values import takes_old_values
 from streamskit.planning.plan import Plan, has_changelog
-from streamskit.planning.planned_operators import operator_input, runs_latest_value_operator
+from streamskit.planning.planned_operators import leads_to, operator_input, runs_latest_value_operator
 from streamskit.planning.processor_groups import input_sides
 from streamskit.topology.nodes import (
     Aggregation,
@@ -91,7 +91,7 @@ class Steps:
     def _pass_on(self, node: Node, record: RecordColumns) -> list[Outcome]:
         """Return the outcomes of a record with the steps that follow a node."""
         made = [each for child in self._following(node) for each in self.step(child, record, node)]
-        return [*(self._told_earlier(made) if node.is_table and not self.is_open else ()), *made]
+        return [*(self._told_earlier(node, made) if node.is_table and not self.is_open else ()), *made]
 
     def _still_open(self, node: Node, record: RecordColumns) -> list[Outcome]:
         """Return the outcomes of the row of a window that is still open: it can be looked up."""
@@ -116,15 +116,32 @@ class Steps:
         is_open = has_open_windows(table, self.plan)
         return not is_open and is_read_through(step, self.plan) and operator_input(step, self.plan) is not None
 
-    def _told_earlier(self, outcomes: list[Outcome]) -> list[Send]:
-        """Return what joins of two tables are told before an update that changes a row of both."""
+    def _told_earlier(self, table: Node, outcomes: list[Outcome]) -> list[Send]:
+        """Return what joins of two tables are told before an update of a table that changes a row of both.
+
+        It is the row that comes last; but not where a step on its way to the join keeps it in a store, in which the
+        join would find the row before.
+        """
         joins = [each.operator.name for each in self.plan.operators if isinstance(each.operator, TableJoinOperator)]
-        told = []
+        every, told = [each for each in outcomes if isinstance(each, Send)], []
         for join in joins:
-            sends = [each for each in outcomes if isinstance(each, Send) and each.to.operator == join]
-            if {send.to.side for send in sends} == {0, 1}:
-                told.append(replace(sends[-1], to=sends[-1].to._replace(side=sends[-1].to.side + EARLIER)))
+            places = [place for place, each in enumerate(every) if each.to.operator == join]
+            if not places or not {every[place].to.side for place in places} <= {0, 1}:
+                continue
+            last, before = every[places[-1]], [each.to for each in every[: places[-1]]]
+            other = last.to._replace(side=1 - last.to.side)
+            meets = other in before or leads_to({to.operator for to in before} - {join}, other, self.plan)
+            if meets and not self._is_kept_between(table, last.parent):
+                told.append(replace(last, to=last.to._replace(side=last.to.side + EARLIER)))
         return told
+
+    def _is_kept_between(self, table: Node, last: Node) -> bool:
+        """Return whether a step after a table, up to the last one, keeps rows in a store of its own."""
+        while last is not table and last.parents:
+            if last.row_store is not None:
+                return True
+            last = self.plan.topology[last.parents[0]]
+        return False
 
     def store_changed(self, node: Node, record: RecordColumns) -> list[Outcome]:
         """Return the outcomes of a row that a processor has put into a table's store.

@@ -41,6 +41,10 @@ class TaskClock:
         port = row[PORT]
         if port == CLOCK:
             self.finish()
+            if row[KEY] is not None:  # it is stream time that has come further, in another sub-topology
+                self._stage.advance_stream_time(row[TIMESTAMP])
+                self.finish()
+                return
             if self._stage.wall_clock is not None:
                 self._stage.advance_wall_clock(row[TIMESTAMP])
             self._punctuate_by_wall_clock()

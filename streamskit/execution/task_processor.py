@@ -110,8 +110,9 @@ class TaskProcessor(StatefulProcessor):
                 if len(stage.outputs) >= CHUNK:
                     made.take(stage.take_outputs())
             elif port == CLOCK and self._options.test:
-                pages.save("wall clock", str(row[TIMESTAMP]).encode())
-                stage.advance_wall_clock(row[TIMESTAMP])
+                if row[KEY] is None:
+                    pages.save("wall clock", str(row[TIMESTAMP]).encode())
+                    stage.advance_wall_clock(row[TIMESTAMP])
                 made.pass_on(row)
             elif port != BEGIN:
                 # In the middle of the results, so that a task's rows keep their order.

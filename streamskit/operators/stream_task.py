@@ -266,8 +266,12 @@ class StreamTask:
     def begin(self, source: SourceRecord) -> None:
         """Start on another record of the task's topics; it moves stream time."""
         self.source = source
+        self.advance_stream_time(source.timestamp)
+
+    def advance_stream_time(self, timestamp: int) -> None:
+        """Move stream time forward to a time in milliseconds, if it has not come that far."""
         clock = self.memory.of("task")
-        clock["stream time"] = max(clock.get("stream time", -1), source.timestamp)
+        clock["stream time"] = max(clock.get("stream time", -1), timestamp)
 
     def begin_when_timed(self, source: SourceRecord, begin: Callable[[SourceRecord], None]) -> None:
         """Start on a record whose time an operator decides: it calls `decide_time`, which then calls `begin`."""

@@ -1,5 +1,6 @@
 """Stateful operators of a plan: which nodes run record by record in Python, with what, and in which order."""
 
+from collections.abc import Collection
 from dataclasses import replace
 from functools import partial, singledispatch
 from typing import Any
@@ -105,6 +106,23 @@ def _follow(
         for child in plan.following(each):
             if child not in exits:
                 _follow(plan, planned, child, each, level, passed)
+
+
+def leads_to(tables: Collection[str], side: OperatorInput, plan: Plan) -> bool:
+    """Return whether results of some operators of tables, by their names, come to one side of a join of two tables."""
+    following = [
+        child
+        for planned in plan.operators
+        if planned.operator.name in tables and planned.node.is_table
+        for child in plan.following(planned.node)
+    ]
+    while following:
+        node = following.pop()
+        if operator_input(node, plan) == side:
+            return True
+        if node.is_table:
+            following += plan.following(node)
+    return False
 
 
 def nodes_of(operator: str, plan: Plan) -> list[Node]:

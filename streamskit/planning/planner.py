@@ -284,14 +284,27 @@ def wall_clock_interval(plan: Plan) -> int | None:
     Raises:
         TopologyError: a processor cannot be initialized.
     """
-    intervals = [
+    return min(_intervals(plan, PunctuationType.WALL_CLOCK_TIME), default=None)
+
+
+def punctuates_by_stream_time(plan: Plan) -> bool:
+    """Return whether processors of a plan ask for punctuations by stream time when they begin.
+
+    Raises:
+        TopologyError: a processor cannot be initialized.
+    """
+    return bool(_intervals(plan, PunctuationType.STREAM_TIME))
+
+
+def _intervals(plan: Plan, kind: PunctuationType) -> list[int]:
+    """Return the intervals of the punctuations that processors of a plan ask for when they begin."""
+    return [
         schedule.interval
         for planned in plan.operators
         if isinstance(planned.operator, operators.ProcessorsOperator)
         for schedule in _initialized(planned, planned.operator, plan).punctuations.schedules
-        if schedule.kind is PunctuationType.WALL_CLOCK_TIME
+        if schedule.kind is kind
     ]
-    return min(intervals, default=None)
 
 
 def _initialized(planned: PlannedOperator, operator: operators.ProcessorsOperator, plan: Plan) -> RunningProcessors:

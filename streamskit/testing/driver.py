@@ -11,8 +11,8 @@ from streamskit.common.durations import Duration, to_milliseconds
 from streamskit.common.errors import StreamsError, TopologyError
 from streamskit.environment.session import spark_session
 from streamskit.kafka.topic_reader import TopicRecord
-from streamskit.planning.plan import CLOCK_TOPIC, Plan, is_readable
-from streamskit.planning.planner import plan
+from streamskit.planning.plan import CLOCK_TOPIC, STREAM_TIME_KEY, Plan, is_readable
+from streamskit.planning.planner import plan, punctuates_by_stream_time
 from streamskit.queries import LocalStore, local_store
 from streamskit.runtime.failures import explain, explain_call
 from streamskit.runtime.global_stores import FilledStore, filled_by_processors
@@ -101,6 +101,10 @@ class TopologyTestDriver:
         self._wall_clock = 0
         spark = spark_session()
         self._queries = [self._query(spark, plan_) for plan_ in self._plans]
+        # Without partitions all sub-topologies are one task, as in Kafka Streams' driver, and have one stream time.
+        is_one_task = partitions is None and len(self._queries) > 1
+        self._timed = [query for query in self._queries if is_one_task and punctuates_by_stream_time(query.plan)]
+        self._stream_time = -1
 
     def __enter__(self) -> "TopologyTestDriver":
         return self
@@ -200,8 +204,10 @@ class TopologyTestDriver:
     # ---- records on their way ----------------------------------------------------------------------------------------
 
     def _pipe(self, records: list[Raw]) -> None:
-        self._waiting.extend(map(self._placed, records))
-        self._work()
+        placed = [self._placed(record) for record in records]
+        for part in [[record] for record in placed] if self._timed else [placed]:
+            self._waiting.extend(part)
+            self._work()
 
     def _placed(self, record: Raw) -> Raw:
         """Return a record with its partition: where nobody has chosen one, that of its key."""
@@ -210,20 +216,40 @@ class TopologyTestDriver:
     def _work(self) -> None:
         """Run queries until no topic between them holds a record that is not processed."""
         while self._waiting:
-            batch = self._waiting.next_batch()
-            topic = batch[0].topic
-            for node in self._global_tables.get(topic, ()):
-                if node.store is not None:
-                    self._fill(self._stores[node.store.name], node, batch)
-            for filled in self._filled.get(topic, ()):
-                filled.take(0, [self._in_topic(record) for record in batch])
-            for query in self._queries:
+            batch = self._waiting.next_batch(singly=bool(self._timed))
+            self._process(batch[0].topic, batch)
+            if self._timed:
+                self._advance_stream_time(batch[0])
+
+    def _process(self, topic: str, batch: list[Raw]) -> None:
+        """Give records of a topic to all that read it."""
+        for node in self._global_tables.get(topic, ()):
+            if node.store is not None:
+                self._fill(self._stores[node.store.name], node, batch)
+        for filled in self._filled.get(topic, ()):
+            filled.take(0, [self._in_topic(record) for record in batch])
+        for query in self._queries:
+            if not query.plan.reads(topic):
+                continue
+            # Spark's own aggregations fold what a batch brings, so that records of other queries go one by one.
+            alone = query.plan.native is not None and topic in self._internal
+            for part in [[record] for record in batch] if alone else [batch]:
+                self._run(query, part)
+
+    def _advance_stream_time(self, record: Raw) -> None:
+        """Tell queries that punctuate how far a record that others read has moved stream time.
+
+        What an extractor makes of the record's time is known in the query alone, and moves nothing here.
+        """
+        topic, time = record.topic, record.timestamp
+        if time <= self._stream_time or topic in self._global_tables or topic in self._filled:
+            return
+        sources = [source for source in self.topology.sources if source.reads_topic(topic)]
+        if topic in self._internal or any(each.timestamps is None and _is_readable(each, record) for each in sources):
+            self._stream_time = time
+            for query in self._timed:
                 if not query.plan.reads(topic):
-                    continue
-                # Spark's own aggregations fold what a batch brings, so that records of other queries go one by one.
-                alone = query.plan.native is not None and topic in self._internal
-                for part in [[record] for record in batch] if alone else [batch]:
-                    self._run(query, part)
+                    self._run(query, [Raw(CLOCK_TOPIC, STREAM_TIME_KEY, None, time)])
 
     def _in_topic(self, record: Raw) -> TopicRecord:
         """Return a record of a global store's topic as it would lie there."""

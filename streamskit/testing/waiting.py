@@ -39,9 +39,11 @@ class WaitingRecords:
         """Put records after those that wait."""
         self._waiting.extend(records)
 
-    def next_batch(self) -> list[Raw]:
-        """Take the first record, and all of its topic that may be processed with it."""
+    def next_batch(self, singly: bool = False) -> list[Raw]:
+        """Take the first record, and all of its topic that may be processed with it; `singly` takes the first alone."""
         batch = [self._waiting.popleft()]
+        if singly:
+            return batch
         topic = batch[0].topic
         passed: deque[Raw] = deque()
         while self._waiting and (self._waiting[0].topic == topic or self._may_swap(topic, self._waiting[0].topic)):

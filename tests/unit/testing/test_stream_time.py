@@ -104,3 +104,34 @@ def test_the_time_of_a_partition_can_be_used_straight_before_a_native_aggregatio
         for topic, values in (("counted", [1, 2]), ("highest", ["x", "y"]), ("in-windows", ["x", "y"])):
             made = driver.create_output_topic(topic).read_records_to_list()
             assert [(record.value, record.timestamp) for record in made] == [(value, 110) for value in values], topic
+
+
+def test_sub_topologies_share_the_stream_time_of_their_one_task() -> None:
+    class Holder(Processor):
+        """Holds values back until the next tick."""
+
+        def init(self, context: ProcessorContext) -> None:
+            super().init(context)
+            self.held: list[Record] = []
+            context.schedule("100 ms", PunctuationType.STREAM_TIME, self.tick)
+
+        def tick(self, now: int) -> None:
+            for record in self.held:
+                self.context.forward(record.with_timestamp(now))
+            self.held = []
+
+        def process(self, record: Record) -> None:
+            self.held.append(record)
+
+    builder = StreamsBuilder()
+    builder.stream("other").to("copy")
+    rekeyed = builder.stream("in").select_key(lambda v: v).repartition()
+    rekeyed.process(Holder, key=Serdes.string(), value=Serdes.string()).to("out")
+    with TopologyTestDriver(builder.build()) as driver:
+        driver.create_input_topic("in").pipe_records([("a", "x", 10), ("a", "y", 120)])
+        # The time moves before the record has come through the repartition topic.
+        assert told(driver) == [("x", "x", 120)]
+        driver.create_input_topic("other").pipe_input("b", "z", 130)
+        assert told(driver) == []
+        driver.create_input_topic("other").pipe_input("b", "z", 230)
+        assert told(driver) == [("y", "y", 230)]

@@ -1,5 +1,7 @@
 """Rules of tables that no recorded vector shows: old values, times and retention of rows that joins look up."""
 
+from collections.abc import Callable
+
 import pytest
 from pyspark.sql import Column
 from pyspark.sql import functions as F
@@ -7,6 +9,7 @@ from pyspark.sql import functions as F
 from streamskit import (
     EmitStrategy,
     JoinWindows,
+    KTable,
     Materialized,
     Serdes,
     StreamsBuilder,
@@ -269,3 +272,32 @@ def test_a_deletion_at_the_time_of_the_only_version_leaves_no_trace() -> None:
 
     given = [("a", "5", 78), ("a", "x", 67), ("a", "1", 72), ("a", "5", 90)]
     assert run(write, {"in": given}) == [("a", "5", 78), ("a", None, 78), ("a", "1", 72), ("a", "15", 90)]
+
+
+# ---- a table joined with what was made of it -------------------------------------------------------------------------
+
+
+def joined_with_itself(write: Callable[[KTable], KTable], *values: str) -> list[tuple[str, int]]:
+    builder = StreamsBuilder()
+    write(builder.table("in", materialized="rows")).to_stream().to("out")
+    with TopologyTestDriver(builder.build()) as driver:
+        for timestamp, value in enumerate(values):
+            driver.create_input_topic("in").pipe_input("k", value, timestamp)
+        return [made[1:3] for made in driver.create_output_topic("out").read_records_to_list()]
+
+
+def test_a_join_with_a_filter_in_a_store_finds_the_row_of_the_same_update() -> None:
+    def write(table: KTable) -> KTable:
+        return table.outer_join(table.filter(lambda v: v < "6", "small"), both)
+
+    made = joined_with_itself(write, "8", "7", "4", "8")
+    assert made == [("8+null", 0), ("7+null", 1), ("4+4", 2), ("4+4", 2), ("8+null", 3), ("8+null", 3)]
+
+
+def test_a_join_finds_the_row_before_in_a_store_that_an_update_has_not_reached() -> None:
+    def write(table: KTable) -> KTable:
+        marked = table.map_values(lambda v: F.concat(v, F.lit("!")))
+        return marked.left_join(table.filter(lambda v: v < "6", "small"), both)
+
+    made = joined_with_itself(write, "8", "5", "4")
+    assert made == [("8!+null", 0), ("5!+null", 1), ("5!+5", 1), ("4!+5", 2), ("4!+4", 2)]
