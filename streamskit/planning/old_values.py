@@ -23,7 +23,7 @@ def sends_old_values(node: Node, topology: Topology) -> bool:
 
 def takes_old_values(node: Node, parent: Node, topology: Topology) -> bool:
     """Return whether a step takes the old values of the table that `parent` makes."""
-    if node.needs_old_values or (node.uses_old_values and parent.is_stateful and parent.knows_old_values):
+    if node.needs_old_values or (node.uses_old_values and parent.knows_old_values and _makes_rows(parent, topology)):
         return True
     if node.takes_changed_old_values and _changes_old_values(parent, topology):
         return True
@@ -78,6 +78,11 @@ def _is_asked(node: Node, topology: Topology) -> bool:
         or (child.passes_old_values and child.old_value_store is None and _is_asked(child, topology))
         for child in topology.children(node)
     )
+
+
+def _makes_rows(node: Node, topology: Topology) -> bool:
+    """Return whether a step makes rows of records, or merges those that the sides of a cogroup make."""
+    return node.is_stateful or any(topology[parent].changes_old_values for parent in node.parents)
 
 
 def _changes_old_values(node: Node, topology: Topology) -> bool:

@@ -301,3 +301,12 @@ def test_a_join_finds_the_row_before_in_a_store_that_an_update_has_not_reached()
 
     made = joined_with_itself(write, "8", "5", "4")
     assert made == [("8!+null", 0), ("5!+null", 1), ("5!+5", 1), ("4!+5", 2), ("4!+4", 2)]
+
+
+def test_a_join_after_a_cogroup_hears_of_a_row_whose_first_aggregate_was_none() -> None:
+    def write(builder: StreamsBuilder) -> None:
+        grouped = builder.stream("in").group_by_key().cogroup(lambda k, v, text: None if v == "x" else text + v)
+        texts = grouped.aggregate(lambda: "", value=Serdes.string())
+        texts.left_join(builder.table("names"), both).to_stream().to("out")
+
+    assert run(write, {"in": [("a", "x", 1), ("a", "y", 2)]}) == [("a", None, 1), ("a", "y+null", 2)]
