@@ -12,10 +12,10 @@ from streamskit.topology.nodes import Aggregation, Node, Process, SideEffect, Si
 from streamskit.topology.topology import Topology
 
 CLOCK_TOPIC = "streamskit-wall-clock"
+"""The topic of a record that moves the wall clock: of a test driver to its timestamp, of a running query to now."""
+
 STREAM_TIME_KEY = b"stream time"
 """The key of a record of the clock that says how far stream time has come; others say it of the wall clock."""
-
-"""The topic of a record that moves the wall clock: of a test driver to its timestamp, of a running query to now."""
 
 WINDOW_BYTES: dict[type, int] = {TimeWindowedSerde: 8, SessionWindowedSerde: 16}
 """How many bytes of a windowed key are not the key."""

@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack
 from itertools import groupby
 from pathlib import Path
 
@@ -100,14 +99,12 @@ class HostedStores:
         self._reader.start()
 
     def stop(self) -> None:
-        """Read no more; the stores on the disk stay for the next time."""
-        with ExitStack() as left:
+        """Read no more and hold nothing; the stores on the disk stay for the next time."""
+        try:
+            self._reader.stop()
+        finally:
             if self._folder is not None:
-                left.callback(self._folder.close)
-            left.callback(self._reader.stop)
-
-    def forget(self) -> None:
-        """Hold nothing any more."""
+                self._folder.close()
         self.roles, self._by_topic = {}, {}
 
     def say_stopped(self, why: str) -> None:

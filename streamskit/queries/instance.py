@@ -5,7 +5,6 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
@@ -129,10 +128,10 @@ class Instance:
                 leave its share to the one that starts at its address until then.
         """
         self._closed = self.stopped or "The instance is closed."
-        with ExitStack() as left:
-            left.callback(self._hosted.stop)
+        try:
             self._membership.stop(leave_group=leave_group)
-        self._hosted.forget()
+        finally:
+            self._hosted.stop()
 
     def wait_for(self, offsets: Offsets, deadline: float, check: Callable[[], None] = lambda: None) -> None:
         """Wait until the share that is here is complete and holds all updates before the given offsets.

@@ -14,7 +14,7 @@ from streamskit.queries import Replica
 from streamskit.queries.query_server import QueryServer
 from streamskit.runtime.query import RunningQuery
 from streamskit.runtime.side_effects import SideEffects
-from streamskit.runtime.states import State, StateMachine
+from streamskit.runtime.states import ACTIVE, State, StateMachine
 from streamskit.runtime.supervisor import Supervisor
 
 
@@ -118,7 +118,7 @@ class CatchUp:
 
     def _check(self) -> None:
         self._supervisor.raise_failure()
-        if self._states.state not in (State.RUNNING, State.REBALANCING):
+        if self._states.state not in ACTIVE:
             raise StreamsError(f"The application is {self._states.state.name}: it processes nothing more.")
         if self._supervisor.is_paused:
             raise StreamsError("The application is paused and processes nothing: call resume() first.")

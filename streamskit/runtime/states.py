@@ -20,6 +20,9 @@ class State(Enum):
     ERROR = "error"
 
 
+ACTIVE = (State.RUNNING, State.REBALANCING)
+"""The states of an application that processes records, or is about to."""
+
 ENDING = (State.PENDING_ERROR, State.PENDING_SHUTDOWN)
 """The states of an application that is about to stop."""
 

@@ -26,7 +26,7 @@ from streamskit.runtime.application import Application
 from streamskit.runtime.own_names import own_config, own_topology
 from streamskit.runtime.recovery.checkpoint_errors import telling_of_a_full_disk
 from streamskit.runtime.spark_reports import in_words, spark_plan
-from streamskit.runtime.states import ENDING, Listener, State
+from streamskit.runtime.states import ACTIVE, ENDING, Listener, State
 from streamskit.runtime.supervisor import STARTING
 from streamskit.runtime.topics import partition_of_key
 from streamskit.runtime.uncaught_exceptions import Handler, check_handler
@@ -248,7 +248,7 @@ class KafkaStreams:
         Mirrors `KafkaStreams#pause`.
         """
         self._application.supervisor.raise_failure()
-        if self.state not in (State.RUNNING, State.REBALANCING):
+        if self.state not in ACTIVE:
             raise StreamsError(f"'{self.application_id}' is {self.state.name}: only what runs can be paused.")
         self._application.pause()
 
@@ -336,7 +336,7 @@ class KafkaStreams:
         """
         deadline = time.monotonic() + to_milliseconds(timeout, "timeout") / 1000
         self._application.supervisor.raise_failure()
-        if self.state not in (State.RUNNING, State.REBALANCING):
+        if self.state not in ACTIVE:
             raise StreamsError(
                 f"await_processed() needs a running application; '{self.application_id}' is {self.state.name}."
             )
@@ -486,7 +486,7 @@ class KafkaStreams:
                 f"'{self.application_id}' runs in real-time mode, which keeps a slot of Spark's busy for each "
                 "partition all the while: stream threads can neither be added nor removed."
             )
-        if self.state not in (State.RUNNING, State.REBALANCING):
+        if self.state not in ACTIVE:
             raise StreamsError(
                 f"'{self.application_id}' is {self.state.name}: stream threads come and go while it runs. For a start, "
                 "give num_stream_threads."

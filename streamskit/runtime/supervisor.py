@@ -17,7 +17,7 @@ from streamskit.runtime.broker_watch import BrokerWatch
 from streamskit.runtime.failures import explain, explain_call
 from streamskit.runtime.query import PlannedEndError, RunningQuery
 from streamskit.runtime.recovery.data_loss import DataLoss
-from streamskit.runtime.states import ENDING, State, StateMachine
+from streamskit.runtime.states import ACTIVE, ENDING, State, StateMachine
 from streamskit.runtime.uncaught_exceptions import Handler, UncaughtExceptionResponse, ask, shutdown_client
 from streamskit.topology.nodes import SideEffect
 
@@ -162,7 +162,7 @@ class Supervisor:
     def raise_failure(self) -> None:
         """Raise what ended the application, if something did, as soon as it has ended."""
         if self.failure is not None:
-            self._states.await_none_of((State.RUNNING, State.REBALANCING, *ENDING), 2 * STOP_SECONDS)
+            self._states.await_none_of((*ACTIVE, *ENDING), 2 * STOP_SECONDS)
             raise StreamsError(str(self.failure)) from self.failure
 
     @contextmanager
