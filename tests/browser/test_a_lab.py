@@ -23,7 +23,7 @@ def test_from_a_wrong_answer_by_a_hint_to_the_right_one(lab: JupyterLab, page: P
 
     run(page, answer)
     run(page, check)
-    expect(check).to_contain_text("still says NotImplementedError", timeout=90_000)
+    expect(check).to_contain_text("still raises NotImplementedError", timeout=90_000)
 
     write(page, answer, ANSWER.format(windows='of_size_and_grace("1 minute", "10 minutes")'))
     run(page, answer)

@@ -40,7 +40,7 @@ def test_right_answers_that_read_a_whole_store_are_told_so() -> None:
     verdict = LOOKED_UP(reading_all(lambda store: store.get("a")))
     assert verdict.misconception is not None
     assert (verdict.says, verdict.misconception.name) == (
-        "All answers are right, and cost too much.",
+        "All answers are right, but cost too much.",
         "whole store read",
     )
 
@@ -76,7 +76,7 @@ def test_a_function_that_changes_the_lists_it_is_given_spoils_no_other_question(
 
 
 def test_what_is_no_function_is_told_to_be_one() -> None:
-    assert DOUBLED(2).says == "It has to be a function, and is 2."
+    assert DOUBLED(2).says == "It has to be a function, but is 2."
 
 
 def test_a_stub_is_not_taken_for_a_mistake() -> None:

@@ -8,7 +8,7 @@ from streamskit import StreamsBuilder, TopologyTestDriver
 from streamskit.course.labs import catalogue
 from streamskit.course.labs.exercise import Says, Verdict
 from streamskit.course.labs.exercises.elasticity import READING, shares
-from streamskit.course.labs.exercises.fault_tolerance_judging import BALANCES, recorded_changelog, standby
+from streamskit.course.labs.exercises.fault_tolerance import BALANCES, recorded_changelog, standby
 from streamskit.course.labs.recording import Recording
 
 

@@ -13,7 +13,7 @@ from streamskit.course.datasets.event_time import HOUR
 from streamskit.course.labs import catalogue, missions
 from streamskit.course.labs.exercise import Exercise, Lab, Says, Verdict, mistaken, right
 from streamskit.course.labs.exercises import movie_ratings_mission, pos_invoices_mission
-from streamskit.course.labs.exercises.elasticity_application import COUNTS
+from streamskit.course.labs.exercises.elasticity import COUNTS
 from streamskit.course.labs.exercises.flights_mission import (
     NOON,
     OPENS,
@@ -24,7 +24,7 @@ from streamskit.course.labs.exercises.flights_mission import (
     heartbeat,
 )
 from streamskit.course.labs.exercises.interactive_queries_mission import AFTER, BEFORE, judge_through_a_death
-from streamskit.course.labs.exercises.kafka_music_as_a_service_mission import judge_next_release
+from streamskit.course.labs.exercises.kafka_music_as_a_service import judge_next_release
 from streamskit.course.labs.exercises.kafka_music_mission import EVERYTHING, OTHER_CHARTS, WITH_NEW, charts_of
 from streamskit.course.labs.exercises.movie_ratings_mission import OTHER_TOTALS, PAST, TODAY, Page, totals
 from streamskit.course.labs.exercises.risk_management_mission import (
@@ -244,7 +244,7 @@ def test_the_evening_closes_by_a_heartbeat_and_a_morning_is_lost_by_one_that_is_
         ([("a", None), ("b", 1.5)], "a discount that is not there"),
         ([("b", 1.5)], "invoices left out"),
         ([("a", 2.0), ("b", 1.5), ("a", 2.0)], "begun anew"),
-        ([("a", 1.0), ("b", 1.5)], "other points"),
+        ([("a", 1.0), ("b", 1.5)], "the wrong points"),
     ],
 )
 def test_a_change_of_format_is_judged_by_what_customers_were_told(notes: list[Any], told: str) -> None:
@@ -262,7 +262,7 @@ DEAD, ALIVE = HostInfo("127.0.0.1", 1), HostInfo("127.0.0.1", 2)
 
 @pytest.mark.parametrize(
     ("standby", "told"),
-    [({"A1"}, ""), (set(), "a copy taken for the owner"), ({"A2"}, "another role")],
+    [({"A1"}, ""), (set(), "a copy taken for the owner"), ({"A2"}, "name a role")],
 )
 def test_answers_are_judged_by_who_had_the_key_when_an_instance_died(standby: set[str], told: str) -> None:
     owners = {symbol: DEAD if symbol == "A1" else ALIVE for symbol in AFTER}

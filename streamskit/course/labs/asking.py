@@ -104,7 +104,7 @@ class Asks:
 
     def __call__(self, answer: Any) -> Verdict:
         if not callable(answer):
-            return wrong(f"It has to be a function, and is {answer!r}.")
+            return wrong(f"It has to be a function, but is {answer!r}.")
         made = self.asks()
         with made if isinstance(made, AbstractContextManager) else nullcontext(made) as asks:
             answered = [_answer(answer, ask) for ask in asks]
@@ -114,7 +114,7 @@ class Asks:
         if not bad and not mistake:
             return right(f"{len(answered)} questions were asked: {self.tested}")
         says = (
-            f"{len(bad)} of {len(answered)} answers are wrong." if bad else "All answers are right, and cost too much."
+            f"{len(bad)} of {len(answered)} answers are wrong." if bad else "All answers are right, but cost too much."
         )
         told = tuple((_told(answer, each.ask), _short(each.ask.expected), _gave(each)) for each in bad)
         return Verdict(False, says, mistake, answers=told, cause=next((each.error for each in bad if each.error), None))

@@ -48,7 +48,7 @@ Words = Mapping[str, str | Mapping[str, str]]
 Wrong = Mapping[str, Any]
 """Wrong answers by the mistake that they make; a list holds several of one mistake."""
 
-STUB = "It still says NotImplementedError: write the lines that are asked for in its place."
+STUB = "It still raises NotImplementedError: replace that line by yours."
 
 
 @dataclass(frozen=True)
@@ -62,6 +62,7 @@ class Exercise:
         hints: three of them, each saying more than the one before.
         words: what its mistakes are told as.
         why: what is said of its solution, to whoever has passed.
+        edits: wrong answers as changes of our solution, by their mistakes: lists of texts, by turns old and new.
     """
 
     name: str
@@ -70,6 +71,7 @@ class Exercise:
     hints: tuple[str, str, str]
     words: Words = field(default_factory=dict)
     why: str = ""
+    edits: Mapping[str, list[list[str]]] = field(default_factory=dict)
 
     def examine_answer(self, answer: Any) -> Verdict:
         """Judge what the learner wrote, in the exercise's words."""
@@ -229,7 +231,7 @@ class Says:
             return wrong(differing_parts(answer, expected))
         kind = type(expected).__name__
         if type(answer) is not type(expected) and not isinstance(expected, int | float):
-            return wrong(f"The answer has to be a {kind}, and is a {type(answer).__name__}: {answer!r}.")
+            return wrong(f"The answer has to be a {kind}, but is a {type(answer).__name__}: {answer!r}.")
         if isinstance(answer, int | float) and isinstance(expected, int | float):
             return wrong(f"{answer!r} is too {'small' if answer < expected else 'large'}.")
         return wrong(f"{answer!r} is not right.")
@@ -297,11 +299,11 @@ def _wrongness(outcome: Outcome) -> str:
     if outcome.differing:
         numbers = {moment.number for moment in outcome.differing}
         return (
-            f"After {len(numbers)} of {len(outcome.recording.steps)} steps other results came than expected, "
+            f"After {len(numbers)} of {len(outcome.recording.steps)} steps the results differ from the expected ones, "
             f"for the first time after step {min(numbers) + 1}."
         )
     if outcome.recording.fails:
-        return "All results are right, and the application should have stopped at the last record."
+        return "All results are right, but the application should have stopped at the last record."
     stores = " and ".join(store.name for store in outcome.stores if store.differs)
     right = "All records are right, and the" if outcome.recording.outputs else "The"
-    return f"{right} store {stores} holds other rows than expected."
+    return f"{right} store {stores} has different rows than expected."

@@ -19,7 +19,7 @@ EXERCISES = files("streamskit.course.labs") / "exercises"
 SOURCE, STUDENT = "labs/source/{name}/{name}.ipynb", "labs/{name}.ipynb"
 """Where nbgrader keeps a lab with its solutions, and where a learner finds it, in a copy of the course."""
 
-KEYS = frozenset({"task", "hints", "why", "mistakes"})
+KEYS = frozenset({"task", "hints", "why", "mistakes", "wrong"})
 """What the words of an exercise may hold."""
 
 
@@ -83,7 +83,8 @@ def _exercise(lab_name: str, name: str, words: Mapping[str, Any], examine: Exami
     mistakes: Words = {**words.get("mistakes", {}), **own.get("mistakes", {})}
     told = {mistake: _joined(says) for mistake, says in mistakes.items()}
     first, second, third = map(_one_line, own["hints"])
-    return Exercise(name, _one_line(own["task"]), examine, (first, second, third), told, _one_line(own["why"]))
+    hints = (first, second, third)
+    return Exercise(name, _one_line(own["task"]), examine, hints, told, _one_line(own["why"]), own.get("wrong", {}))
 
 
 def _with_outcomes(examine: Examiner, outcomes: Mapping[str, list[str]]) -> Examiner:

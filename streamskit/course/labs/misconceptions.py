@@ -2,7 +2,7 @@
 
 import tomllib
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from importlib.resources import files
 from typing import TypeVar
@@ -60,7 +60,7 @@ def records_in_time_dropped(outcome: Outcome) -> bool:
 
 def without_key_counted(outcome: Outcome) -> bool:
     """A record without a key made a result that it should not."""
-    return any(moment.extra for moment in outcome.at(lambda record: record.key is None))
+    return extra_at(lambda record: record.key is None)(outcome)
 
 
 def tombstones_missed(outcome: Outcome) -> bool:
@@ -70,8 +70,8 @@ def tombstones_missed(outcome: Outcome) -> bool:
 
 def windows_of_other_size(outcome: Outcome) -> bool:
     """The windows that came are longer or shorter than those expected."""
-    return _sizes(outcome.actual) != _sizes(outcome.expected) and bool(
-        _sizes(outcome.actual) and _sizes(outcome.expected)
+    return window_sizes(outcome.actual) != window_sizes(outcome.expected) and bool(
+        window_sizes(outcome.actual) and window_sizes(outcome.expected)
     )
 
 
@@ -83,7 +83,7 @@ def windows_of_other_steps(outcome: Outcome) -> bool:
 
 def not_windowed(outcome: Outcome) -> bool:
     """The results have no window where they should."""
-    return bool(outcome.actual) and bool(_sizes(outcome.expected)) and not _sizes(outcome.actual)
+    return bool(outcome.actual) and bool(window_sizes(outcome.expected)) and not window_sizes(outcome.actual)
 
 
 def wrong_keys(outcome: Outcome) -> bool:
@@ -206,6 +206,38 @@ def others_in(topic: str) -> Sign:
     return sign
 
 
+def extra_at(where: Callable[[Piped], bool]) -> Sign:
+    """Return a sign: something that is not due came of such a record."""
+    return lambda outcome: any(moment.extra for moment in outcome.at(where))
+
+
+def extra_row(where: Callable[[Row], bool]) -> Sign:
+    """Return a sign: such a row came, and is not due."""
+    return lambda outcome: any(where(row) for moment in outcome.moments for row in moment.extra)
+
+
+def unasked(outcome: Outcome) -> bool:
+    """Something came after a step after which nothing is due."""
+    return any(moment.actual and not moment.expected for moment in outcome.moments)
+
+
+def one_at_most(outcome: Outcome) -> bool:
+    """No step makes more than one result, where some should make several."""
+    several = any(len(moment.expected) > 1 for moment in outcome.moments)
+    return several and bool(outcome.actual) and all(len(moment.actual) <= 1 for moment in outcome.moments)
+
+
+def keys_of_records(*topics: str) -> Sign:
+    """Return a sign: the results have the keys of records of these topics, or of any, where none should."""
+
+    def sign(outcome: Outcome) -> bool:
+        keys = {record.key for record in outcome.recording.records if not topics or record.topic in topics}
+        due, actual = ({row.key for row in rows} for rows in (outcome.expected, outcome.actual))
+        return bool(actual - {None}) and actual <= keys | {None} and not keys & due - {None}
+
+    return sign
+
+
 def another_serde(outcome: Outcome) -> bool:
     """A record could not be written into its topic by the serde with which the topology reads it."""
     return isinstance(outcome.trial.error, SerdeError)
@@ -231,11 +263,12 @@ def _only_at(outcome: Outcome, where: Callable[[Piped], bool]) -> bool:
     return bool(moments) and all(isinstance(each.step, Piped) and where(each.step) for each in moments)
 
 
-def _windows(rows: list[Row]) -> list[Windowed]:
+def _windows(rows: Iterable[Row]) -> list[Windowed]:
     return [row.key for row in rows if isinstance(row.key, Windowed)]
 
 
-def _sizes(rows: list[Row]) -> set[int]:
+def window_sizes(rows: Iterable[Row]) -> set[int]:
+    """Return the sizes of the windows in some rows, in milliseconds."""
     return {window.end - window.start for window in _windows(rows)}
 
 

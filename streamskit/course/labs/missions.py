@@ -15,11 +15,13 @@ from tempfile import mkdtemp
 from types import TracebackType
 from typing import Any, Self
 
+from streamskit.api.streams_config import application_folder
 from streamskit.broker import Broker, shared_broker
 from streamskit.common.errors import StreamsKitError
 from streamskit.common.names import own_name
 from streamskit.course.labs import catalogue
 from streamskit.course.labs.exercise import Verdict, Wrong, mistaken, wrong
+from streamskit.runtime.states import State
 from streamskit.runtime.streams import KafkaStreams
 from streamskit.topology import Topology
 
@@ -32,17 +34,18 @@ class Site:
 
     Args:
         name: of the mission; topics and application ids begin with it.
+        props: what the scene puts here; `answer` is the learner's function, where one is judged.
 
     >>> with Site("bring-back") as site:  # doctest: +SKIP
     ...     site.create_topics(bills=2, shares=2)
     ...     site.broker.produce(site.topic("bills"), [("table-1", {"price": 90})])
     """
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, **props: Any) -> None:
         self.broker: Broker = shared_broker()
         self.name = f"lab-{name.replace('_', '-')}-{secrets.token_hex(3)}"
         self.folder = Path(mkdtemp(prefix="streamskit-lab-"))
-        self.props: dict[str, Any] = {}
+        self.props = props
         self._topics: list[str] = []
         self._closing: list[Callable[[], object]] = []
 
@@ -123,7 +126,13 @@ class Site:
         left = [topic for topic in self.broker.topics() if topic.startswith(self.name)]
         if left:
             self.broker.delete_topics(*left, missing_ok=True)
-        shutil.rmtree(self.folder, ignore_errors=True)
+        for folder in (self.folder, application_folder(self.application_id)):
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def is_up(streams: KafkaStreams) -> bool:
+    """Say whether an application was started, and has neither been closed nor failed."""
+    return streams.state in (State.REBALANCING, State.RUNNING)
 
 
 @dataclass(frozen=True)
@@ -147,7 +156,7 @@ class Lives:
     returns_application: bool = field(default=False, kw_only=True)
 
     def __call__(self, answer: Any) -> Verdict:
-        with Site(self.name) as site:
+        with Site(self.name, answer=answer) as site:
             self.scene(site)
             try:
                 returned = answer(site)

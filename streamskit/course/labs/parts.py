@@ -55,7 +55,7 @@ class SaysEach:
         if not isinstance(answer, dict) or set(answer) != set(expected):
             return wrong(f"The answer has to be a dict with these parts: {', '.join(map(repr, expected))}.")
         if any(value is ... for value in answer.values()):
-            return unwritten("There is a part without an answer yet: put one in place of the `...`.")
+            return unwritten("One part has no answer yet: replace the `...` by one.")
         if is_answer(answer, expected):
             return right(self.tested)
         told = (self._told(part, answer[part], expected) for part, due in expected.items() if answer[part] != due)

@@ -112,12 +112,12 @@ def _has_gaps(statement: ast.Assign) -> bool:
 
 def _is_gap(line: str) -> bool:
     """Say whether a line is a comment that shows the shape of an answer, such as `# tasks = ...`."""
-    return line.startswith("# ") and " = " in line and "..." in line
+    return line.strip().startswith("# ") and " = " in line and "..." in line
 
 
 def _not_yet(name: str, hints: int, of: int) -> tuple[str, str]:
     """Return what is said before a pass, as a page and as text."""
-    more = "You have seen all hints" if hints >= of else f"Hint {hints + 1} of {of} is yours for the asking"
+    more = "You have seen all hints" if hints >= of else f"Hint {hints + 1} of {of} is ready"
     says = f"{name} has not passed its check yet. Afterwards solution({name!r}) shows ours beside yours. {more}:"
     call = f'hint("{name}")'
     return STYLE + part(f"<div>{escape(says)} <code>{escape(call)}</code></div>", "solution"), f"{says} {call}"

@@ -45,7 +45,7 @@ class TellsApart:
 
     def __call__(self, answer: Test) -> Verdict:
         if len(inspect.signature(answer).parameters) != 1:
-            return wrong("The test has to take one thing, the driver: the check runs it with several programs.")
+            return wrong("The test has to take one argument, the driver: the check runs it with several programs.")
         failed = failure(answer, self.right)
         if failed is not None and not isinstance(failed, AssertionError | StreamsKitError):
             raise failed
@@ -54,10 +54,12 @@ class TellsApart:
         slipped = [name for name, program in self.broken.items() if failure(answer, program) is None]
         if not slipped:
             names = ", ".join(self.broken)
-            return right(f"Your test passes with the right program, and fails with {len(self.broken)} others: {names}.")
+            return right(
+                f"Your test passes with the correct program, and fails with {len(self.broken)} others: {names}."
+            )
         if len(slipped) == len(self.broken):
             return mistaken("a test that cannot fail")
-        others = f" It also passes with {len(slipped) - 1} more." if len(slipped) > 1 else ""
+        others = f" It also passes with {len(slipped) - 1} others." if len(slipped) > 1 else ""
         return mistaken(f"slipped through: {slipped[0]}", others=others)
 
 

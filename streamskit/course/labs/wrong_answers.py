@@ -4,8 +4,10 @@
 which it stands, and as no other; what came of it then goes into the lab's JSON file.
 """
 
+import ast
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,12 +16,16 @@ from streamskit.common.errors import StreamsKitError
 from streamskit.common.paths import project_dir
 from streamskit.course.labs import catalogue
 from streamskit.course.labs.difference import digest
+from streamskit.course.labs.edits import Edit
 from streamskit.course.labs.exercise import Exercise, Lab, Runs, Says, Verdict
 from streamskit.course.labs.lab_files import EXERCISES, SOURCE, STUDENT, module_of, recorded_of
 from streamskit.course.labs.loops import WrongLoop
 from streamskit.course.labs.misconceptions import WORDS
 from streamskit.course.labs.parts import SaysEach
-from streamskit.course.labs.rehearsal import cells, rehearse
+from streamskit.course.labs.rehearsal import cells
+
+Outcomes = dict[str, list[str]]
+"""By mistake what came of its wrong answers."""
 
 
 class WrongAnswer(NamedTuple):
@@ -38,6 +44,8 @@ class WrongAnswer(NamedTuple):
     @property
     def given(self) -> Any:
         """What is examined: the answer, or the value that a function makes."""
+        if isinstance(self.answer, Edit):
+            return self.answer.answer()
         is_value = isinstance(self.exercise.examine, Says | SaysEach)
         return self.answer() if is_value and callable(self.answer) else self.answer
 
@@ -52,7 +60,12 @@ def wrong_answers(lab: Lab) -> Iterator[WrongAnswer]:
     """Return the wrong answers to a lab's exercises."""
     for exercise in lab.exercises:
         seen: dict[str, int] = {}
-        for mistake, answer in exercise.wrong:
+        edited = [
+            (mistake, Edit(lab.name, exercise.name, tuple(texts)))
+            for mistake, some in exercise.edits.items()
+            for texts in some
+        ]
+        for mistake, answer in [*exercise.wrong, *edited]:
             seen[mistake] = seen.get(mistake, 0) + 1
             yield WrongAnswer(exercise, mistake, answer, seen[mistake])
 
@@ -72,44 +85,77 @@ def record(lab: Lab, tell: Callable[[str], None] = print) -> Path:
     What came of the wrong answers is noted in the lab's JSON file, which is returned.
 
     Raises:
-        StreamsKitError: a solution does not pass, a stub is taken for an answer, or a wrong answer passes or is told as
-            another mistake than its own.
+        StreamsKitError: a solution does not pass, a stub is taken for an answer, a wrong answer passes or is told as
+            another mistake than its own, or a sign is never seen; all that is wrong is told.
     """
     tell("  the solutions, and what learners find in their place")
-    _try_notebooks(lab)
-    outcomes: dict[str, dict[str, list[str]]] = {}
+    problems, outcomes, fired = list(_in_notebooks(lab)), dict[str, Outcomes](), dict[str, list[str]]()
     for wrong in wrong_answers(lab):
         tell(f"  {wrong.name}")
         of_exercise = outcomes.setdefault(wrong.exercise.name, {})
-        fingerprint = _fingerprint(wrong)
-        others = [
-            mistake for mistake, known in of_exercise.items() if fingerprint in known and mistake != wrong.mistake
-        ]
-        if fingerprint and others:
-            raise StreamsKitError(
-                f"Of {wrong.name} the same comes as of {others[0]!r}: a check cannot tell them apart."
-            )
+        try:
+            fingerprint, shows_sign = _tried(wrong, of_exercise)
+        except StreamsKitError as error:
+            problems.append(str(error))
+            continue
         of_exercise.setdefault(wrong.mistake, []).append(fingerprint)
+        if shows_sign and wrong.mistake not in fired.setdefault(wrong.exercise.name, []):
+            fired[wrong.exercise.name].append(wrong.mistake)
+    problems += [] if problems else dead_signs(lab, fired)
+    if problems:
+        raise StreamsKitError(f"{lab.name} is not recorded:\n" + "\n".join(f"- {problem}" for problem in problems))
     path = Path(str(EXERCISES / f"{module_of(lab.name)}.json"))
-    noted = {"made_of": made_of(lab), "solved": solved(lab), "outcomes": outcomes}
+    noted = {"made_of": made_of(lab), "solved": solved(lab), "signs": fired, "outcomes": outcomes}
     path.write_text(json.dumps(noted, indent=1, ensure_ascii=False) + "\n")
     return path
 
 
-def _try_notebooks(lab: Lab) -> None:
-    solutions = rehearse(project_dir() / SOURCE.format(name=lab.name))
-    stubs = rehearse(project_dir() / STUDENT.format(name=lab.name))
+def _in_notebooks(lab: Lab) -> Iterator[str]:
+    """Say which solutions do not pass, and which stubs are taken for answers."""
     for exercise in lab.exercises:
-        solution, stub = solutions.verdicts.get(exercise.name), stubs.verdicts.get(exercise.name)
-        if solution is None or not solution.passed:
-            raise StreamsKitError(f"The solution of {exercise.name} does not pass: {solution and solution.says}")
-        if stub is None or stub.written:
-            raise StreamsKitError(f"The stub of {exercise.name} is taken for an answer: {stub and stub.says}")
+        solution = exercise.examine_answer(Edit(lab.name, exercise.name).answer())
+        if not solution.passed:
+            yield f"The solution of {exercise.name} does not pass: {solution.says}"
+        with suppress(NotImplementedError):
+            stub = exercise.examine_answer(Edit(lab.name, exercise.name, notebook=STUDENT).answer())
+            if stub.written:
+                yield f"The stub of {exercise.name} is taken for an answer: {stub.says}"
 
 
-def _fingerprint(wrong: WrongAnswer) -> str:
-    """Return what a check is to recognise an answer by; nothing where its examiner or an error names the mistake."""
+def _tried(wrong: WrongAnswer, known: Outcomes) -> tuple[str, bool]:
+    """Return what a check is to recognise a wrong answer by, and whether the sign of its mistake is seen in it.
+
+    Raises:
+        StreamsKitError: it is told as another mistake, or another one has the same outcome.
+    """
     verdict, examine = _examined(wrong), wrong.exercise.examine
+    fingerprint = _fingerprint(wrong, verdict)
+    others = [mistake for mistake, some in known.items() if fingerprint in some and mistake != wrong.mistake]
+    if fingerprint and others:
+        raise StreamsKitError(f"Of {wrong.name} the same comes as of {others[0]!r}: a check cannot tell them apart.")
+    sign = examine.signs.get(wrong.mistake) if isinstance(examine, Runs) else None
+    return fingerprint, bool(sign and verdict.outcome and sign(verdict.outcome))
+
+
+def dead_signs(lab: Lab, fired: Mapping[str, Sequence[str]]) -> list[str]:
+    """Return the signs that are seen in none of the wrong answers that make their mistake.
+
+    Args:
+        lab: the lab.
+        fired: by exercise the mistakes of which a wrong answer showed the sign.
+    """
+    return [
+        f"The sign of {mistake!r} in {exercise.name} is seen in none of its wrong answers: take it away."
+        for exercise in lab.exercises
+        if isinstance(exercise.examine, Runs)
+        for mistake in exercise.examine.signs
+        if mistake not in fired.get(exercise.name, ())
+    ]
+
+
+def _fingerprint(wrong: WrongAnswer, verdict: Verdict) -> str:
+    """Return what a check is to recognise an answer by; nothing where its examiner or an error names the mistake."""
+    examine = wrong.exercise.examine
     name = _name(verdict)
     if not isinstance(examine, Runs) or verdict.outcome is None or name in examine.errors.values():
         if name != wrong.mistake:
@@ -142,39 +188,51 @@ def unproven(lab: Lab) -> list[str]:
     """Return what a lab says of mistakes without a wrong answer, and the mistakes that it has no words for."""
     gaps = []
     for exercise in lab.exercises:
-        proven = {mistake for mistake, _ in exercise.wrong}
+        proven = made(exercise)
         named = proven | set(getattr(exercise.examine, "signs", {})) | _errors(exercise)
         gaps += [f"{exercise.name}: no wrong answer makes {name!r}" for name in sorted(named - proven)]
         gaps += [
             f"{exercise.name}: there are no words for {name!r}"
             for name in sorted(named - exercise.words.keys() - WORDS.keys() - _errors(exercise))
         ]
-    proven_anywhere = {mistake for exercise in lab.exercises for mistake, _ in exercise.wrong}
+    proven_anywhere = {mistake for exercise in lab.exercises for mistake in made(exercise)}
     told = {name for exercise in lab.exercises for name in exercise.words}
     return gaps + [f"no exercise knows a mistake {name!r}" for name in sorted(told - proven_anywhere)]
 
 
 def made_of(lab: Lab) -> str:
-    """Return a digest of the lab's code, comments aside, and of what goes into its topologies."""
+    """Return a digest of the lab's code, whichever of its modules it is in, and of what goes into its topologies."""
     own = module_of(lab.name)
     others = tuple(name for name in map(module_of, catalogue.NAMES) if name.startswith(own) and name != own)
     modules = sorted(Path(str(files("streamskit.course.labs.exercises"))).glob(f"{own}*.py"))
-    code = [_statements(path) for path in modules if not path.stem.startswith(others)]
+    code = sorted(each for path in modules if not path.stem.startswith(others) for each in _statements(path))
     went_in = [
         (exercise.name, recording.steps, recording.outputs, recording.stores)
         for exercise in lab.exercises
         if isinstance(exercise.examine, Runs)
         for recording in [exercise.examine.recording()]
     ]
-    return digest(code, went_in)
+    edits = [(exercise.name, exercise.edits) for exercise in lab.exercises if exercise.edits]
+    return digest(code, went_in, *([edits] if edits else []))
 
 
 def main(names: list[str]) -> int:
-    """Record the wrong answers of some labs, or of all that are stale; return the exit code."""
+    """Record the wrong answers of some labs, or of all that are due; return the exit code.
+
+    Raises:
+        StreamsKitError: some labs could not be recorded; the others are.
+    """
     chosen = [catalogue.lab(name) for name in names] or [lab for lab in catalogue.labs() if _is_due(lab)]
+    failed = []
     for lab in chosen:
         print(lab.name)
-        record(lab)
+        try:
+            record(lab)
+        except StreamsKitError as error:
+            print(error)
+            failed.append(lab.name)
+    if failed:
+        raise StreamsKitError(f"Not recorded: {', '.join(failed)}. The lines above say why.")
     done = ", ".join(lab.name for lab in chosen)
     print(f"Recorded: {done}." if chosen else "No lab has changed since it was recorded.")
     return 0
@@ -189,6 +247,11 @@ def _is_due(lab: Lab) -> bool:
     return is_stale(lab) or recorded_of(lab.name).get("solved") != solved(lab)
 
 
+def made(exercise: Exercise) -> set[str]:
+    """Return the mistakes of an exercise that a wrong answer makes."""
+    return {mistake for mistake, _ in exercise.wrong} | exercise.edits.keys()
+
+
 def _errors(exercise: Exercise) -> set[str]:
     return set(getattr(exercise.examine, "errors", {}).values())
 
@@ -198,5 +261,20 @@ def _name(verdict: Verdict) -> str:
 
 
 def _statements(path: Path) -> list[str]:
-    lines = (line.strip() for line in path.read_text().splitlines())
-    return [line for line in lines if line and not line.startswith("#")]
+    """Return the statements of a module without imports, comments and prose: docstrings, and what verdicts say."""
+    body = _WithoutProse().visit(ast.parse(path.read_text())).body
+    return [ast.unparse(each) for each in body if not isinstance(each, ast.Import | ast.ImportFrom)]
+
+
+class _WithoutProse(ast.NodeTransformer):
+    """Takes the sentences out of code, so that a lab whose words change doesn't have to be recorded again."""
+
+    def visit_Expr(self, node: ast.Expr) -> ast.AST | None:
+        is_docstring = isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+        return None if is_docstring else self.generic_visit(node)
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        if isinstance(node.func, ast.Name) and node.func.id in ("right", "wrong", "unwritten"):
+            node.args = node.args[1:]
+        node.keywords = [each for each in node.keywords if each.arg != "tested"]
+        return self.generic_visit(node)

@@ -1,25 +1,23 @@
 """The exercises of lab 14: who gets which share, what moves, who answers meanwhile, and how far a program can grow."""
 
+import atexit
+import secrets
+import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from functools import partial
+from contextlib import contextmanager, suppress
+from functools import cache, partial
 from operator import eq
+from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any
 
-from streamskit.broker import shared_broker
+from streamskit.broker import find_shared_broker, shared_broker
 from streamskit.common.errors import StreamsKitError
 from streamskit.course.labs.exercise import Judges, Runs, Verdict, mistaken, right, topology_of, wrong
-from streamskit.course.labs.exercises.elasticity_application import (
-    APPLICATION,
-    COUNTS,
-    PARTITIONS,
-    state_of_the_application,
-)
-from streamskit.course.labs.exercises.elasticity_mission import WRONG, an_old_instance, judge_relieve
 from streamskit.course.labs.lab_files import lab
 from streamskit.course.labs.loops import WrongLoop, looped
-from streamskit.course.labs.missions import Lives
+from streamskit.course.labs.missions import Lives, Site
 from streamskit.course.labs.parts import SaysEach, Typical
 from streamskit.course.labs.recording import Batch, Piped, Recording
 from streamskit.dsl.builder import StreamsBuilder
@@ -29,6 +27,8 @@ from streamskit.environment.processes import wait_until
 from streamskit.queries.client.query_client import QueryClient
 from streamskit.queries.group.assignor import ClientState, assign_tasks
 from streamskit.queries.instances import Instances
+from streamskit.queries.metadata import HostInfo
+from streamskit.runtime.streams import KafkaStreams
 from streamskit.serdes import Serdes
 from streamskit.topology import Topology
 from streamskit.topology.nodes import Node, Source, of_kind
@@ -83,7 +83,7 @@ def examine_grow(answer: Any) -> Verdict:
             if found != due:
                 return mistaken("not waited", count=count, found=found, due=due)
     return right(
-        "With one instance and with two, every partition was whole where it belongs when your function returned."
+        "With one instance and with two, every partition was complete on its instance when your function returned."
     )
 
 
@@ -102,47 +102,20 @@ def examine_ask(answer: Any) -> Verdict:
                 return verdict
             if count == 2:
                 instances.stop(servers[0])
-    return right(f"Each instance knew all {len(counts)} stocks, and so did the last one when the other had gone.")
+    return right(
+        f"Each instance answered for all {len(counts)} stocks, and so did the last one after the other had gone."
+    )
 
 
 def _answers(found: Any, servers: Sequence[str], counts: Mapping[str, int]) -> Verdict | None:
     """Judge what was asked; None if it is right."""
     if not isinstance(found, dict):
-        return wrong(f"It has to return a dict, by instance; it returned {found!r}.")
+        return wrong(f"It has to return a dict with a key for each instance; it returned {found!r}.")
     if sorted(map(str, found)) != sorted(servers):
         return mistaken("a list of yesterday", running=len(servers), answering=len(found))
     if any(dict(rows) != counts for rows in found.values()):
         return mistaken("a part for the whole")
     return None
-
-
-def growing(what_is_missing: bool = True, waits: bool = True) -> Any:
-    """Return an answer that starts what is missing, or as many as are wanted, and waits for them or not."""
-
-    def grow(instances: Instances, count: int) -> None:
-        for _ in range(count - len(instances) if what_is_missing else count):
-            instances.start()
-        if waits:
-            wait_until(lambda: sum(hosted(instances)) == PARTITIONS, "every partition whole")
-
-    return grow
-
-
-def of_yesterday() -> Any:
-    """Return an answer that goes on telling what instances said that are gone."""
-    answers: dict[str, dict[str, int]] = {}
-
-    def ask(instances: Instances) -> dict[str, dict[str, int]]:
-        answers.update({str(server): dict(QueryClient(server.url).store("totals").all()) for server in instances})
-        return answers
-
-    return ask
-
-
-def of_one_partition(instances: Instances) -> dict[str, dict[str, int]]:
-    """Return half of what each instance says."""
-    answers = {str(server): list(QueryClient(server.url).store("totals").all()) for server in instances}
-    return {server: dict(rows[: len(rows) // 2]) for server, rows in answers.items()}
 
 
 # ---- 5: room to grow -------------------------------------------------------------------------------------------------
@@ -191,6 +164,154 @@ def counting(by: Callable[[KStream], KGroupedStream]) -> Callable[[StreamsBuilde
     return lambda builder: by(builder.stream("readings", value=READING)).count("readings-by-station")
 
 
+# ---- the application -------------------------------------------------------------------------------------------------
+
+
+PARTITIONS = 4
+APPLICATION = f"lab-elastic-{secrets.token_hex(3)}"
+"""Another one in each process, so that two checks at a time do not disturb each other."""
+TOPIC = f"{APPLICATION}-trades"
+SYMBOLS = [f"{letter}{number}" for letter in "ABCD" for number in range(1, 6)]
+COUNTS = {symbol: number + 1 for number, symbol in enumerate(SYMBOLS)}
+
+
+@cache
+def state_of_the_application() -> Path:
+    """Let the application count trades once, and return where its state is; its store is `totals`."""
+    folder = Path(mkdtemp(prefix="streamskit-lab-"))
+    atexit.register(_forget, folder)
+    shared_broker().create_topics(TOPIC, partitions=PARTITIONS)
+    count_trades(APPLICATION, TOPIC, folder)
+    return folder
+
+
+def count_trades(application_id: str, topic: str, folder: Path) -> None:
+    """Put trades into a topic, and let an application count them in the store `totals`; then it ends."""
+    broker = shared_broker()
+    broker.produce(topic, [(symbol, str(number)) for symbol, count in COUNTS.items() for number in range(count)])
+    builder = StreamsBuilder()
+    builder.stream(topic).group_by_key().count("totals")
+    with KafkaStreams(builder.build(), application_id, broker.bootstrap_servers, state_dir=folder) as streams:
+        streams.await_processed("60 seconds")
+
+
+def _forget(folder: Path) -> None:
+    """Leave nothing behind on the broker or on the disk when this process ends."""
+    shutil.rmtree(folder, ignore_errors=True)
+    with suppress(StreamsKitError):
+        if broker := find_shared_broker():
+            left = [topic for topic in broker.topics() if topic.startswith(APPLICATION)]
+            if left:
+                broker.delete_topics(*left, missing_ok=True)
+
+
+# ---- 4: relieve an instance ------------------------------------------------------------------------------------------
+
+
+class Watched(Instances):
+    """Instances that note who could have answered at the moment when one of them was stopped."""
+
+    def __init__(self, *arguments: Any, **settings: Any) -> None:
+        super().__init__(*arguments, **settings)
+        self.covered: dict[HostInfo, bool] = {}
+
+    def stop(self, server: HostInfo | None = None) -> None:
+        """Stop one instance, or all."""
+        if server is not None:
+            self.note(HostInfo.of(str(server)))
+        super().stop(server)
+
+    def kill(self, server: HostInfo | str) -> None:
+        """Kill an instance."""
+        self.note(HostInfo.of(str(server)))
+        super().kill(server)
+
+    def note(self, server: HostInfo) -> None:
+        """Note whether every partition is whole at another instance than this one."""
+        self.covered[server] = whole(self, without=server) == set(range(PARTITIONS))
+
+
+def whole(instances: Instances, without: HostInfo | None = None) -> set[int]:
+    """Return the partitions of which an instance that runs has all rows, as the owner's or as a standby's copy."""
+    return {
+        task.partition
+        for each in instances.instances()
+        if each.alive and str(each.server) != str(without)
+        for task in each.tasks
+        if not task.is_restoring
+    }
+
+
+def rows_at(site: Site, server: HostInfo) -> dict[str, int]:
+    """Return the rows of the whole store as an instance tells them, as soon as every partition is whole."""
+    wait_until(lambda: len(whole(site.instances)) == PARTITIONS, "every partition at the new instance")
+    return dict(QueryClient(server.url).store("totals").all())
+
+
+def an_old_instance(site: Site) -> None:
+    """Let one instance have the whole store."""
+    site.create_topics(trades=PARTITIONS)
+    count_trades(site.application_id, site.topic("trades"), site.folder)
+    instances = Watched(site.application_id, site.bootstrap_servers, standby_replicas=1, applications=site.folder)
+    site.on_close(instances.stop)
+    site.props |= {"instances": instances, "old": instances.start()}
+    wait_until(lambda: len(whole(instances)) == PARTITIONS, "the whole store at the old instance")
+
+
+def judge_relieve(site: Site, returned: Any) -> Verdict:
+    """Judge by who was there when the old instance went, and by what the new one knows."""
+    instances, old = site.instances, site.old
+    running = list(instances)
+    if old in running:
+        return mistaken("not relieved")
+    if not running:
+        return mistaken("nobody left")
+    if not instances.covered.get(old):
+        return mistaken("gone before the other was ready")
+    if len(running) > 1:
+        return wrong(f"One instance should be left, but {len(running)} are running.")
+    knows = rows_at(site, running[0])
+    if knows != COUNTS:
+        return wrong(f"The new instance has {len(knows)} of {len(COUNTS)} stocks.")
+    if not isinstance(returned, dict) or dict(returned) != COUNTS:
+        return mistaken("no proof", kind=type(returned).__name__)
+    return right(f"When the old instance stopped, the new one had all {PARTITIONS} partitions; no key is lost.")
+
+
+# ---- wrong answers ---------------------------------------------------------------------------------------------------
+
+
+def relieved(waits: bool = True, starts: bool = True, stops: bool = True, proof: bool = True) -> Any:
+    """Return an answer that starts an instance, waits for it, stops the old one, and proves it, or leaves some out."""
+
+    def answer(site: Site) -> Any:
+        instances, old = site.instances, site.old
+        new = instances.start() if starts else old
+        if waits and starts:
+            wait_until(
+                lambda: whole(instances, without=old) == set(range(PARTITIONS)), "every partition at the new one"
+            )
+        if stops:
+            instances.stop(old)
+        return rows_at(site, new) if proof and starts else None
+
+    return answer
+
+
+def killed_first(site: Site) -> Any:
+    """Stop the old instance, and start a new one then."""
+    site.instances.stop(site.old)
+    return rows_at(site, site.instances.start())
+
+
+WRONG = {
+    "not relieved": relieved(stops=False),
+    "nobody left": relieved(starts=False),
+    "gone before the other was ready": [relieved(waits=False), killed_first],
+    "no proof": relieved(proof=False),
+}
+
+
 # ---- the lab ---------------------------------------------------------------------------------------------------------
 
 LAB = lab(
@@ -198,11 +319,9 @@ LAB = lab(
     fair_shares=SaysEach(
         fair_shares, "Six partitions were shared out among 1, 2, 4, 5 and 8 instances, as instances do.", TYPICAL_SHARES
     ),
-    grow=Judges(
-        examine_grow, {"start what is missing": growing(what_is_missing=False), "not waited": growing(waits=False)}
-    ),
-    ask_everyone=Judges(examine_ask, {"a list of yesterday": of_yesterday(), "a part for the whole": of_one_partition}),
-    relieve=Lives("relieve", an_old_instance, judge_relieve, wrong=WRONG),
+    grow=Judges(examine_grow),
+    ask_everyone=Judges(examine_ask),
+    relieve=Lives("relieve", an_old_instance, judge_relieve),
     room_to_grow=_Shared(
         _readings,
         wrong={
@@ -216,6 +335,6 @@ LAB = lab(
                 WrongLoop(lambda: _readings(lambda record: f"{record.value['station']}/{record.key}")),
             ],
         },
-        tested="The counts of all stations are right, and there is a share for each of eight instances.",
+        tested="The counts of all stations are right, and each of eight instances has a share.",
     ),
 )

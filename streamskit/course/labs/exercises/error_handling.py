@@ -2,6 +2,7 @@
 
 import json
 import logging
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -11,23 +12,17 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from streamskit.api.error_handlers import DeadLetter, LogAndContinue, Response
-from streamskit.course.labs.exercise import Judges, Runs, Says, Verdict, mistaken, topology_of, wrong
-from streamskit.course.labs.exercises.error_handling_mission import (
-    STOPPED,
-    WRONG,
-    bills_of_a_night,
-    judge_bring_back,
-)
+from streamskit.course.labs.exercise import Judges, Runs, Says, Verdict, mistaken, right, topology_of, wrong
 from streamskit.course.labs.lab_files import lab
 from streamskit.course.labs.misconceptions import others_in, stopped_at, unasked_in, went_on
-from streamskit.course.labs.missions import Lives
+from streamskit.course.labs.missions import Lives, Site
 from streamskit.course.labs.parts import SaysEach, Typical
 from streamskit.course.labs.recording import Costume, Piped, Recording, Row
 from streamskit.dsl.builder import StreamsBuilder
 from streamskit.serdes import Serdes
 from streamskit.testing import TopologyTestDriver
+from streamskit.topology import Topology
 
-BILL = Serdes.json("id int, price double, guests string")
 TABLES = {"a": "table-1", "b": "table-2"}
 HANDLERS = ("deserialization_handler", "processing_handler", "production_handler")
 LETTERS = "dead-bills"
@@ -63,7 +58,7 @@ class Decides(Runs):
         if not isinstance(settings, dict):
             return wrong(f"It has to return a dict of settings, by their names; it returned {settings!r}.")
         if unknown := [name for name in settings if name not in HANDLERS]:
-            return wrong(f"No handler is set by {unknown[0]!r}; those there are: {', '.join(HANDLERS)}.")
+            return wrong(f"{unknown[0]!r} sets no handler; the settings are: {', '.join(HANDLERS)}.")
         return self.judge(self.topology, replace(self.recording(), driver=settings))
 
 
@@ -240,66 +235,99 @@ def _sum(accounts: dict[str, int]) -> str:
 
 # ---- wrong answers ---------------------------------------------------------------------------------------------------
 
-Decision = Callable[[Any, str], Any]
-"""Makes a handler's response of the context and the text of an error."""
-
-
-def drop(context: Any, text: str) -> Response:
-    """Go on without the record."""
-    return Response.resume()
-
 
 def keep(context: Any, text: str) -> Response:
     """Go on, and keep the record as it was."""
     return Response.resume(DeadLetter(LETTERS, context.source_raw_key, context.source_raw_value))
 
 
-def stop(context: Any, text: str) -> Response:
-    """Stop the application."""
-    return Response.fail()
+# ---- 6: bring it back ------------------------------------------------------------------------------------------------
 
 
-def keep_error(context: Any, text: str) -> Response:
-    """Keep what the error says in place of the record."""
-    return Response.resume(DeadLetter(LETTERS, context.source_raw_key, text.encode()))
+BILL = Serdes.json("id int, price double, guests string")
+DOUBLE = Serdes.double()
+WORDS = {"two": 2, "three": 3, "four": 4}
+
+EVENING: dict[str, dict[str, Any]] = {f"table-{n}": {"id": n, "price": 30.0 * n, "guests": "3"} for n in range(1, 6)}
+NIGHT: dict[str, dict[str, Any]] = {
+    f"table-{n}": {"id": n, "price": 12.0 * n, "guests": str(n % 4 + 1)} for n in range(6, 14)
+}
+IN_WORDS: dict[str, dict[str, Any]] = {
+    f"table-{n}": {"id": n, "price": 24.0 * n, "guests": word} for n, word in ((21, "two"), (22, "four"), (23, "three"))
+}
+TORN = {"table-31": b'{"id": 31, "price": 4', "table-32": b"<bill/>"}
 
 
-def keep_text(context: Any, text: Any) -> Response:
-    """Keep what the error says, and not as bytes."""
-    return Response.resume(DeadLetter(LETTERS, context.source_raw_key, text))
+def night_shift(site: Site) -> Topology:
+    """What each guest pays of a bill."""
+    builder = StreamsBuilder()
+    bills = builder.stream(site.topic("bills"), value=BILL)
+    shares = bills.map_values(lambda v: v.price / v.guests.cast("int"), name="share")
+    shares.to(site.topic("shares"), value=DOUBLE)
+    return builder.build()
 
 
-def handler(joke: Decision = drop, word: Decision = keep, otherwise: Decision = stop) -> Any:
-    """Return a handler that decides so about bills without guests, those whose guests are a word, and others."""
-
-    def decide(context: Any, record: Any, exception: Exception) -> Any:
-        text = str(exception)
-        decision = joke if "DIVIDE_BY_ZERO" in text else word if "CAST_INVALID_INPUT" in text else otherwise
-        return decision(context, text)
-
-    return decide
-
-
-def by_class(context: Any, record: Any, exception: Exception) -> Response:
-    """Tell errors apart by classes that Python would raise."""
-    return drop(context, "") if isinstance(exception, ZeroDivisionError | ValueError) else stop(context, "")
+def bills_of_a_night(site: Site) -> None:
+    """Let the application work out the evening's bills, and put the night's into its topic, some of them poisonous."""
+    site.create_topics(bills=2, shares=2, dead_bills=1)
+    site.broker.produce(site.topic("bills"), list(EVENING.items()))
+    with site.application(night_shift(site)) as streams:
+        streams.await_processed("60 seconds")
+    bills: dict[str, Any] = {**IN_WORDS, **NIGHT}
+    sent = [(key, json.dumps(bill).encode()) for key, bill in bills.items()]
+    site.broker.produce(site.topic("bills"), [*sent[:5], *TORN.items(), *sent[5:]])
 
 
-def accounted(once: bool = True, as_text: bool = True, two_kinds: bool = True) -> Any:
-    """Return accounts that count once what came twice, read keys as text, and know two kinds of letters; or do not."""
+def judge_bring_back(site: Site, returned: Any) -> Verdict:
+    """Judge by the topics whether every bill was worked out once, and nothing left without a trace."""
+    site.settle()
+    shares = site.broker.consume(site.topic("shares"), value=DOUBLE)
+    times = Counter(shares["key"])
+    letters = Counter(site.broker.consume(site.topic("dead-bills"))["key"])
+    bills = len(EVENING) + len(NIGHT) + len(IN_WORDS) + len(TORN)
+    sent_again = len(site.broker.consume(site.topic("bills"))) - bills
+    if any(times[key] > 1 for key in EVENING):
+        return mistaken("begun anew")
+    if NIGHT.keys() - times:
+        return mistaken("still down")
+    if not TORN.keys() <= letters.keys() or not IN_WORDS.keys() <= letters.keys():
+        return mistaken("left without a trace")
+    if any(times[key] > 1 for key in NIGHT):
+        return mistaken("the whole night sent again")
+    if any(letters[key] > 1 for key in letters):
+        return mistaken("sent again as it was")
+    if missing := sorted(IN_WORDS.keys() - times):
+        return mistaken("not sent again", missing=", ".join(missing))
+    if sent_again < len(IN_WORDS):
+        return mistaken("past the application")
+    return _by_value(dict(zip(shares["key"], shares["value"], strict=True)), times)
 
-    def answer(came_in: list[str], out: list[Any], letters: list[Any]) -> dict[str, int]:
-        collect: Any = set if once else list
-        unread = collect(each.key for each in letters if _cannot_be_read(each) or not two_kinds)
-        failed = collect(each.key for each in letters if not _cannot_be_read(each))
-        written = collect(record.key for record in out)
-        kept = {key.decode() if as_text else key for key in [*unread, *failed]}
-        dropped = set(came_in) - set(written) - kept
-        return {
-            "out": len(written), "cannot be read": len(unread), "step failed": len(failed), "dropped": len(dropped)
-        }  # fmt: skip
 
-    return answer
+def _by_value(found: dict[str, float], times: Counter[str]) -> Verdict:
+    due = {key: bill["price"] / int(bill["guests"]) for key, bill in {**EVENING, **NIGHT}.items()}
+    due |= {key: bill["price"] / WORDS[bill["guests"]] for key, bill in IN_WORDS.items()}
+    for key, share in due.items():
+        if abs(found[key] - share) > 1e-9:
+            return wrong(f"{key} has a share of {found[key]:g} and should have {share:g}.")
+    if twice := sorted(key for key in due if times[key] > 1):
+        return wrong(f"These bills came out more than once: {', '.join(twice)}.")
+    return right(
+        f"{len(due)} bills came out once each, {len(IN_WORDS)} of them after you repaired them; {len(TORN)} unreadable "
+        "ones are in dead-bills, and the application continued where it had stopped."
+    )
+
+
+# ---- wrong answers ---------------------------------------------------------------------------------------------------
+
+
+def repaired(letters: dict[str, Any]) -> dict[str, Any]:
+    """Return the bills that can be read, with their guests as a number."""
+    bills = {key: json.loads(value) for key, value in letters.items() if str(value).endswith("}")}
+    return {key: {**bill, "guests": str(WORDS[bill["guests"]])} for key, bill in bills.items()}
+
+
+STOPPED = {"share": "still down"}
+"""What an application says that has stopped at a step which fails."""
 
 
 # ---- the lab ---------------------------------------------------------------------------------------------------------
@@ -312,25 +340,11 @@ LAB = lab(
     go_on_without_it=Decides(
         recording=amounts,
         topology=booked,
-        wrong={
-            "another handler decides": [
-                lambda: {"processing_handler": LogAndContinue()},
-                lambda: {"production_handler": LogAndContinue()},
-                dict,
-            ]
-        },
         errors=UNREAD,
     ),
     kept_aside=Decides(
         recording=slips,
         topology=ordered,
-        wrong={
-            "another handler decides": lambda: {"production_handler": LogAndContinue("dead-slips")},
-            "counted, not kept": [
-                lambda: {"deserialization_handler": LogAndContinue()},
-                lambda: {"deserialization_handler": LogAndContinue("slips-dead")},
-            ],
-        },
         errors=UNREAD,
     ),
     who_decides=SaysEach(
@@ -342,23 +356,9 @@ LAB = lab(
         recording=jokes_and_worse,
         topology=shared,
         handler="processing_handler",
-        wrong={
-            "a handler has to decide": [handler(lambda *_: None), handler(word=lambda *_: None)],
-            "dead letters are bytes": handler(word=keep_text),
-            "an exception of Spark's is its text": [by_class, handler(stop)],
-            "what can be mended is kept aside": [handler(word=stop), handler(keep, stop)],
-            "everything forgiven": [
-                handler(otherwise=drop),
-                handler(otherwise=keep),
-                LogAndContinue(LETTERS),
-                LogAndContinue(),
-            ],
-            "a dead letter for a joke": handler(keep),
-            "not the record as it was": handler(word=keep_error),
-        },
         signs={
             "an exception of Spark's is its text": stopped_at(lambda record: record.value["guests"] == "0"),
-            "what can be mended is kept aside": stopped_at(lambda record: not record.value["guests"].isdigit()),
+            "what can be repaired is kept aside": stopped_at(lambda record: not record.value["guests"].isdigit()),
             "everything forgiven": went_on,
             "a dead letter for a joke": unasked_in(LETTERS),
             "not the record as it was": others_in(LETTERS),
@@ -370,11 +370,6 @@ LAB = lab(
     ),
     accounts=Judges(
         examine_accounts,
-        {
-            "duplicates counted": accounted(once=False),
-            "bytes are no text": accounted(as_text=False),
-            "two kinds of dead letters": accounted(two_kinds=False),
-        },
     ),
-    bring_back=Lives("bring_back", bills_of_a_night, judge_bring_back, wrong=WRONG, errors=STOPPED),
+    bring_back=Lives("bring_back", bills_of_a_night, judge_bring_back, errors=STOPPED),
 )

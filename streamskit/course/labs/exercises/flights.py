@@ -1,52 +1,360 @@
 """Lab 22: windows over real flights, what they are joined with, and a board that is asked."""
 
+from collections.abc import Callable, Iterable, Sequence
+from itertools import accumulate, groupby
+from typing import Any
+
+import pandas as pd
+from pyspark.sql import functions as F
+
+from streamskit.api.windows import JoinWindows, TimeWindows, Windowed
+from streamskit.course.datasets import flights as data
 from streamskit.course.datasets.event_time import HOUR
-from streamskit.course.labs.exercise import Judges, Runs
-from streamskit.course.labs.exercises.flights_judging import (
-    board,
-    by_the_clock,
-    examine_board,
-    examine_grace,
-    flights_doubled,
-    flights_missing,
-    grace_until_closing,
-    hours,
-    hours_recording,
-    makers,
-    makers_recording,
-    other_window_size,
-    rain,
-    rain_recording,
-    weather_of_next_hour,
-    within,
-)
-from streamskit.course.labs.exercises.flights_mission import WRONG, a_silent_feed, judge_silent_airport
+from streamskit.course.datasets.flights import AIRLINE_SCHEMA, FLIGHT_SCHEMA, WEATHER_SCHEMA
+from streamskit.course.labs.difference import Outcome, StoreRows
+from streamskit.course.labs.exercise import Judges, Runs, Verdict, mistaken, right, wrong
+from streamskit.course.labs.exercises.flights_mission import a_silent_feed, judge_silent_airport
 from streamskit.course.labs.lab_files import lab
+from streamskit.course.labs.loops import piped
+from streamskit.course.labs.misconceptions import window_sizes
 from streamskit.course.labs.missions import Lives
+from streamskit.course.labs.recording import Batch, Piped, Recording, Row
+from streamskit.dsl.builder import StreamsBuilder
+from streamskit.dsl.materialized import Materialized
+from streamskit.serdes import Serdes
+from streamskit.testing import TopologyTestDriver
+
+# ---- how answers are judged ------------------------------------------------------------------------------------------
+
+
+Records = Iterable[dict[str, Any]]
+Tally = dict[str, int]
+
+TALLY = Serdes.json("flights long, landed long, minutes long")
+"""What is kept of some flights; the mean delay is `minutes` by `landed`."""
+
+HOURS_DAY, MAKERS_DAY, RAIN_DAY, BOARD_DAY = "2013-04-10", "2013-09-02", "2013-06-07", "2013-12-17"
+"""The days on which answers are tried; the notebook shows another one."""
+
+
+def nobody() -> Tally:
+    """Return the tally of no flights."""
+    return {"flights": 0, "landed": 0, "minutes": 0}
+
+
+def add(key: Any, flight: dict[str, Any], tally: Tally) -> Tally:
+    """Return the tally with one flight more; a delay that is missing is none."""
+    delay = flight["arr_delay"]
+    return {
+        "flights": tally["flights"] + 1,
+        "landed": tally["landed"] + (delay is not None),
+        "minutes": tally["minutes"] + (delay or 0),
+    }
+
+
+def of_day(day: str, airports: Sequence[str] = ("EWR", "JFK", "LGA")) -> list[dict[str, Any]]:
+    """Return the flights of a day from some airports, in the order in which they came in."""
+    return [record for record in data.flights(day, day) if record["key"] in airports]
+
+
+# ---- what pandas makes of the same days ------------------------------------------------------------------------------
+
+
+def rows_of_day(name: str, day: str) -> pd.DataFrame:
+    """Return the rows that a table of the package has for a day."""
+    rows, (_, month, number) = data.flights_table(name), day.split("-")
+    return rows[(rows["month"] == int(month)) & (rows["day"] == int(number))]
+
+
+def tallied(rows: pd.DataFrame, by: Any) -> dict[Any, Tally]:
+    """Return the tally of each group of flights."""
+    found = rows.groupby(by).agg(
+        flights=("flight", "size"), landed=("arr_delay", "count"), minutes=("arr_delay", "sum")
+    )
+    return {key: {str(name): int(count) for name, count in row.items()} for key, row in found.to_dict("index").items()}
+
+
+def by_airline_and_hour(day: str) -> dict[tuple[str, int], Tally]:
+    """Return the tally of each airline and hour of a day."""
+    rows = rows_of_day("flights", day).merge(data.flights_table("airlines"), on="carrier")
+    return tallied(rows, [rows["name"], rows["time_hour"].dt.as_unit("ms").astype("int64")])
+
+
+def by_airline_and_airport(day: str) -> dict[tuple[str, int], Tally]:
+    """Return the tally of each airline at each airport, in windows of three hours of which one begins each hour."""
+    rows = rows_of_day("flights", day).merge(data.flights_table("airlines"), on="carrier")
+    rows = pd.concat([rows.assign(start=rows["time_hour"] - pd.Timedelta(hours=n)) for n in range(3)])
+    return tallied(rows, [rows["name"] + ", " + rows["origin"], rows["start"].dt.as_unit("ms").astype("int64")])
+
+
+def by_maker(day: str) -> dict[str, Tally]:
+    """Return the tally of the planes of each manufacturer."""
+    known = data.flights_table("planes")[["tailnum", "manufacturer"]]
+    rows = rows_of_day("flights", day).merge(known, on="tailnum", how="left")
+    return tallied(rows, rows["manufacturer"].fillna("unknown"))
+
+
+def by_rain(day: str, next_hour: bool = False) -> dict[str, Tally]:
+    """Return the tally of flights in rain and without, by the weather of their hour or by the first that comes."""
+    seen = rows_of_day("weather", day)[["origin", "time_hour", "precip"]]
+    rows = rows_of_day("flights", day)
+    if next_hour:
+        rows = rows.assign(time_hour=rows["time_hour"] + pd.to_timedelta(rows["minute"].gt(0).astype(int), "h"))
+    rows = rows.merge(seen, on=["origin", "time_hour"])
+    return tallied(rows, rows["precip"].gt(0).map({True: "rain", False: "dry"}))
+
+
+def tallies(store: str, steps: list[Piped], expected: dict[Any, Tally]) -> Recording:
+    """Return what goes in, and which rows the store has to hold in the end."""
+    rows = tuple(Row(-1, key, value) for key, value in expected.items())
+    batches = tuple(Batch(tuple(together)) for _, together in groupby(steps, lambda step: step.topic))
+    return Recording(batches, {}, {store: rows}, source="pandas")
+
+
+def hours_recording() -> Recording:
+    """Return the flights of a day, and their tallies by airline and airport."""
+    expected = {
+        Windowed(who, start, start + 3 * HOUR): tally
+        for (who, start), tally in by_airline_and_airport(HOURS_DAY).items()
+    }
+    steps = [*piped("airlines", data.airlines()), *piped("flights", of_day(HOURS_DAY))]
+    return tallies("delays-by-hour", steps, expected)
+
+
+def makers_recording() -> Recording:
+    """Return all planes and the flights of a day, and their tallies by manufacturer."""
+    steps = [*piped("planes", data.planes()), *piped("flights", of_day(MAKERS_DAY))]
+    return tallies("delays-by-maker", steps, by_maker(MAKERS_DAY))
+
+
+def rain_recording() -> Recording:
+    """Return the weather and the flights of a day, and the tallies of those in rain and of the others."""
+    steps = [*piped("weather", data.weather(RAIN_DAY, RAIN_DAY)), *piped("flights", of_day(RAIN_DAY))]
+    return tallies("delays-in-rain", steps, by_rain(RAIN_DAY))
+
+
+# ---- signs of typical mistakes ---------------------------------------------------------------------------------------
+
+
+def only_store(outcome: Outcome) -> StoreRows:
+    """The store of the task."""
+    return outcome.stores[0]
+
+
+def flown(rows: Iterable[Row]) -> int:
+    """Count the flights in rows of a store."""
+    return sum(row.value["flights"] for row in rows if isinstance(row.value, dict) and "flights" in row.value)
+
+
+def flights_missing(outcome: Outcome) -> bool:
+    """There are rows, for fewer flights than went in."""
+    store = only_store(outcome)
+    return 0 < flown(store.actual) < flown(store.expected)
+
+
+def flights_doubled(outcome: Outcome) -> bool:
+    """There are more flights than went in."""
+    store = only_store(outcome)
+    return flown(store.actual) > flown(store.expected)
+
+
+def other_window_size(outcome: Outcome) -> bool:
+    """The store has windows of another size."""
+    store = only_store(outcome)
+    return bool(store.actual) and window_sizes(store.actual) != window_sizes(store.expected)
+
+
+def too_few_windows(outcome: Outcome) -> bool:
+    """The windows are of the right size, and begin one where the one before ends."""
+    starts = {row.key.start for row in only_store(outcome).actual if isinstance(row.key, Windowed)}
+    return len({start % (3 * HOUR) for start in starts}) == 1 and not other_window_size(outcome)
+
+
+def weather_of_next_hour(outcome: Outcome) -> bool:
+    """The rows are those of the weather that comes after the flight."""
+    found = {row.key: row.value for row in only_store(outcome).actual}
+    return found == by_rain(RAIN_DAY, next_hour=True)
+
+
+# ---- grace -----------------------------------------------------------------------------------------------------------
+
+
+def least_grace(records: Records) -> int:
+    """Return the least whole hours of grace with which windows of an hour lose none of these records."""
+    times = [record["timestamp"] for record in records]
+    over = [seen - (time // HOUR + 1) * HOUR for seen, time in zip(accumulate(times, max), times, strict=True)]
+    return max(0, max(over, default=-1) // HOUR + 1)
+
+
+def by_the_clock(records: Records) -> int:
+    """Return the grace that the longest time until a record came in suggests."""
+    return max((each["value"]["came_in"] - each["timestamp"]) // HOUR + 1 for each in records)
+
+
+def month_at(airport: str, month: str, last: str) -> list[dict[str, Any]]:
+    """Return the flights of a month from one airport."""
+    return [record for record in data.flights(f"2013-{month}-01", f"2013-{month}-{last}") if record["key"] == airport]
+
+
+def plain(*minutes: int) -> list[dict[str, Any]]:
+    """Return records of these times that come in at once, each a flight that is cancelled."""
+    return [{"key": "JFK", "value": {"came_in": 60_000 * at}, "timestamp": 60_000 * at} for at in minutes]
+
+
+def examine_grace(answer: Callable[[list[dict[str, Any]]], Any]) -> Verdict:
+    """Try a function on months and airports, in order, and on a record that comes at the very moment of closing."""
+    for told, records in (
+        ("Newark in August", month_at("EWR", "08", "31")),
+        ("LaGuardia in February", month_at("LGA", "02", "28")),
+    ):
+        given, due = answer(records), least_grace(records)
+        if given == by_the_clock(records):
+            return mistaken("clock instead of stream time")
+        if given != due:
+            return wrong(f"For {told} your function says {given!r}; the least is {due}.")
+    if (given := answer(plain(0, 30, 60, 90, 120))) != 0:
+        return wrong(f"For records in order your function says {given!r}. None of them is late: 0 is enough.")
+    if answer(plain(0, 180, 30)) != 3:
+        return mistaken("open at the moment of closing")
+    return right(
+        "Four lists of records: Newark in August, LaGuardia in February, records in order, and one that arrives at "
+        "the very moment of closing. Your grace loses none of them, and an hour less would."
+    )
+
+
+# ---- the board -------------------------------------------------------------------------------------------------------
+
+
+def board_due(day: dict[tuple[str, int], Tally], hour: int) -> list[dict[str, Any]]:
+    """Return the lines that a board has to show, of the tallies of a day."""
+    lines = [
+        {"airline": name, "flights": one["flights"], "delay": one["minutes"] / one["landed"] if one["landed"] else None}
+        for (name, start), one in day.items()
+        if start == hour
+    ]
+    return sorted(lines, key=lambda line: (line["delay"] is None, -(line["delay"] or 0.0), line["airline"]))
+
+
+def examine_board(answer: Callable[[Any, int], Any]) -> Verdict:
+    """Ask a board for each hour of a day."""
+    builder = StreamsBuilder()
+    airline = builder.global_table("airlines", value=Serdes.json(AIRLINE_SCHEMA))
+    named = builder.stream("flights", value=Serdes.json(FLIGHT_SCHEMA)).join(
+        airline,
+        lambda flight, airline: F.struct(airline.name, flight.arr_delay),
+        key_selector=lambda airport, flight: flight.carrier,
+    )
+    windows = TimeWindows.of_size_and_grace("1 hour", "2 days")
+    kept = Materialized("delays-by-hour", value=TALLY, retention="10 days")
+    named.group_by(lambda v: v.name).windowed_by(windows).aggregate(nobody, add, kept)
+    day = by_airline_and_hour(BOARD_DAY)
+    starts = sorted({hour for _, hour in day})
+    with TopologyTestDriver(builder.build()) as driver:
+        for topic, records in (("airlines", data.airlines()), ("flights", of_day(BOARD_DAY))):
+            rows = [(each["key"], each["value"], each["timestamp"]) for each in records]
+            driver.create_input_topic(topic).pipe_records(rows)
+        store = driver.state_store("delays-by-hour")
+        for hour in starts:
+            try:
+                given = answer(store, hour)
+            except ZeroDivisionError:
+                return mistaken("a mean of nothing")
+            verdict = _judged(given, board_due(day, hour), hour)
+            if verdict is not None:
+                return verdict
+    return right(f"{len(starts)} boards of a day that you have not seen, each hour's, are those of pandas.")
+
+
+def _judged(given: Any, due: list[dict[str, Any]], hour: int) -> Verdict | None:
+    """Return what is wrong with a board, or None."""
+    at, names = f"{pd.Timestamp(hour, unit='ms'):%H:%M} UTC", {"airline", "flights", "delay"}
+    if not isinstance(given, list) or any(not isinstance(line, dict) or line.keys() != names for line in given):
+        return wrong(f"The board has to be a list of dicts with airline, flights and delay; it is {given!r:.200}.")
+    if len(given) > len(due):
+        return mistaken("more than one hour", at=at, lines=len(given), due=len(due))
+    given, due = [_rounded(line) for line in given], [_rounded(line) for line in due]
+    if given == due:
+        return None
+    if any(line["delay"] is None and line | {"delay": 0.0} in given for line in due):
+        return mistaken("missing taken for zero", at=at)
+    if all(line in given for line in due):
+        return mistaken("another order", at=at)
+    return wrong(f"The board of {at} should have the line {next(line for line in due if line not in given)}.")
+
+
+def _rounded(line: dict[str, Any]) -> dict[str, Any]:
+    return line | {"delay": None if line["delay"] is None else round(line["delay"], 3)}
+
+
+# ---- wrong answers ---------------------------------------------------------------------------------------------------
+
+Answer = Callable[[StreamsBuilder], None]
+
+
+def rain(windows: JoinWindows) -> Answer:
+    """Return the answer that joins flights with the weather in these windows."""
+
+    def answer(builder: StreamsBuilder) -> None:
+        flight = builder.stream("flights", value=Serdes.json(FLIGHT_SCHEMA))
+        observed = builder.stream("weather", value=Serdes.json(WEATHER_SCHEMA))
+        joined = flight.join(
+            observed,
+            lambda flight, weather: F.struct(
+                F.when(weather.precip > 0, "rain").otherwise("dry").alias("sky"), flight.arr_delay
+            ),
+            windows,
+        )
+        joined.group_by(lambda v: v.sky).aggregate(nobody, add, Materialized("delays-in-rain", value=TALLY))
+
+    return answer
+
+
+def within(difference: str | int = 0, grace: str = "2 days") -> JoinWindows:
+    """Return windows of a join that reach as far back as ahead."""
+    return JoinWindows.of_time_difference_and_grace(difference, grace)
+
+
+def board(until: int = 0, unknown: float | None = None, divides: bool = False, by_name: bool = False) -> Any:
+    """Return a board with a mistake.
+
+    Args:
+        until: how much later than the hour the last window begins.
+        unknown: the mean delay of an airline of whose flights none has landed.
+        divides: whether it is computed for such an airline, too.
+        by_name: whether the lines are in the order of names.
+    """
+
+    def line(airline: str, tally: Tally) -> dict[str, Any]:
+        mean = tally["minutes"] / tally["landed"] if tally["landed"] or divides else unknown
+        return {"airline": airline, "flights": tally["flights"], "delay": mean}
+
+    def worst_first(line: dict[str, Any]) -> Any:
+        return line["airline"] if by_name else (line["delay"] is None, -(line["delay"] or 0), line["airline"])
+
+    def answer(store: Any, hour: int) -> list[dict[str, Any]]:
+        found = store.fetch_all(hour, hour + until)
+        return sorted((line(window.key, tally) for window, tally in found), key=worst_first)
+
+    return answer
+
+
+# ---- the lab ---------------------------------------------------------------------------------------------------------
 
 LAB = lab(
     "22-flights",
     delays_by_hour=Runs(
         hours_recording,
-        wrong={
-            "codes instead of names": hours(by=lambda v: v.carrier),
-            "grouped by airport": hours(by=lambda v: v.origin),
-            "windows of another size": hours(size="1 day"),
-            "late flights dropped": hours("1 hour"),
+        signs={
+            "windows of another size": other_window_size,
+            "told once in three hours": too_few_windows,
+            "late flights dropped": flights_missing,
         },
-        signs={"windows of another size": other_window_size, "late flights dropped": flights_missing},
     ),
     grace_hours=Judges(
         examine_grace,
-        {"clock instead of stream time": by_the_clock, "open at the moment of closing": grace_until_closing},
     ),
     delays_by_maker=Runs(
         makers_recording,
-        wrong={
-            "looked up by the airport": makers("left_join", rekeyed=False),
-            "unknown planes left out": makers("join"),
-            "flights without a tail number left out": makers("left_join", numbered=True),
-        },
     ),
     delays_in_rain=Runs(
         rain_recording,
@@ -66,12 +374,6 @@ LAB = lab(
     ),
     departure_board=Judges(
         examine_board,
-        {
-            "a mean of nothing": board(divides=True),
-            "more than one hour": board(until=HOUR),
-            "missing taken for zero": board(unknown=0.0),
-            "another order": board(by_name=True),
-        },
     ),
-    silent_airport=Lives("silent_airport", a_silent_feed, judge_silent_airport, wrong=WRONG),
+    silent_airport=Lives("silent_airport", a_silent_feed, judge_silent_airport),
 )

@@ -2,25 +2,21 @@
 
 import json
 from collections.abc import Callable, Iterator
-from itertools import islice, permutations
+from itertools import permutations
 from typing import Any
 
 from pyspark.sql import Column
-from pyspark.sql import functions as F
 
-from streamskit.broker import shared_broker
-from streamskit.broker.base import Broker
 from streamskit.common.names import own_name
 from streamskit.course.datasets.trades import widgets
 from streamskit.course.labs.difference import Outcome
 from streamskit.course.labs.exercise import Judges, Runs, Says, Verdict, mistaken, right, wrong
 from streamskit.course.labs.lab_files import lab
 from streamskit.course.labs.loops import Due, looped
+from streamskit.course.labs.missions import Lives, Site
 from streamskit.course.labs.recording import Costume, Piped, Recording
-from streamskit.dsl.builder import StreamsBuilder
 from streamskit.runtime.states import State
 from streamskit.runtime.streams import KafkaStreams
-from streamskit.serdes import Serdes
 
 SECOND = 1_000
 """A millisecond of the recording is a second of the story."""
@@ -39,11 +35,11 @@ def judge_bytes(answer: Callable[[dict[str, Any]], Any]) -> Verdict:
     for widget in MADE:
         made = answer(widget)
         if not isinstance(made, tuple) or len(made) != 2:
-            return wrong(f"Two things are asked for, the key's bytes and the value's; you return {made!r}.")
+            return wrong(f"It has to return two things, the key's bytes and the value's; it returned {made!r}.")
         found = _not_bytes(made) or _other_bytes(made[0].decode(), made[1].decode(), widget)
         if found:
             return found
-    return right("Two widgets were made into bytes, one of a green that is no ASCII text, and read again as they were.")
+    return right("Two widgets, one with a colour that is not ASCII, became bytes and were read back unchanged.")
 
 
 def _not_bytes(made: tuple[Any, Any]) -> Verdict | None:
@@ -109,49 +105,10 @@ def sorted_out(widget: Piped) -> Iterator[Due]:
 
 # ---- answers ---------------------------------------------------------------------------------------------------------
 
-Answer = Callable[[StreamsBuilder], None]
-Test = Callable[[Column], Column]
-WIDGET = Serdes.json("id int, colour string, grams int")
-
-
-def are_heavy(test: Test) -> Answer:
-    """Return the answer that lets these widgets through."""
-    return lambda builder: builder.stream("widgets", value=WIDGET).filter(test).to("heavy-widgets")
-
 
 def is_gift(v: Column) -> Column:
     """Whether a widget is a gift."""
     return (v.colour == "red") & (v.grams < 60)
-
-
-def are_gifts(gift: Test = is_gift, other: Test | None = None, others: str = "others") -> Answer:
-    """Return the answer that sorts gifts by one function, and the others by its opposite or by another function."""
-
-    def answer(builder: StreamsBuilder) -> None:
-        stream = builder.stream("widgets", value=WIDGET)
-        stream.filter(gift).to("gifts")
-        (stream.filter(other) if other else stream.filter_not(gift)).to(others)
-
-    return answer
-
-
-def gifts_alone(builder: StreamsBuilder) -> None:
-    """Forget the others."""
-    builder.stream("widgets", value=WIDGET).filter(is_gift).to("gifts")
-
-
-def live_answer(*calls: str) -> Callable[[str], KafkaStreams]:
-    """Return the answer that makes the application of exercise 5, and calls these of its methods."""
-
-    def answer(servers: str) -> KafkaStreams:
-        builder = StreamsBuilder()
-        builder.stream(SOURCE, value=WIDGET).filter(lambda v: v.colour == "red").to(TARGET)
-        streams = KafkaStreams(builder.build(), APPLICATION, servers)
-        for call in calls:
-            getattr(streams, call)()
-        return streams
-
-    return answer
 
 
 def light_ones_came(outcome: Outcome) -> bool:
@@ -161,42 +118,31 @@ def light_ones_came(outcome: Outcome) -> bool:
 
 # ---- an application on the real broker -------------------------------------------------------------------------------
 
-APPLICATION, SOURCE, TARGET = "live-red-widgets-app", "live-widgets", "live-red-widgets"
+WIDGETS = list(widgets(30, seed=5))
 
 
-def judge_application(answer: Callable[[str], Any]) -> Verdict:
-    """Start the learner's application twice, with widgets before each start, and read what it has written."""
-    broker, made = shared_broker(), widgets(30, seed=5)
-    _start_afresh(broker)
-    for count in (20, 10):
-        broker.produce(SOURCE, islice(made, count))
-        found = _run(answer, broker.bootstrap_servers)
-        if found:
-            return found
-    came = list(broker.consume(TARGET)["key"])
-    due = [widget["key"] for widget in widgets(30, seed=5) if widget["value"]["colour"] == "red"]
-    return _judge_written(came, due)
+def widgets_wait(site: Site) -> None:
+    """Put the first widgets into their topic."""
+    site.create_topics(widgets=2, red_widgets=2)
+    site.broker.produce(site.topic("widgets"), WIDGETS[:20])
 
 
-def _start_afresh(broker: Broker) -> None:
-    """Forget what an earlier check has left: topics, and an application that still runs."""
-    if left := KafkaStreams.running.get(own_name(APPLICATION)):
-        left.close()
-    broker.delete_topics(SOURCE, TARGET, missing_ok=True)
-    broker.create_topics(SOURCE, TARGET, partitions=2)
-    builder = StreamsBuilder()
-    builder.stream(SOURCE).to(TARGET)
-    KafkaStreams(builder.build(), APPLICATION, broker.bootstrap_servers).clean_up()
+def judge_application(site: Site, first: KafkaStreams) -> Verdict:
+    """Judge an application by what it has written, once it was started a second time and there were more widgets."""
+    if found := _settled(site, first):
+        return found
+    site.broker.produce(site.topic("widgets"), WIDGETS[20:])
+    if found := _settled(site, site.answer(site)):
+        return found
+    due = [widget["key"] for widget in WIDGETS if widget["value"]["colour"] == "red"]
+    return _judge_written(list(site.broker.consume(site.topic("red-widgets"))["key"]), due)
 
 
-def _run(answer: Callable[[str], Any], servers: str) -> Verdict | None:
-    """Run the application until all is processed; return what is wrong with it, if anything is."""
-    streams = answer(servers)
-    if not isinstance(streams, KafkaStreams):
-        return wrong(f"The function has to return its KafkaStreams; it returned {streams!r}.")
+def _settled(site: Site, streams: KafkaStreams) -> Verdict | None:
+    """Let the application process all there is, and close it; return what is wrong with it, if anything is."""
     try:
-        if streams.application_id != own_name(APPLICATION):
-            return wrong(f"The application's id is {streams.application_id!r}, and should be {APPLICATION!r}.")
+        if streams.application_id != own_name(site.application_id):
+            return wrong("The application has another id: it should be site.application_id.")
         if streams.state is State.CREATED:
             return mistaken("made and not started")
         if streams.state is State.NOT_RUNNING:
@@ -210,14 +156,14 @@ def _run(answer: Callable[[str], Any], servers: str) -> Verdict | None:
 def _judge_written(came: list[str], due: list[str]) -> Verdict:
     if sorted(came) == sorted(due):
         return right(
-            f"Your application ran twice on the broker, and sent {len(due)} of 30 widgets: those of before its first "
-            "start once, and after the second one only what was new."
+            f"Your application ran twice on the broker, and sent {len(due)} of 30 widgets: those from before its first "
+            "start once, and after the second start only new ones."
         )
     if set(came) == set(due):
         return mistaken("begun anew at each start")
     if set(came) < set(due):
-        return wrong(f"{len(set(due) - set(came))} red widgets did not come in the topic {TARGET}.")
-    return wrong(f"Among the widgets in {TARGET} are some that are not red, such as {min(set(came) - set(due))}.")
+        return wrong(f"{len(set(due) - set(came))} red widgets are missing from the topic red-widgets.")
+    return wrong(f"Some widgets in red-widgets are not red, such as {min(set(came) - set(due))}.")
 
 
 LAB = lab(
@@ -237,37 +183,15 @@ LAB = lab(
     ),
     heavy_widgets=Runs(
         heavy,
-        wrong={
-            "the limit itself": are_heavy(lambda v: v.grams >= 100),
-            "filter the other way round": [
-                are_heavy(lambda v: v.grams <= 100),
-                are_heavy(lambda v: v.grams < 100),
-            ],
-        },
         signs={"filter the other way round": light_ones_came},
     ),
     gifts_and_others=Runs(
         gifts,
-        wrong={
-            "one of two conditions": are_gifts(lambda v: (v.colour == "red") | (v.grams < 60)),
-            "no topic for the others": [gifts_alone, are_gifts(others="the-others")],
-            "a gift among the others": [
-                are_gifts(other=lambda v: F.lit(True)),
-                are_gifts(other=lambda v: (v.colour == "red") | (v.grams < 60)),
-            ],
-            "the limit itself": are_gifts(lambda v: (v.colour == "red") & (v.grams <= 60)),
-            "unknown in neither": [
-                are_gifts(other=lambda v: ~is_gift(v)),
-                are_gifts(other=lambda v: (v.colour != "red") | (v.grams >= 60)),
-            ],
-        },
     ),
-    red_widgets_live=Judges(
+    red_widgets_live=Lives(
+        "red_widgets_live",
+        widgets_wait,
         judge_application,
-        {
-            "made and not started": live_answer(),
-            "closed too early": live_answer("start", "close"),
-            "begun anew at each start": live_answer("clean_up", "start"),
-        },
+        returns_application=True,
     ),
 )

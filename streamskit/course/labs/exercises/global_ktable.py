@@ -4,14 +4,13 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from typing import Any
 
-from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from streamskit.course.labs.difference import Outcome
 from streamskit.course.labs.exercise import Runs, Says
 from streamskit.course.labs.lab_files import lab
 from streamskit.course.labs.loops import Due, looped
-from streamskit.course.labs.misconceptions import never_met, results_after
+from streamskit.course.labs.misconceptions import keys_of_records, never_met, results_after
 from streamskit.course.labs.parts import SaysEach
 from streamskit.course.labs.recording import Costume, Piped, Recording
 from streamskit.dsl.builder import StreamsBuilder
@@ -172,12 +171,6 @@ def held() -> dict[str, int]:
 # ---- signs -----------------------------------------------------------------------------------------------------------
 
 
-def keys_of_the_table(outcome: Outcome) -> bool:
-    """The results have the keys of the table's rows."""
-    rows = {record.key for record in outcome.recording.records if record.topic != "orders"}
-    return bool(outcome.actual) and {row.key for row in outcome.actual} <= rows
-
-
 def null_for_unmatched(outcome: Outcome) -> bool:
     """An order that finds no row made a result that is null, or has null in it as a text."""
     extra = [row for moment in outcome.moments for row in moment.extra]
@@ -191,104 +184,23 @@ def codes_for_names(outcome: Outcome) -> bool:
     return bool(values) and all(codes & {value.get("customer"), value.get("country")} for value in values)
 
 
-# ---- answers ---------------------------------------------------------------------------------------------------------
-
-Answer = Callable[[StreamsBuilder], None]
-Selector = Callable[[Any, Any], Any]
-
-OWN_KEY: Selector = lambda k, v: k  # noqa: E731
-BY_COUNTRY: Selector = lambda k, v: v.country  # noqa: E731
-BY_CUSTOMER: Selector = lambda k, v: v.customer  # noqa: E731
-
-
-def one_country(
-    target: str, kind: str, selector: Selector = BY_COUNTRY, rekeyed: bool = False, unknown: str | None = None
-) -> Answer:
-    """Return the answer that looks up the country of an order by this key.
-
-    Args:
-        target: the topic of the results.
-        kind: of the join, as its method is called.
-        selector: returns the key to look up.
-        rekeyed: whether the orders get their country as a key before.
-        unknown: what is written for a country that is not there.
-    """
-
-    def told(order: Column, country: Column) -> Column:
-        return F.concat(order.customer, F.lit(" in "), F.coalesce(country, F.lit(unknown)))
-
-    def answer(builder: StreamsBuilder) -> None:
-        countries = builder.global_table("countries", materialized="countries")
-        orders = builder.stream("orders", value=Serdes.json("customer string, country string"))
-        orders = orders.select_key(BY_COUNTRY) if rekeyed else orders
-        getattr(orders, kind)(countries, told, key_selector=selector).to(target)
-
-    return answer
-
-
-def in_full(
-    kinds: tuple[str, str] = ("join", "join"),
-    keys: tuple[Selector, Selector] = (BY_COUNTRY, BY_CUSTOMER),
-    rekeyed: bool = False,
-    codes: bool = False,
-) -> Answer:
-    """Return the answer that looks up countries and then customers.
-
-    Args:
-        kinds: of the two joins.
-        keys: return what is looked up.
-        rekeyed: whether the orders get their customer as a key before.
-        codes: whether the results keep the customers' codes.
-    """
-
-    def placed(order: Column, country: Column) -> Column:
-        return F.struct(order.customer, order.total, country.alias("country"))
-
-    def full(order: Column, customer: Column) -> Column:
-        return F.struct((order.customer if codes else customer).alias("customer"), order.country, order.total)
-
-    def answer(builder: StreamsBuilder) -> None:
-        countries, customers = builder.global_table("countries"), builder.global_table("customers")
-        orders = builder.stream("orders", value=Serdes.json("customer string, country string, total int"))
-        orders = orders.select_key(BY_CUSTOMER) if rekeyed else orders
-        found = getattr(orders, kinds[0])(countries, placed, key_selector=keys[0])
-        getattr(found, kinds[1])(customers, full, key_selector=keys[1]).to("full-orders")
-
-    return answer
-
-
 # ---- the lab ---------------------------------------------------------------------------------------------------------
 
 LAB = lab(
     "04-global-ktable",
     orders_with_countries=Runs(
         joined,
-        wrong={
-            "looked up by the order's own key": one_country("orders-with-countries", "join", OWN_KEY),
-            "the key of the row that was found": one_country("orders-with-countries", "join", rekeyed=True),
-            "left in place of inner": [
-                one_country("orders-with-countries", "left_join", unknown=unknown) for unknown in (None, "?")
-            ],
-        },
         signs={
             "looked up by the order's own key": never_met,
-            "the key of the row that was found": keys_of_the_table,
+            "the key of the row that was found": keys_of_records("countries", "customers"),
             "left in place of inner": results_after("orders"),
         },
     ),
     orders_of_anywhere=Runs(
         all_orders,
-        wrong={
-            "looked up by the order's own key": [
-                one_country("all-orders", kind, OWN_KEY, unknown="?") for kind in ("join", "left_join")
-            ],
-            "the key of the row that was found": one_country("all-orders", "left_join", rekeyed=True, unknown="?"),
-            "inner in place of left": one_country("all-orders", "join", unknown="?"),
-            "null in the joiner": one_country("all-orders", "left_join"),
-        },
         signs={
             "looked up by the order's own key": never_met,
-            "the key of the row that was found": keys_of_the_table,
+            "the key of the row that was found": keys_of_records("countries", "customers"),
             "null in the joiner": null_for_unmatched,
         },
     ),
@@ -320,19 +232,9 @@ LAB = lab(
     ),
     orders_in_full=Runs(
         star,
-        wrong={
-            "looked up by the order's own key": [
-                in_full(keys=keys) for keys in ((OWN_KEY, BY_CUSTOMER), (BY_COUNTRY, OWN_KEY))
-            ],
-            "the key of the row that was found": in_full(rekeyed=True),
-            "half of it found": [
-                in_full(kinds) for kinds in (("left_join", "join"), ("join", "left_join"), ("left_join", "left_join"))
-            ],
-            "code in place of name": in_full(codes=True),
-        },
         signs={
             "looked up by the order's own key": never_met,
-            "the key of the row that was found": keys_of_the_table,
+            "the key of the row that was found": keys_of_records("countries", "customers"),
             "half of it found": results_after("orders"),
             "code in place of name": codes_for_names,
         },

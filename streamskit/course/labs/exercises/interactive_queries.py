@@ -23,7 +23,6 @@ from streamskit.course.labs.exercises.interactive_queries_judging import (
 )
 from streamskit.course.labs.exercises.interactive_queries_mission import (
     ERRORS,
-    WRONG,
     judge_through_a_death,
     three_instances,
 )
@@ -157,5 +156,5 @@ LAB = lab(
             "a stale answer taken for a fresh one": board(lag=False),
         },
     ),
-    through_a_death=Lives("through_a_death", three_instances, judge_through_a_death, wrong=WRONG, errors=ERRORS),
+    through_a_death=Lives("through_a_death", three_instances, judge_through_a_death, errors=ERRORS),
 )

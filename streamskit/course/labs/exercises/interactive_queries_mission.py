@@ -8,7 +8,7 @@ from typing import Any
 
 from streamskit.common.errors import StreamsError
 from streamskit.course.labs.exercise import Verdict, mistaken, right, wrong
-from streamskit.course.labs.exercises.elasticity_application import COUNTS, PARTITIONS, SYMBOLS, count_trades
+from streamskit.course.labs.exercises.elasticity import COUNTS, PARTITIONS, SYMBOLS, count_trades
 from streamskit.course.labs.missions import Site
 from streamskit.environment.processes import wait_until
 from streamskit.queries.client.query_client import QueryClient
@@ -62,7 +62,7 @@ def questions(site: Site) -> Iterator[str]:
 def judge_through_a_death(site: Site, returned: Any) -> Verdict:
     """Judge the answers by what was counted, and by who had each key when the instance died."""
     if not isinstance(returned, list) or any(not isinstance(each, tuple) or len(each) != 3 for each in returned):
-        return wrong(f"It has to return a list of triples: symbol, count, role. It returned {returned!r}.")
+        return wrong(f"It has to return a list of triples (symbol, count, role); it returned {returned!r}.")
     asked = [*BEFORE, *AFTER]
     if not site.owners or len(returned) < len(asked):
         return mistaken("questions left open", answers=len(returned))
@@ -74,7 +74,7 @@ def judge_through_a_death(site: Site, returned: Any) -> Verdict:
     if answers[UNKNOWN][0] is None:
         return mistaken("no trades taken for no answer", symbol=UNKNOWN)
     if off := [symbol for symbol, count, _ in returned if count != COUNTS.get(symbol, 0)]:
-        return wrong(f"{off[0]} was traded {COUNTS.get(off[0], 0)} times; your answer is another one.")
+        return wrong(f"{off[0]} was traded {COUNTS.get(off[0], 0)} times; your answer is different.")
     return _by_role(site, returned, {symbol: role for symbol, (_, role) in answers.items()})
 
 
@@ -85,7 +85,7 @@ def _by_role(site: Site, returned: list[Triple], roles: dict[str, str]) -> Verdi
     if set(roles.values()) == {"active"}:
         return mistaken("a copy taken for the owner", count=len(copies))
     if roles != due or any(role != "active" for _, _, role in returned[: len(BEFORE)]):
-        return wrong("Some answers name another role than the instance that gave them.")
+        return wrong("Some answers name a role that the instance that answered does not have.")
     return right(
         f"{len(returned)} questions were answered, {len(AFTER)} of them after an instance had died; {len(copies)} "
         "answers came from a standby copy, and said so."
@@ -121,17 +121,5 @@ def asked(
     return answer
 
 
-def first_only(urls: list[str]) -> list[str]:
-    """Return the first address alone."""
-    return urls[:1]
-
-
-WRONG = {
-    "one address": asked(first_only),
-    "unanswered": asked(first_only, gives_up=True),
-    "questions left open": asked(last=len(BEFORE)),
-    "no trades taken for no answer": asked(nothing=None),
-    "a copy taken for the owner": asked(role="active"),
-}
 ERRORS = {"Nobody answers at": "one address"}
 """What a client says whose only instance is dead."""

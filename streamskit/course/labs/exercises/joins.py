@@ -9,15 +9,8 @@ from typing import Any
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from streamskit.api.windows import JoinWindows
 from streamskit.course.labs.difference import Outcome
-from streamskit.course.labs.exercise import Runs
-from streamskit.course.labs.exercises.joins_live import (
-    ERRORS,
-    WRONG,
-    judge_names_of_customers,
-    orders_and_customers,
-)
+from streamskit.course.labs.exercise import Runs, Verdict, mistaken, right, wrong
 from streamskit.course.labs.lab_files import lab
 from streamskit.course.labs.misconceptions import (
     Sign,
@@ -28,10 +21,11 @@ from streamskit.course.labs.misconceptions import (
     too_late,
     wrong_keys,
 )
-from streamskit.course.labs.missions import Lives
+from streamskit.course.labs.missions import Lives, Site
 from streamskit.course.labs.recording import Costume, Piped, Recording, Row
 from streamskit.dsl.builder import StreamsBuilder
-from streamskit.serdes import Serdes
+from streamskit.topology import Topology
+from streamskit.topology.nodes import GlobalTableSource
 
 PEOPLE = {"a": "ann", "b": "ben", "c": "cleo", "d": "dora", "z": "zoe"}
 HALF_HOUR = 18_000
@@ -41,11 +35,6 @@ MINUTE = 60_000
 
 NOTHING = "nothing"
 """How the stories write a side that is missing."""
-
-ORDER = Serdes.json("order string, user string")
-OPEN_ORDER = Serdes.json("user string, weight long")
-
-Answer = Callable[[StreamsBuilder], None]
 
 
 # ---- the recordings in the lab's words -------------------------------------------------------------------------------
@@ -157,97 +146,70 @@ def matched(rows: list[Row]) -> Counter[tuple[Any, str]]:
 WINDOWS = {"window too narrow": fewer_pairs, "window too wide": more_pairs}
 
 
-# ---- answers of two streams ------------------------------------------------------------------------------------------
+# ---- 5: two topics of different size ---------------------------------------------------------------------------------
 
 
-class TwoStreams:
-    """Answers that join two topics, of which each is a stream unless it is said otherwise.
-
-    Args:
-        left: the topic on whose stream join is called.
-        right: the other one.
-        target: where the pairs go.
-    """
-
-    def __init__(self, left: str, right: str, target: str) -> None:
-        self._left, self._right, self._target = left, right, target
-
-    def __call__(
-        self, windows: JoinWindows | None, kind: str = "join", read: str = "stream", turned: bool = False
-    ) -> Answer:
-        """Return the answer that joins in these windows.
-
-        Args:
-            windows: none for a join with a table.
-            kind: of the join, as its method is called.
-            read: how the right topic is read: "stream" or "table".
-            turned: whether join is called on the right stream.
-        """
-
-        def answer(builder: StreamsBuilder) -> None:
-            one, other = builder.stream(self._left), getattr(builder, read)(self._right)
-            one, other = (other, one) if turned else (one, other)
-            getattr(one, kind)(other, pair, *([windows] if windows else [])).to(self._target)
-
-        return answer
+NAMES = {f"c{n}": name for n, name in enumerate(("Ann", "Ben", "Cleo", "Dora", "Emil", "Fay", "Gus", "Hal", "Ida"), 1)}
+ORDERS = [(f"c{n % 9 + 1}", f"o{n}") for n in range(1, 25)]
+UNKNOWN = ("c99", "o99")
 
 
-def pair(left: Column, right: Column) -> Column:
-    """Write a pair as the lab's joiner does."""
-    return F.concat_ws("+", F.coalesce(left, F.lit(NOTHING)), F.coalesce(right, F.lit(NOTHING)))
+def orders_and_customers(site: Site) -> None:
+    """Make the topics: orders of four partitions, customers of three, which are there already."""
+    site.create_topics(orders=4, customers=3, named_orders=1)
+    site.broker.produce(site.topic("customers"), list(NAMES.items()))
 
 
-def apart(difference: str | int = "30 minutes", grace: str = "0 minutes") -> JoinWindows:
-    """Return windows for records that are so far apart."""
-    return JoinWindows.of_time_difference_and_grace(difference, grace)
+def judge_names_of_customers(site: Site, topology: Any) -> Verdict:
+    """Judge a topology by the orders that come out with a name."""
+    if not isinstance(topology, Topology):
+        return wrong(f"It has to return the topology that builder.build() gives; it returned {topology!r}.")
+    if any(isinstance(node, GlobalTableSource) for nodes in topology.sub_topologies() for node in nodes):
+        return mistaken("a copy in every instance")
+    with site.application(topology) as streams:
+        streams.await_processed("60 seconds")
+        site.broker.produce(site.topic("orders"), [*ORDERS, UNKNOWN])
+        streams.await_processed("60 seconds")
+    found = site.broker.consume(site.topic("named-orders"))
+    came = sorted(zip(found["key"], found["value"], strict=True))
+    due = sorted((customer, f"{order}:{NAMES[customer]}") for customer, order in ORDERS)
+    if any(key == UNKNOWN[0] for key, _ in came):
+        return mistaken("left instead of inner")
+    if came != due:
+        missing = len([each for each in due if each not in came])
+        return wrong(f"{missing} of {len(due)} orders did not come out with the name of their customer.")
+    return right(
+        f"{len(due)} orders in four partitions were joined with {len(NAMES)} customers in three, through a repartition "
+        "topic; every order of a known customer has the name."
+    )
 
 
-bundles = TwoStreams("appliance-orders", "electronic-orders", "bundles")
-calls = TwoStreams("appliance-orders", "electronic-orders", "advice-calls")
-accounts = TwoStreams("checkouts", "payments", "accounts")
-SOON = apart().before("6 minutes")
+# ---- wrong answers ---------------------------------------------------------------------------------------------------
 
 
-# ---- answers with tables ---------------------------------------------------------------------------------------------
+def pair(order: Column, name: Column) -> Column:
+    """Write an order with its customer's name."""
+    return F.concat(order, F.lit(":"), name)
 
 
-def named(orders: str = "stream", users: str = "table", rekeyed: bool = True, kind: str = "join", **how: Any) -> Answer:
-    """Return an answer that joins orders with their users' names."""
+def joined(
+    moved: Callable[[Any], Any] = lambda orders: orders, customers: str = "table", kind: str = "join"
+) -> Callable[[Site], Topology]:
+    """Return an answer that does this with the orders before it joins them with the customers."""
 
-    def answer(builder: StreamsBuilder) -> None:
-        left, right = getattr(builder, orders)("orders", value=ORDER), getattr(builder, users)("users")
-        left = left.select_key(lambda v: v.user) if rekeyed else left
-        found = getattr(left, kind)(right, lambda order, name: F.concat(order.order, F.lit(":"), name), **how)
-        (found.to_stream() if orders == "table" else found).to("named-orders")
+    def answer(site: Site) -> Topology:
+        builder = StreamsBuilder()
+        orders = moved(builder.stream(site.topic("orders")))
+        known = getattr(builder, customers)(site.topic("customers"))
+        how = {"key_selector": lambda k, v: k} if customers == "global_table" else {}
+        getattr(orders, kind)(known, pair, **how).to(site.topic("named-orders"))
+        return builder.build()
 
     return answer
 
 
-def rekeyed_after(builder: StreamsBuilder) -> None:
-    """Join by the orders' ids, and choose the user as the key when it is too late."""
-    orders, users = builder.stream("orders", value=ORDER), builder.table("users")
-    found = orders.join(users, lambda order, name: F.struct(order.order, order.user, name.alias("name")))
-    by_user = found.select_key(lambda v: v.user)
-    by_user.map_values(lambda v: F.concat(v.order, F.lit(":"), v["name"])).to("named-orders")
-
-
-def users_first(builder: StreamsBuilder) -> None:
-    """Call join on the table."""
-    orders, users = builder.stream("orders", value=ORDER), builder.table("users")
-    users.join(orders, lambda name, order: F.concat(order.order, F.lit(":"), name)).to_stream().to("named-orders")
-
-
-def followed(orders: str = "table", users: str = "table", kind: str = "join", **how: Any) -> Answer:
-    """Return an answer that joins open orders with the cities of their users."""
-
-    def answer(builder: StreamsBuilder) -> None:
-        left, right = getattr(builder, orders)("open-orders", value=OPEN_ORDER), getattr(builder, users)("users")
-        found = getattr(left, kind)(
-            right, lambda order, city: F.concat(order.weight.cast("string"), F.lit(" kg to "), city), **how
-        )
-        (found.to_stream() if orders == "table" else found).to("deliveries")
-
-    return answer
+ERRORS = {"brings together": "topics of different size"}
+"""What a start says that is refused."""
 
 
 # ---- the lab ---------------------------------------------------------------------------------------------------------
@@ -256,17 +218,6 @@ LAB = lab(
     "06-joins",
     bundle_deals=Runs(
         orders_of_both,
-        wrong={
-            "sides swapped": [bundles(SOON, turned=True), bundles(apart().after("6 minutes"), turned=True)],
-            "a table where a stream is asked for": [bundles(None, kind, "table") for kind in ("join", "left_join")],
-            "before and after swapped": [
-                bundles(apart(grace=late).after("6 minutes")) for late in ("0 minutes", "1 day")
-            ],
-            "window too narrow": [bundles(apart("6 minutes")), bundles(apart(30 * MINUTE - 1).before("6 minutes"))],
-            "window too wide": [bundles(apart()), bundles(apart("1 hour").before("6 minutes"))],
-            "left or outer instead of inner": [bundles(SOON, kind) for kind in ("left_join", "outer_join")],
-            "no window": bundles(None),
-        },
         signs={
             "sides swapped": sides_turned,
             "a table where a stream is asked for": looked_up("electronic-orders"),
@@ -278,43 +229,16 @@ LAB = lab(
         lambda: two_streams(
             "joins-stream-stream-left", "appliance-orders", "electronic-orders", "advice-calls", until=12
         ),
-        wrong={
-            "sides swapped": [calls(apart(), kind, turned=True) for kind in ("left_join", "join", "outer_join")],
-            "a table where a stream is asked for": [calls(None, kind, "table") for kind in ("left_join", "join")],
-            "inner instead of left or outer": [calls(apart(grace=late)) for late in ("0 minutes", "1 day")],
-            "outer instead of left": [calls(apart(far), "outer_join") for far in ("30 minutes", "1 hour")],
-            "window too narrow": [calls(apart(far), "left_join") for far in ("6 minutes", 30 * MINUTE - 1)],
-            "window too wide": calls(apart("1 hour"), "left_join"),
-            "a grace that was not asked for": [
-                calls(apart(grace=late), "left_join") for late in ("10 minutes", "30 minutes", "1 day")
-            ],
-            "no window": calls(None, "left_join"),
-        },
         signs={
             "sides swapped": sides_turned,
             "a table where a stream is asked for": looked_up("electronic-orders"),
             "outer instead of left": right_alone,
             **WINDOWS,
-            "a grace that was not asked for": too_late,
         },
         errors={"joined within a window": "no window"},
     ),
     settled_accounts=Runs(
         settled,
-        wrong={
-            "sides swapped": accounts(apart(grace="45 minutes"), "outer_join", turned=True),
-            "a table where a stream is asked for": [accounts(None, kind, "table") for kind in ("left_join", "join")],
-            "inner instead of left or outer": [accounts(apart(grace=late)) for late in ("45 minutes", "1 day")],
-            "left instead of outer": [accounts(apart(grace=late), "left_join") for late in ("45 minutes", "0 minutes")],
-            "window too narrow": accounts(apart("6 minutes", "45 minutes"), "outer_join"),
-            "window too wide": accounts(apart("1 hour", "45 minutes"), "outer_join"),
-            "grace forgotten": [accounts(apart(grace=late), "outer_join") for late in ("0 minutes", "15 minutes")],
-            "a longer grace than asked for": [
-                accounts(apart(grace=late), "outer_join")
-                for late in ("1 day", "75 minutes", "60 minutes", "46 minutes")
-            ],
-            "no window": accounts(None, "outer_join"),
-        },
         signs={
             "sides swapped": sides_turned,
             "a table where a stream is asked for": looked_up("payments"),
@@ -327,15 +251,6 @@ LAB = lab(
     ),
     named_orders=Runs(
         orders_with_names,
-        wrong={
-            "wrong key before the join": [named(rekeyed=False), rekeyed_after],
-            "a table where a stream is asked for": named("table", rekeyed=False, foreign_key=lambda v: v.user),
-            "left instead of inner": named(kind="left_join"),
-            "GlobalKTable instead of a re-keyed stream": named(
-                users="global_table", rekeyed=False, key_selector=lambda v: v.user
-            ),
-            "sides swapped": users_first,
-        },
         signs={
             "wrong key before the join": never_met,
             "a table where a stream is asked for": results_after("users"),
@@ -344,19 +259,9 @@ LAB = lab(
         },
         errors={"a table can be joined with": "sides swapped"},
     ),
-    names_of_customers=Lives(
-        "names_of_customers", orders_and_customers, judge_names_of_customers, wrong=WRONG, errors=ERRORS
-    ),
+    names_of_customers=Lives("names_of_customers", orders_and_customers, judge_names_of_customers, errors=ERRORS),
     open_deliveries=Runs(
         deliveries,
-        wrong={
-            "joined by the orders' own keys": followed(),
-            "a stream where a table is asked for": [
-                followed("stream", "global_table", key_selector=lambda v: v.user),
-                followed("table", "stream"),
-            ],
-            "left instead of inner": followed(kind="left_join", foreign_key=lambda v: v.user),
-        },
         signs={
             "joined by the orders' own keys": never_met,
             "a stream where a table is asked for": silent_after("users"),

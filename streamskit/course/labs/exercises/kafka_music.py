@@ -11,11 +11,11 @@ from streamskit.course.datasets.event_time import HOUR, NEW_YEAR
 from streamskit.course.datasets.music import SONGS, plays, songs
 from streamskit.course.labs.asking import Ask, Asks, reading_all, reads_all
 from streamskit.course.labs.exercise import Runs
-from streamskit.course.labs.exercises.kafka_music_mission import WRONG, an_afternoon, judge_on_air
+from streamskit.course.labs.exercises.kafka_music_mission import an_afternoon, judge_on_air
 from streamskit.course.labs.lab_files import lab
 from streamskit.course.labs.loops import Due, WrongLoop, looped, piped
 from streamskit.course.labs.missions import Lives
-from streamskit.course.labs.recording import Batch, Piped, Recording
+from streamskit.course.labs.recording import Batch, Piped, Recording, Row
 from streamskit.course.labs.stores import table
 from streamskit.serdes import Serdes
 
@@ -45,7 +45,7 @@ def _heard(record: Piped, least: int = LONG_ENOUGH) -> bool:
     return record.topic == "music-plays" and value["duration"] >= least and value["song_id"] in BY_ID
 
 
-# ---- 1: plays by song ------------------------------------------------------------------------------------------------
+# ---- 1: listeners by song --------------------------------------------------------------------------------------------
 
 
 def _by_genre(record: Piped) -> str:
@@ -61,17 +61,22 @@ def _by_listener(record: Piped) -> str:
     return str(record.key)
 
 
-def _plays_by_song(key: Callable[[Piped], str] = _by_genre, least: int = LONG_ENOUGH) -> Recording:
-    counts: Counter[str] = Counter()
-    known = some_plays(7, 67, ("song-04", "song-17", "song-23"))
-    made = [play("song-04", 30, LONG_ENOUGH), play("song-99", 31), play("song-17", 32, LONG_ENOUGH - 1)]
+def _listeners_by_song(
+    key: Callable[[Piped], str] = _by_genre, least: int = LONG_ENOUGH, who: Callable[[Piped], Any] = _by_listener
+) -> Recording:
+    heard: dict[str, set[Any]] = defaultdict(set)
 
     def loop(record: Piped) -> Iterator[Due]:
         if _heard(record, least):
-            counts[key(record)] += 1
-            yield Due("music-counts", key(record), counts[key(record)], record.timestamp)
+            heard[key(record)].add(who(record))
+        return iter(())
 
-    return looped([ANNOUNCED, *known, *made], ["music-counts"], loop, {"play-counts": counts})
+    known = some_plays(7, 67, ("song-04", "song-17", "song-23"))
+    ann = [play("song-04", 29 + again, 40_000, "ann") for again in range(3)] + [play("song-23", 32, listener="ann")]
+    made = [play("song-04", 33, LONG_ENOUGH), play("song-99", 34), play("song-17", 35, LONG_ENOUGH - 1)]
+    steps = (ANNOUNCED, Batch((*known, *ann, *made)))
+    rows = looped(steps, [], loop)
+    return replace(rows, stores={"listeners-by-song": tuple(Row(-1, song, len(who)) for song, who in heard.items())})
 
 
 # ---- 2: newcomers ----------------------------------------------------------------------------------------------------
@@ -214,18 +219,21 @@ def _artist_hours(key: Callable[[Piped], str] = _by_artist, least: int = LONG_EN
 
 LAB = lab(
     "18-kafka-music",
-    plays_by_song=Runs(
-        _plays_by_song,
+    listeners_by_song=Runs(
+        _listeners_by_song,
         wrong={
-            "a song that was skipped counted": WrongLoop(lambda: _plays_by_song(least=0)),
-            "the limit itself left out": WrongLoop(lambda: _plays_by_song(least=LONG_ENOUGH + 1)),
+            "a song that was skipped counted": WrongLoop(lambda: _listeners_by_song(least=0)),
+            "the limit itself left out": WrongLoop(lambda: _listeners_by_song(least=LONG_ENOUGH + 1)),
+            "every play counted": WrongLoop(lambda: _listeners_by_song(who=lambda record: record.timestamp)),
             "counted by listener": [
-                WrongLoop(partial(_plays_by_song, _by_listener, least)) for least in (LONG_ENOUGH, 0)
+                WrongLoop(lambda: _listeners_by_song(_by_listener, who=_by_song)),
+                WrongLoop(lambda: _listeners_by_song(_by_listener, who=lambda record: record.timestamp)),
             ],
             "genre missing from the key": [
-                WrongLoop(partial(_plays_by_song, _by_song, least)) for least in (LONG_ENOUGH, 0)
+                WrongLoop(partial(_listeners_by_song, _by_song, least)) for least in (LONG_ENOUGH, 0)
             ],
         },
+        tested="Plays went in, some by listeners who played a song again; the store has each song's listeners.",
     ),
     newcomers=Runs(
         _newcomers,
@@ -277,5 +285,5 @@ LAB = lab(
             "record in time dropped": WrongLoop(lambda: _artist_hours(grace=0)),
         },
     ),
-    on_air=Lives("on_air", an_afternoon, judge_on_air, wrong=WRONG, returns_application=True),
+    on_air=Lives("on_air", an_afternoon, judge_on_air, returns_application=True),
 )

@@ -1,34 +1,30 @@
 """Lab 23: a route that runs where its data is, letters that get a second life, and plays of two generations."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping
-from functools import partial
+import threading
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from itertools import cycle
 from typing import Any
 from urllib.parse import quote
 
 import httpx
-from pyspark.sql import functions as F
 
-from streamskit.api.processor import Processor, Record
 from streamskit.common.errors import StreamsKitError
 from streamskit.course.labs.exercise import Judges, Runs, Verdict, mistaken, right, wrong
-from streamskit.course.labs.exercises.kafka_music_as_a_service_mission import (
-    COUNTS,
-    WRONG,
-    first_release,
-    judge_next_release,
-    shares,
-)
-from streamskit.course.labs.exercises.kafka_music_as_a_service_routes import KEY, STORE
+from streamskit.course.labs.exercises import kafka_music_as_a_service_routes as routes
+from streamskit.course.labs.exercises.elasticity import PARTITIONS, Watched
 from streamskit.course.labs.lab_files import lab
 from streamskit.course.labs.local_instances import LocalInstances
 from streamskit.course.labs.loops import Due, looped
-from streamskit.course.labs.missions import Lives
+from streamskit.course.labs.missions import Lives, Site
 from streamskit.course.labs.recording import Batch, Piped, Recording
 from streamskit.dsl.builder import StreamsBuilder
-from streamskit.queries.rest_service import RestCall, RestService
+from streamskit.environment.processes import wait_until
+from streamskit.queries.metadata import HostInfo
+from streamskit.queries.rest_service import RestService
 from streamskit.serdes import SchemaRegistry, Serde, Serdes
-from streamskit.state.stores import Stores
 
 REGISTRY = SchemaRegistry("mock://lab-music")
 
@@ -54,7 +50,7 @@ def examine_share_service(answer: Any) -> Verdict:
     if not isinstance(service, RestService):
         return wrong(f"It has to return the RestService; it returned {service!r}.")
     try:
-        instances = LocalInstances(STORE, COUNTS, service=service)
+        instances = LocalInstances(routes.STORE, COUNTS, service=service)
     except StreamsKitError as error:
         return wrong(str(error))
     with instances, httpx.Client(trust_env=False, timeout=10) as client:
@@ -78,8 +74,8 @@ def _by_shares(said: Mapping[str, httpx.Response], owners: Mapping[str, int]) ->
     here = {key: shares({each: COUNTS[each] for each in COUNTS if owners[each] == owners[key]})[key] for key in COUNTS}
     if told == shares(COUNTS):
         return right(
-            f"{len(said)} songs were asked for at an instance that does not have them. Each function ran where the "
-            "song is, and knew the plays of the whole genre; for what nobody has played came a 404."
+            f"{len(said)} calls for songs went to an instance without them. Each function ran where the song "
+            "is, and had the plays of the whole genre; a song that nobody has played got a 404."
         )
     if told == here:
         return mistaken("only what is here")
@@ -89,36 +85,8 @@ def _by_shares(said: Mapping[str, httpx.Response], owners: Mapping[str, int]) ->
     return wrong(f"/share/{off} gave {told[off]}, and should give {shares(COUNTS)[off]}.")
 
 
-def share_service(
-    prefix: str = "{genre}/", routed: bool = True, everywhere: bool = True, nothing: Any = None
-) -> Callable[[], RestService]:
-    """Return an answer to the first exercise, or one with a mistake."""
-
-    def answer() -> RestService:
-        service = RestService()
-        place = {"store": STORE, "key": KEY} if routed else {}
-
-        @service.get("/share/{genre}/{song}", **place)
-        async def share(call: RestCall, genre: str, song: str) -> Any:
-            one = await call.ask("state", "keyvalue", STORE, f"{genre}/{song}")
-            if one is None and nothing is not KeyError:
-                return nothing
-            begin = prefix.format(genre=genre)
-            if everywhere:
-                rows = (await call.ask("state", "keyvalues", STORE, "prefix", begin))["rows"]
-                total = sum(row["value"] for row in rows)
-            else:
-                total = sum(plays for _, plays in call.store(STORE).prefix_scan(begin))
-            return {"plays": one["value"], "share": one["value"] / total}
-
-        return service
-
-    return answer
-
-
 # ---- 2: dead letters -------------------------------------------------------------------------------------------------
 
-PLAY = Serdes.json("song_id string, duration long")
 PREFIX = "__streams.errors."
 WHOLE, AGAIN = b'{"song_id": "song-04", "duration": 61000}', b'{"song_id": "song-07", "duration": 0}'
 LETTERS = (
@@ -174,55 +142,10 @@ def play_in(data: bytes) -> dict[str, Any] | None:
         return None
 
 
-def play_made_up(data: bytes) -> dict[str, Any] | None:
-    """Return a play in which what is missing is 0."""
-    return play_in(data.replace(b'"song-04"}', b'"song-04", "duration": 0}'))
-
-
-def play_trusted(data: bytes) -> dict[str, Any] | None:
-    """Return a play of whatever begins like JSON."""
-    return json.loads(data) if data.startswith(b"{") else None
-
-
-def second_life(
-    once_by: Callable[[Record], Any] | None = lambda record: place_of(record.headers),
-    read: Callable[[bytes], dict[str, Any] | None] = play_in,
-    graves: bool = True,
-) -> Callable[[StreamsBuilder], None]:
-    """Return an answer to the second exercise, or one with a mistake."""
-
-    class Opened(Processor):
-        def process(self, record: Record) -> None:
-            if once_by is not None:
-                done, mark = self.context.state_store("done"), str(once_by(record))
-                if done.get(mark):
-                    return
-                done.put(mark, "yes")
-            play = read(record.value) or {"song_id": None, "duration": None}
-            self.context.forward(record.with_value({"place": place_of(record.headers), **play}))
-
-    def answer(builder: StreamsBuilder) -> None:
-        done = Stores.persistent_key_value_store("done", Serdes.string(), Serdes.string())
-        found = builder.stream("music-dead-letters", value=Serdes.byte_array()).process(
-            Opened, stores=[done], value=Serdes.json("place string, song_id string, duration long")
-        )
-        whole = found.filter(lambda v: v.song_id.isNotNull())
-        whole.map_values(lambda v: F.struct(v.song_id, v.duration)).to("repaired-plays", value=PLAY)
-        rest = found.filter(lambda v: v.song_id.isNull() & F.lit(graves))
-        rest.map_values(lambda v: v.place).to("music-graves")
-
-    return answer
-
-
 # ---- 3: plays of two generations -------------------------------------------------------------------------------------
 
 OLD = {"song_id": "string", "duration": "long"}
 NEW = {"song_id": "string", "seconds": ("int", 0), "device": ("string", "unknown")}
-ANY = {
-    "song_id": "string", "duration": (["null", "long"], None), "seconds": (["null", "int"], None),
-    "device": ("string", "unknown"),
-}  # fmt: skip
-PLAIN = Serdes.json("song_id string, duration long, device string")
 HEARD = (
     {"song_id": "song-04", "duration": 61_500},
     {"song_id": "song-07", "seconds": 62, "device": "phone"},
@@ -250,62 +173,165 @@ def both_generations() -> Recording:
     return looped(steps, ("plain-plays",), loop)
 
 
-def any_age(fields: Mapping[str, Any], duration: Callable[[Any], Any]) -> Callable[[StreamsBuilder], None]:
-    """Return an answer to the third exercise, or one with a mistake: it reads these fields."""
+# ---- 4: the next release ---------------------------------------------------------------------------------------------
 
-    def answer(builder: StreamsBuilder) -> None:
-        plays = builder.stream("music-plays", value=play_serde(f"reader-{fields}", **fields))
-        plays.map_values(lambda v: F.struct(v.song_id, duration(v).alias("duration"), v.device)).to(
-            "plain-plays", value=PLAIN
+
+COUNTS = {f"{genre}/song-{n:02}": 3 * n + len(genre) for genre in ("Folk", "Folk Rock", "Jazz") for n in range(1, 8)}
+"""How often each song was played."""
+BETWEEN_CALLS = 0.03
+TO_RECOVER = 10.0
+"""Seconds: how long a listener waits for the next call, and how long after a death every song has to have an answer."""
+
+
+def shares(counts: dict[str, int]) -> dict[str, dict[str, Any]]:
+    """Return the plays of each song, and their part of the plays of its genre."""
+    totals = Counter[str]()
+    for key, plays in counts.items():
+        totals[key.partition("/")[0]] += plays
+    return {key: {"plays": plays, "share": plays / totals[key.partition("/")[0]]} for key, plays in counts.items()}
+
+
+class Releases(Watched):
+    """Instances of which each runs one of two releases of the routes."""
+
+    def start_next(self) -> HostInfo:
+        """Start an instance of the next release, and return where it answers."""
+        self._options = [option.replace(":first", ":second") for option in self._options]
+        return self.start()
+
+    def copies(self, without: HostInfo | None = None) -> Counter[int]:
+        """Return how many whole copies of each partition there are, those of an instance aside."""
+        return Counter(
+            task.partition
+            for each in self.instances()
+            if each.alive and each.server != str(without)
+            for task in each.tasks
+            if not task.is_restoring
         )
 
-    return answer
+
+class Listeners:
+    """Ask for the plays of one song after another, at the addresses on a list, and note what they are told.
+
+    Args:
+        front: the list, which may change at any time.
+    """
+
+    def __init__(self, front: list[str]) -> None:
+        self.front, self.calls = front, Counter[str]()
+        self._done = threading.Event()
+        self._thread = threading.Thread(target=self._ask_on, daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Ask no more."""
+        self._done.set()
+        self._thread.join(60)
+
+    def _ask_on(self) -> None:
+        with httpx.Client(trust_env=False, timeout=10) as client:
+            for number, key in enumerate(cycle(COUNTS)):
+                if self._done.wait(BETWEEN_CALLS):
+                    return
+                front = list(self.front)
+                self.calls[self._heard(client, front[number % len(front)], key) if front else "nobody there"] += 1
+
+    def _heard(self, client: httpx.Client, url: str, key: str) -> str:
+        try:
+            answer = client.get(f"{url}/plays/{quote(key)}")
+        except httpx.HTTPError:
+            return "nobody there" if url in self.front else "taken off the list meanwhile"
+        if answer.status_code == 503:
+            return "in a moment"
+        return "right" if answer.status_code == 200 and answer.json() == {"plays": COUNTS[key]} else "wrong"
 
 
-def first_known(v: Any, factor: int = 1_000) -> Any:
-    """Return the duration, or the seconds in its place."""
-    return F.coalesce(v.duration, v.seconds.cast("long") * factor)
+def first_release(site: Site) -> None:
+    """Let two instances of the first release share the counts, and listeners ask both."""
+    site.create_topics(plays=PARTITIONS)
+    site.broker.produce(site.topic("plays"), [(key, "play") for key, plays in COUNTS.items() for _ in range(plays)])
+    builder = StreamsBuilder()
+    builder.stream(site.topic("plays")).group_by_key().count(routes.STORE)
+    with site.application(builder.build()) as streams:
+        streams.await_processed("60 seconds")
+    instances = Releases(
+        site.application_id,
+        site.bootstrap_servers,
+        standby_replicas=1,
+        session_timeout="15 seconds",  # longer than it takes to judge: the group goes on believing in a dead one
+        applications=site.folder,
+        rest_service=f"{routes.__name__}:first",
+    )
+    site.on_close(instances.stop)
+    with ThreadPoolExecutor(2) as pool:
+        servers = list(pool.map(lambda _: instances.start(), range(2)))
+    wait_until(lambda: set(instances.copies().values()) == {2}, "two copies of every partition")
+    site.props |= {"instances": instances, "old": servers, "front": [server.url for server in servers]}
+    site.props["listeners"] = Listeners(site.front)
+    site.on_close(site.listeners.close)
 
+
+def judge_next_release(site: Site, returned: Any) -> Verdict:
+    """Judge by what listeners were told, by who runs, and by what is left when one of them dies."""
+    site.listeners.close()
+    instances, calls = site.instances, site.listeners.calls
+    running = list(instances)
+    if set(running) & set(site.old):
+        return mistaken("an old release left")
+    if len(running) < 2:
+        return mistaken("nobody to spare", count=len(running))
+    if not all(instances.covered[server] for server in site.old):
+        return mistaken("gone before the others were ready")
+    if calls["nobody there"] or set(site.front) != {server.url for server in running}:
+        return mistaken("listeners sent to nobody", calls=calls["nobody there"])
+    if calls["wrong"]:
+        return wrong(f"{calls['wrong']} of {calls.total()} calls got a wrong answer.")
+    instances.kill(running[0])
+    if not instances.covered[running[0]]:
+        return mistaken("not ready for a death")
+    return _after_a_death(running[1], f"{calls['right']} calls were answered rightly while the release went out")
+
+
+def _after_a_death(server: HostInfo, so_far: str) -> Verdict:
+    told: dict[str, Any] = {}
+
+    def all_told() -> bool:
+        for key in COUNTS.keys() - told.keys():
+            answer = client.get(f"/share/{quote(key)}")
+            if answer.status_code != 503:
+                told[key] = answer.json() if answer.status_code == 200 else answer.status_code
+        return len(told) == len(COUNTS)
+
+    with httpx.Client(base_url=server.url, trust_env=False, timeout=10) as client:
+        try:
+            wait_until(all_told, "an answer for every song", seconds=TO_RECOVER)
+        except TimeoutError:
+            return wrong(f"After an instance had died, {len(COUNTS) - len(told)} songs got no answer but 503.")
+    due = shares(COUNTS)
+    if off := [key for key in due if told[key] != due[key]]:
+        return wrong(f"After an instance had died, {off[0]} got the answer {told[off[0]]}, not {due[off[0]]}.")
+    return right(f"{so_far}; then one of the two died, and the other gave the share of each of {len(due)} songs.")
+
+
+# ---- wrong answers ---------------------------------------------------------------------------------------------------
+
+
+# ---- the lab ---------------------------------------------------------------------------------------------------------
 
 LAB = lab(
     "23-kafka-music-as-a-service",
     share_service=Judges(
         examine_share_service,
-        {
-            "runs where it is asked": share_service(routed=False),
-            "only what is here": share_service(everywhere=False),
-            "genres that begin alike": share_service(prefix="{genre}"),
-            "nothing played": [share_service(nothing={"plays": 0, "share": 0.0}), share_service(nothing=KeyError)],
-        },
     ),
     second_life=Runs(
         letters,
-        wrong={
-            "repaired twice": second_life(once_by=None),
-            "a place is more than an offset": second_life(
-                once_by=lambda record: dict(record.headers)[f"{PREFIX}offset"]
-            ),
-            "equal bytes taken for one letter": second_life(once_by=lambda record: (record.key, record.value)),
-            "a play made up": second_life(read=play_made_up),
-            "stopped at a letter": second_life(read=play_trusted),
-            "nothing left of the others": second_life(graves=False),
-        },
-        tested=f"{len(LETTERS)} letters went in, three of them for the second time. What could be read became a play, "
-        "once; of what could not, the place is noted.",
+        tested=f"{len(LETTERS)} letters went in, three of them for the second time. Readable ones became a play, once; "
+        "for the others, the place is noted.",
     ),
     any_age=Runs(
         both_generations,
-        wrong={
-            "old plays of no length": any_age(NEW, lambda v: v.seconds.cast("long") * 1_000),
-            "seconds taken for milliseconds": any_age(ANY, partial(first_known, factor=1)),
-            "no length where it is zero": any_age(
-                {**ANY, "seconds": ("int", 0)},
-                lambda v: F.when(v.seconds == 0, v.duration).otherwise(v.seconds.cast("long") * 1_000),
-            ),
-            "no device where it is not known": any_age({**ANY, "device": (["null", "string"], None)}, first_known),
-        },
         tested=f"{len(HEARD)} plays of old and new programs went in, one after another, and each came out with its "
         "length and its device.",
     ),
-    next_release=Lives("next_release", first_release, judge_next_release, wrong=WRONG),
+    next_release=Lives("next_release", first_release, judge_next_release),
 )

@@ -9,10 +9,9 @@ from pyspark.sql import functions as F
 from streamskit.common.errors import UnknownStateStoreError
 from streamskit.course.datasets.music import PLAY_SCHEMA, SONG_SCHEMA, plays, songs
 from streamskit.course.labs.exercise import Verdict, mistaken, right, wrong
-from streamskit.course.labs.missions import Site
+from streamskit.course.labs.missions import Site, is_up
 from streamskit.dsl.builder import StreamsBuilder
 from streamskit.queries.client.query_client import QueryClient
-from streamskit.runtime.states import State
 from streamskit.runtime.streams import KafkaStreams
 from streamskit.serdes import Serdes
 from streamskit.topology import Topology
@@ -45,7 +44,7 @@ def an_afternoon(site: Site) -> None:
 
 def judge_on_air(site: Site, returned: KafkaStreams) -> Verdict:
     """Let the evening come, with a song that nobody knew, and judge by what the front page gets over HTTP."""
-    if returned.state is not State.RUNNING and returned.state is not State.REBALANCING:
+    if not is_up(returned):
         return mistaken("not on the air")
     if not returned.application_server:
         return mistaken("nobody to ask")
@@ -67,8 +66,8 @@ def _by_charts(found: dict[str, Any], known: dict[str, Any]) -> Verdict:
         if missing := {song["id"] for chart in found.values() for song in chart} - known.keys():
             return wrong(f"The store {NAMES} does not know {', '.join(sorted(missing))}, which a chart names.")
         return right(
-            f"{len(EVERYTHING)} plays, and over HTTP each of {len(found)} charts is right; {NEW['name']}, which came "
-            "while the charts were on the air, is among them with its name."
+            f"{len(EVERYTHING)} plays, and over HTTP each of {len(found)} charts is right; {NEW['name']}, which was "
+            "announced while the charts were on the air, is in them with its name."
         )
     for mistake, made in OTHER_CHARTS.items():
         if found == made():
@@ -138,28 +137,3 @@ def music(
     )
     by_genre.aggregate(list, put_in, taken_out, CHARTS, value=CHART)
     return builder.build()
-
-
-def put_on_air(
-    started: bool = True, server: str | None = "127.0.0.1:0", reset: str = "earliest", **made: Any
-) -> Callable[[Site], KafkaStreams]:
-    """Return an answer that starts the charts, or leaves something of it out."""
-
-    def answer(site: Site) -> KafkaStreams:
-        streams = site.application(music(site, **made), application_server=server, auto_offset_reset=reset)
-        if started:
-            streams.start()
-        return streams
-
-    return answer
-
-
-WRONG = {
-    "not on the air": put_on_air(started=False),
-    "nobody to ask": put_on_air(server=None),
-    "a store that nobody can ask for": put_on_air(names=None),
-    "short plays counted": put_on_air(least=0),
-    "the afternoon is missing": put_on_air(reset="latest"),
-    "a catalogue of yesterday": put_on_air(listed=True),
-    "five instead of three": put_on_air(length=5),
-}

@@ -1,22 +1,16 @@
 """Lab 03: rows that are replaced and deleted, groups that they enter and leave, updates that are kept back."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 from typing import Any
 
-from pyspark.sql import functions as F
-
 from streamskit.course.labs.difference import Outcome
 from streamskit.course.labs.exercise import Runs
 from streamskit.course.labs.lab_files import lab
-from streamskit.course.labs.misconceptions import never_deleted, too_early, too_late
+from streamskit.course.labs.misconceptions import extra_row, keys_of_records, never_deleted, too_early, too_late
 from streamskit.course.labs.parts import SaysEach, Typical
 from streamskit.course.labs.recording import Costume, Recording
 from streamskit.dsl.builder import StreamsBuilder
-from streamskit.dsl.kstream import KStream
-from streamskit.dsl.ktable import KTable
-from streamskit.dsl.materialized import BufferConfig, Suppressed
 from streamskit.serdes import Serdes
 from streamskit.testing import TopologyTestDriver
 
@@ -142,11 +136,6 @@ def deletions_unanswered(outcome: Outcome) -> bool:
     return bool(due) and bool(outcome.actual) and not any(moment.actual for moment in due)
 
 
-def at_the_limit(outcome: Outcome) -> bool:
-    """A balance that is the limit itself is taken for one above it."""
-    return any(row.value == LIMIT for moment in outcome.moments for row in moment.extra)
-
-
 def store_of_all_rows(outcome: Outcome) -> bool:
     """The store holds rows that should not be there, and none is missing from it."""
     return any(store.extra and not store.missing for store in outcome.stores)
@@ -157,125 +146,19 @@ def every_update(outcome: Outcome) -> bool:
     return bool(outcome.actual) and all(len(moment.actual) == 1 for moment in outcome.moments)
 
 
-def keys_of_the_rows(outcome: Outcome) -> bool:
-    """The results have the keys of the rows, where they should have those of groups."""
-    rows = {record.key for record in outcome.recording.records}
-    groups = {row.key for row in outcome.expected}
-    return bool(outcome.actual) and not rows & groups and {row.key for row in outcome.actual} <= rows
-
-
-# ---- answers ---------------------------------------------------------------------------------------------------------
-
-Answer = Callable[[StreamsBuilder], None]
-Fold = Callable[[int, int], int]
-Table = Callable[[StreamsBuilder], KTable]
-
-MEMBER = Serdes.json("city string, fee long")
-
-
-def sends(table: Table, topic: str, then: Callable[[KStream], KStream] = lambda updates: updates) -> Answer:
-    """Return the answer that writes a table's updates to a topic."""
-    return lambda builder: then(table(builder).to_stream()).to(topic)
-
-
-def streamed(builder: StreamsBuilder) -> None:
-    """Read changes of addresses as a stream."""
-    builder.stream("addresses").to("address-changes")
-
-
-def newest(builder: StreamsBuilder) -> KTable:
-    """Keep the newest address by hand."""
-    return builder.stream("addresses").group_by_key().reduce(lambda old, new: new, "addresses-now")
-
-
-def accounts(builder: StreamsBuilder, store: str | None = None) -> KTable:
-    """Return the table of all balances."""
-    return builder.table("balances", value=Serdes.long(), materialized=store)
-
-
-def large(builder: StreamsBuilder) -> KStream:
-    """Return a stream of large balances."""
-    return builder.stream("balances", value=Serdes.long()).filter(lambda v: v > LIMIT)
-
-
-def of_cities(adder: Fold, subtractor: Fold, by: Callable[[Any, Any], Any] = lambda k, v: v.city) -> Answer:
-    """Return the answer that sums up fees with these functions."""
-
-    def sums(builder: StreamsBuilder) -> KTable:
-        grouped = builder.table("members", value=MEMBER).group_by(lambda k, v: (by(k, v), v.fee))
-        return grouped.reduce(adder, subtractor, "fees-of-cities")
-
-    return sends(sums, "fees-of-cities")
-
-
-def fees_of_updates(builder: StreamsBuilder) -> KTable:
-    """Sum up the fees of all updates."""
-    updates = builder.table("members", value=MEMBER).to_stream().map(lambda k, v: (v.city, v.fee))
-    return updates.group_by_key().reduce(lambda total, fee: total + fee, "fees-of-cities")
-
-
-def held(suppressed: Suppressed) -> Answer:
-    """Return the answer that holds updates back so."""
-    return sends(lambda b: b.table("addresses").suppress(suppressed), "seldom-changes")
-
-
-def how_many(table: Table, by: Callable[[Any], Any] = lambda k: F.lit("large")) -> Answer:
-    """Return the answer that counts the rows of a table."""
-    return sends(lambda b: table(b).group_by(lambda k, v: (by(k), v)).count("how-many"), "how-many")
-
-
-def plus(total: int, fee: int) -> int:
-    """Return the sum with a fee."""
-    return total + fee
-
-
-def minus(total: int, fee: int) -> int:
-    """Return the sum without a fee."""
-    return total - fee
-
-
 # ---- the lab ---------------------------------------------------------------------------------------------------------
 
 LAB = lab(
     "03-ktable",
     newest_address=Runs(
         lambda: addresses("ktable-source", "address-changes", SECOND, {"rows": "addresses-now"}),
-        wrong={
-            "a table read as a stream": streamed,
-            "tombstone missed": [
-                sends(newest, "address-changes"),
-                sends(
-                    lambda b: b.table("addresses", materialized="addresses-now"),
-                    "address-changes",
-                    lambda updates: updates.filter(lambda v: v.isNotNull()),
-                ),
-            ],
-            "the store has another name": sends(lambda b: b.table("addresses"), "address-changes"),
-            "nothing comes out": lambda b: b.table("addresses", materialized="addresses-now"),
-        },
         signs={"tombstone missed": deletions_unanswered},
     ),
     large_balances=Runs(
         large_ones,
-        wrong={
-            "a filter that deletes nothing": [
-                sends(lambda b: large(b).to_table("large-balances"), "large-balances"),
-                sends(
-                    lambda b: accounts(b, "large-balances"),
-                    "large-balances",
-                    lambda updates: updates.filter(lambda v: v > LIMIT),
-                ),
-            ],
-            "the limit itself": sends(
-                lambda b: accounts(b).filter(lambda v: v >= LIMIT, "large-balances"), "large-balances"
-            ),
-            "the store of another table": sends(
-                lambda b: accounts(b, "large-balances").filter(lambda v: v > LIMIT), "large-balances"
-            ),
-        },
         signs={
             "a filter that deletes nothing": never_deleted,
-            "the limit itself": at_the_limit,
+            "the limit itself": extra_row(lambda row: row.value == LIMIT),
             "the store of another table": store_of_all_rows,
         },
     ),
@@ -287,30 +170,10 @@ LAB = lab(
     ),
     fees_of_cities=Runs(
         fees,
-        wrong={
-            "grouped by the row's own key": of_cities(plus, minus, lambda k, v: k),
-            "updates counted as new rows": sends(fees_of_updates, "fees-of-cities"),
-            "last instead of sum": [
-                of_cities(lambda total, fee: fee, subtractor)
-                for subtractor in (minus, lambda total, fee: total, lambda total, fee: fee)
-            ],
-            "old value not taken out": of_cities(plus, lambda total, fee: total),
-            "adder and subtractor exchanged": of_cities(minus, plus),
-            "subtractor the wrong way round": of_cities(plus, lambda total, fee: fee - total),
-        },
-        signs={"grouped by the row's own key": keys_of_the_rows},
+        signs={"grouped by the row's own key": keys_of_records()},
     ),
     labels_to_print=Runs(
         lambda: addresses("ktable-suppress-time-limit", "seldom-changes", MINUTE, {}),
-        wrong={
-            "every update goes out": sends(lambda b: b.table("addresses", materialized="labels"), "seldom-changes"),
-            "held back too short": [
-                held(Suppressed.until_time_limit(60)),
-                held(Suppressed.until_time_limit("30 seconds")),
-                held(Suppressed.until_time_limit("1 minute", BufferConfig.max_records(1).emit_early_when_full())),
-            ],
-            "held back too long": [held(Suppressed.until_time_limit(limit)) for limit in ("2 minutes", "1 hour")],
-        },
         signs={
             "every update goes out": every_update,
             "held back too short": too_early,
@@ -319,21 +182,6 @@ LAB = lab(
     ),
     how_many_are_large=Runs(
         number_of_large_ones,
-        wrong={
-            "grouped by the row's own key": how_many(lambda b: accounts(b).filter(lambda v: v > LIMIT), lambda k: k),
-            "updates counted as new rows": sends(
-                lambda b: (
-                    accounts(b)
-                    .filter(lambda v: v > LIMIT)
-                    .to_stream()
-                    .group_by(lambda v: F.lit("large"))
-                    .count("how-many")
-                ),
-                "how-many",
-            ),
-            "rows that never leave": how_many(lambda b: large(b).to_table()),
-            "the filter is missing": how_many(accounts),
-        },
-        signs={"grouped by the row's own key": keys_of_the_rows},
+        signs={"grouped by the row's own key": keys_of_records()},
     ),
 )

@@ -12,7 +12,6 @@ from streamskit.course.labs.asking import Ask, Asks, reading_all, reads_all
 from streamskit.course.labs.difference import Outcome
 from streamskit.course.labs.exercise import Runs
 from streamskit.course.labs.exercises.movie_ratings_mission import (
-    WRONG,
     a_page_that_is_wrong,
     judge_rated_anew,
 )
@@ -280,7 +279,6 @@ LAB = lab(
         "rated_anew",
         a_page_that_is_wrong,
         judge_rated_anew,
-        wrong=WRONG,
         returns_application=True,
         errors={ID_IS_TAKEN: "two of one name"},
     ),

@@ -1,72 +1,295 @@
 """The exercises of lab 10: processors that keep state, choose a child, and are called by one of two clocks."""
 
-from streamskit.api.processor import Record
+import re
+from collections import Counter
+
+from streamskit.course.labs.difference import Outcome
 from streamskit.course.labs.exercise import Runs
-from streamskit.course.labs.exercises import processor_api_answers as answers
-from streamskit.course.labs.exercises import processor_api_recordings as recordings
-from streamskit.course.labs.exercises import processor_api_signs as signs
-from streamskit.course.labs.exercises.processor_api_signs import has_no_key, is_null
 from streamskit.course.labs.lab_files import lab
-from streamskit.course.labs.misconceptions import stopped_at, wrong_timestamps
+from streamskit.course.labs.misconceptions import stopped_at, unasked, without_key_counted, wrong_timestamps
+from streamskit.course.labs.recording import Advance, Costume, Piped, Recording, Row
+
+# ---- what goes in and has to come out --------------------------------------------------------------------------------
+
+
+MINUTE = 60_000
+TRUCKS = {"a": "truck-1", "b": "truck-2", "c": "truck-3", "tick": "all"}
+PLACES = {"v1": "Basel", "v2": "Bern", "v3": "Thun", "v4": "Olten", "w1": "Chur", "old": "Biel", "null": "nowhere"}
+SLOWER = 600
+"""100 ms of the recordings are a minute of the story: so many times as slow."""
+
+
+def stops() -> Recording:
+    """Return a truck's stops; a null value ends its trip."""
+    topics, stores = {"in": "truck-stops", "out": "stop-counts"}, {"counts": "stops"}
+    dress = Costume(topics, stores, TRUCKS, MINUTE, lambda _, value: "stop" if value == "x" else value)
+    return Recording.of("processor-key-value-store", dress, ["counts"])
+
+
+def pallets() -> Recording:
+    """Return pallets that are loaded and unloaded."""
+    topics = {"in": "pallets", "positive": "loaded-pallets", "negative": "moved-pallets", "audit": "pallet-log"}
+    return Recording.of("processor-forward-to-child", Costume(topics, {}, TRUCKS, MINUTE))
+
+
+def told_by_stream_time() -> Recording:
+    """Return readings, and a report for each minute that they tell of."""
+    topics = {"in": "truck-readings", "out": "readings-so-far"}
+    return Recording.of("processor-punctuate-stream-time", Costume(topics, {}, TRUCKS, SLOWER, _reading))
+
+
+def told_by_wall_clock() -> Recording:
+    """Return readings, and a wall clock that moves between them."""
+    topics = {"in": "truck-readings", "out": "roll-calls"}
+    return Recording.of("processor-punctuate-wall-clock", Costume(topics, {}, TRUCKS, SLOWER, _reading))
+
+
+def positions() -> Recording:
+    """Return where trucks say they are; some of it arrives late."""
+    topics, stores = {"in": "truck-positions", "out": "truck-moves"}, {"latest": "last-seen"}
+    return Recording.of("processor-timestamped-store", Costume(topics, stores, TRUCKS, SLOWER, _place), ["latest"])
+
+
+def highest_readings() -> Recording:
+    """Return readings, and in each minute the highest of each truck; folded here, as no vector has it."""
+    readings = [
+        ("truck-2", 6.5, 10),
+        ("truck-10", 4.0, 20),
+        ("truck-2", 7.5, 30),
+        ("truck-1", 9.0, 50),
+        ("truck-2", 7.0, 40),
+        ("truck-10", 5.0, 65),
+        ("truck-1", -3.0, 70),
+        ("truck-1", None, 80),
+        ("truck-1", -5.0, 120),
+        ("truck-10", 8.0, 150),
+        ("truck-2", 3.0, 300),
+        ("truck-1", 2.0, 310),
+    ]
+    records = [Piped("truck-readings", truck, value, second * 1000) for truck, value, second in readings]
+    steps: tuple[Piped | Advance, ...] = (*records[:5], Advance(2 * MINUTE), *records[5:])
+    reports, kept = _highest_by_the_minute(steps)
+    rows = tuple(Row(-1, truck, value) for truck, value in kept.items())
+    return Recording(steps, {"highest-readings": reports}, {"highest": rows}, source="a fold in plain Python")
+
+
+def _highest_by_the_minute(steps: tuple[Piped | Advance, ...]) -> tuple[tuple[Row, ...], dict[str, float]]:
+    """Return the reports of each minute of stream time, and what is kept after the last."""
+    highest: dict[str, float] = {}
+    reports: list[Row] = []
+    now = due = 0
+    for number, step in enumerate(steps):
+        if isinstance(step, Advance):
+            continue
+        if step.value is not None:
+            highest[step.key] = max(step.value, highest.get(step.key, step.value))
+        now = max(now, step.timestamp)
+        if now >= due:
+            reports += [Row(number, truck, highest[truck], now) for truck in sorted(highest)]
+            highest, due = {}, (now // MINUTE + 1) * MINUTE
+    return tuple(reports), highest
+
+
+def _reading(topic: str, text: str) -> str | float:
+    """Return degrees for a recorded number; in what a report says, the story's times."""
+    if topic == "in":
+        return float(text) + 2
+    return re.sub(r"(?<=by )\d+|(?<=time )\d+", _slower, text.replace("records", "readings"))
+
+
+def _place(_: str, text: str | None) -> str | None:
+    """Return a recorded text with places, and with the story's times."""
+    if text is None:
+        return None
+    return re.sub("|".join(PLACES), lambda found: PLACES[found.group()], re.sub(r"(?<=@)\d+", _slower, text))
+
+
+def _slower(found: re.Match[str]) -> str:
+    return str(int(found.group()) * SLOWER)
+
+
+# ---- signs -----------------------------------------------------------------------------------------------------------
+
+
+def is_null(record: Piped) -> bool:
+    """Whether a record has a key and no value."""
+    return record.key is not None and record.value is None
+
+
+def has_no_key(record: Piped) -> bool:
+    """Whether a record has no key."""
+    return record.key is None
+
+
+# ---- state -----------------------------------------------------------------------------------------------------------
+
+
+def kept_in_a_field(outcome: Outcome) -> bool:
+    """All records are right, and the store is empty where it should have rows."""
+    return not outcome.differing and _is_store_empty(outcome)
+
+
+def not_forwarded(outcome: Outcome) -> bool:
+    """Nothing comes out, though the store is as it should be."""
+    filled = bool(outcome.stores) and all(store.expected and not store.differs for store in outcome.stores)
+    return filled and not outcome.actual and not outcome.trial.error
+
+
+def never_put(outcome: Outcome) -> bool:
+    """Wrong records came, and the store is empty: each record is taken for the first of its key."""
+    return _is_store_empty(outcome) and bool(outcome.actual) and bool(outcome.differing)
+
+
+def nulls_passed_over(outcome: Outcome) -> bool:
+    """Nothing comes of null values."""
+    moments = outcome.at(is_null)
+    return bool(outcome.actual) and all(moment.expected and not moment.actual for moment in moments)
+
+
+# ---- children --------------------------------------------------------------------------------------------------------
+
+
+def to_another_child(outcome: Outcome) -> bool:
+    """The right records came, in other topics."""
+    due, came = _spelled(outcome.expected), _spelled(outcome.actual)
+    return bool(outcome.differing) and due == came
+
+
+# ---- the two clocks --------------------------------------------------------------------------------------------------
+
+
+def called_by_wall_clock(outcome: Outcome) -> bool:
+    """Something came when the wall clock moved, and should not have."""
+    return any(moment.extra for moment in outcome.moments if isinstance(moment.step, Advance))
+
+
+def called_by_records(outcome: Outcome) -> bool:
+    """Something came of records, and should not have."""
+    return any(moment.extra for moment in outcome.moments if isinstance(moment.step, Piped))
+
+
+def called_more_and_more(outcome: Outcome) -> bool:
+    """Reports come where none is due, and several at once."""
+    undue = any(moment.actual and not moment.expected for moment in outcome.moments)
+    return undue and any(len(moment.actual) > 1 for moment in outcome.moments)
+
+
+def called_by_every_record(outcome: Outcome) -> bool:
+    """Each record brought a report."""
+    moments = outcome.at(lambda record: True)
+    return len(outcome.expected) < len(moments) and all(len(moment.actual) == 1 for moment in moments)
+
+
+def first_call_missing(outcome: Outcome) -> bool:
+    """Only the first report is missing."""
+    first = next((moment for moment in outcome.moments if moment.expected), None)
+    return first is not None and [first] == outcome.differing and not first.actual
+
+
+def called_on_and_on(outcome: Outcome) -> bool:
+    """All is right, and calls go on after the last that is expected."""
+    last = max((row.step for row in outcome.expected), default=-1)
+    return bool(outcome.differing) and all(moment.number > last for moment in outcome.differing)
+
+
+# ---- many rows in one call -------------------------------------------------------------------------------------------
+
+
+def in_another_order(outcome: Outcome) -> bool:
+    """The right records came after each step, in another order."""
+    return bool(outcome.differing) and not any(moment.missing or moment.extra for moment in outcome.differing)
+
+
+def rows_told_again(outcome: Outcome) -> bool:
+    """A report tells of keys that have had no record since the report before."""
+    return any(_keys(moment.actual) > _keys(moment.expected) for moment in outcome.moments if moment.expected)
+
+
+def last_for_highest(outcome: Outcome) -> bool:
+    """A value is lower than expected."""
+    return any(
+        came.key == due.key and came.value < due.value
+        for moment in outcome.moments
+        for came in moment.extra
+        for due in moment.missing
+    )
+
+
+# ---- older records ---------------------------------------------------------------------------------------------------
+
+
+def older_record_kept(outcome: Outcome) -> bool:
+    """A record older than what is known replaced it."""
+    return any("ignored" in due and "->" in came for due, came in _texts(outcome))
+
+
+def equally_old_ignored(outcome: Outcome) -> bool:
+    """A record as old as what is known is ignored."""
+    return any("ignored" in came and "->" in due and not due.startswith("new") for due, came in _texts(outcome))
+
+
+def older_than_the_stream_ignored(outcome: Outcome) -> bool:
+    """A record is ignored though nothing is known of its key."""
+    return any("ignored" in came and due.startswith("new") for due, came in _texts(outcome))
+
+
+def always_new(outcome: Outcome) -> bool:
+    """Each record is taken for the first of its key."""
+    return bool(outcome.actual) and all(str(row.value).startswith("new->") for row in outcome.actual)
+
+
+def none_in_text(outcome: Outcome) -> bool:
+    """Python's word for nothing is in a text."""
+    return any("None" in came for _, came in _texts(outcome))
+
+
+# ---- what the signs are made of --------------------------------------------------------------------------------------
+
+
+def _is_store_empty(outcome: Outcome) -> bool:
+    return any(store.expected and not store.actual for store in outcome.stores) and not outcome.trial.error
+
+
+def _keys(rows: tuple[Row, ...]) -> set[object]:
+    return {row.key for row in rows}
+
+
+def _spelled(rows: tuple[Row, ...] | list[Row]) -> Counter[str]:
+    return Counter(repr((row.key, row.value)) for row in rows)
+
+
+def _texts(outcome: Outcome) -> list[tuple[str, str]]:
+    """The texts that differ, as due and as they came, where one came for one."""
+    return [
+        (str(moment.expected[0].value), str(moment.actual[0].value))
+        for moment in outcome.differing
+        if len(moment.expected) == len(moment.actual) == 1
+    ]
+
+
+# ---- the lab ---------------------------------------------------------------------------------------------------------
 
 LAB = lab(
     "10-processor-api",
     stops_of_a_trip=Runs(
-        recordings.stops,
-        wrong={
-            "store not connected": answers.stops(connected=False),
-            "record changed in place": answers.stops(tell=answers.change),
-            "state in a field": answers.stops(
-                counted=answers.count_in_a_dict, delete=lambda stops, truck: stops.counts.pop(truck, None)
-            ),
-            "forward forgotten": [
-                answers.stops(tell=lambda *_: None, leave=lambda stops, record: stops.delete(record.key))
-            ],
-            "null key not handled": answers.stops(without_key=answers.Stops.arrive),
-            "null key forwarded": answers.stops(without_key=lambda stops, record: stops.tell(record, 1)),
-            "null value not handled": answers.stops(leave=lambda stops, record: stops.tell(record, -len(record.value))),
-            "nothing put into the store": answers.stops(counted=lambda stops, truck: (stops.stops.get(truck) or 0) + 1),
-            "one count for all keys": answers.stops(counted=answers.count_all_trucks),
-            "null value counted": answers.stops(leave=answers.Stops.arrive),
-            "null value passed over": [
-                answers.stops(leave=lambda stops, record: stops.delete(record.key)),
-                answers.stops(leave=lambda *_: None),
-            ],
-            "row not deleted": answers.stops(delete=lambda stops, truck: stops.stops.get(truck)),
-            "timestamp of the forwarded record": answers.stops(
-                tell=lambda stops, record, count: stops.context.forward(
-                    Record(record.key, count, stops.context.current_stream_time_ms())
-                )
-            ),
-        },
+        stops,
         signs={
-            "state in a field": signs.kept_in_a_field,
-            "forward forgotten": signs.not_forwarded,
+            "state in a field": kept_in_a_field,
+            "forward forgotten": not_forwarded,
             "null key not handled": stopped_at(has_no_key),
-            "null key forwarded": signs.without_key_forwarded,
+            "null key forwarded": without_key_counted,
             "null value not handled": stopped_at(is_null),
-            "nothing put into the store": signs.never_put,
-            "null value passed over": signs.nulls_passed_over,
+            "nothing put into the store": never_put,
+            "null value passed over": nulls_passed_over,
             "timestamp of the forwarded record": wrong_timestamps,
         },
         errors={"has no store": "store not connected", "cannot assign to field": "record changed in place"},
     ),
     pallets_by_hand=Runs(
-        recordings.pallets,
-        wrong={
-            "record changed in place": answers.pallets(unload=answers.change),
-            "no child of that name": answers.pallets(moved="moved-pallets"),
-            "null value not handled": answers.pallets(process=answers.Ramp.sort),
-            "forward to all children": answers.pallets(process=answers.Ramp.load),
-            "forward to the wrong child": answers.pallets(moved="loaded"),
-            "the record as it came": answers.pallets(amount=lambda ramp, record: record),
-            "zero belongs nowhere": answers.pallets(
-                load=lambda ramp, record: record.value and ramp.context.forward(record)
-            ),
-        },
+        pallets,
         signs={
             "null value not handled": stopped_at(is_null),
-            "forward to the wrong child": signs.to_another_child,
+            "forward to the wrong child": to_another_child,
         },
         errors={
             "cannot assign to field": "record changed in place",
@@ -74,131 +297,53 @@ LAB = lab(
         },
     ),
     readings_so_far=Runs(
-        recordings.told_by_stream_time,
-        wrong={
-            "store not connected": answers.readings(init=lambda report, context: context.state_store("count")),
-            "record changed in place": answers.readings(process=answers.change),
-            "wall clock for stream time": answers.readings(clock=answers.WALL),
-            "scheduled with every record": answers.readings(process=answers.counted_and_scheduled),
-            "a report with every record": answers.readings(
-                process=answers.counted_and_reported, schedule=lambda report: None
-            ),
-            "called too often": answers.readings(every="10 seconds"),
-            "missed calls made up for": answers.readings(**answers.by_hand(made_up=True)),
-            "first report forgotten": answers.readings(**answers.by_hand(first=False)),
-            "the record that moved the clock not counted": answers.readings(**answers.by_hand(too_soon=True)),
-            "counted anew each minute": answers.readings(report=answers.reported_and_forgotten),
-            "timestamp of the forwarded record": answers.readings(told=lambda report, time: time // 60_000 * 60_000),
-        },
+        told_by_stream_time,
         signs={
-            "wall clock for stream time": signs.called_by_wall_clock,
-            "scheduled with every record": signs.called_more_and_more,
-            "a report with every record": signs.called_by_every_record,
-            "called too often": signs.called_where_none_is_due,
-            "first report forgotten": signs.first_call_missing,
+            "wall clock for stream time": called_by_wall_clock,
+            "scheduled with every record": called_more_and_more,
+            "a report with every record": called_by_every_record,
+            "called too often": unasked,
+            "first report forgotten": first_call_missing,
             "timestamp of the forwarded record": wrong_timestamps,
         },
         errors={"has no store": "store not connected", "cannot assign to field": "record changed in place"},
     ),
     roll_call=Runs(
-        recordings.told_by_wall_clock,
-        wrong={
-            "record changed in place": answers.calls(process=answers.change),
-            "stream time for wall clock": answers.calls(clock=answers.STREAM),
-            "punctuation not cancelled": [answers.calls(last=last) for last in (-1, 5, 6)],
-            "cancelled a call too early": answers.calls(last=3),
-            "first call forgotten": answers.calls(schedule=lambda call: None, process=answers.scheduled_at_first),
-            "wall clock told as stream time": answers.calls(now=lambda call, time: time),
-            "last record taken for stream time": answers.calls(now=lambda call, time: call.latest),
-            "timestamp of the forwarded record": answers.calls(told=lambda call, time: max(0, call.latest)),
-        },
+        told_by_wall_clock,
         signs={
-            "stream time for wall clock": signs.called_by_records,
-            "punctuation not cancelled": signs.called_on_and_on,
-            "first call forgotten": signs.first_call_missing,
+            "stream time for wall clock": called_by_records,
+            "punctuation not cancelled": called_on_and_on,
+            "first call forgotten": first_call_missing,
             "timestamp of the forwarded record": wrong_timestamps,
         },
         errors={"cannot assign to field": "record changed in place"},
     ),
     highest_reading=Runs(
-        recordings.highest_readings,
-        wrong={
-            "store not connected": answers.highest(connected=False),
-            "record changed in place": answers.highest(keep=answers.change),
-            "state in a field": answers.highest(
-                keep=answers.keep_in_a_dict,
-                rows=lambda highest: sorted(highest.kept.items()),
-                delete=lambda highest, truck: highest.kept.pop(truck),
-            ),
-            "forward forgotten": answers.highest(tell=lambda *_: None),
-            "null value not handled": answers.highest(process=answers.Highest.keep),
-            "wall clock for stream time": answers.highest(clock=answers.WALL),
-            "a report with every record": answers.highest(process=answers.keep_and_tell),
-            "only the key in hand": answers.highest(
-                rows=lambda highest: [(highest.truck, highest.highest.get(highest.truck))]
-            ),
-            "rows in another order": answers.highest(
-                rows=lambda highest: sorted(highest.highest.all(), key=lambda row: int(row[0].split("-")[1]))
-            ),
-            "zero for a truck without a row": answers.highest(
-                keep=lambda highest, record: highest.highest.put(
-                    record.key, max(highest.highest.get(record.key) or 0.0, record.value)
-                )
-            ),
-            "rows not deleted": answers.highest(delete=lambda *_: None),
-            "last instead of highest": answers.highest(
-                keep=lambda highest, record: highest.highest.put(record.key, record.value)
-            ),
-            "timestamp of the forwarded record": answers.highest(
-                tell=lambda highest, truck, value, time: highest.context.forward(
-                    Record(truck, value, time // 60_000 * 60_000)
-                )
-            ),
-        },
+        highest_readings,
         signs={
-            "state in a field": signs.kept_in_a_field,
-            "forward forgotten": signs.not_forwarded,
+            "state in a field": kept_in_a_field,
+            "forward forgotten": not_forwarded,
             "null value not handled": stopped_at(is_null),
-            "wall clock for stream time": signs.called_by_wall_clock,
-            "a report with every record": signs.called_where_none_is_due,
-            "rows in another order": signs.in_another_order,
-            "rows not deleted": signs.rows_told_again,
-            "last instead of highest": signs.last_for_highest,
+            "wall clock for stream time": called_by_wall_clock,
+            "a report with every record": unasked,
+            "rows in another order": in_another_order,
+            "rows not deleted": rows_told_again,
+            "last instead of highest": last_for_highest,
             "timestamp of the forwarded record": wrong_timestamps,
         },
         errors={"has no store": "store not connected", "cannot assign to field": "record changed in place"},
     ),
     last_seen=Runs(
-        recordings.positions,
-        wrong={
-            "store not connected": answers.places(connected=False),
-            "record changed in place": answers.places(tell=answers.change),
-            "value without its time": answers.places(keep=lambda seen, record: seen.seen.put(record.key, record.value)),
-            "state in a field": answers.places(
-                keep=answers.place_in_a_dict, known=lambda seen, truck: seen.places.get(truck)
-            ),
-            "forward forgotten": answers.places(tell=lambda *_: None),
-            "null value not handled": answers.places(place=lambda seen, record: "" + record.value),
-            "None is Python's word": answers.places(place=lambda seen, record: f"{record.value}"),
-            "nothing put into the store": answers.places(keep=lambda *_: None),
-            "compared with stream time": answers.places(
-                is_older=lambda seen, record, known: record.timestamp < seen.context.current_stream_time_ms()
-            ),
-            "equally old is not older": answers.places(
-                is_older=lambda seen, record, known: known is not None and record.timestamp <= known.timestamp
-            ),
-            "older record believed": answers.places(is_older=lambda *_: False),
-            "another time kept": answers.places(time=lambda seen, record: seen.context.current_stream_time_ms()),
-        },
+        positions,
         signs={
-            "state in a field": signs.kept_in_a_field,
-            "forward forgotten": signs.not_forwarded,
+            "state in a field": kept_in_a_field,
+            "forward forgotten": not_forwarded,
             "null value not handled": stopped_at(is_null),
-            "None is Python's word": signs.none_in_text,
-            "nothing put into the store": signs.always_new,
-            "compared with stream time": signs.older_than_the_stream_ignored,
-            "equally old is not older": signs.equally_old_ignored,
-            "older record believed": signs.older_record_kept,
+            "None is Python's word": none_in_text,
+            "nothing put into the store": always_new,
+            "compared with stream time": older_than_the_stream_ignored,
+            "equally old is not older": equally_old_ignored,
+            "older record believed": older_record_kept,
         },
         errors={
             "has no store": "store not connected",

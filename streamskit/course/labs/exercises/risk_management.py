@@ -9,16 +9,15 @@ from pyspark.sql import functions as F
 from streamskit.course.datasets.event_time import NEW_YEAR
 from streamskit.course.datasets.quotes import QUOTE_SCHEMA, deals, quotes
 from streamskit.course.labs.asking import Ask, Asks, reading_all, reads_all
-from streamskit.course.labs.difference import Outcome
 from streamskit.course.labs.exercise import Runs
 from streamskit.course.labs.exercises.risk_management_mission import (
     ANOTHER_STEP,
-    WRONG,
     held_since_monday,
     judge_new_rules,
 )
 from streamskit.course.labs.lab_files import lab
-from streamskit.course.labs.loops import Due, WrongLoop, looped, piped
+from streamskit.course.labs.loops import Due, WrongLoop, looped
+from streamskit.course.labs.misconceptions import unasked
 from streamskit.course.labs.missions import ID_IS_TAKEN, Lives
 from streamskit.course.labs.recording import Piped, Recording
 from streamskit.course.labs.stores import table
@@ -29,29 +28,47 @@ MINUTE = 60_000
 POSITION = Serdes.json("quantity long, paid double")
 EXPOSURE = Serdes.json("quantity long, worth double")
 
-# ---- 1: positions ----------------------------------------------------------------------------------------------------
+# ---- 1: what was paid for what is held now ---------------------------------------------------------------------------
 
 
 def _sign(deal: Mapping[str, Any]) -> int:
     return 1 if deal["side"] == "BUY" else -1
 
 
-def _positions(
-    quantity: Callable[[Mapping[str, Any]], float] = _sign,
-    paid: Callable[[Mapping[str, Any]], float] = lambda deal: _sign(deal) * deal["quantity"] * deal["price"],
-    forgets: bool = False,
-) -> Recording:
-    made = (deal for deal in deals(quotes(400, seed=107), seed=109) if deal["key"] in ("GOLD", "WHEAT"))
-    steps = piped("risk-deals", (deal for deal, _ in zip(made, range(10), strict=False)))
+DEALS = (
+    "GOLD BUY 10 100", "WHEAT SELL 40 6", "GOLD BUY 30 120", "GOLD SELL 8 150", "WHEAT BUY 10 5", "GOLD BUY 8 95",
+    "GOLD SELL 40 110", "WHEAT SELL 20 9", "GOLD SELL 5 108", "GOLD SELL 15 100", "WHEAT BUY 90 7", "GOLD BUY 26 90",
+)  # fmt: skip
+"""They add to a position, take from it, close one, and turn what is held into what is owed and back."""
+
+Average = Callable[[int, float, int, float], float]
+"""Makes the average of what was held, its average, what is held now, and the price of the deal."""
+
+
+def _mixed(held: int, average: float, now: int, price: float) -> float:
+    return (held * average + (now - held) * price) / now if now else 0.0
+
+
+def _average(held: int, average: float, now: int, price: float) -> float:
+    if held * now > 0 and abs(now) < abs(held):
+        return average
+    return price if held * now < 0 else _mixed(held, average, now, price)
+
+
+def _positions(average: Average = _average, signed: bool = True, forgets: bool = False) -> Recording:
     held: dict[str, dict[str, Any]] = {}
 
     def loop(record: Piped) -> Iterator[Due]:
-        deal, nothing = record.value, {"quantity": 0, "paid": 0.0}
-        before = nothing if forgets else held.get(record.key, nothing)
-        more = {"quantity": quantity(deal) * deal["quantity"], "paid": paid(deal)}
-        held[record.key] = {name: before[name] + more[name] for name in nothing}
+        deal, before = record.value, held.get(record.key, {"quantity": 0, "average": 0.0})
+        was = 0 if forgets else before["quantity"]
+        now = was + deal["quantity"] * (_sign(deal) if signed else 1)
+        held[record.key] = {"quantity": now, "average": average(was, before["average"], now, deal["price"])}
         yield Due("risk-positions", record.key, held[record.key], record.timestamp)
 
+    steps = []
+    for number, (asset, side, quantity, price) in enumerate(map(str.split, DEALS)):
+        deal = {"side": side, "quantity": int(quantity), "price": float(price)}
+        steps.append(Piped("risk-deals", asset, deal, NEW_YEAR + number * MINUTE))
     return looped(steps, ["risk-positions"], loop, {"positions": held})
 
 
@@ -88,11 +105,6 @@ def _exposure(worth: Worth = _by_sign, only_after: str = "", deletes: bool = Tru
 
     steps = [Piped(*update, NEW_YEAR + number * MINUTE) for number, update in enumerate(updates)]
     return looped(steps, ["risk-exposure"], loop)
-
-
-def unmatched_sent(outcome: Outcome) -> bool:
-    """Something came where one of the two sides is not known."""
-    return any(moment.extra and not moment.expected for moment in outcome.moments)
 
 
 def valued(kind: str) -> Callable[[StreamsBuilder], None]:
@@ -206,14 +218,23 @@ LAB = lab(
     risk_positions=Runs(
         _positions,
         wrong={
-            "sales counted as purchases": WrongLoop(
-                lambda: _positions(lambda deal: 1, lambda deal: deal["quantity"] * deal["price"])
-            ),
-            "money without a sign": WrongLoop(lambda: _positions(paid=lambda deal: deal["quantity"] * deal["price"])),
-            "prices added in place of money": [
-                WrongLoop(lambda: _positions(paid=lambda deal: _sign(deal) * deal["price"])),
-                WrongLoop(lambda: _positions(paid=lambda deal: deal["price"])),
+            "sales counted as purchases": WrongLoop(lambda: _positions(signed=False)),
+            "a sale changes what was paid": [
+                WrongLoop(lambda: _positions(_mixed)),
+                WrongLoop(
+                    lambda: _positions(
+                        lambda h, a, now, p: p if h * now < 0 else _mixed(abs(h), a, abs(h) + abs(now - h), p)
+                    )
+                ),
             ],
+            "the old average on the other side": WrongLoop(
+                lambda: _positions(lambda h, a, now, p: a if h * now < 0 else _average(h, a, now, p))
+            ),
+            "prices added in place of money": WrongLoop(
+                lambda: _positions(
+                    lambda h, a, now, p: (a + p) / 2 if h and abs(now) > abs(h) else _average(h, a, now, p)
+                )
+            ),
             "the last deal for the position": WrongLoop(lambda: _positions(forgets=True)),
         },
     ),
@@ -234,7 +255,7 @@ LAB = lab(
                 WrongLoop(lambda: _exposure(only_after="risk-quotes", deletes=False)),
             ],
         },
-        signs={"a side that is missing": unmatched_sent},
+        signs={"a side that is missing": unasked},
     ),
     at_stake=Asks(
         _ask_at_stake,
@@ -289,7 +310,6 @@ LAB = lab(
         "new_rules",
         held_since_monday,
         judge_new_rules,
-        wrong=WRONG,
         returns_application=True,
         errors={ID_IS_TAKEN: "two of one name", ANOTHER_STEP: "the state of another step"},
     ),

@@ -1,6 +1,6 @@
 """The mission of lab 21: new rules for positions whose first deals are on no topic any more."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 from kafka import TopicPartition
@@ -8,10 +8,9 @@ from kafka import TopicPartition
 from streamskit.common.names import own_name
 from streamskit.course.datasets.quotes import DEAL_SCHEMA
 from streamskit.course.labs.exercise import Verdict, mistaken, right, wrong
-from streamskit.course.labs.missions import Site
+from streamskit.course.labs.missions import Site, is_up
 from streamskit.dsl.builder import StreamsBuilder
 from streamskit.kafka.connection import admin_client
-from streamskit.runtime.states import State
 from streamskit.runtime.streams import KafkaStreams
 from streamskit.serdes import Serdes
 from streamskit.topology import Topology
@@ -81,7 +80,7 @@ def judge_new_rules(site: Site, returned: KafkaStreams) -> Verdict:
     """Judge by a day with the new rules: its positions go on from those of the days before, and some give an alarm."""
     if returned is site.streams:
         return mistaken("nothing has changed")
-    if returned.state in (State.CREATED, State.NOT_RUNNING):
+    if not is_up(returned):
         return mistaken("not running")
     site.broker.produce(site.topic("deals"), WEDNESDAY)
     returned.await_processed("60 seconds")
@@ -107,9 +106,9 @@ def _by_alarms(alarms: dict[str, Any], due: dict[str, int]) -> Verdict:
     if beyond - alarms.keys():
         return mistaken("what is owed forgotten")
     if off := sorted(asset for asset in beyond if (alarms[asset] or {}).get("quantity") != due[asset]):
-        return wrong(f"The last alarm of {off[0]} does not have the position as it is now: {due[off[0]]}.")
+        return wrong(f"The last alarm of {off[0]} does not have the current position: {due[off[0]]}.")
     return right(
-        f"The rules changed on Wednesday, and all {len(due)} positions go on from those of Monday, whose deals are on "
+        f"The rules changed on Wednesday, and all {len(due)} positions continue from Monday's, whose deals are in "
         f"no topic any more; {' and '.join(sorted(beyond))} are beyond the limit, and an alarm says so."
     )
 
@@ -125,55 +124,6 @@ def held(deals: Iterable[KeyedDeal], without: str = "") -> dict[str, int]:
 
 # ---- wrong answers ---------------------------------------------------------------------------------------------------
 
-SAME_STEP = "KSTREAM-AGGREGATE-0000000001"
-"""What the step that keeps the positions is called in the program of the days before."""
 
-
-def ruled(
-    *steps: str,
-    suffix: str = "",
-    step: str | None = SAME_STEP,
-    counts: Callable[[Any], Any] = lambda v: v.desk != TRAINING,
-    alarms: Callable[[Any], Any] | None = lambda v: (v.quantity > LIMIT) | (v.quantity < -LIMIT),
-) -> Callable[[Site], KafkaStreams]:
-    """Return an answer that does these steps with a program of the new rules.
-
-    Args:
-        steps: of "close" the old program, "clean" up what it has kept, and "start" the new one.
-        suffix: what is added to the application's id.
-        step: the name of the step that keeps the positions.
-        counts: which deals count.
-        alarms: which positions give an alarm.
-    """
-
-    def answer(site: Site) -> KafkaStreams:
-        builder = StreamsBuilder()
-        dealt = builder.stream(site.topic("deals"), value=DEAL).filter(counts).group_by_key()
-        changes = dealt.aggregate(nothing_held, booked, "positions", value=POSITION, name=step).to_stream()
-        changes.to(site.topic("positions"))
-        if alarms is not None:
-            changes.filter(alarms).to(site.topic("alarms"))
-        new = site.application(builder.build(), suffix)
-        does: dict[str, Callable[[], object]] = {
-            "close": site.streams.close, "clean": new.clean_up, "start": new.start,
-        }  # fmt: skip
-        for each in steps:
-            does[each]()
-        return new
-
-    return answer
-
-
-WRONG = {
-    "nothing has changed": lambda site: site.streams,
-    "not running": ruled("close"),
-    "two of one name": ruled("start", "close"),
-    "the state of another step": ruled("close", "start", step=None),
-    "begun anew": [ruled("close", "clean", "start", step=None), ruled("close", "start", suffix="-2")],
-    "training deals counted": ruled("close", "start", counts=lambda v: v.quantity > 0),
-    "no alarm": ruled("close", "start", alarms=None),
-    "what is owed forgotten": ruled("close", "start", alarms=lambda v: v.quantity > LIMIT),
-    "alarms within the limit": ruled("close", "start", alarms=lambda v: v.quantity != 0),
-}
 ANOTHER_STEP = "does not fit to it any more"
 """What a start says that is refused, because what is kept belongs to a step that the program does not have."""

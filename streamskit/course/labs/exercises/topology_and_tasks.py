@@ -1,20 +1,16 @@
 """The exercises of lab 13: where a topology is cut, how many tasks it has, and what many slots can do for them."""
 
+import random
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from pyspark.sql import Column
-
-from streamskit.common.errors import StreamsKitError
 from streamskit.course.labs.asking import Asks, like
 from streamskit.course.labs.difference import Outcome
-from streamskit.course.labs.exercise import Judges, Runs, Says, Verdict, mistaken, right, topology_of
-from streamskit.course.labs.exercises import live
-from streamskit.course.labs.exercises.topology_and_tasks_mission import WRONG, a_busy_shop, judge_even_load
+from streamskit.course.labs.exercise import Runs, Says, Verdict, mistaken, right, topology_of, wrong
 from streamskit.course.labs.lab_files import lab
-from streamskit.course.labs.missions import Lives
+from streamskit.course.labs.misconceptions import extra_row
+from streamskit.course.labs.missions import Lives, Site
 from streamskit.course.labs.parts import SaysEach, Typical
 from streamskit.course.labs.recording import Costume, Recording
 from streamskit.dsl.builder import StreamsBuilder
@@ -23,7 +19,6 @@ from streamskit.topology import Topology
 from streamskit.topology.nodes import Sink, Source
 
 ORDER = Serdes.json("customer string, country string, amount long")
-LONG = Serdes.long()
 
 # ---- 1: where it is cut ----------------------------------------------------------------------------------------------
 
@@ -202,29 +197,6 @@ class Detour(Runs):
         return right(f"{verdict.says} The topology has one sub-topology, and no repartition topic.")
 
 
-def summed(
-    reducer: Callable[[int, int], int | None], factor: int = 100, rekeyed: bool = False
-) -> Callable[[StreamsBuilder], None]:
-    """Return the answer that adds up amounts times a factor, with a step that may change the key if it is to."""
-
-    def answer(builder: StreamsBuilder) -> None:
-        amounts = builder.stream("amounts", value=LONG).map_values(lambda v: v * factor)
-        grouped = amounts.group_by(lambda k, v: k) if rekeyed else amounts.group_by_key()
-        grouped.reduce(reducer, "sums").to_stream().to("sums")
-
-    return answer
-
-
-def add(total: int, amount: int) -> int | None:
-    """Add up, and delete a sum of zero."""
-    return total + amount or None
-
-
-def zero_kept(outcome: Outcome) -> bool:
-    """A sum of zero stayed."""
-    return any(row.value == 0 for moment in outcome.moments for row in moment.extra)
-
-
 def in_euros(outcome: Outcome) -> bool:
     """The sums are in euros."""
     return bool(outcome.actual) and outcome.actual[0].value == outcome.expected[0].value / 100
@@ -235,47 +207,118 @@ def in_euros(outcome: Outcome) -> bool:
 CUSTOMERS = [f"customer-{number:02}" for number in range(12)]
 
 
-def examine_balances(answer: Any) -> Verdict:
+ORDERS = [(customer, 10 * number + 7) for number in range(5) for customer in CUSTOMERS]
+RETURNS = [(customer, number) for number, customer in enumerate(CUSTOMERS)]
+
+
+def topics_of_different_size(site: Site) -> None:
+    """Put orders into four partitions and returns into three."""
+    site.create_topics(orders=4, returns=3)
+    site.broker.produce(site.topic("orders"), ORDERS, value=LONG)
+    site.broker.produce(site.topic("returns"), RETURNS, value=LONG)
+
+
+def judge_balances(site: Site, topology: Any) -> Verdict:
     """Judge balances of orders and returns, by those of an application that runs on topics of different size."""
-    topology = topology_of(answer)
-    orders = [(customer, 10 * number + 7) for number in range(5) for customer in CUSTOMERS]
-    returns = [(customer, number) for number, customer in enumerate(CUSTOMERS)]
-    with (
-        live.topics(lab_orders=4, lab_returns=3) as broker,
-        live.application(topology, "lab-balances-app", broker) as streams,
-    ):
-        broker.produce("lab-orders", orders, value=LONG)
-        broker.produce("lab-returns", returns, value=LONG)
-        try:
-            streams.start()
-            streams.await_processed("60 seconds")
-            found = dict(streams.store("balances").all())
-        except StreamsKitError as error:
-            return _refused(error)
-    ordered = {customer: sum(amount for key, amount in orders if key == customer) for customer in CUSTOMERS}
-    expected = {customer: ordered[customer] - amount for customer, amount in returns}
-    if found == {customer: ordered[customer] + amount for customer, amount in returns}:
+    if not isinstance(topology, Topology):
+        return wrong(f"It has to return the topology that builder.build() gives; it returned {topology!r}.")
+    with site.application(topology) as streams:
+        streams.await_processed("60 seconds")
+        found = dict(streams.store("balances").all())
+    ordered = {customer: sum(amount for key, amount in ORDERS if key == customer) for customer in CUSTOMERS}
+    if found == {customer: ordered[customer] + amount for customer, amount in RETURNS}:
         return mistaken("returns added")
-    says = f"{len(orders)} orders and {len(returns)} returns went through a broker; every balance is right."
-    return Says(expected, says)(found)
+    says = f"{len(ORDERS)} orders and {len(RETURNS)} returns went through a broker; every balance is right."
+    return Says({customer: ordered[customer] - amount for customer, amount in RETURNS}, says)(found)
 
 
-def balances(signed: Callable[[Column], Column], partitions: int | None = None) -> Callable[[StreamsBuilder], None]:
-    """Return the answer that adds returns with this sign, sent through a topic with so many partitions if it is to."""
-
-    def answer(builder: StreamsBuilder) -> None:
-        returns = builder.stream("lab-returns", value=LONG).map_values(signed)
-        returns = returns.repartition(partitions=partitions) if partitions else returns
-        both = builder.stream("lab-orders", value=LONG).merge(returns)
-        both.group_by_key().reduce(lambda total, amount: total + amount, "balances")
-
-    return answer
+# ---- 6: one shop too many --------------------------------------------------------------------------------------------
 
 
-def _refused(error: StreamsKitError) -> Verdict:
-    if "brings together" in str(error):
-        return replace(mistaken("topics of different size"), cause=error)
-    return Verdict(False, f"It does not run: {error}", cause=error)
+SALE = Serdes.json("article string, pieces long")
+LONG = Serdes.long()
+SHOPS = ("Bergen", "Espoo", "Lund", "Malmo", "Tampere", "Turku", "Vaasa")
+LARGEST = "Oslo"
+SHARE = 0.4
+"""Which part of the sales one task may have at most."""
+
+
+def sales(seed: int, count: int = 200) -> list[tuple[str, dict[str, Any]]]:
+    """Return sales, four of five of them in one shop."""
+    chance = random.Random(seed)
+    return [
+        (
+            LARGEST if chance.random() < 0.8 else chance.choice(SHOPS),
+            {"article": f"article-{chance.randrange(40):02}", "pieces": chance.randrange(1, 5)},
+        )
+        for _ in range(count)
+    ]
+
+
+MORNING, AFTERNOON = sales(13), sales(31)
+
+
+def a_busy_shop(site: Site) -> None:
+    """Put the morning's sales into a topic of four partitions."""
+    site.create_topics(sales=4, totals=1)
+    site.broker.produce(site.topic("sales"), MORNING, value=SALE)
+
+
+def judge_even_load(site: Site, topology: Any) -> Verdict:
+    """Judge a topology by what its tasks got, and by the totals at noon and in the evening."""
+    if not isinstance(topology, Topology):
+        return wrong(f"It has to return the topology that builder.build() gives; it returned {topology!r}.")
+    with site.application(topology) as streams:
+        streams.await_processed("60 seconds")
+        site.broker.produce(site.topic("sales"), AFTERNOON, value=SALE)
+        streams.await_processed("60 seconds")
+    largest = largest_share(site)
+    if largest > SHARE:
+        return mistaken("the work is where it was", share=f"{largest:.0%}")
+    updates = site.broker.consume(site.topic("totals"), value=LONG)
+    found = dict(zip(updates["key"], updates["value"], strict=True))
+    due = pieces([*MORNING, *AFTERNOON])
+    if odd := sorted(str(key) for key in found.keys() - due.keys()):
+        return mistaken("shared out and not added up", key=odd[0])
+    if missing := sorted(due.keys() - found.keys()):
+        return wrong(f"The topic totals has no total of {', '.join(missing)}.")
+    if found[LARGEST] > due[LARGEST]:
+        return mistaken("old sums left in", found=found[LARGEST], due=due[LARGEST])
+    if bad := [shop for shop in due if found[shop] != due[shop]]:
+        return wrong(f"The total of {bad[0]} is {found[bad[0]]}, and should be {due[bad[0]]}.")
+    count = len(MORNING) + len(AFTERNOON)
+    return right(
+        f"{count} sales went through a broker. No task had more than {largest:.0%} of them (before, one task had "
+        f"{_share_of_the_largest_key():.0%}), and all {len(due)} totals are right."
+    )
+
+
+def largest_share(site: Site) -> float:
+    """Return the largest part of the sales that one task had, by the topic from which tasks took every sale."""
+    count = len(MORNING) + len(AFTERNOON)
+    shares = [1.0]
+    for topic in site.broker.topics():
+        if topic.startswith(site.application_id) and topic.endswith("-repartition"):
+            offsets = site.broker.end_offsets(topic).values()
+            if sum(offsets) >= count:
+                shares.append(max(offsets) / sum(offsets))
+    return min(shares)
+
+
+def pieces(sold: list[tuple[str, dict[str, Any]]]) -> dict[str, int]:
+    """Add up the pieces of each shop."""
+    totals: dict[str, int] = {}
+    for shop, sale in sold:
+        totals[shop] = totals.get(shop, 0) + sale["pieces"]
+    return totals
+
+
+def _share_of_the_largest_key() -> float:
+    sold = [*MORNING, *AFTERNOON]
+    return sum(shop == LARGEST for shop, _ in sold) / len(sold)
+
+
+# ---- wrong answers ---------------------------------------------------------------------------------------------------
 
 
 # ---- the lab ---------------------------------------------------------------------------------------------------------
@@ -293,19 +336,13 @@ LAB = lab(
     count_tasks=Asks(like(tasks, others), "the tasks of five topologies were counted.", wrong=WRONG_COUNTS),
     without_the_detour=Detour(
         in_cents,
-        wrong={
-            "zero kept": summed(lambda total, amount: total + amount),
-            "euros for cents": summed(add, 1),
-            "a step that may change the key": summed(add, rekeyed=True),
-        },
-        signs={"zero kept": zero_kept, "euros for cents": in_euros},
+        signs={"zero kept": extra_row(lambda row: row.value == 0), "euros for cents": in_euros},
     ),
-    balance_of_both=Judges(
-        examine_balances,
-        {
-            "returns added": balances(lambda v: v, partitions=4),
-            "topics of different size": balances(lambda v: -v),
-        },
+    balance_of_both=Lives(
+        "balance_of_both",
+        topics_of_different_size,
+        judge_balances,
+        errors={"brings together": "topics of different size"},
     ),
-    even_load=Lives("even_load", a_busy_shop, judge_even_load, wrong=WRONG),
+    even_load=Lives("even_load", a_busy_shop, judge_even_load),
 )

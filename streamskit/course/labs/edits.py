@@ -1,0 +1,113 @@
+"""Wrong answers that are our own solution with a few words of it changed: a mistake is what a learner wrote instead.
+
+They stand in a lab's TOML file, as texts by turns old and new, and are tried where the solutions are, in `labs/source`.
+"""
+
+import ast
+import symtable
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, TypeGuard
+
+import nbformat
+
+from streamskit.common.errors import StreamsKitError
+from streamskit.common.paths import project_dir
+from streamskit.course.labs.lab_files import SOURCE
+
+
+@dataclass(frozen=True)
+class Edit:
+    """A wrong answer by what is different in it from our solution.
+
+    Args:
+        lab: the name of the lab's notebook.
+        exercise: what the answer is called there.
+        texts: what stands in the solution, what to write in its place, and so on by turns.
+        notebook: where the solution is: the lab's source, unless it is the learners' version, with a stub.
+
+    >>> Edit("01-getting-started", "heavy_widgets", ("> 100", ">= 100")).answer()  # doctest: +SKIP
+    """
+
+    lab: str
+    exercise: str
+    texts: tuple[str, ...] = ()
+    notebook: str = SOURCE
+
+    def answer(self) -> Any:
+        """Return what the changed solution makes; without any texts, what the solution does.
+
+        Only the cell of the exercise runs, and of those before it the statements that it needs.
+
+        Raises:
+            StreamsKitError: a text does not stand in the solution exactly once.
+            NotImplementedError: it is a stub.
+        """
+        names: dict[str, Any] = {"__name__": self.lab}
+        exec(compile(self.program(), f"{self.lab}, {self.exercise}", "exec"), names)
+        return names[self.exercise]
+
+    def program(self) -> ast.Module:
+        """Return the changed cell, behind the statements that it needs.
+
+        Raises:
+            StreamsKitError: a text does not stand in the solution exactly once.
+        """
+        before, cell = self._cells()
+        for old, new in zip(self.texts[::2], self.texts[1::2], strict=True):
+            if cell.count(old) != 1:
+                raise StreamsKitError(
+                    f"The solution of {self.exercise} in {self.lab} has to hold {old!r} once, and holds it "
+                    f"{cell.count(old)} times: change the edit, or the solution."
+                )
+            cell = cell.replace(old, new)
+        return ast.Module([*needed(before, _asked(cell)), *ast.parse(cell).body], [])
+
+    def _cells(self) -> tuple[list[str], str]:
+        """Return the code cells before that of the exercise, and that cell."""
+        before: list[str] = []
+        for cell in nbformat.read(project_dir() / self.notebook.format(name=self.lab), as_version=4).cells:
+            if cell.metadata.get("nbgrader", {}).get("grade_id") == self.exercise:
+                return before, cell.source
+            before += [cell.source] if cell.cell_type == "code" else []
+        raise StreamsKitError(f"No cell of {self.lab} has the solution of {self.exercise}.")
+
+
+def needed(before: list[str], names: set[str]) -> list[ast.stmt]:
+    """Return the statements of earlier cells that give these names a meaning, and all names that those need."""
+    statements = [statement for cell in before for statement in ast.parse(cell).body]
+    while True:
+        kept = [statement for statement in statements if names & _given(statement)]
+        asked = names.union(*(_asked(ast.unparse(statement)) for statement in kept))
+        if asked == names:
+            return kept
+        names = asked
+
+
+def _given(statement: ast.stmt) -> set[str]:
+    """Return the names that an import, a definition or an assignment outside of functions gives a meaning to."""
+    return set(_bound(statement))
+
+
+def _bound(statement: ast.stmt) -> Iterator[str]:
+    if isinstance(statement, ast.FunctionDef | ast.ClassDef):
+        yield statement.name
+    elif isinstance(statement, ast.Import | ast.ImportFrom):
+        yield from (each.asname or each.name.partition(".")[0] for each in statement.names)
+    elif isinstance(statement, ast.Assign | ast.AnnAssign):
+        yield from (node.id for node in ast.walk(statement) if _is_stored(node))
+
+
+def _is_stored(node: ast.AST) -> TypeGuard[ast.Name]:
+    return isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+
+
+def _asked(code: str) -> set[str]:
+    """Return the names that code takes from around it, in its functions, too."""
+    tables, found = [symtable.symtable(code, "cell", "exec")], set[str]()
+    while tables:
+        table = tables.pop()
+        tables += table.get_children()
+        at_the_top = table.get_type() == "module"
+        found |= {each.get_name() for each in table.get_symbols() if each.is_global() or at_the_top}
+    return found
