@@ -147,7 +147,6 @@ LAB = lab(
         recorded("windows-tumbling-suppress", "clicks", "final-counts"),
         signs={
             "updates instead of final results": not_only_last_results,
-            "record in time dropped": records_in_time_dropped,
             "windows that never close in time": waits_too_long,
         },
     ),
