@@ -225,6 +225,7 @@ LAB = lab(
             "a song that was skipped counted": WrongLoop(lambda: _listeners_by_song(least=0)),
             "the limit itself left out": WrongLoop(lambda: _listeners_by_song(least=LONG_ENOUGH + 1)),
             "every play counted": WrongLoop(lambda: _listeners_by_song(who=lambda record: record.timestamp)),
+            "rows of a count": WrongLoop(lambda: _listeners_by_song(who=lambda record: None)),
             "counted by listener": [
                 WrongLoop(lambda: _listeners_by_song(_by_listener, who=_by_song)),
                 WrongLoop(lambda: _listeners_by_song(_by_listener, who=lambda record: record.timestamp)),

@@ -313,7 +313,6 @@ LAB = lab(
         signs={
             "stream time for wall clock": called_by_records,
             "punctuation not cancelled": called_on_and_on,
-            "first call forgotten": first_call_missing,
             "timestamp of the forwarded record": wrong_timestamps,
         },
         errors={"cannot assign to field": "record changed in place"},
