@@ -121,5 +121,5 @@ def asked(
     return answer
 
 
-ERRORS = {"Nobody answers at": "one address"}
+ERRORS = {"No instance answers at": "one address"}
 """What a client says whose only instance is dead."""
