@@ -313,9 +313,6 @@ def _after_a_death(server: HostInfo, so_far: str) -> Verdict:
     return right(f"{so_far}; then one of the two died, and the other gave the share of each of {len(due)} songs.")
 
 
-# ---- wrong answers ---------------------------------------------------------------------------------------------------
-
-
 # ---- the lab ---------------------------------------------------------------------------------------------------------
 
 LAB = lab(
