@@ -178,7 +178,7 @@ class Instance:
             yield Measure("stream_state_metrics_estimate_num_keys", len(self._hosted.store(name)), {"store": name})
             for state in self.states(name):
                 where = {"store": name, "partition": str(state.partition), "role": state.role}
-                yield Measure("stream_task_metrics_restore_remaining_records", state.lag, where)
+                yield Measure("stream_task_metrics_restore_remaining_records_total", state.lag, where)
 
     def _waits(self) -> str:
         """Say why this instance cannot answer yet for all that it hosts; nothing where it can."""

@@ -18,7 +18,7 @@ PREFIX = "kafka_streams_"
 MEASURES = {
     "stream_metrics_state": "1 for the state that the application is in (label state).",
     "stream_metrics_alive_stream_threads": "How many of its queries run.",
-    "stream_metrics_failed_stream_threads_total": "How often a query ran again, after a failure or an outage.",
+    "stream_metrics_failed_stream_threads": "How often a query ran again, after a failure or an outage.",
     "stream_thread_metrics_process_total": "Records that a query has processed.",
     "stream_thread_metrics_process_rate": "Records a second, in the last micro-batch that had some.",
     "stream_thread_metrics_commit_total": "Micro-batches that a query has done.",
@@ -27,10 +27,13 @@ MEASURES = {
     "stream_task_metrics_dropped_records_total": "Records that a node dropped: late, or incomplete.",
     "stream_task_metrics_lost_records_total": "Records that were deleted before a query read them.",
     "stream_task_metrics_records_lag": "Records of a partition behind what was processed.",
-    "stream_task_metrics_restore_remaining_records": "Records of a changelog that a copy has not read yet.",
+    "stream_task_metrics_restore_remaining_records_total": "Records of a changelog that a copy has not read yet.",
     "stream_state_metrics_estimate_num_keys": "Rows of a store on this instance, standby replicas included.",
 }
-"""All that is measured, and what it says; what ends in `_total` only grows."""
+"""All that is measured, and what it says."""
+
+SHRINKS = "stream_task_metrics_restore_remaining_records_total"
+"""The one name with `_total` whose number does not only grow: Kafka Streams calls it so."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +80,7 @@ class _Page(Collector):
 
     def _family(self, name: str, said: str, measures: list[Measure]) -> Metric:
         labels = ["application_id", *measures[0].labels]
-        kind = CounterMetricFamily if name.endswith("_total") else GaugeMetricFamily
+        kind = CounterMetricFamily if name.endswith("_total") and name != SHRINKS else GaugeMetricFamily
         family = kind(PREFIX + name, said, labels=labels)
         for each in measures:
             family.add_metric([self._application_id, *each.labels.values()], each.value)

@@ -26,7 +26,7 @@ def measures(state: State, supervisor: Supervisor, losses: DataLoss, offsets: Gr
     with suppress(*LOST):
         alive = sum(query.query.isActive for query in supervisor.queries)
         yield Measure("stream_metrics_alive_stream_threads", alive)
-    yield Measure("stream_metrics_failed_stream_threads_total", sum(query.restarts for query in supervisor.queries))
+    yield Measure("stream_metrics_failed_stream_threads", sum(query.restarts for query in supervisor.queries))
     for query, lags in zip(supervisor.queries, _lags(supervisor, offsets), strict=True):
         lost, thread = losses.lost[query.plan.name], {"subtopology": query.plan.name}
         yield Measure("stream_task_metrics_lost_records_total", lost, thread)

@@ -145,5 +145,5 @@ def test_prometheus_reads_what_an_application_does(broker: Broker, name: str, ru
     assert found["stream_task_metrics_records_lag"] == 0
     assert found["stream_task_metrics_dropped_records_total"] == 1
     assert found["stream_state_metrics_estimate_num_keys"] == 2
-    assert found["stream_task_metrics_restore_remaining_records"] == 0
+    assert found["stream_task_metrics_restore_remaining_records_total"] == 0
     assert all(labels["application_id"] == name for _, labels, _ in samples)

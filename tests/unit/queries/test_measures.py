@@ -25,6 +25,29 @@ def test_a_number_is_read_as_it_was_measured() -> None:
     assert [family.type for family in families] == ["gauge", "counter"]
 
 
+KAFKA_STREAMS = {
+    "stream-metrics": ("state", "alive-stream-threads", "failed-stream-threads"),
+    "stream-thread-metrics": (
+        "process-total", "process-rate", "commit-total", "commit-latency-avg", "commit-latency-max",
+    ),
+    "stream-task-metrics": ("dropped-records-total", "restore-remaining-records-total"),
+    "stream-state-metrics": ("estimate-num-keys",),
+}  # fmt: skip
+"""Names that Kafka Streams' sources give its metrics, by the group that they are in."""
+
+
+def test_names_are_those_of_kafka_streams_except_for_two() -> None:
+    theirs = {f"{group}-{name}".replace("-", "_") for group, names in KAFKA_STREAMS.items() for name in names}
+    assert theirs - set(MEASURES) == set()
+    assert set(MEASURES) - theirs == {"stream_task_metrics_records_lag", "stream_task_metrics_lost_records_total"}
+
+
+def test_what_is_still_to_be_restored_may_shrink_though_its_name_says_total() -> None:
+    name = "stream_task_metrics_restore_remaining_records_total"
+    (family,) = text_string_to_metric_families(page("app", [Measure(name, 3)]).decode())
+    assert (family.type, [sample.name for sample in family.samples]) == ("gauge", [PREFIX + name])
+
+
 def test_an_instance_answers_with_what_it_measures() -> None:
     with cluster(ALL_ACTIVE) as one:
         one.instances[0].measured = [Measure("stream_metrics_alive_stream_threads", 2)]
