@@ -19,6 +19,8 @@ REFUSED = {
 }
 """Why mechanisms are refused that Kafka has."""
 
+DNS_LOOKUPS = ("use_all_dns_ips", "resolve_canonical_bootstrap_servers_only")
+
 STORE_TYPES = ("JKS", "PKCS12", "PEM")
 
 PRODUCER = {
@@ -50,6 +52,7 @@ def check(own: Mapping[str, str]) -> None:
     for store in ("truststore", "keystore"):
         _check_store(own, store)
     _check_producer(own)
+    _one_of("client.dns.lookup", own.get("client.dns.lookup", DNS_LOOKUPS[0]), DNS_LOOKUPS)
     if own.get("ssl.endpoint.identification.algorithm", "https") not in ("https", ""):
         raise StreamsError("ssl.endpoint.identification.algorithm is https, or empty for brokers under other names.")
     for name in ("ssl.protocol", "ssl.enabled.protocols"):

@@ -28,6 +28,9 @@ client_log = logging.getLogger("streamskit.librdkafka")
 client_log.addHandler(logging.NullHandler())
 client_log.propagate = False
 
+PLAIN = ("security.protocol", "client.id", "client.dns.lookup")
+"""Settings that all three libraries have, with the same values."""
+
 PROVIDER = {
     "config.providers": "file",
     "config.providers.file.class": "org.apache.kafka.common.config.provider.FileConfigProvider",
@@ -75,7 +78,7 @@ def for_kafka_python(servers: BootstrapServers, role: Role) -> dict[str, Any]:
     settings = ClientSettings.of(servers)
     own = settings.revealed(role)
     told: dict[str, Any] = {"bootstrap_servers": settings.bootstrap_servers.split(",")}
-    told |= {name.replace(".", "_"): own[name] for name in ("security.protocol", "client.id") if name in own}
+    told |= {name.replace(".", "_"): own[name] for name in PLAIN if name in own}
     protocol = own.get("security.protocol", "")
     if protocol.startswith("SASL"):
         username, password = jaas.credentials(own["sasl.jaas.config"])
@@ -98,7 +101,7 @@ def for_librdkafka(servers: BootstrapServers, role: Role) -> dict[str, Any]:
     settings = ClientSettings.of(servers)
     own = settings.revealed(role)
     told: dict[str, Any] = {"bootstrap.servers": settings.bootstrap_servers}
-    told |= {name: own[name] for name in ("security.protocol", "client.id", "client.dns.lookup") if name in own}
+    told |= {name: own[name] for name in PLAIN if name in own}
     protocol = own.get("security.protocol", "")
     if protocol.startswith("SASL"):
         username, password = jaas.credentials(own["sasl.jaas.config"])

@@ -82,6 +82,7 @@ def authority(tmp_path: Path) -> Authority:
         ({"security.protocol": "SSL", "ssl.keystore.type": "PEM", "ssl.keystore.password": "k"}, "has no password: le"),
         ({"security.protocol": "SSL", "ssl.protocol": "SSLv3"}, "ssl.protocol is 'SSLv3'; give TLSv1.2 or TLSv1.3."),
         ({"security.protocol": "SSL", "ssl.endpoint.identification.algorithm": "none"}, "is https, or empty for broke"),
+        ({"client.dns.lookup": "default"}, "client.dns.lookup is 'default'; give use_all_dns_ips or resolve_canonical"),
         ({"security.protocol": 5}, "The client setting security.protocol is not text"),
     ],
 )
@@ -269,6 +270,14 @@ def test_the_clients_in_python_are_told_the_user_by_value() -> None:
         "bootstrap.servers": "broker:9093", "security.protocol": "SASL_SSL", "sasl.mechanism": "SCRAM-SHA-512",
         "sasl.username": "alice", "sasl.password": HUSH, "ssl.endpoint.identification.algorithm": "https",
     }  # fmt: skip
+
+
+@pytest.mark.parametrize("tell", [for_java, for_kafka_python, for_librdkafka])
+def test_each_client_is_told_its_name_and_how_to_look_brokers_up(tell: Any) -> None:
+    own = {"client.id": "me", "client.dns.lookup": "resolve_canonical_bootstrap_servers_only"}
+    told = tell(ClientSettings.of("broker:9092", own), "consumer")
+    spelled = {name.replace("_", "."): value for name, value in told.items()}
+    assert {name: spelled.get(name) for name in own} == own
 
 
 def test_brokers_under_other_names_are_allowed_to_all_clients_or_to_none() -> None:
