@@ -285,6 +285,13 @@ def test_suppress_holds_a_session_back_until_its_gap_and_grace_have_passed() -> 
     assert final == [(1230, ("a", 1000, 1080), 2)]
 
 
+def test_suppress_passes_an_update_on_with_the_headers_that_it_came_with() -> None:
+    task, headers = Harness([SuppressOperator("held", None, 10)]), [{"key": "h", "value": b"1"}]
+    assert not task.give(0, 0, record(b"a", b"x", 1)._replace(headers=headers))
+    made = task.give(0, 0, record(b"b", b"y", 11))  # in another micro-batch
+    assert [(each.key, each.headers) for each in made] == [(b"a", headers)]
+
+
 def test_a_full_suppress_buffer_says_how_to_go_on() -> None:
     task = Harness([SuppressOperator("final", None, 1000, max_records=1)])
     task.give(0, 0, record(b"a", b"x", 1))
