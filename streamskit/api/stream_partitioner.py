@@ -42,7 +42,8 @@ class StreamPartitioner(ABC):
 
         Returns:
             The number of a partition, from 0 on; several numbers for a copy to each; no numbers at all (`[]`) to drop
-            the record, which is counted; or None to leave the choice to Kafka's default partitioner.
+            the record, which is counted; or None to leave the choice to Kafka's default partitioner,
+            which takes murmur2 of the key's bytes.
         """
 
 

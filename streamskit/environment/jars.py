@@ -1,6 +1,8 @@
 """The jars that PySpark lacks: Spark's Kafka connector, a Kafka broker, and streamskit's own Scala.
 
 PySpark ships Apache Ivy and the Scala compiler, so neither Maven nor a Java compiler has to be installed.
+
+The broker is newer than the clients beside it: Spark's connector is built with those of Kafka 3.9, and keeps them.
 """
 
 import hashlib
