@@ -149,6 +149,24 @@ def _plan(name: str, days: list[list[Block]]) -> Iterator[str]:
         yield f"{title}{_clock(BEGIN)} to {_clock(end)}."
         table = [f"| {_clock(begin)} | {what} | {minutes} |" for begin, what, minutes in rows]
         yield "\n".join(["| at | what | minutes |", "|---|---|---|", *table])
+    if left_out := _left_out(days):
+        yield f"Not in this plan: lessons {left_out}."
+
+
+def _left_out(days: list[list[Block]]) -> str:
+    """The numbers of the lessons that a plan does not have; three and more in a row as a range."""
+    planned = {row for blocks in days for block in blocks for row, _ in block.rows}
+    known = list(lessons().values())
+    runs: list[list[str]] = []
+    for before, lesson in zip([None, *known], known, strict=False):
+        if f"lesson {lesson.title}" in planned:
+            continue
+        if runs and before is not None and runs[-1][-1] == before.number:
+            runs[-1].append(lesson.number)
+        else:
+            runs.append([lesson.number])
+    said = [part for run in runs for part in (run if len(run) < 3 else [f"{run[0]} to {run[-1]}"])]
+    return " and ".join([", ".join(said[:-1]), said[-1]]) if len(said) > 1 else "".join(said)
 
 
 def _block(lesson: Lesson, exercises: int) -> Block:

@@ -72,6 +72,16 @@ def test_nobody_sits_for_longer_than_two_hours_or_misses_lunch(name: str) -> Non
         assert ("*lunch*" in table) == (int(rows[-1][0]) >= 13)
 
 
+@pytest.mark.parametrize("name", PLANS)
+def test_a_plan_says_which_lessons_it_leaves_out(name: str) -> None:
+    known, left_out = list(LESSONS), list[str]()
+    said = re.search(r"^Not in this plan: lessons (.+)\.$", plan(name), re.M)
+    for part in re.split(r", | and ", said[1]) if said else []:
+        first, _, last = part.partition(" to ")
+        left_out += known[known.index(first) : known.index(last or first) + 1]
+    assert left_out == [each for each in known if f"| lesson {each} · " not in plan(name)]
+
+
 def test_three_days_have_every_lesson_once() -> None:
     assert re.findall(r"\| lesson (\w+) · ", plan("Three days")) == list(LESSONS)
 
