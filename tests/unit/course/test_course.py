@@ -2,6 +2,7 @@
 
 import json
 import re
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -90,6 +91,14 @@ def test_no_notebook_tells_of_the_machine_on_which_it_ran(notebook: Path) -> Non
 @pytest.mark.parametrize("notebook", EVERY, ids=lambda path: f"{path.parent.name}/{path.stem}")
 def test_no_notebook_stores_when_its_cells_ran(notebook: Path) -> None:
     assert [cell["metadata"] for cell in cells(notebook) if "execution" in cell["metadata"]] == []
+
+
+@pytest.mark.parametrize("notebook", EVERY, ids=lambda path: f"{path.parent.name}/{path.stem}")
+def test_headings_below_the_title_go_one_level_deeper_at_a_time(notebook: Path) -> None:
+    prose = re.sub(r"```.*?```", "", markdown(notebook), flags=re.DOTALL)
+    levels = [len(marks) for marks in re.findall(r"^(#+) ", prose, re.MULTILINE)]
+    assert (levels[0], levels.count(1)) == (1, 1)
+    assert [both for both in pairwise(levels) if both[1] > both[0] + 1] == []
 
 
 def test_all_notebooks_together_are_small() -> None:
