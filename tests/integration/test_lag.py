@@ -11,6 +11,7 @@ from streamskit.broker import Broker
 from streamskit.queries.measures import MEASURES, PREFIX
 from streamskit.testing import wait_until
 from streamskit.topology import Topology
+from streamskit.widgets import TopologyView
 from tests.integration.conftest import Run
 
 pytestmark = [pytest.mark.spark, pytest.mark.broker]
@@ -62,6 +63,32 @@ def test_a_group_shows_what_was_processed_of_sources_and_repartition_topics(
     streams.close()
     broker.produce(f"{name}-sales", [("late", 1), ("later", 2)])
     assert committed(broker, name)[f"{name}-sales"] == 12  # two of 14 are not processed yet
+
+
+def test_the_group_the_metrics_and_the_view_tell_one_lag(broker: Broker, name: str, run: Run) -> None:
+    topic = f"{name}-sales"
+    broker.create_topics(topic, partitions=2)
+    streams = run(by_category(name))
+    broker.produce(topic, [(f"k{number}", 1) for number in range(5)])
+    streams.await_processed("120 seconds")
+    streams.pause()
+    broker.produce(topic, [(f"k{number}", 1) for number in range(3)])
+    wait_for_commit(broker, name, topic, 5)
+    seen = TopologyView(streams).take(None)
+    by_group = sum(broker.end_offsets(topic).values()) - committed(broker, name)[topic]
+    by_view = sum(task.lag or 0 for task in seen.tasks)
+    assert (by_group, int(streams.metrics()["lag"].sum()), by_view) == (3, 3, 3)
+
+
+def test_a_group_shows_what_batches_in_real_time_have_processed(broker: Broker, name: str, run: Run) -> None:
+    broker.create_topics(f"{name}-in", f"{name}-out", partitions=2)
+    builder = StreamsBuilder()
+    builder.stream(f"{name}-in").filter(lambda v: v != "hush").to(f"{name}-out")
+    streams = run(builder.build(), real_time="5 seconds")
+    broker.produce(f"{name}-in", [(f"k{number}", "hello") for number in range(6)])
+    streams.await_processed("120 seconds")
+    wait_for_commit(broker, name, f"{name}-in", 6)
+    assert streams.metrics()["lag"].to_list() == [0]
 
 
 def test_a_group_with_instances_as_members_shows_it_too(broker: Broker, name: str, run: Run) -> None:

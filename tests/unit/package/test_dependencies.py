@@ -11,6 +11,7 @@ import yaml
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
+from packaging.version import Version
 
 ROOT = Path(__file__).parents[3]
 
@@ -79,6 +80,30 @@ def test_the_pinned_packages_install_on_the_oldest_python_that_is_taken(
     assert len(pinned) > 50
     newer = [each for each in pinned if not SpecifierSet(each.metadata["Requires-Python"] or "").contains(oldest)]
     assert [f"{each.name} {each.version}" for each in newer] == []
+
+
+SAFE_FROM = {
+    "lz4-java": "1.10.1",  # CVE-2025-12183, CVE-2025-66566
+    "commons-beanutils": "1.11.0",  # CVE-2025-48734
+    "kafka-clients": "3.9.1",  # CVE-2025-27817, CVE-2025-27818
+    "log4j-core": "2.25.3",  # CVE-2025-68161
+    "jackson-core": "2.15.0",  # CVE-2025-52999
+    "snakeyaml": "2.0",  # CVE-2022-1471
+    "snappy-java": "1.1.10.4",  # CVE-2023-43642
+}
+"""Jars that have had a hole, each with the first version without it."""
+
+
+def test_no_jar_is_older_than_the_version_that_closed_a_hole_in_it() -> None:
+    from streamskit.environment.jars import CHECKSUMS, IVY_FILE
+
+    jars = [line.split()[1].rpartition("/")[2].removesuffix(".jar") for line in CHECKSUMS.read_text().splitlines()]
+    found = {
+        (name, Version(version)) for name, _, version in (jar.rpartition("-") for jar in jars) if name in SAFE_FROM
+    }
+    assert {name for name, _ in found} == set(SAFE_FROM)
+    assert [f"{name} {version}" for name, version in found if version < Version(SAFE_FROM[name])] == []
+    assert 'org="org.lz4"' not in IVY_FILE.read_text()  # it has moved, and is not mended any more
 
 
 TRIED_TOGETHER = {("4.3.0", "4.2.0")}
