@@ -68,9 +68,10 @@ def test_what_a_broker_refuses_goes_to_the_production_handler_and_all_else_is_wr
         "small": ["good", None],
         "chosen": ["good"],
     }
-    said = [
-        dict(headers)["__streams.errors.exception"].decode() for headers in strict.consume(f"{name}-dead")["headers"]
-    ]
+    letters = [dict(headers) for headers in strict.consume(f"{name}-dead")["headers"]]
+    parts = ("exception", "message", "stacktrace", "topic", "partition", "offset")
+    assert all(letter[f"__streams.errors.{part}"] for letter in letters for part in parts)
+    said = [letter["__streams.errors.exception"].decode() for letter in letters]
     assert sorted(said) == [
         *["org.apache.kafka.common.InvalidRecordException"] * 2,
         *["org.apache.kafka.common.errors.InvalidTimestampException"] * 8,
