@@ -98,13 +98,13 @@ class SecuredBroker:
     sasl_plaintext: str
     authority: Authority
 
-    def user(self, name: str, password: str) -> dict[str, str]:
-        """Make a user for SCRAM-SHA-512, and return the settings of his clients."""
-        user = UserScramCredentialUpsertion(name, ScramMechanism.SCRAM_SHA_512, password, 4096)
+    def user(self, name: str, password: str, mechanism: str = "SCRAM-SHA-512") -> dict[str, str]:
+        """Make a user for SCRAM, and return the settings of his clients."""
+        user = UserScramCredentialUpsertion(name, ScramMechanism[mechanism.replace("-", "_")], password, 4096)
         with admin_client(self.open.bootstrap_servers) as admin:
             said = admin.alter_user_scram_credentials([user])
         assert said == {name: None}
-        return self.sasl(name, password, "SCRAM-SHA-512")
+        return self.sasl(name, password, mechanism)
 
     def sasl(self, name: str, password: str, mechanism: str) -> dict[str, str]:
         """Return the settings of a user's clients over SASL_SSL."""
@@ -165,7 +165,7 @@ def secured_broker(folder: Path, plain_users: dict[str, str]) -> Iterator[Secure
         "controller.quorum.voters": f"1@{HOST}:{controller}",
         "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
         "super.users": "User:ANONYMOUS",
-        "sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-512",
+        "sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512",
         "ssl.keystore.type": "PEM",
         "ssl.keystore.location": str(server),
         "ssl.truststore.type": "PEM",
@@ -174,7 +174,8 @@ def secured_broker(folder: Path, plain_users: dict[str, str]) -> Iterator[Secure
     }
     for listener in ("sasl_ssl", "sasl_plaintext"):
         settings[f"listener.name.{listener}.plain.sasl.jaas.config"] = f"{PLAIN} required {users};"
-        settings[f"listener.name.{listener}.scram-sha-512.sasl.jaas.config"] = f"{SCRAM} required;"
+        for mechanism in ("scram-sha-256", "scram-sha-512"):
+            settings[f"listener.name.{listener}.{mechanism}.sasl.jaas.config"] = f"{SCRAM} required;"
     with EmbeddedBroker(folder / "data", port, settings=settings) as broker:
         yield SecuredBroker(
             broker, f"{HOST}:{sasl_ssl}", f"{HOST}:{ssl}", f"{HOST}:{sasl_plaintext}", authority

@@ -323,6 +323,14 @@ def test_a_user_is_let_in_without_encryption_by_every_client(
     assert_all_are_let_in(mine, name, spark)
 
 
+def test_scram_with_the_shorter_hash_lets_every_client_in(
+    secured: SecuredBroker, name: str, spark: SparkSession
+) -> None:
+    secured.allow_application("User:dave", name)
+    settings = secured.user("dave", "swordfish-5", "SCRAM-SHA-256")
+    assert_all_are_let_in(ExternalBroker(secured.sasl_ssl, settings), name, spark)
+
+
 @pytest.mark.parametrize("encoding", ["utf-8", "latin-1"])
 def test_a_password_with_other_letters_in_a_file_under_a_path_with_a_colon_lets_every_client_in(
     secured: SecuredBroker, scram: Settings, name: str, spark: SparkSession, tmp_path: Path, encoding: str
