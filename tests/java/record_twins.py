@@ -17,9 +17,12 @@ from streamskit.environment.java import find_java
 
 HEADER = """
 import com.fasterxml.jackson.databind.ObjectMapper;
+import java.security.GeneralSecurityException;
 import java.time.Duration;
 import java.util.*;
 import java.util.stream.Stream;
+import javax.crypto.SecretKeyFactory;
+import javax.crypto.spec.PBEKeySpec;
 import org.apache.kafka.common.serialization.*;
 import org.apache.kafka.common.utils.Bytes;
 import org.apache.kafka.streams.*;

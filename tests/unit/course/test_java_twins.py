@@ -50,6 +50,13 @@ def test_each_program_is_shown_in_one_lesson_whose_topology_it_is() -> None:
     assert shown == {name: [[f"[{SAME}]"]] for name in NAMES}
 
 
+@pytest.mark.parametrize("lesson", LESSONS, ids=lambda path: path.stem)
+def test_a_lesson_that_builds_a_topology_shows_one_in_java(lesson: Path) -> None:
+    cells = json.loads(lesson.read_text())["cells"]
+    code = "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "code")
+    assert ("StreamsBuilder()" in code) == ("\njava_twin(" in code)
+
+
 def test_the_same_topology_is_said_to_be_the_same() -> None:
     twin = java_twin("balances", balances().build())
     assert twin.title == SAME
