@@ -5,9 +5,8 @@ They stand in a lab's TOML file, as texts by turns old and new, and are tried wh
 
 import ast
 import symtable
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, TypeGuard
+from typing import Any
 
 import nbformat
 
@@ -84,22 +83,21 @@ def needed(before: list[str], names: set[str]) -> list[ast.stmt]:
         names = asked
 
 
-def _given(statement: ast.stmt) -> set[str]:
-    """Return the names that an import, a definition or an assignment outside of functions gives a meaning to."""
-    return set(_bound(statement))
-
-
-def _bound(statement: ast.stmt) -> Iterator[str]:
+def names_made(statement: ast.stmt) -> set[str]:
+    """Return the names that a definition or an assignment outside of functions gives a meaning to."""
     if isinstance(statement, ast.FunctionDef | ast.ClassDef):
-        yield statement.name
-    elif isinstance(statement, ast.Import | ast.ImportFrom):
-        yield from (each.asname or each.name.partition(".")[0] for each in statement.names)
-    elif isinstance(statement, ast.Assign | ast.AnnAssign):
-        yield from (node.id for node in ast.walk(statement) if _is_stored(node))
+        return {statement.name}
+    if isinstance(statement, ast.Assign | ast.AnnAssign):
+        names = (node for node in ast.walk(statement) if isinstance(node, ast.Name))
+        return {name.id for name in names if isinstance(name.ctx, ast.Store)}
+    return set()
 
 
-def _is_stored(node: ast.AST) -> TypeGuard[ast.Name]:
-    return isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+def _given(statement: ast.stmt) -> set[str]:
+    """Return the names that a statement makes or imports."""
+    if isinstance(statement, ast.Import | ast.ImportFrom):
+        return {each.asname or each.name.partition(".")[0] for each in statement.names}
+    return names_made(statement)
 
 
 def _asked(code: str) -> set[str]:

@@ -14,6 +14,7 @@ from IPython.display import display
 
 from streamskit.common.paths import project_dir
 from streamskit.course.labs import catalogue, scores
+from streamskit.course.labs.edits import names_made
 from streamskit.course.labs.lab_files import SOURCE
 from streamskit.views.html import STYLE, part
 
@@ -101,9 +102,7 @@ def _names_given(cell: str) -> set[str]:
         body = ast.parse(cell).body
     except SyntaxError:
         return set()
-    made = {each.name for each in body if isinstance(each, ast.FunctionDef | ast.ClassDef)}
-    nodes = [node for each in body if isinstance(each, ast.Assign | ast.AnnAssign) for node in ast.walk(each)]
-    return made | {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    return set[str]().union(*map(names_made, body))
 
 
 def _has_gaps(statement: ast.Assign) -> bool:

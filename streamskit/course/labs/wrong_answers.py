@@ -213,7 +213,7 @@ def made_of(lab: Lab) -> str:
         for recording in [exercise.examine.recording()]
     ]
     edits = [(exercise.name, exercise.edits) for exercise in lab.exercises if exercise.edits]
-    return digest(code, went_in, *([edits] if edits else []))
+    return digest(code, went_in, edits)
 
 
 def main(names: list[str]) -> int:
