@@ -305,7 +305,7 @@ class StreamsConfig:
             "streamskit.max.records.per.batch",
             config_keys.whole_number(1),
             "The most records that a micro-batch takes; by default all there are, or 500,000 where records are "
-            "processed one by one in Python, and 2,000,000 in a transaction. Large records make it fewer: 64 MB.",
+            "processed one by one in Python, and 2,000,000 in a transaction. Large records make it fewer: 32 MB.",
         ),
     )
     on_data_loss: str = field(

@@ -16,7 +16,7 @@ from streamskit.kafka.connection import answers
 
 log = logging.getLogger("streamskit.broker")
 
-DEFAULT_IMAGE = "apache/kafka:4.1.1"
+DEFAULT_IMAGE = "apache/kafka:4.3.1"
 START_SECONDS = 90
 STOP_SECONDS = 10
 KAFKA_PORT = 9093
@@ -34,7 +34,7 @@ exec /etc/confluent/docker/run
 class ContainerBroker(Broker):
     """Apache Kafka in a Docker container, with the same interface and settings as EmbeddedBroker.
 
-    `image` is a Kafka image that can run in KRaft mode: `apache/kafka` (the default is its 4.1.1) or
+    `image` is a Kafka image that can run in KRaft mode: `apache/kafka` (the default is its 4.3.1) or
     `confluentinc/cp-kafka`; `settings` are Kafka broker settings on top of those for teaching. The container
     keeps its port and data until the `with` block or this Python process ends; then it is removed.
 

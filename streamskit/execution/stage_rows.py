@@ -24,6 +24,7 @@ from streamskit.execution.row_format import (
     STEP,
     TASK,
     TIMESTAMP,
+    VALUE,
     Row,
 )
 from streamskit.operators import ERROR_ROW, Output
@@ -58,17 +59,31 @@ class StageInputs:
     tells: bool = False
 
 
+CHUNK = 10_000
+"""After how many results they are handed over to Spark."""
+
+CHUNK_BYTES = 4 * 1024 * 1024
+"""After how many bytes of results they are, so that large ones are never many in memory."""
+
+
 class StageResults:
     """The rows that a stage hands over, numbered in order."""
 
     def __init__(self, task: int, numbers: Sequence[int]) -> None:
         self._task, self._numbers, self._count = task, numbers, 0
         self.rows: list[Row] = []
+        self._bytes = 0
+
+    @property
+    def are_many(self) -> bool:
+        """Whether the rows so far are to be handed over."""
+        return len(self.rows) >= CHUNK or self._bytes >= CHUNK_BYTES
 
     def take(self, outputs: Iterable[Output]) -> None:
         """Take the operators' results."""
         where = (self._task, SEQUENCE)
         for count, (operator, *values) in enumerate(outputs, self._count):
+            self._bytes += _size(values[VALUE - KEY : TIMESTAMP - KEY])
             if operator == ERROR_ROW:
                 topic = None if values[OTHER - KEY] is None else values[OTHER - KEY].decode()
                 values[OTHER - KEY] = None
@@ -80,6 +95,7 @@ class StageResults:
     def pass_on(self, row: Row) -> None:
         """Take a row that is for a later stage, or finished."""
         self.rows.append((*row[:TASK], self._task, SEQUENCE, self._count, 0))
+        self._bytes += _size(row[VALUE:TIMESTAMP])
         self._count += 1
 
     def begin(self, source: SourceRecord) -> None:
@@ -98,8 +114,12 @@ class StageResults:
     def frame(self) -> "pd.DataFrame":
         """Return the rows so far as a data frame, and begin anew."""
         made = frame_of_rows(dict(zip(NAMES, zip(*self.rows, strict=True), strict=True)))
-        self.rows = []
+        self.rows, self._bytes = [], 0
         return made
+
+
+def _size(values: Iterable[bytes | None]) -> int:
+    return sum(len(value) for value in values if value)
 
 
 def in_order(batches: Iterable[list[Row]], inputs: StageInputs) -> Iterator[Row]:

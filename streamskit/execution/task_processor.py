@@ -25,13 +25,10 @@ from streamskit.planning.options import QueryOptions
 
 if TYPE_CHECKING:  # half a second, in a process that Spark starts for each query to ask for its state variables
     import pandas as pd
-from streamskit.execution.stage_rows import StageInputs, StageResults, in_order, rows_of_frame
+from streamskit.execution.stage_rows import CHUNK, StageInputs, StageResults, in_order, rows_of_frame
 
 BATCH = "streaming.sql.batchId"
 """The property of a Spark task that holds the number of its micro-batch."""
-
-CHUNK = 10_000
-"""After how many results they are handed over to Spark."""
 
 
 class TaskProcessor(StatefulProcessor):
@@ -107,8 +104,7 @@ class TaskProcessor(StatefulProcessor):
                 operator, side = self._inputs.ports[port]
                 record = OperatorRecord(row[KEY], row[VALUE], row[OLD], row[OTHER], row[TIMESTAMP], row[HEADERS])
                 stage.process(operator, side, record)
-                if len(stage.outputs) >= CHUNK:
-                    made.take(stage.take_outputs())
+                made.take(stage.take_outputs())
             elif port == CLOCK and self._options.test:
                 if row[KEY] is None:
                     pages.save("wall clock", str(row[TIMESTAMP]).encode())
@@ -118,7 +114,7 @@ class TaskProcessor(StatefulProcessor):
                 # In the middle of the results, so that a task's rows keep their order.
                 made.take(stage.take_outputs())
                 made.pass_on(row)
-            if len(made.rows) >= CHUNK:
+            if made.are_many:
                 yield made.frame()
         if timing is not None:
             timing.finish()

@@ -8,14 +8,34 @@ import org.apache.spark.sql.execution.streaming.runtime.{State, StreamExecution,
 /** What Spark has no call for when a query is to end in good order. */
 object Closing {
 
-  /** Have a query begin no further micro-batch. It goes on with the one that it is in, and ends after it.
+  /** Have a query end after the micro-batch that it is in, and return whether it has within so many milliseconds.
     *
-    * `stop()` marks it in the same way, but interrupts its tasks as well: what they have written already would be
-    * written once more, and what reads their state on behalf of Python may do so while it is closed.
+    * `stop()` interrupts its tasks: what they have written already would be written once more, and what reads their
+    * state on behalf of Python may do so while it is closed. A query that is marked as ended begins no further
+    * micro-batch, but gives up one that is still being planned. So it is marked while a job of it runs, or while it
+    * waits for records.
     */
-  def beginNoMore(query: StreamingQueryWrapper): Unit =
+  def finish(query: StreamingQueryWrapper, milliseconds: Long): Boolean = {
+    val deadline = System.nanoTime + milliseconds * 1000000
+    def left = (deadline - System.nanoTime) / 1000000
+    val thread = query.streamingQuery.queryExecutionThread
+    var idle = 0 // between two micro-batches it may be about to begin one
+    while (!runsJob(thread) && idle < 10 && left > 0 && thread.isAlive) {
+      idle = if (query.status.isTriggerActive) 0 else idle + 1
+      Thread.sleep(5)
+    }
+    if (left > 0 && thread.isAlive) {
+      state(query).set(TERMINATED)
+      if (idle < 10) thread.join(Math.max(1, left))
+    }
+    idle >= 10 || !thread.isAlive
+  }
+
+  private def state(query: StreamingQueryWrapper) =
     classOf[StreamExecution].getMethod("state").invoke(query.streamingQuery).asInstanceOf[AtomicReference[State]]
-      .set(TERMINATED)
+
+  private def runsJob(thread: Thread) =
+    thread.getStackTrace.exists(call => call.getMethodName == "runJob" && call.getClassName.endsWith(".SparkContext"))
 
   /** Close the producers whose `client.id` ends so at once, which Spark would keep for a while; return how many they were.
     *

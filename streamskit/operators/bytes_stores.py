@@ -174,8 +174,9 @@ class BytesVersionedStore:
         versions: Versions = self._table.changed_page(key).setdefault(key, [])
         index = bisect_right(versions, timestamp, key=_time)
         if index and versions[index - 1][0] == timestamp:
-            versions[index - 1] = (timestamp, value)
-            if value is None and index == len(versions) and (index == 1 or versions[-2][1] is None):
+            was, versions[index - 1] = versions[index - 1][1], (timestamp, value)
+            begins = index == 1 or versions[index - 2][1] is None
+            if value is None and was is not None and index == len(versions) and begins:
                 # Kafka Streams keeps the time of such a deletion only where it ends a version before it.
                 versions.pop()
                 return PutResult(True, True)

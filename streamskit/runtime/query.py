@@ -1,6 +1,5 @@
 """A query of an application: its plan, the Spark query that runs it now, and what it has done so far."""
 
-import time
 import uuid
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -86,7 +85,7 @@ class RunningQuery:
         with suppress(*LOST):  # with its Java, a query has ended
             if self.query.isActive:
                 if finish:
-                    self._finish(time.monotonic() + finish)
+                    _closing().finish(self.query._jsq, int(finish * 1000))
                 self.query.stop()
         self.close_producers()
 
@@ -141,11 +140,6 @@ class RunningQuery:
         # Spark keeps producers, and they what they know of a topic, which may be another by now: a new name each time.
         self._producers = f"{self.plan.application_id}-{self.plan.name}-{uuid.uuid4()}"
         return self._start(self._producers)
-
-    def _finish(self, deadline: float) -> None:
-        _closing().beginNoMore(self.query._jsq)
-        while self.query.status["isTriggerActive"] and time.monotonic() < deadline:
-            time.sleep(0.02)
 
     def heed_time(self, failure: Exception) -> None:
         """Have micro-batches take fewer records from the next run on, if this one took too long for a transaction.

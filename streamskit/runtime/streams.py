@@ -24,6 +24,7 @@ from streamskit.queries.rest_service import RestService
 from streamskit.queries.restore_listener import StateRestoreListener
 from streamskit.runtime.application import Application
 from streamskit.runtime.own_names import own_config, own_topology
+from streamskit.runtime.progress import TopicOffsets
 from streamskit.runtime.recovery.checkpoint_errors import telling_of_a_full_disk
 from streamskit.runtime.spark_reports import in_words, spark_plan
 from streamskit.runtime.states import ACTIVE, ENDING, Listener, State
@@ -421,6 +422,18 @@ class KafkaStreams:
     def queries(self) -> list[StreamingQuery]:
         """Return Spark's streaming queries, one for each sub-topology."""
         return [query.query for query in self._application.supervisor.queries]
+
+    def committed_offsets(self) -> dict[str, TopicOffsets]:
+        """Return by sub-topology, topic and partition the offset of the record to go on with.
+
+        Before the first micro-batch of a start, a sub-topology stands where it left off; one that has never run is at
+        no offset yet.
+
+        Mirrors `TaskMetadata#committedOffsets`.
+        """
+        supervisor = self._application.supervisor
+        with supervisor.calls_of_spark():
+            return {query.plan.name: query.position for query in supervisor.queries}
 
     def metrics(self) -> pd.DataFrame:
         """Return what each query has done: its micro-batches, its records, and how many each of its nodes dropped.

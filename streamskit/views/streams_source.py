@@ -6,7 +6,6 @@ from dataclasses import dataclass
 import pandas as pd
 
 from streamskit.runtime import KafkaStreams, State
-from streamskit.runtime.progress import Progress, TopicOffsets
 from streamskit.topology import Topology
 from streamskit.topology.nodes import Node, Sink, Source
 
@@ -36,17 +35,6 @@ def blamed(sentence: str, topology: Topology) -> tuple[str, ...]:
 def is_native(streams: KafkaStreams, node: Node) -> bool:
     """Return whether Spark's own operators run an aggregation, and not a task in Python."""
     return any(plan.native is not None and plan.native.name == node.name for plan in streams.plans)
-
-
-def read_offsets(streams: KafkaStreams, metrics: pd.DataFrame) -> dict[str, TopicOffsets]:
-    """Return how far each query has read its topics, by the query's name.
-
-    Args:
-        streams: the application.
-        metrics: what its `metrics()` returned; the column query is read.
-    """
-    names = list(dict.fromkeys(metrics["query"]))
-    return {name: Progress.of(query).offsets for name, query in zip(names, streams.queries(), strict=False)}
 
 
 def dropped_by_node(metrics: pd.DataFrame) -> Counter[str]:

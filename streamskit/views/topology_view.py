@@ -74,7 +74,7 @@ def topology_snapshot(
     """
     nodes = list(streams.topology.nodes.values())
     metrics = streams.metrics()
-    read = streams_source.read_offsets(streams, metrics)
+    read = streams.committed_offsets()
     ends = ask_ends(_topics(nodes, streams.application_id, read))
     now = clock()
     history = counted_until(previous.history if previous else (), now, _counts(read, ends))

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 from pyspark import SparkContext
 
-from streamskit import Serdes, StreamsBuilder, Topology
+from streamskit import Processor, ProcessorContext, PunctuationType, Record, Serdes, StreamsBuilder, Topology
 from streamskit.broker import Broker, EmbeddedBroker
+from streamskit.runtime.recovery.checkpoint import Checkpoint
 from streamskit.testing import wait_until
 from tests.integration.conftest import Run
 
@@ -30,6 +31,16 @@ def slowly(name: str) -> Topology:
     numbers.group_by_key().reduce(lambda before, value: copy(value), materialized="last")
     numbers.map_values(lambda v: v).to(f"{name}-out")
     return builder.build()
+
+
+class Ticking(Processor):
+    """Is called ten times a second, so that one micro-batch begins when the one before it has ended."""
+
+    def init(self, context: ProcessorContext) -> None:
+        context.schedule("100 ms", PunctuationType.WALL_CLOCK_TIME, lambda now: None)
+
+    def process(self, record: Record) -> None:
+        """Do nothing: the clock is what makes micro-batches."""
 
 
 def producers(name: str) -> list[str]:
@@ -54,6 +65,22 @@ def test_a_micro_batch_under_way_is_finished_so_that_nothing_is_written_twice(
     again.await_processed("120 seconds")
     again.close()
     assert Counter(broker.consume(f"{name}-out")["value"]) == Counter(map(str, range(QUICK + SLOW)))
+
+
+@pytest.mark.parametrize("after", [0, 0.2, 0.4])
+def test_a_micro_batch_that_is_still_being_planned_is_finished_too(
+    broker: Broker, name: str, run: Run, after: float
+) -> None:
+    broker.create_topics(f"{name}-in", partitions=2)
+    broker.produce(f"{name}-in", [("a", "1"), ("b", "2")])
+    builder = StreamsBuilder()
+    builder.stream(f"{name}-in").process(Ticking)
+    streams = run(builder.build())
+    streams.await_processed("60 seconds")
+    time.sleep(after)
+    assert streams.close()
+    checkpoint = Checkpoint(streams.config.folder / "0")
+    assert checkpoint.last_begun == checkpoint.last_finished
 
 
 def test_a_closed_application_leaves_no_producer_behind(broker: Broker, name: str, run: Run) -> None:

@@ -80,6 +80,18 @@ def test_the_group_the_metrics_and_the_view_tell_one_lag(broker: Broker, name: s
     assert (by_group, int(streams.metrics()["lag"].sum()), by_view) == (3, 3, 3)
 
 
+def test_after_a_start_a_sub_topology_stands_where_it_left_off(broker: Broker, name: str, run: Run) -> None:
+    topic = f"{name}-sales"
+    broker.create_topics(topic, partitions=2)
+    broker.produce(topic, [(f"k{number}", 1) for number in range(5)])
+    streams = run(by_category(name))
+    streams.await_processed("120 seconds")
+    streams.close()
+    again = run(by_category(name))  # Spark reports on a micro-batch, and there was none in this run
+    assert sum(again.committed_offsets()["0"][topic].values()) == 5
+    assert [task.lag for task in TopologyView(again).take(None).tasks if task.topic == topic] == [0, 0]
+
+
 def test_a_group_shows_what_batches_in_real_time_have_processed(broker: Broker, name: str, run: Run) -> None:
     broker.create_topics(f"{name}-in", f"{name}-out", partitions=2)
     builder = StreamsBuilder()

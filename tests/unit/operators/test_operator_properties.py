@@ -5,7 +5,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from streamskit.api.windows import JoinWindows, SessionWindows, SlidingWindows, TimeWindows
@@ -259,17 +259,23 @@ def test_a_timeline_gives_entries_in_order_whatever_is_saved_in_between(
 
 @unhurried
 @given(st.lists(st.tuples(KEYS, st.integers(0, 300), st.none() | st.binary(min_size=1, max_size=2)), max_size=40))
+@example([(b"a", 1, None), (b"a", 1, None), (b"a", 0, None)])
+@example([(b"a", 1, b"x"), (b"a", 1, None), (b"a", 0, b"y")])
 def test_a_versioned_store_knows_what_a_row_was_at_a_time(changes: list[tuple[bytes, int, bytes | None]]) -> None:
     history, task = 100, a_task()
     store, kept, latest = BytesVersionedStore(task, "versions", history), dict[Any, bytes | None](), -1
     for key, time, value in changes:
         is_in_time = time >= latest - history
         latest = max(latest, time)
+        was = kept.get((key, time))
         if is_in_time:
             kept[key, time] = value
         put = store.put(key, value, time)
         assert put.is_kept == is_in_time
-        assert put.is_latest == (is_in_time and time == max(other for name, other in kept if name == key))
+        times = sorted(other for name, other in kept if name == key)
+        assert put.is_latest == (is_in_time and time == times[-1])
+        if put.is_latest and value is None and was is not None and (len(times) == 1 or kept[key, times[-2]] is None):
+            del kept[key, time]  # Kafka Streams does not know any more when this one was deleted
     for key in (b"a", b"b", b"c"):
         versions = sorted((time, value) for (name, time), value in kept.items() if name == key)
         assert store.get(key) == (versions[-1][1] if versions else None)

@@ -16,12 +16,12 @@ SPARK: Any = SimpleNamespace(operators=())
     ("plan", "settings", "size", "records", "rows"),
     [
         pytest.param(PYTHON, {}, 0, 500_000, 10_000, id="nothing is known of the records"),
-        pytest.param(PYTHON, {}, 100, 500_000, 10_000, id="small records"),
-        pytest.param(PYTHON, {}, 120_000, 559, 139, id="large records"),
+        pytest.param(PYTHON, {}, 60, 500_000, 10_000, id="small records"),
+        pytest.param(PYTHON, {}, 120_000, 279, 69, id="large records"),
         pytest.param(PYTHON, {}, 10**9, 1, 1, id="records larger than any limit"),
-        pytest.param(PYTHON, {"max_records_per_batch": 70}, 120_000, 70, 139, id="the user wants less"),
-        pytest.param(PYTHON, {"max_records_per_batch": 10**6}, 120_000, 559, 139, id="the user wants more"),
-        pytest.param(SPARK, {}, 120_000, None, 139, id="Spark alone takes all there are"),
+        pytest.param(PYTHON, {"max_records_per_batch": 70}, 120_000, 70, 69, id="the user wants less"),
+        pytest.param(PYTHON, {"max_records_per_batch": 10**6}, 120_000, 279, 69, id="the user wants more"),
+        pytest.param(SPARK, {}, 120_000, None, 69, id="Spark alone takes all there are"),
         pytest.param(SPARK, {"processing_guarantee": "exactly_once"}, 10, 2_000_000, 10_000, id="one transaction"),
     ],
 )

@@ -1,7 +1,5 @@
 """The live diagram of an application: what is measured, how far tasks are, and which node is red."""
 
-import json
-from types import SimpleNamespace
 from typing import Any
 
 import pandas as pd
@@ -38,9 +36,8 @@ class FakeStreams:
         rows = [("0", 1, 1, node, count, 2) for node, count in self.dropped]
         return pd.DataFrame(rows, columns=["query", "batches", "records", "node", "dropped", "restarts"])
 
-    def queries(self) -> list[Any]:
-        end = json.dumps({"orders": {str(number): offset for number, offset in self.offsets.items()}})
-        return [SimpleNamespace(lastProgress=SimpleNamespace(sources=[SimpleNamespace(endOffset=end)]))]
+    def committed_offsets(self) -> dict[str, dict[str, dict[int, int]]]:
+        return {"0": {"orders": self.offsets}}
 
 
 def taken(streams: FakeStreams, ends: dict[str, dict[int, int]], at: float, before: Any = None) -> TopologySnapshot:
