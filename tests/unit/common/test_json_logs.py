@@ -4,10 +4,12 @@ import io
 import json
 import logging
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from streamskit import log_as_json
+from streamskit.cli.commands import main
 
 LOGGER = logging.getLogger("streamskit")
 
@@ -52,3 +54,12 @@ def test_what_was_raised_stays_in_one_line() -> None:
         LOGGER.exception("It failed.")
     [line] = written.getvalue().splitlines()
     assert "ValueError: no number" in json.loads(line)["exc_info"]
+
+
+def test_the_service_of_an_instance_logs_as_json_where_it_is_asked_to(
+    capsys: pytest.CaptureFixture[str], empty_project: Path
+) -> None:
+    main(["serve", "..", "--bootstrap-servers=127.0.0.1:1", "--log-json"])  # it ends at once: that is no id
+    capsys.readouterr()
+    LOGGER.warning("'%s': no broker answers.", "trades-app")
+    assert json.loads(capsys.readouterr().err)["application_id"] == "trades-app"
