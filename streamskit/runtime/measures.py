@@ -1,7 +1,9 @@
-"""What the queries of an application measure, for Prometheus; `KafkaStreams.metrics` tells the same as a table."""
+"""What the queries of an application measure: for Prometheus, and as the table that `KafkaStreams.metrics` returns."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
+
+import pandas as pd
 
 from streamskit.environment.spark_java import LOST
 from streamskit.queries.measures import Measure
@@ -35,6 +37,39 @@ def measures(state: State, supervisor: Supervisor, losses: DataLoss, offsets: Gr
         for (topic, partition), lag in lags.items():
             where = {"topic": topic, "partition": str(partition)}
             yield Measure("stream_task_metrics_records_lag", lag, thread | where)
+
+
+def as_table(
+    supervisor: Supervisor, losses: DataLoss, offsets: GroupOffsets, skipped: Mapping[str, int]
+) -> pd.DataFrame:
+    """Return a row for each node that dropped records, at least one for each query.
+
+    Its columns are query, batches, records, node, dropped, restarts, lost and lag, which may be unknown.
+
+    Args:
+        supervisor: has the queries.
+        losses: knows what was deleted before it was read.
+        offsets: asks the broker for the lag.
+        skipped: how many records of global tables were dropped, by node; these are read without a query where no step
+            looks into them.
+
+    Raises:
+        StreamsError: Spark's Java has ended.
+    """
+    rows, queries = [], list(supervisor.queries)
+    with supervisor.calls_of_spark():
+        positions = [query.position for query in queries]
+    lags = None if supervisor.broker.is_away else offsets.lags(positions)
+    for number, query in enumerate(queries):
+        lag = sum(lags[number].values()) if lags and lags[number] else None
+        with supervisor.calls_of_spark():
+            now = query.metrics.update()
+        for node, count in now.dropped.items() or [("", 0)]:
+            name = query.plan.name
+            rows.append((name, now.batches, now.processed, node, count, query.restarts, losses.lost[name], lag))
+    rows += [("global", 0, 0, node, count, 0, 0, None) for node, count in skipped.items()]
+    columns = ["query", "batches", "records", "node", "dropped", "restarts", "lost", "lag"]
+    return pd.DataFrame(rows, columns=columns).astype({"lag": "Int64"})
 
 
 def _lags(supervisor: Supervisor, offsets: GroupOffsets) -> list[Lags]:

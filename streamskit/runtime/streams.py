@@ -23,6 +23,7 @@ from streamskit.queries.query_server import QueryServer
 from streamskit.queries.rest_service import RestService
 from streamskit.queries.restore_listener import StateRestoreListener
 from streamskit.runtime.application import Application
+from streamskit.runtime.measures import as_table
 from streamskit.runtime.own_names import own_config, own_topology
 from streamskit.runtime.progress import TopicOffsets
 from streamskit.runtime.recovery.checkpoint_errors import telling_of_a_full_disk
@@ -447,25 +448,9 @@ class KafkaStreams:
 
         Mirrors `KafkaStreams#metrics`: `process-total`, `dropped-records-total` and `records-lag`.
         """
-        rows, application = [], self._application
-        is_away = application.supervisor.broker.is_away
-        queries = list(application.supervisor.queries)
-        with application.supervisor.calls_of_spark():
-            positions = [query.position for query in queries]
-        lags = None if is_away else application.group_offsets.lags(positions)
-        for number, query in enumerate(queries):
-            lag = sum(lags[number].values()) if lags and lags[number] else None
-            with application.supervisor.calls_of_spark():
-                now = query.metrics.update()
-            for node, count in now.dropped.items() or [("", 0)]:
-                name = query.plan.name
-                lost = application.losses.lost[name]
-                rows.append((name, now.batches, now.processed, node, count, query.restarts, lost, lag))
-        # The topic of a global table is read without a query where no step looks into it.
-        skipped = application.global_records.dropped.items()
-        rows += [("global", 0, 0, node, count, 0, 0, None) for node, count in skipped]
-        columns = ["query", "batches", "records", "node", "dropped", "restarts", "lost", "lag"]
-        return pd.DataFrame(rows, columns=columns).astype({"lag": "Int64"})
+        application = self._application
+        skipped = application.global_records.dropped
+        return as_table(application.supervisor, application.losses, application.group_offsets, skipped)
 
     def explain(self) -> str:
         """Return what runs each sub-topology: which steps are Spark's own, which Python's and why, and Spark's plan.
