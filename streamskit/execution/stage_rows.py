@@ -119,7 +119,7 @@ class StageResults:
 
 
 def _size(values: Iterable[bytes | None]) -> int:
-    return sum(len(value) for value in values if value)
+    return sum(map(len, filter(None, values)))
 
 
 def in_order(batches: Iterable[list[Row]], inputs: StageInputs) -> Iterator[Row]:

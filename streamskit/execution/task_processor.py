@@ -104,7 +104,8 @@ class TaskProcessor(StatefulProcessor):
                 operator, side = self._inputs.ports[port]
                 record = OperatorRecord(row[KEY], row[VALUE], row[OLD], row[OTHER], row[TIMESTAMP], row[HEADERS])
                 stage.process(operator, side, record)
-                made.take(stage.take_outputs())
+                if stage.outputs:
+                    made.take(stage.take_outputs())
             elif port == CLOCK and self._options.test:
                 if row[KEY] is None:
                     pages.save("wall clock", str(row[TIMESTAMP]).encode())

@@ -8,27 +8,26 @@ import org.apache.spark.sql.execution.streaming.runtime.{State, StreamExecution,
 /** What Spark has no call for when a query is to end in good order. */
 object Closing {
 
-  /** Have a query end after the micro-batch that it is in, and return whether it has within so many milliseconds.
+  private val Idle = 10
+
+  /** Have a query end after the micro-batch that it is in, if that takes no more than so many milliseconds.
     *
     * `stop()` interrupts its tasks: what they have written already would be written once more, and what reads their
     * state on behalf of Python may do so while it is closed. A query that is marked as ended begins no further
     * micro-batch, but gives up one that is still being planned. So it is marked while a job of it runs, or while it
     * waits for records.
     */
-  def finish(query: StreamingQueryWrapper, milliseconds: Long): Boolean = {
+  def finish(query: StreamingQueryWrapper, milliseconds: Long): Unit = {
     val deadline = System.nanoTime + milliseconds * 1000000
     def left = (deadline - System.nanoTime) / 1000000
     val thread = query.streamingQuery.queryExecutionThread
     var idle = 0 // between two micro-batches it may be about to begin one
-    while (!runsJob(thread) && idle < 10 && left > 0 && thread.isAlive) {
+    while (thread.isAlive && left > 0 && idle < Idle && !runsJob(thread)) {
       idle = if (query.status.isTriggerActive) 0 else idle + 1
       Thread.sleep(5)
     }
-    if (left > 0 && thread.isAlive) {
-      state(query).set(TERMINATED)
-      if (idle < 10) thread.join(Math.max(1, left))
-    }
-    idle >= 10 || !thread.isAlive
+    if (left > 0) state(query).set(TERMINATED)
+    if (left > 0 && idle < Idle) thread.join(Math.max(1, left))
   }
 
   private def state(query: StreamingQueryWrapper) =

@@ -22,7 +22,7 @@ MOST_FOR_TRANSACTION = 2_000_000
 """How many one without takes that is one transaction: the broker aborts those that stay open for minutes."""
 
 BATCH_BYTES = 32 * 1024 * 1024
-"""How many bytes a micro-batch takes: in Python they are in memory five times over, as records, rows and results."""
+"""How many bytes a micro-batch takes: in Python they are in memory up to ten times, as records, rows and results."""
 
 ARROW_BYTES = 8 * 1024 * 1024
 """How many bytes go to Python in one Arrow batch."""

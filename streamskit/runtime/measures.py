@@ -1,6 +1,6 @@
 """What the queries of an application measure: for Prometheus, and as the table that `KafkaStreams.metrics` returns."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 
 import pandas as pd
@@ -29,7 +29,8 @@ def measures(state: State, supervisor: Supervisor, losses: DataLoss, offsets: Gr
         alive = sum(query.query.isActive for query in supervisor.queries)
         yield Measure("stream_metrics_alive_stream_threads", alive)
     yield Measure("stream_metrics_failed_stream_threads", sum(query.restarts for query in supervisor.queries))
-    for query, lags in zip(supervisor.queries, _lags(supervisor, offsets), strict=True):
+    queries = list(supervisor.queries)
+    for query, lags in zip(queries, _lags(queries, supervisor, offsets), strict=True):
         lost, thread = losses.lost[query.plan.name], {"subtopology": query.plan.name}
         yield Measure("stream_task_metrics_lost_records_total", lost, thread)
         with suppress(*LOST):
@@ -57,27 +58,23 @@ def as_table(
         StreamsError: Spark's Java has ended.
     """
     rows, queries = [], list(supervisor.queries)
-    with supervisor.calls_of_spark():
-        positions = [query.position for query in queries]
-    lags = None if supervisor.broker.is_away else offsets.lags(positions)
-    for number, query in enumerate(queries):
-        lag = sum(lags[number].values()) if lags and lags[number] else None
+    for query, lags in zip(queries, _lags(queries, supervisor, offsets), strict=True):
+        lag, name = sum(lags.values()) if lags else None, query.plan.name
         with supervisor.calls_of_spark():
             now = query.metrics.update()
         for node, count in now.dropped.items() or [("", 0)]:
-            name = query.plan.name
             rows.append((name, now.batches, now.processed, node, count, query.restarts, losses.lost[name], lag))
     rows += [("global", 0, 0, node, count, 0, 0, None) for node, count in skipped.items()]
     columns = ["query", "batches", "records", "node", "dropped", "restarts", "lost", "lag"]
     return pd.DataFrame(rows, columns=columns).astype({"lag": "Int64"})
 
 
-def _lags(supervisor: Supervisor, offsets: GroupOffsets) -> list[Lags]:
+def _lags(queries: Sequence[RunningQuery], supervisor: Supervisor, offsets: GroupOffsets) -> Sequence[Lags]:
     """Return the lag of each query, by partition; of none, where Spark's Java has ended or no broker answers."""
     with suppress(*LOST):
-        if (found := offsets.lags([query.position for query in supervisor.queries])) is not None:
+        if not supervisor.broker.is_away and (found := offsets.lags([query.position for query in queries])) is not None:
             return found
-    return [{} for _ in supervisor.queries]
+    return [{} for _ in queries]
 
 
 def _of_query(query: RunningQuery) -> Iterator[Measure]:

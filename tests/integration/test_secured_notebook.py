@@ -3,7 +3,6 @@
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from textwrap import dedent
 
 import javaproperties
 import nbformat
@@ -69,7 +68,7 @@ def test_no_password_is_in_the_outputs_of_a_notebook(secured: SecuredBroker, nam
     folder.mkdir()
     (folder / "client.properties").write_text(javaproperties.dumps(settings))
     (folder / "wrong.properties").write_text(javaproperties.dumps(settings | {"sasl.password": WRONG}))
-    sources = dedent(CELLS).replace("ADDRESS", secured.sasl_ssl).replace("NAME", name).split("---\n")
+    sources = CELLS.replace("ADDRESS", secured.sasl_ssl).replace("NAME", name).split("---\n")
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source.strip()) for source in sources])
     resources = {"metadata": {"path": str(folder)}}
     NotebookClient(notebook, timeout=180, kernel_name="python3", allow_errors=True, resources=resources).execute()
