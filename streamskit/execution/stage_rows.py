@@ -24,7 +24,6 @@ from streamskit.execution.row_format import (
     STEP,
     TASK,
     TIMESTAMP,
-    VALUE,
     Row,
 )
 from streamskit.operators import ERROR_ROW, Output
@@ -83,7 +82,7 @@ class StageResults:
         """Take the operators' results."""
         where = (self._task, SEQUENCE)
         for count, (operator, *values) in enumerate(outputs, self._count):
-            self._bytes += _size(values[VALUE - KEY : TIMESTAMP - KEY])
+            self._bytes += _size(values[: TIMESTAMP - KEY])
             if operator == ERROR_ROW:
                 topic = None if values[OTHER - KEY] is None else values[OTHER - KEY].decode()
                 values[OTHER - KEY] = None
@@ -95,7 +94,7 @@ class StageResults:
     def pass_on(self, row: Row) -> None:
         """Take a row that is for a later stage, or finished."""
         self.rows.append((*row[:TASK], self._task, SEQUENCE, self._count, 0))
-        self._bytes += _size(row[VALUE:TIMESTAMP])
+        self._bytes += _size(row[KEY:TIMESTAMP])
         self._count += 1
 
     def begin(self, source: SourceRecord) -> None:
@@ -111,11 +110,23 @@ class StageResults:
             empty |= {"origin": self._numbers[operator], "position": count}
             self.rows.append(tuple(empty.values()))
 
-    def frame(self) -> "pd.DataFrame":
-        """Return the rows so far as a data frame, and begin anew."""
-        made = frame_of_rows(dict(zip(NAMES, zip(*self.rows, strict=True), strict=True)))
-        self.rows, self._bytes = [], 0
-        return made
+    def frames(self) -> Iterator["pd.DataFrame"]:
+        """Yield the rows so far as data frames, none of them large, and begin anew."""
+        rows, self.rows, self._bytes = self.rows, [], 0
+        for some in _pieces(rows):
+            yield frame_of_rows(dict(zip(NAMES, zip(*some, strict=True), strict=True)))
+
+
+def _pieces(rows: list[Row]) -> Iterator[list[Row]]:
+    """Cut rows where there are many: what one record, or the end of a micro-batch, lets go has no limit."""
+    begin, size = 0, 0
+    for place, row in enumerate(rows, 1):
+        size += _size(row[KEY:TIMESTAMP])
+        if place - begin == CHUNK or size >= CHUNK_BYTES:
+            yield rows[begin:place]
+            begin, size = place, 0
+    if begin < len(rows):
+        yield rows[begin:]
 
 
 def _size(values: Iterable[bytes | None]) -> int:

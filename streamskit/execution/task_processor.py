@@ -76,8 +76,7 @@ class TaskProcessor(StatefulProcessor):
         stage.finish()
         made.take(stage.take_outputs())
         made.count_dropped(stage.dropped)
-        if made.rows:
-            yield made.frame()
+        yield from made.frames()
 
     @property
     def _takes_batches(self) -> bool:
@@ -116,7 +115,7 @@ class TaskProcessor(StatefulProcessor):
                 made.take(stage.take_outputs())
                 made.pass_on(row)
             if made.are_many:
-                yield made.frame()
+                yield from made.frames()
         if timing is not None:
             timing.finish()
 

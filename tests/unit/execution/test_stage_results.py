@@ -35,5 +35,20 @@ def test_what_passes_by_counts_too() -> None:
 
 def test_what_was_handed_over_counts_no_more() -> None:
     made = results(8, CHUNK_BYTES // 16)
-    made.frame()
+    list(made.frames())
     assert not made.are_many
+    assert not list(made.frames())
+
+
+@pytest.mark.parametrize(
+    ("count", "size", "lengths"),
+    [
+        pytest.param(2 * CHUNK + 1, 10, [CHUNK, CHUNK, 1], id="many"),
+        pytest.param(20, CHUNK_BYTES // 16, [8, 8, 4], id="large ones"),
+        pytest.param(2, 3 * CHUNK_BYTES, [1, 1], id="each larger than a piece"),
+    ],
+)
+def test_what_one_record_lets_go_is_handed_over_in_pieces(count: int, size: int, lengths: list[int]) -> None:
+    frames = list(results(count, size).frames())
+    assert [len(frame) for frame in frames] == lengths
+    assert [place for frame in frames for place in frame["position"]] == list(range(count))
