@@ -103,7 +103,7 @@ def _total(store: Any) -> int | None:
 
 
 @dataclass(frozen=True)
-class StoreRow:
+class SnapshotRow:
     """One row: its key as text, its window (start and end in milliseconds), the fields of its value."""
 
     key: str
@@ -141,7 +141,7 @@ class StoreSnapshot(Snapshot):
     updates: int | None
     search: str
     limit: int
-    rows: Sequence[StoreRow]
+    rows: Sequence[SnapshotRow]
     chart: StoreChart
     changed_at: float | None
     took: float
@@ -209,7 +209,7 @@ def store_snapshot(
     )
 
 
-def numeric_fields(rows: Iterable[StoreRow]) -> list[str]:
+def numeric_fields(rows: Iterable[SnapshotRow]) -> list[str]:
     """Return the fields that hold numbers."""
     return list(dict.fromkeys(name for row in rows for name, value in row.fields.items() if is_number(value)))
 
@@ -223,17 +223,17 @@ def _key(item: KeyValue) -> str:
     return str(_inner(item.key))
 
 
-def _row(item: KeyValue) -> StoreRow:
+def _row(item: KeyValue) -> SnapshotRow:
     window = (item.key.start, item.key.end) if isinstance(item.key, Windowed) else None
-    return StoreRow(_key(item), window, _fields(item.value))
+    return SnapshotRow(_key(item), window, _fields(item.value))
 
 
-def _marked(rows: Sequence[StoreRow], before: StoreSnapshot) -> list[StoreRow]:
+def _marked(rows: Sequence[SnapshotRow], before: StoreSnapshot) -> list[SnapshotRow]:
     known = {(row.key, row.window): row.fields for row in before.rows}
     return [replace(row, changed=known.get((row.key, row.window)) != row.fields) for row in rows]
 
 
-def _starts(previous: StoreSnapshot | None, rows: Sequence[StoreRow]) -> list[int]:
+def _starts(previous: StoreSnapshot | None, rows: Sequence[SnapshotRow]) -> list[int]:
     """Return the starts of windows that were seen, the newest first."""
     known = {*(previous.starts if previous else ()), *(row.window[0] for row in rows if row.window)}
     return sorted(known, reverse=True)[:STARTS_AT_MOST]
@@ -242,7 +242,7 @@ def _starts(previous: StoreSnapshot | None, rows: Sequence[StoreRow]) -> list[in
 def _chart(
     store: SnapshotSource,
     items: Sequence[KeyValue],
-    shown: Sequence[StoreRow],
+    shown: Sequence[SnapshotRow],
     value: str | None,
     before: StoreSnapshot | None,
 ) -> StoreChart:

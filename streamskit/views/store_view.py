@@ -12,7 +12,7 @@ from streamskit.views.controls import WindowPicker, checked_count, search_field
 from streamskit.views.html import TableColumn, TableRow, age, cell, grid, moment, text_cell, time_of_day, value_cells
 from streamskit.views.live_view import LiveView
 from streamskit.views.page import Page, condition, rate
-from streamskit.views.store_snapshot import HERE, SnapshotSource, StoreRow, StoreSnapshot, store_snapshot
+from streamskit.views.store_snapshot import HERE, SnapshotRow, SnapshotSource, StoreSnapshot, store_snapshot
 
 KEY, WINDOW, FIELD = 140, 230, 100
 """The widths of columns, in pixels."""
@@ -52,7 +52,7 @@ def table(snapshot: StoreSnapshot) -> str:
     return f'<div class="sk-quiet">{escape(_which(snapshot))}</div>' + grid(columns, lines, "changed", snapshot.height)
 
 
-def _line(row: StoreRow, cells: Sequence[str]) -> TableRow:
+def _line(row: SnapshotRow, cells: Sequence[str]) -> TableRow:
     window = [cell(_window(*row.window), left=True)] if row.window else []
     whole = [text_cell(row.key), *window, *cells]
     return TableRow(whole, "●", "changed since the last refresh", "sk-new") if row.changed else TableRow(whole)
