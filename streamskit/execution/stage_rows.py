@@ -29,7 +29,7 @@ from streamskit.execution.row_format import (
 from streamskit.operators import ERROR_ROW, Output
 from streamskit.operators.records import SourceRecord
 
-if TYPE_CHECKING:  # half a second, in a process that Spark starts for each query to ask for its state variables
+if TYPE_CHECKING:
     import pandas as pd
 
 CLOCK_ORIGIN = 0

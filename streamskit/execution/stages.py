@@ -22,6 +22,7 @@ from streamskit.execution.row_format import (
     row_struct,
 )
 from streamskit.execution.sources import is_of
+from streamskit.execution.stage_processor import StageProcessor
 from streamskit.execution.stage_rows import StageInputs
 from streamskit.execution.task_processor import TaskProcessor
 from streamskit.jvm.functions import packed
@@ -85,7 +86,7 @@ def run_stages(
         if not plan.options.test:  # a test driver's batch is one record
             frame = frame.select(packed(F.struct("*")))
         frame = end_of_stage(frame, plan.options.threads_of)
-        frame = frame.groupBy("task").transformWithStateInPandas(processor, SCHEMA, "Update", "None")
+        frame = frame.groupBy("task").transformWithStateInPandas(StageProcessor(processor), SCHEMA, "Update", "None")
         frame = _without_dropped(plan, frame, numbers, level)
         if plan.options.handlers.ask_for_sources:
             frame = with_sources(frame, frame["port"] >= RESULTS)

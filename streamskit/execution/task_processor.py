@@ -4,7 +4,6 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pyspark import TaskContext
-from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
 
 from streamskit.execution.arrow_batches import table_of
 from streamskit.execution.row_format import (
@@ -18,20 +17,21 @@ from streamskit.execution.row_format import (
     TIMESTAMP,
     VALUE,
 )
+from streamskit.execution.stage_rows import CHUNK, StageInputs, StageResults, in_order, rows_of_frame
 from streamskit.execution.task_clock import TaskClock
 from streamskit.execution.whole_batches import WholeBatches, tables_in_order
 from streamskit.operators import Operator, OperatorRecord, StreamTask
 from streamskit.planning.options import QueryOptions
 
-if TYPE_CHECKING:  # half a second, in a process that Spark starts for each query to ask for its state variables
+if TYPE_CHECKING:
     import pandas as pd
-from streamskit.execution.stage_rows import CHUNK, StageInputs, StageResults, in_order, rows_of_frame
+
 
 BATCH = "streaming.sql.batchId"
 """The property of a Spark task that holds the number of its micro-batch."""
 
 
-class TaskProcessor(StatefulProcessor):
+class TaskProcessor:
     """Runs the operators of a stage on the records of one task.
 
     Args:
@@ -44,7 +44,7 @@ class TaskProcessor(StatefulProcessor):
         uncached: the names of operators whose stores are kept without the record cache.
         looked_into: the names of operators whose updates come out at once, too.
 
-    Mirrors `org.apache.kafka.streams.processor.internals.StreamTask`; Spark's `StatefulProcessor`.
+    `StageProcessor` hands it to Spark. Mirrors `org.apache.kafka.streams.processor.internals.StreamTask`.
     """
 
     def __init__(
@@ -61,18 +61,20 @@ class TaskProcessor(StatefulProcessor):
         self._options, self._runs, self._uncached = options, runs, uncached
         self._looked_into = looked_into
 
-    def init(self, handle: StatefulProcessorHandle) -> None:
-        """Open the one state variable of a stage: its pages."""
-        self._pages = handle.getMapState("pages", "page string", "data binary")
+    def process(self, pages: Any, task: int, rows: Any) -> Iterator["pd.DataFrame"]:
+        """Process a task's records of this micro-batch in order, and yield what the operators make of them.
 
-    def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Iterator["pd.DataFrame"]:  # noqa: N802, N803
-        """Process a task's records of this micro-batch in order, and yield what the operators make of them."""
-        pages = SparkPages(self._pages)
-        stage, made = self._stage(pages, key[0]), StageResults(key[0], self._numbers)
+        Args:
+            pages: the state variable that holds the pages of its state, by name.
+            task: its number.
+            rows: data frames of the rows, packed or with the columns of `row_format.SCHEMA`.
+        """
+        state = SparkPages(pages)
+        stage, made = self._stage(state, task), StageResults(task, self._numbers)
         if self._takes_batches:
-            yield from self._in_batches(stage, key[0], rows)
+            yield from self._in_batches(stage, task, rows)
         else:
-            yield from self._row_by_row(pages, stage, made, key[0], rows)
+            yield from self._row_by_row(state, stage, made, task, rows)
         stage.finish()
         made.take(stage.take_outputs())
         made.count_dropped(stage.dropped)
@@ -118,9 +120,6 @@ class TaskProcessor(StatefulProcessor):
                 yield from made.frames()
         if timing is not None:
             timing.finish()
-
-    def close(self) -> None:
-        """Nothing to close: pages are saved at the end of each batch."""
 
     def _stage(self, pages: "SparkPages", task: int) -> StreamTask:
         options, inputs = self._options, self._inputs

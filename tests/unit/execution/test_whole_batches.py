@@ -26,9 +26,6 @@ TYPES = pa.schema(list(zip(NAMES, KINDS, strict=True)))
 class MapState(dict[tuple[str], tuple[bytes]]):
     """The one state variable of a stage, in memory."""
 
-    def getMapState(self, *_: str) -> "MapState":  # noqa: N802
-        return self
-
     def getValue(self, key: tuple[str]) -> tuple[bytes] | None:  # noqa: N802
         return self.get(key)
 
@@ -69,8 +66,7 @@ def run(
     state, made = MapState(), []
     for rows in micro_batches:
         processor = TaskProcessor(operators, range(3, 3 + len(operators)), inputs, options or QueryOptions())
-        processor.init(state)  # type: ignore[arg-type]  # what a stage needs of a handle
-        for frame in processor.handleInputRows((TASK,), packed(rows, size), None):
+        for frame in processor.process(state, TASK, packed(rows, size)):
             made += [tuple(None if each is pd.NA else each for each in row) for row in frame.itertuples(index=False)]
     joins = [StreamTableJoinOperator(operator.name, left=False) for operator in operators]
     look_up = [
@@ -78,10 +74,9 @@ def run(
         for number, (port, key) in enumerate((port, key) for port in (300, 400) for key in KEYS)
     ]
     processor = TaskProcessor(joins, range(3, 3 + len(joins)), one_origin(len(joins)), QueryOptions())
-    processor.init(state)  # type: ignore[arg-type]
     kept = [
         (row.port, row.key, row.other)
-        for frame in processor.handleInputRows((TASK,), packed(look_up, 100), None)
+        for frame in processor.process(state, TASK, packed(look_up, 100))
         for row in frame[frame["port"] > 0].itertuples(index=False)
     ]
     return made, {"rows": kept}
