@@ -7,12 +7,14 @@ import pytest
 from nbval.plugin import IPyNbCell
 
 from streamskit.broker import find_shared_broker, stop_shared_broker
-from streamskit.environment.session import INTERPRETED, JAVA_OPTIONS_VARIABLE, LESSON_OPTIONS, SETTINGS
+from streamskit.environment.session import INTERPRETED, JAVA_OPTIONS, JAVA_OPTIONS_VARIABLE, LESSON_OPTIONS, SETTINGS
 from tests import notebook_spark, scheduling
 from tests.reaper import Reaper
 
 os.environ.setdefault(JAVA_OPTIONS_VARIABLE, LESSON_OPTIONS)
-SETTINGS |= INTERPRETED  # in this process; notebooks, and applications that tests start beside it, compile their plans
+# In this process, whose Java works for many minutes: after two, its second compiler saves a third of the time.
+# Notebooks, and applications that tests start beside it, compile their plans and do not live as long.
+SETTINGS |= INTERPRETED | {JAVA_OPTIONS: "-XX:TieredStopAtLevel=4"}
 
 _running_before = pytest.StashKey[bool]()
 _reaper = pytest.StashKey[Reaper]()

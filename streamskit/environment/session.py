@@ -57,6 +57,12 @@ SETTINGS = {
 CHECKPOINTS = "streamskit.LocalCheckpoints"
 """What writes our queries' checkpoints (in `streamskit/jvm`): Spark's own way starts dozens of processes a batch."""
 
+FLEETING_CHECKPOINTS = "streamskit.FleetingCheckpoints"
+"""The same where nothing has to survive a power failure: it does not wait for the disk."""
+
+JAVA_OPTIONS = "spark.driver.extraJavaOptions"
+"""The setting with more options for the JVM of this process; where it contradicts the variable below, it wins."""
+
 JAVA_OPTIONS_VARIABLE = "STREAMSKIT_SPARK_JAVA_OPTIONS"
 """The environment variable with more options for Spark's JVM."""
 
@@ -203,7 +209,7 @@ def _all_settings(master: str) -> dict[str, str]:
         # On the class path of the JVM itself, so that a session starts without copying jars around.
         "spark.driver.extraClassPath": os.pathsep.join(jars),
         "spark.jars": ",".join(jars),
-        "spark.driver.extraJavaOptions": f"{log} {options}".strip(),
+        JAVA_OPTIONS: " ".join(filter(None, [log, options, SETTINGS.get(JAVA_OPTIONS, "")])),
     }
     found |= ON_THIS_MACHINE if is_on_this_machine(master) else {}
     return found | ({} if is_local(master) else executor_settings(LOG_SETTINGS, LOG_FILE))

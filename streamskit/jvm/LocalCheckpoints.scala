@@ -23,6 +23,9 @@ import org.apache.spark.sql.execution.streaming.checkpointing.FileContextBasedCh
 class LocalCheckpoints(path: Path, configuration: Configuration)
     extends FileContextBasedCheckpointFileManager(path, configuration) {
 
+  /** Whether a file is on the disk before it counts. */
+  protected def lasts: Boolean = true
+
   private val isOnDisk = path.getFileSystem(configuration).getUri.getScheme == "file"
 
   override def createAtomic(target: Path, overwrite: Boolean): CancellableFSDataOutputStream =
@@ -31,7 +34,7 @@ class LocalCheckpoints(path: Path, configuration: Configuration)
       if (!overwrite && exists(target)) throw new FileAlreadyExistsException(s"$target is there already.")
       val place = local(target)
       val beside = place.resolveSibling(s".${place.getFileName}.${UUID.randomUUID}.tmp")
-      new MovedWhenClosed(beside, place, overwrite, new Summed(new FileOutputStream(beside.toFile)))
+      new MovedWhenClosed(beside, place, overwrite, new Summed(new FileOutputStream(beside.toFile), lasts), lasts)
     }
 
   override def mkdirs(folder: Path): Unit =
@@ -42,8 +45,13 @@ class LocalCheckpoints(path: Path, configuration: Configuration)
   private def local(target: Path): LocalPath = Paths.get(target.toUri.getPath)
 }
 
+/** The same for a test driver, which waits for each record, and of which nothing has to outlive its process. */
+class FleetingCheckpoints(path: Path, configuration: Configuration) extends LocalCheckpoints(path, configuration) {
+  override protected def lasts: Boolean = false
+}
+
 /** A file that is in its place when it is whole, or never; beside it are its checksums, which whoever reads it compares. */
-class MovedWhenClosed(beside: LocalPath, place: LocalPath, overwrite: Boolean, stream: Summed)
+class MovedWhenClosed(beside: LocalPath, place: LocalPath, overwrite: Boolean, stream: Summed, lasts: Boolean)
     extends CancellableFSDataOutputStream(stream) {
 
   private val sums = place.resolveSibling(s".${place.getFileName}.crc")
@@ -56,11 +64,11 @@ class MovedWhenClosed(beside: LocalPath, place: LocalPath, overwrite: Boolean, s
       try {
         stream.close()
         if (!overwrite && Files.exists(place)) throw new FileAlreadyExistsException(s"$place is there already.")
-        Disk.write(sumsBeside, stream.sums)
+        Disk.write(sumsBeside, stream.sums, lasts)
         Files.deleteIfExists(sums) // no sums rather than those of another file, should this program die here
         Files.move(beside, place, ATOMIC_MOVE, REPLACE_EXISTING)
         Files.move(sumsBeside, sums, ATOMIC_MOVE, REPLACE_EXISTING)
-        Disk.sync(place.getParent)
+        if (lasts) Disk.sync(place.getParent)
       } finally { Files.deleteIfExists(beside); Files.deleteIfExists(sumsBeside) }
     }
   }
@@ -75,7 +83,7 @@ class MovedWhenClosed(beside: LocalPath, place: LocalPath, overwrite: Boolean, s
 }
 
 /** Writes a file and sums it up, as Hadoop does: the CRC-32 of each 512 bytes. */
-class Summed(file: FileOutputStream) extends OutputStream {
+class Summed(file: FileOutputStream, lasts: Boolean) extends OutputStream {
   private val Chunk = 512
   private val buffered = new BufferedOutputStream(file)
   private val found = new ByteArrayOutputStream
@@ -106,7 +114,7 @@ class Summed(file: FileOutputStream) extends OutputStream {
   override def close(): Unit = {
     if (inChunk > 0) endChunk()
     buffered.flush()
-    file.getFD.sync()
+    if (lasts) file.getFD.sync()
     buffered.close()
   }
 
@@ -117,9 +125,9 @@ class Summed(file: FileOutputStream) extends OutputStream {
 object Disk {
   private val knowsFolders = !System.getProperty("os.name").startsWith("Windows")
 
-  def write(file: LocalPath, bytes: Array[Byte]): Unit = {
+  def write(file: LocalPath, bytes: Array[Byte], lasts: Boolean): Unit = {
     val channel = FileChannel.open(file, CREATE, WRITE, TRUNCATE_EXISTING)
-    try { channel.write(java.nio.ByteBuffer.wrap(bytes)); channel.force(true) }
+    try { channel.write(java.nio.ByteBuffer.wrap(bytes)); if (lasts) channel.force(true) }
     finally channel.close()
   }
 

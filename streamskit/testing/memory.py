@@ -12,7 +12,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from streamskit.environment.session import CHECKPOINTS, INTERPRETED, settings
+from streamskit.environment.session import FLEETING_CHECKPOINTS, INTERPRETED, settings
 from streamskit.execution.compiler import compile_plan
 from streamskit.execution.record_columns import TIMESTAMP_HEADER, WRITE_ORDER
 from streamskit.execution.row_format import HEADER_TYPE
@@ -27,7 +27,7 @@ SETTINGS = {
     # A driver waits for each record, and nothing of it has to last.
     "spark.sql.streaming.pollingDelay": "1ms",
     "spark.sql.streaming.checkpoint.fileChecksum.enabled": "false",
-    "spark.sql.streaming.checkpointFileManagerClass": CHECKPOINTS,
+    "spark.sql.streaming.checkpointFileManagerClass": FLEETING_CHECKPOINTS,
 } | INTERPRETED
 
 
