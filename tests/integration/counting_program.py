@@ -4,7 +4,7 @@ from collections import Counter
 
 from pyspark.sql import functions as F
 
-from streamskit import StreamsBuilder, Topology
+from streamskit import KafkaStreams, StreamsBuilder, Topology
 from streamskit.broker.base import Broker
 
 GROUPS = 7
@@ -40,3 +40,22 @@ def counted(broker: Broker, name: str) -> dict[str, list[int]]:
     """Return the counts that were written of each group, in their order."""
     rows = broker.consume(f"{name}-counted", isolation="read_committed")
     return {str(key): [int(value) for value in group["value"]] for key, group in rows.groupby("key")}
+
+
+def create_topics(broker: Broker, name: str) -> None:
+    """Create the topics that the program reads and writes."""
+    broker.create_topics(*(f"{name}-{suffix}" for suffix in ("in", "out", "counted")), partitions=2)
+
+
+def once(ids: range) -> Counter[int]:
+    """Return what `written` returns where each id was copied once."""
+    return Counter(dict.fromkeys(ids, 1))
+
+
+def check_exactly_once(broker: Broker, name: str, streams: KafkaStreams, ids: range) -> None:
+    """Compare all that was written and kept with what was read."""
+    assert written(broker, name) == once(ids)
+    assert dict(streams.store("counts").all()) == expected_counts(ids)
+    counts = counted(broker, name)
+    assert {key: values[-1] for key, values in counts.items()} == expected_counts(ids)
+    assert all(values == sorted(set(values)) for values in counts.values())
