@@ -38,6 +38,7 @@ def answer(client: httpx.Client, url: str) -> Any:
     return None
 
 
+@pytest.mark.soak
 def test_charts_are_those_of_all_plays_that_were_sent_late_ones_too_and_broken_ones_are_counted(
     music: Music, client: httpx.Client
 ) -> None:

@@ -14,7 +14,8 @@ from streamskit.broker.base import Broker
 from streamskit.environment.processes import alive, wait_until
 from streamskit.faults import Driver
 
-pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(600)]
+# Lessons 14 and 23b do much of this in `make test`.
+pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.slow, pytest.mark.soak, pytest.mark.timeout(600)]
 
 APPLICATION = "on-a-cluster"
 KEYS, EACH, BATCH = 40, 150, 1_500
@@ -45,7 +46,7 @@ def cluster() -> Iterator[Cluster]:
         yield running
 
 
-@pytest.fixture(scope="module", params=["at_least_once", pytest.param("exactly_once", marks=pytest.mark.soak)])
+@pytest.fixture(scope="module", params=["at_least_once", "exactly_once"])
 def guarantee(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
@@ -92,7 +93,6 @@ def check_nothing_is_lost(broker: Broker, driver: Driver, guarantee: str) -> Non
     assert (copies["key"] == copies["number"].map(key_of)).all()
 
 
-@pytest.mark.soak
 def test_nothing_is_lost_when_an_executor_is_killed_in_the_middle_of_a_micro_batch(
     broker: Broker, cluster: Cluster, driver: Driver, state_dir: Path, guarantee: str
 ) -> None:
@@ -128,7 +128,6 @@ def test_a_worker_that_comes_gets_an_executor_and_one_that_goes_takes_its_own_al
     check_nothing_is_lost(broker, driver, guarantee)
 
 
-@pytest.mark.soak
 def test_a_driver_that_is_killed_goes_on_where_its_checkpoint_says(
     broker: Broker, driver: Driver, guarantee: str
 ) -> None:
@@ -148,7 +147,6 @@ with Cluster(workers=1) as cluster:
 """
 
 
-@pytest.mark.soak
 def test_the_processes_of_a_cluster_end_with_a_program_that_is_killed(empty_project: Path) -> None:
     program = subprocess.Popen([sys.executable, "-c", HOLDS], stdout=subprocess.PIPE, text=True)
     assert program.stdout is not None

@@ -70,7 +70,8 @@ def test_each_update_of_a_count_behind_a_repartition_goes_out_long_before_the_ba
     assert driver.metrics()["batches"].sum() == 0
 
 
-@pytest.mark.parametrize("is_killed", [pytest.param(False, marks=pytest.mark.soak), True], ids=["stopped", "killed"])
+@pytest.mark.soak
+@pytest.mark.parametrize("is_killed", [False, True], ids=["stopped", "killed"])
 def test_an_application_that_ended_in_its_first_batch_goes_on_beside_micro_batches_that_are_noted(
     is_killed: bool, broker: Broker, name: str, state_dir: Path, started: list[Driver]
 ) -> None:

@@ -91,6 +91,7 @@ def copied(streams: KafkaStreams) -> list[int]:
     return [sum(sum(offsets.values()) for offsets in each.values()) for each in positions]
 
 
+@pytest.mark.soak
 def test_at_least_once_a_lost_folder_is_rebuilt_also_of_a_copy_that_was_begun_later(
     broker: Broker, name: str, run: Run, state_dir: Path, monkeypatch: Any
 ) -> None:

@@ -247,6 +247,7 @@ def test_a_folder_that_is_gone_is_rebuilt_from_a_secured_cluster(running: Runnin
     assert rows(running.streams) == before | {"y": before["y"] + 1}
 
 
+@pytest.mark.soak
 def test_an_application_runs_over_sasl_ssl_with_plain_in_a_process_of_its_own(
     secured: SecuredBroker, plain: Settings, name: str, state_dir: Path
 ) -> None:
