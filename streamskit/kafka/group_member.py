@@ -25,6 +25,8 @@ class GroupMember:
         assignor: what this member says, and what it does as the leader.
         topics: what the group is about; at least one.
         session_timeout: after how many milliseconds without a sign of life a member counts as dead.
+        client_id: what the broker tells of this member also while the group is being agreed, when it tells nothing else;
+            one among the settings of the connection wins.
 
     Raises:
         KafkaError: no broker can be reached.
@@ -37,9 +39,10 @@ class GroupMember:
         assignor: AbstractPartitionAssignor,
         topics: Sequence[str],
         session_timeout: int,
+        client_id: str = "streamskit",
     ) -> None:
         self._consumer = KafkaConsumer(
-            **for_kafka_python(bootstrap_servers, "consumer"),
+            **{"client_id": client_id} | for_kafka_python(bootstrap_servers, "consumer"),
             group_id=group,
             partition_assignment_strategy=[assignor],
             session_timeout_ms=session_timeout,

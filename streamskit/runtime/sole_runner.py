@@ -7,6 +7,7 @@ leader of the group, which Kafka keeps as long as it stays, answers who of them 
 import json
 import logging
 import os
+import re
 import socket
 import threading
 import time
@@ -39,6 +40,8 @@ QUIET_SECONDS = 1.5
 
 PATIENCE_SECONDS = 60.0
 RETRY_SECONDS = 0.5
+CLIENT = "streamskit-runner/{pid}/{started}/{machine}"
+"""The client id of a process in the group."""
 
 
 @dataclass(frozen=True)
@@ -78,6 +81,17 @@ class Claim:
             return Claim(**{name: said[name] for name in Claim.__dataclass_fields__ if name in said})
         except (ValueError, TypeError):
             return None
+
+    @property
+    def client_id(self) -> str:
+        """Which process it is, as a member's client id: the broker shows that while it shows no claims, too."""
+        return CLIENT.format(pid=self.pid, started=self.started, machine=self.machine)
+
+    @staticmethod
+    def from_client_id(client_id: str) -> "Claim | None":
+        """Return what a member's client id says of it; None if it is no id of ours."""
+        said = re.fullmatch(CLIENT.format(pid=r"(\d+)", started="([^/]*)", machine="(.*)"), client_id)
+        return None if said is None else Claim(machine=said[3], pid=int(said[1]), started=said[2], folder="", since=0.0)
 
     @property
     def is_dead(self) -> bool:
@@ -252,12 +266,15 @@ class SoleRunner:
     def _bury_the_dead(self) -> None:
         """Take those out of the group that were processes of this machine and are gone, so that nobody waits for them.
 
-        The others are remembered, to be able to say for whom one waits.
+        While the group is being agreed, the broker says of each only its client id. The others are remembered, to be
+        able to say for whom one waits.
         """
         with admin_client(self._bootstrap_servers) as admin:
             members = admin.describe_groups([self._group])[self._group]["members"]
             claims = {member["member_id"]: _claim_of(member) for member in members}
-            dead = [name for name, claim in claims.items() if claim is not None and claim.is_dead]
+            processes = {each["member_id"]: Claim.from_client_id(each["client_id"] or "") for each in members}
+            known = ((name, claims[name] or processes[name]) for name in claims)
+            dead = [name for name, claim in known if claim is not None and claim.is_dead]
             self._before = [claim for name, claim in claims.items() if claim is not None and name not in dead]
             if dead:
                 admin.remove_group_members(self._group, [MemberToRemove(name) for name in dead])
@@ -266,7 +283,9 @@ class SoleRunner:
         """Be a member until told to stop."""
         assignor = _Assignor(lambda: self._claim, self._hear)
         session_timeout = int(SESSION_SECONDS * 1000)
-        with GroupMember(self._bootstrap_servers, self._group, assignor, [self._topic], session_timeout) as member:
+        with GroupMember(
+            self._bootstrap_servers, self._group, assignor, [self._topic], session_timeout, self._claim.client_id
+        ) as member:
             while not self._stopping.is_set():
                 member.poll()
                 self._heed()

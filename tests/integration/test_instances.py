@@ -102,7 +102,7 @@ def fill(broker: Broker, catalogue: Catalogue, value: int = 1, keys: list[str] =
     broker.produce(f"{name}-windows-changelog", windows)
 
 
-def until(wanted: Callable[[], bool], seconds: float = 30.0) -> None:
+def until(wanted: Callable[[], bool], seconds: float = 60.0) -> None:
     deadline = time.monotonic() + seconds
     while not wanted():
         assert time.monotonic() < deadline, "it did not come about in time"

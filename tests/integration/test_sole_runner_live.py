@@ -13,8 +13,10 @@ import pytest
 from streamskit import KafkaStreams, State, StreamsBuilder
 from streamskit.broker.base import Broker
 from streamskit.common.errors import StreamsError
+from streamskit.kafka.connection import admin_client
 from streamskit.runtime import sole_runner
 from streamskit.runtime.sole_runner import SoleRunner
+from streamskit.testing import wait_until
 
 pytestmark = [pytest.mark.broker, pytest.mark.timeout(90)]
 
@@ -75,11 +77,11 @@ OF_ONE_NAME = ["unshare", "--uts", "--pid", "--fork", "--kill-child", "--mount-p
 def process(broker: Broker, name: str) -> Iterator[Process]:
     """Starts a process that runs the application, on a machine of that name; without one on this machine.
 
-    `within` is a command that runs it elsewhere.
+    `within` is a command that runs it elsewhere; for an `answer` of "" nobody waits.
     """
     started: list[subprocess.Popen[str]] = []
 
-    def start(machine: str = "", within: Sequence[str] = ()) -> "subprocess.Popen[str]":
+    def start(machine: str = "", within: Sequence[str] = (), answer: str = "runs") -> "subprocess.Popen[str]":
         command = [
             *within,
             sys.executable,
@@ -91,7 +93,7 @@ def process(broker: Broker, name: str) -> Iterator[Process]:
             str(sole_runner.SESSION_SECONDS),
         ]
         started.append(subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True))
-        assert said_by(started[-1]) == "runs"
+        assert not answer or said_by(started[-1]) == answer
         return started[-1]
 
     yield start
@@ -153,6 +155,28 @@ def test_a_driver_killed_on_this_machine_starts_again_at_once(
     began = time.monotonic()
     runner().confirm()
     assert time.monotonic() - began < 10
+
+
+def test_one_killed_while_its_group_was_being_agreed_is_not_waited_for_either(
+    broker: Broker, name: str, process: Process, runner: Runner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sole_runner, "SESSION_SECONDS", 60.0)
+
+    def is_being_agreed() -> bool:
+        with admin_client(broker.connection) as admin:
+            described = admin.describe_groups([f"{name}-runner"])[f"{name}-runner"]
+        return len(described["members"]) == 2 and described["group_state"] != "Stable"
+
+    first = process()
+    first.send_signal(signal.SIGSTOP)
+    second = process(answer="")
+    wait_until(is_being_agreed, "30 seconds")
+    for each in (first, second):
+        each.kill()
+        each.wait()
+    began = time.monotonic()
+    runner().confirm()
+    assert time.monotonic() - began < 30
 
 
 def test_one_killed_on_another_machine_is_waited_for_as_long_as_its_session_and_told_of(
