@@ -25,7 +25,7 @@ class GroupMember:
         assignor: what this member says, and what it does as the leader.
         topics: what the group is about; at least one.
         session_timeout: after how many milliseconds without a sign of life a member counts as dead.
-        client_id: what the broker tells of this member also while the group is being agreed, when it tells nothing else;
+        client_id: what the broker tells of this member while the group is being agreed, when it tells nothing else;
             one among the settings of the connection wins.
 
     Raises:
