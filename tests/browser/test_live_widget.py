@@ -9,7 +9,8 @@ from playwright.sync_api import Page, expect
 from tests.browser.conftest import JupyterLab
 from tests.browser.pages import await_idle, open_notebook, run_all, shoot
 
-pytestmark = [pytest.mark.browser, pytest.mark.broker, pytest.mark.spark, pytest.mark.timeout(400)]
+# In `make test` nbval runs the notebook, test_widgets.py looks at every view, and test_a_lab.py works in JupyterLab.
+pytestmark = [pytest.mark.browser, pytest.mark.broker, pytest.mark.spark, pytest.mark.soak, pytest.mark.timeout(400)]
 
 NOTEBOOK = "notebooks/17-trade-statistics.ipynb"
 

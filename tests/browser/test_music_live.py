@@ -15,7 +15,8 @@ from streamskit.testing import wait_until
 from tests.browser.pages import shoot
 from tests.examples.test_music_topology import expected
 
-pytestmark = [pytest.mark.browser, pytest.mark.broker, pytest.mark.spark, pytest.mark.timeout(400)]
+# Lesson 23 runs it in `make test`, and test_music_page.py looks at its page.
+pytestmark = [pytest.mark.browser, pytest.mark.broker, pytest.mark.spark, pytest.mark.soak, pytest.mark.timeout(400)]
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +39,6 @@ def answer(client: httpx.Client, url: str) -> Any:
     return None
 
 
-@pytest.mark.soak
 def test_charts_are_those_of_all_plays_that_were_sent_late_ones_too_and_broken_ones_are_counted(
     music: Music, client: httpx.Client
 ) -> None:
