@@ -66,8 +66,13 @@ def java_text(servers: BootstrapServers, role: Role) -> str:
     return told["bootstrap.servers"] if len(told) == 1 else json.dumps(told)
 
 
-def for_kafka_python(servers: BootstrapServers, role: Role) -> dict[str, Any]:
+def for_kafka_python(servers: BootstrapServers, role: Role, **defaults: Any) -> dict[str, Any]:
     """Return the settings of a client of kafka-python.
+
+    Args:
+        servers: the broker's address, with what clients show to be let in.
+        role: which client it is.
+        defaults: what holds where those settings do not say otherwise.
 
     Raises:
         StreamsError: a store of certificates cannot be read.
@@ -77,7 +82,7 @@ def for_kafka_python(servers: BootstrapServers, role: Role) -> dict[str, Any]:
     """
     settings = ClientSettings.of(servers)
     own = settings.revealed(role)
-    told: dict[str, Any] = {"bootstrap_servers": settings.bootstrap_servers.split(",")}
+    told: dict[str, Any] = defaults | {"bootstrap_servers": settings.bootstrap_servers.split(",")}
     told |= {name.replace(".", "_"): own[name] for name in PLAIN if name in own}
     protocol = own.get("security.protocol", "")
     if protocol.startswith("SASL"):

@@ -42,7 +42,7 @@ class GroupMember:
         client_id: str = "streamskit",
     ) -> None:
         self._consumer = KafkaConsumer(
-            **{"client_id": client_id} | for_kafka_python(bootstrap_servers, "consumer"),
+            **for_kafka_python(bootstrap_servers, "consumer", client_id=client_id),
             group_id=group,
             partition_assignment_strategy=[assignor],
             session_timeout_ms=session_timeout,
