@@ -1,7 +1,7 @@
 """What Spark is given of a stage: it names the state variables, and unpacks the rest where there are rows."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from pyspark.serializers import CPickleSerializer
 from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
@@ -9,16 +9,11 @@ from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
 if TYPE_CHECKING:
     import pandas as pd
 
-
-class RowsProcessor(Protocol):
-    """What processes the rows of a task, such as `task_processor.TaskProcessor`."""
-
-    def process(self, pages: Any, task: int, rows: Any) -> "Iterator[pd.DataFrame]":
-        """Process a task's rows of a micro-batch, with its pages of state, and yield what comes of them."""
+    from streamskit.execution.task_processor import TaskProcessor
 
 
 class StageProcessor(StatefulProcessor):
-    """Runs a processor of rows, which it carries as bytes.
+    """Runs a `TaskProcessor`, which it carries as bytes.
 
     Spark starts a Python process for each query, only to ask which state variables it has. Without the operators, and
     all that these import, that takes a third of the time.
@@ -26,9 +21,9 @@ class StageProcessor(StatefulProcessor):
     Mirrors Spark's `StatefulProcessor`.
     """
 
-    def __init__(self, processor: RowsProcessor) -> None:
+    def __init__(self, processor: "TaskProcessor") -> None:
         self._packed: bytes = CPickleSerializer().dumps(processor)  # type: ignore[no-untyped-call]
-        self._processor: RowsProcessor | None = None
+        self._processor: TaskProcessor | None = None
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Open the one state variable of a stage: its pages."""

@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from heapq import merge
+from itertools import pairwise
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
@@ -70,31 +71,30 @@ class StageResults:
 
     def __init__(self, task: int, numbers: Sequence[int]) -> None:
         self._task, self._numbers, self._count = task, numbers, 0
-        self.rows: list[Row] = []
+        self._rows: list[Row] = []
+        self._cuts: list[int] = []
         self._bytes = 0
 
     @property
     def are_many(self) -> bool:
         """Whether the rows so far are to be handed over."""
-        return len(self.rows) >= CHUNK or self._bytes >= CHUNK_BYTES
+        return bool(self._cuts)
 
     def take(self, outputs: Iterable[Output]) -> None:
         """Take the operators' results."""
         where = (self._task, SEQUENCE)
         for count, (operator, *values) in enumerate(outputs, self._count):
-            self._bytes += _size(values[: TIMESTAMP - KEY])
             if operator == ERROR_ROW:
                 topic = None if values[OTHER - KEY] is None else values[OTHER - KEY].decode()
                 values[OTHER - KEY] = None
-                self.rows.append((FINISHED, topic, *values, *where, count, 0))
+                self._add((FINISHED, topic, *values, *where, count, 0))
             else:
-                self.rows.append((RESULTS + self._numbers[operator], None, *values, *where, count, 0))
+                self._add((RESULTS + self._numbers[operator], None, *values, *where, count, 0))
             self._count = count + 1
 
     def pass_on(self, row: Row) -> None:
         """Take a row that is for a later stage, or finished."""
-        self.rows.append((*row[:TASK], self._task, SEQUENCE, self._count, 0))
-        self._bytes += _size(row[KEY:TIMESTAMP])
+        self._add((*row[:TASK], self._task, SEQUENCE, self._count, 0))
         self._count += 1
 
     def begin(self, source: SourceRecord) -> None:
@@ -108,25 +108,24 @@ class StageResults:
         for operator, count in sorted(dropped.items()):
             empty = dict.fromkeys(NAMES) | {"port": DROPPED, "task": self._task, "step": 0}
             empty |= {"origin": self._numbers[operator], "position": count}
-            self.rows.append(tuple(empty.values()))
+            self._add(tuple(empty.values()))
 
     def frames(self) -> Iterator["pd.DataFrame"]:
         """Yield the rows so far as data frames, none of them large, and begin anew."""
-        rows, self.rows, self._bytes = self.rows, [], 0
-        for some in _pieces(rows):
-            yield frame_of_rows(dict(zip(NAMES, zip(*some, strict=True), strict=True)))
+        rows, cuts = self._rows, self._cuts
+        self._rows, self._cuts, self._bytes = [], [], 0
+        for begin, end in pairwise([0, *cuts, len(rows)]):
+            if begin < end:
+                yield frame_of_rows(dict(zip(NAMES, zip(*rows[begin:end], strict=True), strict=True)))
 
-
-def _pieces(rows: list[Row]) -> Iterator[list[Row]]:
-    """Cut rows where there are many: what one record, or the end of a micro-batch, lets go has no limit."""
-    begin, size = 0, 0
-    for place, row in enumerate(rows, 1):
-        size += _size(row[KEY:TIMESTAMP])
-        if place - begin == CHUNK or size >= CHUNK_BYTES:
-            yield rows[begin:place]
-            begin, size = place, 0
-    if begin < len(rows):
-        yield rows[begin:]
+    def _add(self, row: Row) -> None:
+        """Add a row, and cut behind it where there are enough: what one record lets go has no limit."""
+        self._rows.append(row)
+        self._bytes += _size(row[KEY:TIMESTAMP])
+        begin = self._cuts[-1] if self._cuts else 0
+        if self._bytes >= CHUNK_BYTES or len(self._rows) - begin == CHUNK:
+            self._cuts.append(len(self._rows))
+            self._bytes = 0
 
 
 def _size(values: Iterable[bytes | None]) -> int:
