@@ -37,8 +37,13 @@ REQUEST_SECONDS = 30.0
 Isolation: TypeAlias = Literal["read_uncommitted", "read_committed"]
 Offsets = dict[TopicPartition, int]
 FATAL = (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC, KafkaError._UNKNOWN_PARTITION)
-LEADERLESS = (KafkaError.NOT_LEADER_FOR_PARTITION, KafkaError.LEADER_NOT_AVAILABLE)
-"""What a broker says of a partition that it is about to lead: of a topic that was just made, or after its start."""
+LEADERLESS = (
+    KafkaError.NOT_LEADER_FOR_PARTITION,
+    KafkaError.LEADER_NOT_AVAILABLE,
+    KafkaError.FENCED_LEADER_EPOCH,
+    KafkaError.UNKNOWN_LEADER_EPOCH,
+)
+"""What a broker says of a partition whose leader has just changed: its topic is new, or the broker was away."""
 OUT_OF_RANGE = (KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE)
 
 R = TypeVar("R")

@@ -14,6 +14,7 @@ from streamskit.api.client_settings import BootstrapServers
 from streamskit.common.errors import StreamsError
 from streamskit.kafka.access import Right, no_right
 from streamskit.kafka.client_libraries import client_log, for_librdkafka
+from streamskit.kafka.topic_reader import LEADERLESS
 from streamskit.runtime.periodic import Periodic
 from streamskit.runtime.progress import TopicOffsets
 
@@ -111,11 +112,17 @@ class GroupOffsets(Periodic):
         asked = {TopicPartition(*each): latest for each in partitions}
         if not asked:
             return {}
-        found = self._admin.list_offsets(asked, request_timeout=ANSWER_SECONDS)
-        try:
-            return {(each.topic, each.partition): end.result(ANSWER_SECONDS).offset for each, end in found.items()}
-        except (KafkaException, TimeoutError):
-            return None
+        for _ in range(2):
+            found = self._admin.list_offsets(asked, request_timeout=ANSWER_SECONDS)
+            try:
+                return {(each.topic, each.partition): end.result(ANSWER_SECONDS).offset for each, end in found.items()}
+            except TimeoutError:
+                return None
+            except KafkaException as failure:
+                if failure.args[0].code() not in LEADERLESS:
+                    return None
+                self.__dict__.pop("_admin", None)  # an admin client never learns again who leads a partition
+        return None
 
     def lags(self, positions: Iterable[TopicOffsets]) -> list[Lags] | None:
         """Return how many records lie between each position and the ends of its topics; None if no broker answers.
