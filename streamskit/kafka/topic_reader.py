@@ -397,7 +397,7 @@ class TopicReader(Generic[R]):
 
     def _run(self) -> None:
         try:
-            self._reader = PartitionReader(self._bootstrap_servers, self._convert, out_of_range=self._restart)
+            self._reader = PartitionReader(self._bootstrap_servers, self._convert, out_of_range=self._begin_anew)
             with closing(self._reader):
                 while not self._stopping.is_set():
                     self._do_jobs()
@@ -440,6 +440,10 @@ class TopicReader(Generic[R]):
         if batch.positions:
             self._move(batch.positions)
             self._moved_on()
+
+    def _begin_anew(self, where: TopicPartition) -> None:
+        self._move({where: 0})  # before what was taken goes: nobody who waits may find it gone, and think it was read
+        self._restart(where)
 
     def _move(self, positions: Offsets) -> None:
         with self._moved:

@@ -218,6 +218,8 @@ def _extents(admin: Admin, names: Collection[str]) -> dict[str, TopicExtent]:
 
 def _extents_now(admin: Admin, names: Collection[str]) -> dict[str, TopicExtent]:
     described = [topic for topic in admin.describe_topics() if topic["name"] in names]
+    if any(not topic["partitions"] for topic in described):  # it is being made, or deleted
+        raise UnknownTopicOrPartitionError
     partitions = [
         TopicPartition(topic["name"], each["partition_index"]) for topic in described for each in topic["partitions"]
     ]

@@ -228,6 +228,26 @@ def test_what_the_partition_does_not_hold_any_more_is_begun_anew_at_its_first_re
     assert letters.restarts == [IN]
 
 
+def test_whoever_waits_while_a_partition_begins_anew_waits_until_it_is_read_again(consumer: type[FakeConsumer]) -> None:
+    read: list[int] = []
+    reader = TopicReader[str](
+        "somewhere:9092",
+        lambda *portion: None,
+        "The letters",
+        letter_of,
+        restart=lambda where: read.append(reader.positions[where]),
+    )
+    reader.start(["in"])
+    reader.wait_for({IN: 3}, time.monotonic() + 5)
+    consumer.plan = [telling(KafkaError._AUTO_OFFSET_RESET)]
+    deadline = time.monotonic() + 5
+    while not read and time.monotonic() < deadline:
+        time.sleep(0.01)
+    reader.wait_for({IN: 3}, time.monotonic() + 5)
+    reader.stop()
+    assert read == [0]
+
+
 def test_a_topic_that_is_not_there_is_told_to_who_starts(letters: Letters, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(FakeConsumer, "there", False)
     with pytest.raises(StreamsError, match=r"The letters: the broker at somewhere:9092 does not say .*\(in\): "):
