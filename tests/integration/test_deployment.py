@@ -97,7 +97,7 @@ def plays_in_charts(url: str) -> int:
 def check_that_charts_go_on(url: str) -> None:
     """Wait until fifty more plays are counted."""
     before = plays_in_charts(url)
-    wait_until(lambda: plays_in_charts(url) > before + 50, "fifty more plays in the charts", 180)
+    wait_until(lambda: plays_in_charts(url) > before + 50, "fifty more plays in the charts", 300)
 
 
 def executors() -> list[psutil.Process]:
