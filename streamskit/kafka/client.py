@@ -87,6 +87,17 @@ class KafkaClient(ABC):
         """
         return topics.describe_topic(self.connection, own_name(name))
 
+    def full_name(self, name: str) -> str:
+        """The name of a topic or a group on the broker, for clients that are not streamskit's.
+
+        With a prefix (STREAMSKIT_PREFIX) it begins with that; without one it is the name itself. The methods here, and
+        applications, take plain names.
+
+        >>> broker.full_name("trades")  # doctest: +SKIP
+        'ann-trades'
+        """
+        return own_name(name)
+
     def end_offsets(self, topic: str, isolation: Isolation = "read_uncommitted") -> dict[int, int]:
         """The offset after the last record of each partition; `consume(…, from_offsets=…)` reads on there.
 

@@ -19,6 +19,9 @@ from tests.unit.course.test_prose import NOT_YET
 ROOT = Path(__file__).parents[3]
 LESSONS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 
+PLAIN_NAME = re.compile(r'(?:Consumer|\.send|\.subscribe)\(\s*\[?"|group_id="')
+"""A topic or a group that a cell names to a plain client of Kafka's, without the prefix of a shared broker."""
+
 SEATS = Question("seats", "demo", "How many seats?", "One for each guest.", {}, {"3": "You forgot the host."})
 DOOR = Question(
     "door", "demo", "Which door?", "It is the wide one.", {"a": "left", "b": "right"}, {"a": "Left is the cupboard."}
@@ -277,3 +280,17 @@ def test_the_page_kept_of_a_view_hides_one_of_two_outputs_in_every_frontend(less
     outputs = [each for c in json.loads(lesson.read_text())["cells"] for each in c.get("outputs", [])]
     pages = ["".join(each.get("data", {}).get("text/html", "")) for each in outputs]
     assert [page[-200:] for page in pages if f'<div class="{SAVED}">' in page and SWITCH not in page] == []
+
+
+@pytest.mark.parametrize("lesson", LESSONS, ids=lambda path: path.stem)
+def test_plain_clients_get_full_names_because_a_class_may_share_a_broker(lesson: Path) -> None:
+    cells = [cell for cell in json.loads(lesson.read_text())["cells"] if cell["cell_type"] == "code"]
+    assert not [code for cell in cells if PLAIN_NAME.search(code := "".join(cell["source"]))]
+
+
+@pytest.mark.parametrize(
+    "code", ['KafkaConsumer("a")', 'KafkaConsumer(\n    "a",', 'p.send("a", b"")', 'c.subscribe(["a"])', 'group_id="g"']
+)
+def test_a_plain_name_is_found_where_a_client_gets_one(code: str) -> None:
+    assert PLAIN_NAME.search(code)
+    assert not PLAIN_NAME.search(code.replace('"a"', 'broker.full_name("a")').replace('"g"', 'broker.full_name("g")'))
