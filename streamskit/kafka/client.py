@@ -88,10 +88,10 @@ class KafkaClient(ABC):
         return topics.describe_topic(self.connection, own_name(name))
 
     def full_name(self, name: str) -> str:
-        """The name of a topic or a group on the broker, for clients that are not streamskit's.
+        """The name of a topic, a group or an application on the broker, for what is not streamskit's own.
 
         With a prefix (STREAMSKIT_PREFIX) it begins with that; without one it is the name itself. The methods here, and
-        applications, take plain names.
+        applications, take plain names. An application's folder has its full name, too.
 
         >>> broker.full_name("trades")  # doctest: +SKIP
         'ann-trades'

@@ -19,8 +19,8 @@ from tests.unit.course.test_prose import NOT_YET
 ROOT = Path(__file__).parents[3]
 LESSONS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 
-PLAIN_NAME = re.compile(r'(?:Consumer|\.send|\.subscribe)\(\s*\[?"|group_id="')
-"""A topic or a group that a cell names to a plain client of Kafka's, without the prefix of a shared broker."""
+PLAIN_NAME = re.compile(r'(?:Consumer|\.send|\.subscribe)\(\s*\[?"|group_id="|folder / "\w+-app"')
+"""A topic or a group for a plain client of Kafka's, or an application's folder, without the prefix of a class."""
 
 SEATS = Question("seats", "demo", "How many seats?", "One for each guest.", {}, {"3": "You forgot the host."})
 DOOR = Question(
@@ -289,8 +289,16 @@ def test_plain_clients_get_full_names_because_a_class_may_share_a_broker(lesson:
 
 
 @pytest.mark.parametrize(
-    "code", ['KafkaConsumer("a")', 'KafkaConsumer(\n    "a",', 'p.send("a", b"")', 'c.subscribe(["a"])', 'group_id="g"']
+    "code",
+    [
+        'KafkaConsumer("a")',
+        'KafkaConsumer(\n    "a",',
+        'p.send("a", b"")',
+        'c.subscribe(["a"])',
+        'group_id="a"',
+        'folder / "a-app"',
+    ],
 )
 def test_a_plain_name_is_found_where_a_client_gets_one(code: str) -> None:
     assert PLAIN_NAME.search(code)
-    assert not PLAIN_NAME.search(code.replace('"a"', 'broker.full_name("a")').replace('"g"', 'broker.full_name("g")'))
+    assert not PLAIN_NAME.search(re.sub('("a(-app)?")', r"broker.full_name(\1)", code))
