@@ -8,7 +8,7 @@ from streamskit.broker.base import Broker
 from streamskit.broker.embedded import EmbeddedBroker
 from streamskit.broker.settings import HOST, free_port
 from streamskit.common.errors import BrokerError
-from streamskit.common.names import unknown_name
+from streamskit.common.names import own_name, unknown_name
 from streamskit.kafka.connection import admin_client
 
 MOST_NODES = 9
@@ -132,7 +132,7 @@ class EmbeddedCluster(Broker):
             BrokerError: there is no such topic.
         """
         with admin_client(self.bootstrap_servers) as client:
-            (described,) = client.describe_topics([topic])
+            (described,) = client.describe_topics([own_name(topic)])
         if described["error_code"]:
             raise BrokerError(f"{unknown_name('topic', topic, self.topics())} create_topics({topic!r}) makes it.")
         return {part["partition_index"]: sorted(part["isr_nodes"]) for part in described["partitions"]}

@@ -54,3 +54,11 @@ def test_brokers_of_three_die_one_after_another_while_an_application_runs_and_no
     assert set(times) == set(ids)
     if guarantee == "exactly_once":
         assert times == Counter(ids)
+
+
+def test_replicas_are_asked_for_by_plain_names_where_topics_have_a_prefix(
+    cluster: EmbeddedCluster, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("STREAMSKIT_PREFIX", "ann")
+    cluster.create_topics(name, partitions=2)
+    wait_until(lambda: cluster.in_sync_replicas(name) == {0: [1, 2, 3], 1: [1, 2, 3]}, "three replicas of each", 60)

@@ -44,7 +44,8 @@ class Judge:
         rates = {number: number * 10 + rate(int(key[1:])) for key, number, _, _ in numbers}
         self._same("costs", [value for _, value in self._read("costs", value=LONG)], list(rates.values()))
         self._same("paid", [value for _, value in self._read("paid", value=LONG)],
-                   [order * 10 + order % 10 for order in range(self._load.orders)])  # fmt: skip
+                   [order * 10 + order % 10 for order in range(self._load.orders)
+                    if order not in self._load.unpaid])  # fmt: skip
         self._same("digests", [value for _, value in self._read("digests", value=STRING)],
                    [f"{name}:{length}" for name, length in self._load.blobs.items()])  # fmt: skip
         self._same("dead letters", [value for _, value in self._read("dead", value=Serdes.byte_array())],

@@ -5,11 +5,12 @@ import random
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
-from confluent_kafka import Producer
+from confluent_kafka import KafkaError, Message, Producer
 
+from streamskit import Serdes
 from streamskit.broker.base import Broker
 from streamskit.kafka.topic_partition import partition_for
 from tests.integration.soak.program import ACCOUNTS, INPUTS, OUTPUTS, PARTITIONS, rate
@@ -51,6 +52,10 @@ class Load:
         self.numbers: list[tuple[str, int, int, int]] = []
         """Of each number its key, itself, its timestamp and its partition."""
         self.orders = 0
+        self.unpaid = set[int]()
+        """Orders that no payment can meet, as the broker has not taken both."""
+        self.refused: list[tuple[str, bytes, bytes]] = []
+        """Topic, key and value of each record of which the broker's answer was an error: it may have been killed."""
         self.blobs: dict[str, int] = {}
         self.poison: list[bytes] = []
         self.stopping, self.resting = threading.Event(), threading.Event()
@@ -97,6 +102,18 @@ class Load:
             self._producer.poll(0)
         self._release(float("inf"))
         assert self._producer.flush(900) == 0, "the broker did not take all records"
+
+    def forget_refused(self, broker: Broker) -> None:
+        """Take out what the broker has not taken; an error may be all that was heard of a record that it has."""
+        topics = {topic for topic, _, _ in self.refused}
+        taken = {(topic, *pair) for topic in topics for pair in _pairs(broker, topic)}
+        lost = [each for each in self.refused if each not in taken]
+        numbers = {int.from_bytes(value, "big") for topic, _, value in lost if topic == "numbers" and len(value) == 8}
+        self.numbers = [each for each in self.numbers if each[1] not in numbers]
+        self.poison = [each for each in self.poison if each not in {value for topic, _, value in lost}]
+        self.unpaid = {int(key[1:]) for topic, key, _ in lost if topic in ("orders", "payments")}
+        for name in [value[:12].decode() for topic, _, value in lost if topic == "blobs"]:
+            del self.blobs[name]
 
     def hold_back(self, partition: int, seconds: float) -> None:
         """Let what is written to a partition of all topics come later, all at once."""
@@ -170,8 +187,17 @@ class Load:
         deadline = time.monotonic() + 900
         while time.monotonic() < deadline:
             try:
-                self._producer.produce(**record)
+                self._producer.produce(**record, on_delivery=self._answered)
                 return
             except BufferError:  # the broker is away
                 self._producer.poll(0.5)
         raise AssertionError("the broker has taken no records for 15 minutes")
+
+    def _answered(self, error: KafkaError | None, message: Message) -> None:
+        if error is not None:
+            self.refused.append((message.topic() or "", message.key() or b"", message.value() or b""))
+
+
+def _pairs(broker: Broker, topic: str) -> Iterator[tuple[bytes, bytes]]:
+    rows = broker.consume(topic, key=Serdes.byte_array(), value=Serdes.byte_array())
+    return zip(rows["key"], rows["value"], strict=True)
