@@ -116,12 +116,11 @@ class GroupOffsets(Periodic):
             found = self._admin.list_offsets(asked, request_timeout=ANSWER_SECONDS)
             try:
                 return {(each.topic, each.partition): end.result(ANSWER_SECONDS).offset for each, end in found.items()}
-            except TimeoutError:
-                return None
-            except KafkaException as failure:
-                if failure.args[0].code() not in LEADERLESS:
+            except (KafkaException, TimeoutError) as failure:
+                logger.debug("'%s': where its topics end is not known: %s", self._group, failure)
+                self.__dict__.pop("_admin", None)  # an admin client does not learn again who leads a partition
+                if not isinstance(failure, KafkaException) or failure.args[0].code() not in LEADERLESS:
                     return None
-                self.__dict__.pop("_admin", None)  # an admin client never learns again who leads a partition
         return None
 
     def lags(self, positions: Iterable[TopicOffsets]) -> list[Lags] | None:
