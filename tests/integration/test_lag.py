@@ -151,7 +151,7 @@ def test_the_lag_is_unknown_while_no_broker_answers(name: str, run: Run, broker:
         assert streams.metrics()["lag"].isna().all()
     finally:
         broker.resume()
-    wait_until(lambda: list(streams.metrics()["lag"].fillna(-1)) == [0, 0], "the lag, told again", 60)
+    wait_until(lambda: list(streams.metrics()["lag"].fillna(-1)) == [0, 0], "the lag, told again", 120)
 
 
 def test_the_lag_is_told_again_after_partitions_got_a_new_leader(name: str, run: Run, broker: Broker) -> None:
@@ -162,7 +162,7 @@ def test_the_lag_is_told_again_after_partitions_got_a_new_leader(name: str, run:
     assert streams.metrics()["lag"].to_list() == [0, 0]
     broker.kill()  # the broker leads its partitions in a new epoch after that
     broker.start()
-    wait_until(lambda: list(streams.metrics()["lag"].fillna(-1)) == [0, 0], "the lag, told again", 60)
+    wait_until(lambda: list(streams.metrics()["lag"].fillna(-1)) == [0, 0], "the lag, told again", 120)
 
 
 def scraped(streams: KafkaStreams) -> list[Sample]:
