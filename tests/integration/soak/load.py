@@ -110,7 +110,8 @@ class Load:
         lost = [each for each in self.refused if each not in taken]
         numbers = {int.from_bytes(value, "big") for topic, _, value in lost if topic == "numbers" and len(value) == 8}
         self.numbers = [each for each in self.numbers if each[1] not in numbers]
-        self.poison = [each for each in self.poison if each not in {value for topic, _, value in lost}]
+        gone = {value for _, _, value in lost}
+        self.poison = [each for each in self.poison if each not in gone]
         self.unpaid = {int(key[1:]) for topic, key, _ in lost if topic in ("orders", "payments")}
         for name in [value[:12].decode() for topic, _, value in lost if topic == "blobs"]:
             del self.blobs[name]
