@@ -11,7 +11,7 @@ from streamskit.queries.metadata import HostInfo
 from streamskit.queries.rest.signing import APPLICATION, FORWARDED, SIGNATURE, Signer
 
 TO_CONNECT, IN_ALL = 0.5, 2.0
-"""How long another instance may take to take a call, and to answer it, in seconds."""
+"""How long another instance may take to take a call (which is tried twice), and to answer it, in seconds."""
 
 TO_RUN = 5.0
 """How long a route of the application's own may take at another instance, in seconds; it may ask further ones."""
@@ -36,8 +36,10 @@ class Peers:
         self._application_id = application_id
         self._signer = Signer(token, application_id) if token else None
         limits = httpx.Limits(max_connections=None, max_keepalive_connections=20)
-        # A proxy of the environment's is for the world outside: instances are beside each other.
-        self._client = httpx.AsyncClient(limits=limits, trust_env=False)
+        # A proxy of the environment's is for the world outside: instances are beside each other. And a process that
+        # stands still for a moment (a garbage collection) finds its own call late: it connects once more.
+        transport = httpx.AsyncHTTPTransport(limits=limits, trust_env=False, retries=1)
+        self._client = httpx.AsyncClient(transport=transport, trust_env=False)
 
     async def close(self) -> None:
         """Close all connections."""

@@ -1,11 +1,15 @@
 """Who is asked when an instance is gone, restoring, or no longer what the others think it is."""
 
+import asyncio
 import socket
 import time
+from typing import Any
 
+import anyio
 import pytest
 
 from streamskit.queries.metadata import HostInfo, Hosts
+from streamskit.queries.rest.peers import TO_CONNECT
 from tests.unit.queries.rest_harness import ALL_ACTIVE, PARTITIONS, Cluster, cluster, long, partition_of
 
 
@@ -125,6 +129,24 @@ def test_an_instance_that_takes_too_long_is_passed_over_within_two_seconds() -> 
         answer = made.get(f"/state/keyvalue/counts/{key_of(0)}", 1).json()
         assert time.monotonic() - began < 3.5
         assert (answer["role"], answer["host"]) == ("standby", str(standby))
+
+
+def test_an_instance_that_stands_still_while_it_connects_does_not_take_the_other_for_dead(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    connect, paused = anyio.connect_tcp, list[float]()
+
+    async def paused_once(*arguments: Any, **options: Any) -> Any:
+        if not paused:
+            asyncio.get_running_loop().call_soon(time.sleep, 2 * TO_CONNECT)  # as a garbage collection does
+            paused.append(time.monotonic())
+        return await connect(*arguments, **options)
+
+    with cluster({0: "active", 1: "active"}, {2: "active", 3: "active"}) as made:
+        filled(made)
+        monkeypatch.setattr(anyio, "connect_tcp", paused_once)
+        assert made.get(f"/state/keyvalue/counts/{key_of(2)}").json()["value"] == 2
+        assert paused
 
 
 def test_an_instance_of_another_application_that_took_the_port_gives_no_answer() -> None:
