@@ -1,5 +1,6 @@
 """`QueryClient` and its stores: the methods and results of the local ones, over REST."""
 
+import re
 import threading
 import time
 from collections.abc import Iterator
@@ -68,7 +69,7 @@ CALLS: list[tuple[str, str, tuple[Any, ...]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("store", "method", "arguments"), CALLS, ids=lambda each: str(each)[:30])
+@pytest.mark.parametrize(("store", "method", "arguments"), CALLS, ids=lambda it: re.sub(" at 0x.*", "", str(it))[:30])
 def test_a_remote_store_answers_as_the_local_one_of_all_partitions(
     made: Cluster,
     client: QueryClient,
