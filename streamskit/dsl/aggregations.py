@@ -1,7 +1,7 @@
 """What is made of grouped records, with or without windows: `count`, `reduce`, `aggregate`."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from streamskit.api.windows import AnyWindows, SessionWindows, SlidingWindows, TimeWindows
@@ -179,6 +179,7 @@ class Aggregations(AbstractStream):
 
     def _add(self, kind: Callable[..., Node], name: str, store: Store, **functions: PythonFunction | None) -> KTable:
         parents, key = (self._grouping.parent(store.name).name,), windowed_key(store.key, self._windows)
+        store = replace(store, by_time=self._emit.on_close and store.kind == "window")
         fields = {"windows": self._windows, "store": store, "on_close": self._emit.on_close, **functions}
         return KTable(self._graph, self._graph.add(kind, name, parents, key, store.value, **fields))
 

@@ -198,7 +198,8 @@ class KTable(TableJoins):
         name = suppressed.name or graph.name_for("KTABLE-SUPPRESS")
         store_name = f"{name}-store" if suppressed.name else graph.store_name("KTABLE-SUPPRESS-")
         step = self._step("suppress", name)
-        if any(graph.store(store).kind == "versioned" for store in graph.lookup_stores(self._node)):
+        graph.lookup_stores(self._node)  # it reads the rows before it, of the updates that it holds back
+        if graph.is_versioned(self._node):
             raise TopologyError(f"{step}: a versioned table cannot be suppressed; materialize it without history.")
         is_windowed = isinstance(self._node.key, TimeWindowedSerde | SessionWindowedSerde)
         windows = _windows_before(graph.nodes, self._node) if is_windowed else None

@@ -6,8 +6,9 @@ need not know how rows look, and rows not what steps there are.
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import reduce
 from itertools import groupby
-from operator import itemgetter
+from operator import add, itemgetter
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -128,7 +129,9 @@ def rows_of(outcomes: Iterable[Outcome], plan: Plan) -> Rows:
 
 def of_rows(outcome: Outcome, condition: Column) -> Outcome:
     """Return an outcome of which only the rows of a frame that meet a condition are counted, if it is to be counted."""
-    return replace(outcome, is_dropped=condition & outcome.is_dropped) if isinstance(outcome, Drop) else outcome
+    if isinstance(outcome, Drop):
+        return replace(outcome, is_dropped=condition & outcome.is_dropped)
+    return replace(outcome, record=outcome.record.where(condition)) if isinstance(outcome, Flatten) else outcome
 
 
 def either(alternatives: Sequence[Rows]) -> Rows:
@@ -149,15 +152,41 @@ def count_dropped(frame: DataFrame, outcomes: Iterable[Outcome]) -> DataFrame:
         frame: with the columns that the outcomes were made of; they stay as they are.
         outcomes: of the records of the frame.
     """
-    dropped: dict[str, Column] = {}
-    for each in outcomes:
-        if isinstance(each, Drop):
-            name = each.node.name
-            dropped[name] = each.is_dropped if name not in dropped else dropped[name] | each.is_dropped
+    dropped = _dropped(outcomes)
     if not dropped:
         return frame
-    counts = [F.count_if(is_dropped).alias(name) for name, is_dropped in dropped.items()]
+    counts = [F.coalesce(F.sum(times), F.lit(0)).alias(name) for name, times in dropped.items()]
     return frame.observe(f"{SKIPPED} {', '.join(dropped)}", *counts)
+
+
+def _dropped(outcomes: Iterable[Outcome]) -> dict[str, Column]:
+    """Return by a node's name how many times it drops one record, which may come to it in several ways."""
+    found: dict[str, list[Column]] = {}
+    for each in outcomes:
+        if isinstance(each, Drop):
+            found.setdefault(each.node.name, []).append(F.when(each.is_dropped, 1).otherwise(0))
+        elif isinstance(each, Flatten):
+            for name, times in _dropped_elements(each).items():
+                found.setdefault(name, []).append(times)
+    return {name: reduce(add, ways) for name, ways in found.items()}
+
+
+def _dropped_elements(outcome: Flatten) -> dict[str, Column]:
+    names: list[str] = []
+
+    def times_of_one(element: Column) -> Column:
+        times = _dropped(outcome.outcomes(element))
+        names[:] = times
+        return F.struct(*(each.alias(name) for name, each in times.items())) if times else F.lit(0)
+
+    elements = F.transform(outcome.elements, times_of_one)
+    return {
+        name: F.coalesce(_unless_dropped(outcome.record, _total(elements, name)), F.lit(0)) for name in names
+    }  # fmt: skip
+
+
+def _total(elements: Column, name: str) -> Column:
+    return F.aggregate(elements, F.lit(0), lambda total, each: total + each[name])
 
 
 def _written(outcome: Write, plan: Plan) -> Column:

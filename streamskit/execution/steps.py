@@ -16,8 +16,9 @@ from streamskit.execution.record_columns import Datum, RecordColumns, change_to_
 from streamskit.execution.sinks import NO_TOPIC, bytes_of, refused, tried, writable
 from streamskit.execution.sources import DecodedInput
 from streamskit.execution.stateless import elements_of, one_of_many, regrouped, transform
-from streamskit.operators import OUT_OF_ORDER, STORE_ONLY, TableJoinOperator
-from streamskit.operators.table_join import EARLIER, STORED
+from streamskit.execution.update_order import as_kafka_streams_reads
+from streamskit.operators import OUT_OF_ORDER, STORE_ONLY
+from streamskit.operators.table_join import STORED
 from streamskit.planning.lookups import (
     has_open_windows,
     is_open_window_taken,
@@ -27,7 +28,7 @@ from streamskit.planning.lookups import (
 )
 from streamskit.planning.old_values import takes_old_values
 from streamskit.planning.plan import Plan, has_changelog
-from streamskit.planning.planned_operators import leads_to, operator_input, runs_latest_value_operator
+from streamskit.planning.planned_operators import operator_input, runs_latest_value_operator
 from streamskit.planning.processor_groups import input_sides
 from streamskit.topology.nodes import (
     Aggregation,
@@ -54,8 +55,6 @@ class Steps:
     """Who gets a table's update: steps that look a row up at once, and the others when the cache has merged it."""
     is_open: bool = False
     """Whether it is the row of a window that goes out on close: then joins of tables keep it and say nothing."""
-    within_array: bool = False
-    """Whether the record is an element of an array, of which nothing can be counted."""
 
     # ---- where a record begins ---------------------------------------------------------------------------------------
 
@@ -91,7 +90,7 @@ class Steps:
     def _pass_on(self, node: Node, record: RecordColumns) -> list[Outcome]:
         """Return the outcomes of a record with the steps that follow a node."""
         made = [each for child in self._following(node) for each in self.step(child, record, node)]
-        return [*(self._told_earlier(node, made) if node.is_table and not self.is_open else ()), *made]
+        return as_kafka_streams_reads(node, made, self.plan) if node.is_table and not self.is_open else made
 
     def _still_open(self, node: Node, record: RecordColumns) -> list[Outcome]:
         """Return the outcomes of the row of a window that is still open: it can be looked up."""
@@ -115,33 +114,6 @@ class Steps:
             return True
         is_open = has_open_windows(table, self.plan)
         return not is_open and is_read_through(step, self.plan) and operator_input(step, self.plan) is not None
-
-    def _told_earlier(self, table: Node, outcomes: list[Outcome]) -> list[Send]:
-        """Return what joins of two tables are told before an update of a table that changes a row of both.
-
-        It is the row that comes last; but not where a step on its way to the join keeps it in a store, in which the
-        join would find the row before.
-        """
-        joins = [each.operator.name for each in self.plan.operators if isinstance(each.operator, TableJoinOperator)]
-        every, told = [each for each in outcomes if isinstance(each, Send)], []
-        for join in joins:
-            places = [place for place, each in enumerate(every) if each.to.operator == join]
-            if not places or not {every[place].to.side for place in places} <= {0, 1}:
-                continue
-            last, before = every[places[-1]], [each.to for each in every[: places[-1]]]
-            other = last.to._replace(side=1 - last.to.side)
-            meets = other in before or leads_to({to.operator for to in before} - {join}, other, self.plan)
-            if meets and not self._is_kept_between(table, last.parent):
-                told.append(replace(last, to=last.to._replace(side=last.to.side + EARLIER)))
-        return told
-
-    def _is_kept_between(self, table: Node, last: Node) -> bool:
-        """Return whether a step after a table, up to the last one, keeps rows in a store of its own."""
-        while last is not table and last.parents:
-            if last.row_store is not None:
-                return True
-            last = self.plan.topology[last.parents[0]]
-        return False
 
     def store_changed(self, node: Node, record: RecordColumns) -> list[Outcome]:
         """Return the outcomes of a row that a processor has put into a table's store.
@@ -208,7 +180,7 @@ class Steps:
             return record, []
         is_late = record.note.eqNullSafe(F.lit(OUT_OF_ORDER))
         dropped = Drop(node, is_late if record.condition is None else record.condition & is_late)
-        return record.where(~is_late), [] if self.within_array else [dropped]
+        return record.where(~is_late), [dropped]
 
     def _lookup_key(self, node: Node, record: RecordColumns, parent: Node) -> Column | None:
         """Return the bytes of the key by which an operator looks something up for a record, if it does."""
@@ -238,19 +210,18 @@ class Steps:
             outcomes = self.go_on(node, after)
             if isinstance(node, SideEffect):
                 outcomes.insert(0, _written(after, self.plan.calls_topic(node), node))
-        if isinstance(node, TableSource) and not self.within_array:
+        if isinstance(node, TableSource):
             lost = record.key.typed.isNull()
             outcomes.insert(0, Drop(node, lost if record.condition is None else record.condition & lost))
         return [*outcomes, *failures]
 
     def _flatten(self, node: Node, record: RecordColumns, parent: Node) -> list[Outcome]:
         elements = self.guard.attempt(node, record, parent, lambda: elements_of(node, record, parent))
-        within = replace(self, within_array=True)
         return [
             Flatten(
                 record.where_if(elements.succeeded),
                 elements.result,
-                lambda element: within.go_on(node, one_of_many(record, element)),
+                lambda element: self.go_on(node, one_of_many(record, element)),
             ),
             *elements.failures,
         ]

@@ -29,8 +29,10 @@ def takes_old_values(node: Node, parent: Node, topology: Topology) -> bool:
         return True
     if not node.passes_old_values or (node.old_value_store is not None and not node.tells_given_old_values):
         return False
-    # A join keeps the rows of both sides, and asks only where these do not tell.
-    return sends_old_values(node, topology) and (not node.looks_up_rows or _changes_old_values(parent, topology))
+    if node.looks_up_rows:  # a join keeps the rows of both sides, and asks only where these do not tell
+        asks = node.asks_for_old_values or sends_old_values(node, topology)
+        return asks and _changes_old_values(parent, topology)
+    return sends_old_values(node, topology)
 
 
 def stores_latest(node: Node, topology: Topology) -> bool:
@@ -89,6 +91,21 @@ def _changes_old_values(node: Node, topology: Topology) -> bool:
     """Return whether what comes from a step as a row's old value may not be the value that came before."""
     if node.old_value_store is not None:
         return node.tells_given_old_values
-    if node.changes_old_values:
+    if node.changes_old_values or _joins_table_with_itself(node, topology):
         return True
     return node.passes_old_values and any(_changes_old_values(topology[each], topology) for each in node.parents)
+
+
+def _joins_table_with_itself(node: Node, topology: Topology) -> bool:
+    """Return whether a join's two sides come of one table, so that one update of it changes a row of both.
+
+    The first side then tells an old value that never was: the old row of its own joined with the new one of the other.
+    """
+    sides = [_tables_before(topology[parent], topology) for parent in node.parents if topology[parent].joins_tables]
+    return len(sides) == 2 and not sides[0].isdisjoint(sides[1])
+
+
+def _tables_before(node: Node, topology: Topology) -> set[str]:
+    """Return the names of the tables that a step's rows come of."""
+    tables = {parent for parent in node.parents if topology[parent].is_table}
+    return tables.union(*(_tables_before(topology[table], topology) for table in tables))

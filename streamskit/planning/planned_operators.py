@@ -108,20 +108,24 @@ def _follow(
                 _follow(plan, planned, child, each, level, passed)
 
 
-def leads_to(tables: Collection[str], side: OperatorInput, plan: Plan) -> bool:
-    """Return whether results of some operators of tables, by their names, come to one side of a join of two tables."""
-    following = [
-        child
-        for planned in plan.operators
-        if planned.operator.name in tables and planned.node.is_table
-        for child in plan.following(planned.node)
-    ]
+def leads_to(tables: Collection[str], side: OperatorInput, plan: Plan, past_stores: bool = True) -> bool:
+    """Return whether results of some operators of tables come to one side of a join.
+
+    Args:
+        tables: the names of the operators.
+        side: the side of the join.
+        plan: the plan of the query.
+        past_stores: whether also through steps that keep rows in a store of their own.
+    """
+    made = [each.node for each in plan.operators if each.operator.name in tables and each.node.is_table]
+    following = [(node, child) for node in made for child in plan.following(node)]
     while following:
-        node = following.pop()
-        if operator_input(node, plan) == side:
+        parent, node = following.pop()
+        where, table_side = operator_input(node, plan), node.table_side(parent)
+        if where is not None and side == (where if table_side is None else where._replace(side=table_side)):
             return True
-        if node.is_table:
-            following += plan.following(node)
+        if node.is_table and (past_stores or node.row_store is None):
+            following += [(node, child) for child in plan.following(node)]
     return False
 
 

@@ -45,8 +45,9 @@ class Store:
 
     `retention` is in milliseconds; `queryable` says whether the user gave it a name; a store that is not `logged`
     has no changelog topic, and one that is not `cached` writes every single update to it. `timestamped` stores keep a
-    time beside each value; `max_entries` is for those that forget the key that was used least recently. `changelog` has
-    the settings of the changelog topic that differ from ours; they say nothing about the rows.
+    time beside each value; `max_entries` is for those that forget the key that was used least recently. One `by_time`
+    has the windows of `EmitStrategy.on_window_close()` in order of their time, and shows them a millisecond longer.
+    `changelog` has the settings of the changelog topic that differ from ours; they say nothing about the rows.
 
     Mirrors what `org.apache.kafka.streams.state.StoreBuilder` builds.
     """
@@ -63,6 +64,7 @@ class Store:
     persistent: bool = True
     timestamped: bool = False
     max_entries: int | None = None
+    by_time: bool = field(default=False, compare=False)
     changelog: tuple[tuple[str, str], ...] = field(default=(), compare=False)
 
     def with_caching(self, enabled: bool = True) -> "Store":

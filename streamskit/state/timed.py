@@ -40,6 +40,7 @@ class TimedStore(LocalStore):
         if store.retention is None:
             raise ValueError(f"Store '{store.name}' has no retention: say for how long it keeps its rows.")
         self._retention = store.retention
+        self._reach = store.retention - (not store.by_time)
         self._length = max(store.retention // 2, SHORTEST_SEGMENT)
 
     def _changes(self, partition: StorePartition, records: Iterable[ChangelogRecord]) -> Iterator[RowChange]:
@@ -68,7 +69,7 @@ class TimedStore(LocalStore):
     def _is_kept(self, partition: StorePartition, row: bytes, packed: bytes, span: Span) -> bool:
         time = time_at(row, len(row) - 8)
         return (
-            time > partition.stream_time - self._retention
+            time >= partition.stream_time - self._reach
             and (span.earliest is None or time >= span.earliest)
             and (span.latest is None or time <= span.latest)
         )

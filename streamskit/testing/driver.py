@@ -24,7 +24,7 @@ from streamskit.testing.partitions import Declared, TopicPartitions
 from streamskit.testing.waiting import WaitingRecords
 from streamskit.topology import Topology
 from streamskit.topology.explicit_names import check_names_are_explicit
-from streamskit.topology.nodes import Node, Sink
+from streamskit.topology.nodes import GlobalTableSource, Node, Sink, of_kind
 from streamskit.topology.wiring import check_read_once
 
 
@@ -85,6 +85,7 @@ class TopologyTestDriver:
         self._changelogs = {topic: store.name for topic, store in changelogs(self._plans).items()}
         self._side_effects = side_effects(self._plans)
         self._global_tables = global_tables(topology)
+        self._unread = _unread_tables(topology, self._plans)
         if config.ensure_explicit_internal_resource_naming:
             check_names_are_explicit(topology)
         self._internal = {topic for plan_ in self._plans for topic in plan_.topics} & self._written()
@@ -149,6 +150,7 @@ class TopologyTestDriver:
     def advance_wall_clock_time(self, duration: Duration) -> None:
         """Move the wall clock forward, which nothing else does. Mirrors `TopologyTestDriver#advanceWallClockTime`."""
         self._wall_clock += to_milliseconds(duration, "duration")
+        self._waiting.by_time = True
         for query in self._queries:
             if query.plan.operators:
                 self._run(query, [Raw(CLOCK_TOPIC, None, None, self._wall_clock)])
@@ -206,6 +208,7 @@ class TopologyTestDriver:
     def _pipe(self, records: list[Raw]) -> None:
         placed = [self._placed(record) for record in records]
         for part in [[record] for record in placed] if self._timed else [placed]:
+            self._waiting.by_time = len(part) == 1
             self._waiting.extend(part)
             self._work()
 
@@ -226,6 +229,8 @@ class TopologyTestDriver:
         for node in self._global_tables.get(topic, ()):
             if node.store is not None:
                 self._fill(self._stores[node.store.name], node, batch)
+        for node in self._unread.get(topic, ()):
+            self._dropped[node.name] += sum(each.key is None or not _is_readable(node, each) for each in batch)
         for filled in self._filled.get(topic, ()):
             filled.take(0, [self._in_topic(record) for record in batch])
         for query in self._queries:
@@ -300,6 +305,16 @@ class TopologyTestDriver:
         if record.topic in self._internal:
             self._waiting.extend([record])
         self._outputs[record.topic].append(record)
+
+
+def _unread_tables(topology: Topology, plans: list[Plan]) -> dict[str, list[GlobalTableSource]]:
+    """Return the topics of global tables that nobody reads, no query and no user, each with the tables' nodes."""
+    found: dict[str, list[GlobalTableSource]] = {}
+    for node in of_kind(GlobalTableSource, topology.nodes.values()):
+        for topic in topology[node.parents[0]].topic_names:
+            if not (node.store and is_readable(node.store)) and not any(each.reads(topic) for each in plans):
+                found.setdefault(topic, []).append(node)
+    return found
 
 
 def _is_readable(node: Node, record: Raw) -> bool:

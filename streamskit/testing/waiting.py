@@ -1,18 +1,22 @@
 """Records between the queries of a test driver: in which order they go on, and which of them go together."""
 
-from collections import deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Collection, Iterable
 from functools import cache
 
 from streamskit.planning.plan import Plan
 from streamskit.testing.memory import Raw
+from streamskit.topology.java_order import PriorityQueue
 
 CALLS = "a call of the user's"
 ANYTHING = "anything"
 
 
 class WaitingRecords:
-    """Records that no query has processed yet, in the order in which they were written.
+    """Records that no query has processed yet, in the order in which Kafka Streams' own test driver takes them.
+
+    All sub-topologies are one task there: each topic has a queue, and the one whose first record is the oldest is next.
+    What came of many records that were piped at once goes on as it was written, as if each had been piped by itself.
 
     A program may write two topics in turns, and each batch costs a micro-batch: so records of one topic go together
     past those of another, if nothing can tell in which order the two were processed.
@@ -29,28 +33,51 @@ class WaitingRecords:
 
     def __init__(self, plans: Collection[Plan], outside: Collection[str] = ()) -> None:
         self._plans, self._outside = plans, frozenset(outside)
-        self._waiting: deque[Raw] = deque()
+        self._queues: dict[str, deque[tuple[int, Raw]]] = defaultdict(deque)
+        self._next = PriorityQueue(self._priority)
+        self._written = 0
         self._reached = cache(self._what_is_reached)
+        self._meets_itself = cache(self._what_meets_itself)
+        self.by_time = False
+        """Whether the oldest record is next; otherwise the one that was written first."""
 
     def __bool__(self) -> bool:
-        return bool(self._waiting)
+        return bool(self._next)
 
     def extend(self, records: Iterable[Raw]) -> None:
-        """Put records after those that wait."""
-        self._waiting.extend(records)
+        """Put records after those of their topics that wait."""
+        for record in records:
+            self._written += 1
+            self._queues[record.topic].append((self._written, record))
+            if len(self._queues[record.topic]) == 1:
+                self._next.offer(record.topic)
 
     def next_batch(self, singly: bool = False) -> list[Raw]:
-        """Take the first record, and all of its topic that may be processed with it; `singly` takes the first alone."""
-        batch = [self._waiting.popleft()]
-        if singly:
-            return batch
-        topic = batch[0].topic
-        passed: deque[Raw] = deque()
-        while self._waiting and (self._waiting[0].topic == topic or self._may_swap(topic, self._waiting[0].topic)):
-            record = self._waiting.popleft()
-            (batch if record.topic == topic else passed).append(record)
-        self._waiting.extendleft(reversed(passed))
+        """Take the next record, and all of its topic that may be processed with it; `singly` takes the first alone."""
+        topic = self._next.poll()
+        batch = [self._take(topic)]
+        while not singly and self._queues[topic] and self._may_join(topic, batch[-1]):
+            self._next.remove(topic)
+            batch.append(self._take(topic))
         return batch
+
+    def _take(self, topic: str) -> Raw:
+        """Take the first record of a topic that was taken out of the queue of topics, and put that in again."""
+        _, record = self._queues[topic].popleft()
+        if self._queues[topic]:
+            self._next.offer(topic)
+        return record
+
+    def _priority(self, topic: str) -> int:
+        number, record = self._queues[topic][0]
+        return record.timestamp if self.by_time else number
+
+    def _may_join(self, topic: str, last: Raw) -> bool:
+        """Return whether the next record of a topic may be processed together with the last one of a batch."""
+        if self.by_time and self._queues[topic][0][1].timestamp > last.timestamp and self._meets_itself(topic):
+            return False  # what comes of the last record may be older
+        before = [each for each in self._next if self._priority(each) <= self._priority(topic)]
+        return self._next.first == topic or all(each == topic or self._may_swap(topic, each) for each in before)
 
     def _may_swap(self, one: str, other: str) -> bool:
         reached = self._reached(one), self._reached(other)
@@ -72,6 +99,12 @@ class WaitingRecords:
             if ANYTHING in reached | set(topics):
                 return frozenset({ANYTHING})
         return frozenset(reached)
+
+    def _what_meets_itself(self, topic: str) -> bool:
+        """Return whether what comes of a topic's record directly, and by way of another topic, is written to one."""
+        reached = self._reached(topic)
+        writes = Counter(name for plan in self._plans if f"query {plan.name}" in reached for name in _written_by(plan))
+        return ANYTHING in reached or any(count > 1 for count in writes.values())
 
 
 def _written_by(plan: Plan) -> list[str]:

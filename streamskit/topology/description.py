@@ -54,7 +54,7 @@ def _connect(by_name: Mapping[str, _Described]) -> None:
     """
     for name in hash_order(by_name):
         child = by_name[name]
-        for parent in (by_name[parent] for parent in child.node.parents):
+        for parent in (by_name[parent] for parent in dict.fromkeys(child.node.parents)):
             child.parents.add(parent)
             parent.children.add(child)
             parent.grow(child.size)

@@ -29,6 +29,70 @@ def _hash_code(text: str) -> int:
     return code
 
 
+class PriorityQueue(Generic[Element]):
+    """A heap as Java's `PriorityQueue`, of which elements of one priority come out in the same order.
+
+    >>> queue = PriorityQueue(lambda text: len(text))
+    >>> for text in ("a", "b", "c"):
+    ...     queue.offer(text)
+    >>> [queue.poll() for _ in range(3)]
+    ['a', 'c', 'b']
+    """
+
+    def __init__(self, priority: Callable[[Element], int]) -> None:
+        self._priority = priority
+        self._heap: list[Element] = []
+
+    def __len__(self) -> int:
+        return len(self._heap)
+
+    def __iter__(self) -> Iterator[Element]:
+        return iter(self._heap)
+
+    @property
+    def first(self) -> Element:
+        """The element that comes out next."""
+        return self._heap[0]
+
+    def offer(self, element: Element) -> None:
+        """Put an element in."""
+        self._heap.append(element)
+        self._sift_up(len(self._heap) - 1)
+
+    def poll(self) -> Element:
+        """Take the first element out."""
+        return self._out(0)
+
+    def remove(self, element: Element) -> None:
+        """Take an element out, wherever it is."""
+        self._out(self._heap.index(element))
+
+    def _out(self, place: int) -> Element:
+        taken, last = self._heap[place], self._heap.pop()
+        if place < len(self._heap):
+            self._heap[place] = last
+            self._sift_down(place)
+            if self._heap[place] is last:
+                self._sift_up(place)
+        return taken
+
+    def _sift_up(self, place: int) -> None:
+        heap, above = self._heap, (place - 1) // 2
+        while place > 0 and self._priority(heap[place]) < self._priority(heap[above]):
+            heap[place], heap[above] = heap[above], heap[place]
+            place, above = above, (above - 1) // 2
+
+    def _sift_down(self, place: int) -> None:
+        heap = self._heap
+        while (below := 2 * place + 1) < len(heap):
+            if below + 1 < len(heap) and self._priority(heap[below]) > self._priority(heap[below + 1]):
+                below += 1
+            if self._priority(heap[place]) <= self._priority(heap[below]):
+                return
+            heap[place], heap[below] = heap[below], heap[place]
+            place = below
+
+
 class Tree(NamedTuple, Generic[Element]):
     """One element of a sorted set, and those before and after it."""
 
@@ -73,10 +137,16 @@ class TreeSet(Generic[Element]):
 
 
 def _balanced(tree: Tree[Element]) -> Tree[Element]:
-    """Return the same elements with no red one below a red one: the middle one of the three goes up."""
-    if tree.is_red:
-        return tree
+    """Return the same elements with no red one below a red one, as Java does it.
+
+    If both of an element's neighbours below are red, it turns red in their place; otherwise the middle one of the three
+    goes up.
+    """
     left, right = tree.before, tree.after
+    if tree.is_red or not any(_is_above_red(each) for each in (left, right)):
+        return tree
+    if left and right and left.is_red and right.is_red:
+        return Tree(True, left._replace(is_red=False), tree.element, right._replace(is_red=False))
     if left and left.is_red:
         if left.before and left.before.is_red:
             return _risen(left.before, left.element, left.after, tree.element, right)
@@ -96,4 +166,11 @@ def _balanced(tree: Tree[Element]) -> Tree[Element]:
 def _risen(
     before: Tree[Element], middle: Element, between: Tree[Element] | None, last: Element, after: Tree[Element] | None
 ) -> Tree[Element]:
-    return Tree(True, before._replace(is_red=False), middle, Tree(False, between, last, after))
+    return Tree(False, before._replace(is_red=True), middle, Tree(True, between, last, after))
+
+
+def _is_above_red(tree: Tree[Element] | None) -> bool:
+    """Say whether an element is red, and one right below it, too."""
+    return (
+        tree is not None and tree.is_red and any(each is not None and each.is_red for each in (tree.before, tree.after))
+    )

@@ -1,0 +1,213 @@
+"""Makes up programs, as data that `random_programs` builds, and records for them."""
+
+import random
+
+from tests.conformance.random_programs import Program, Step
+
+
+class Inventor:
+    """Makes up programs, each with records for it.
+
+    Args:
+        seed: a number that always gives the same programs.
+    """
+
+    def __init__(self, seed: int) -> None:
+        self._random = random.Random(seed)
+        self._steps: list[Step] = []
+        self._kinds: list[str] = []
+        self._windows: dict[int, Step] = {}
+        self._unit = 1
+
+    def programs(self, count: int) -> list[Program]:
+        """Return the next programs."""
+        return [self.program() for _ in range(count)]
+
+    def program(self) -> Program:
+        """Return the next program."""
+        self._steps, self._kinds, self._windows = [], [], {}
+        self._unit = self._random.choice([1, 1, 1, 1000])
+        for number, op in enumerate(self._sources()):
+            kept = {"stream": dict, "table": self._table, "global": self._kept}[op]()
+            self._add(op, {"op": op, "topic": f"t{number}"} | kept)
+        for _ in range(self._random.randint(1, 6)):
+            self._step()
+        self._write()
+        return {"steps": self._steps, "records": self._records()}
+
+    def _sources(self) -> list[str]:
+        others = self._random.choices(["stream", "table", "global"], [3, 3, 1], k=self._random.randint(0, 2))
+        return [self._random.choice(["stream", "stream", "table"]), *others]
+
+    def _table(self) -> Step:
+        if self._random.random() < 0.2:
+            return {"store": self._store(), "history": self._random.choice([30, 1000]) * self._unit}
+        return self._kept()
+
+    def _kept(self) -> Step:
+        return {"store": self._store() if self._random.random() < 0.5 else None}
+
+    def _store(self) -> str:
+        return f"s-{len(self._steps)}"
+
+    def _add(self, kind: str, step: Step) -> None:
+        self._steps.append(step)
+        self._kinds.append(kind)
+
+    def _of(self, *kinds: str) -> list[int]:
+        return [index for index, kind in enumerate(self._kinds) if kind in kinds]
+
+    def _one(self, *kinds: str) -> int | None:
+        """Return a node of some kind; rather one of the last."""
+        found = self._of(*kinds)
+        return self._random.choice(found[-3:]) if found else None
+
+    def _number(self) -> int:
+        return self._random.randint(0, 3)
+
+    def _window(self, *kinds: str) -> Step:
+        size = self._random.choice([1, 5, 10, 20, 50]) * self._unit
+        grace = self._random.choice([0, 0, 5, 20, 100]) * self._unit
+        advance = self._random.choice([size, size, max(1, size // 2), max(1, size // 5)])
+        kind = self._random.choice(kinds)
+        return {"kind": kind, "size": size, "grace": grace} | ({"advance": advance} if kind == "time" else {})
+
+    def _step(self) -> None:
+        kind = self._random.choice([kind for kind in self._kinds if kind in STEPS_OF])
+        op = self._random.choice(STEPS_OF[kind])
+        step: Step = {"op": op, "of": self._one(kind), "n": self._number()}
+        if op == "split":
+            self._add("stream", step | {"name": f"b{len(self._steps)}-"})
+            self._add("stream", {"op": "skip"})
+            return
+        if op in WITH:
+            step["with"] = self._other(op, step)
+            if step["with"] is None:
+                return
+        getattr(self, f"_fill_{op}", lambda step: None)(step)
+        made = MAKES.get(op, kind)
+        if op in MAY_BE_KEPT:
+            step |= self._kept()
+        if op == "process":
+            step["store"] = self._store()
+        if op in ("aggregate", "cogroup") and step.get("windows"):
+            made = "windowed"
+            self._windows[len(self._steps)] = step["windows"]
+        elif made == "windowed":
+            self._windows[len(self._steps)] = self._windows[step["of"]]
+        self._add(made, step)
+
+    def _other(self, op: str, step: Step) -> int | None:
+        """Return the second node of a step that has two; None if there is none yet."""
+        if op != "windowed_join":
+            return self._one(WITH[op])
+        alike = [each for each, windows in self._windows.items() if windows == self._windows[step["of"]]]
+        return self._random.choice(alike)
+
+    def _fill_aggregate(self, step: Step) -> None:
+        step["group"] = self._random.choice([None, None, 0, 2])
+        step["windows"] = self._window("time", "sliding", "session") if self._random.random() < 0.5 else None
+        kind = (step["windows"] or {}).get("kind")
+        only = {"session": [], "sliding": ["none"], None: ["none", "column sum"], "time": ["none", "column sum"]}[kind]
+        step["fold"] = self._random.choice(["count", "reduce", "sum", *only])
+        is_python = step["fold"] != "column sum"
+        step["emit"] = is_python and step["windows"] is not None and self._random.random() < 0.25
+
+    def _fill_cogroup(self, step: Step) -> None:
+        step["windows"] = self._window("time", "sliding", "session") if self._random.random() < 0.4 else None
+
+    def _fill_stream_stream(self, step: Step) -> None:
+        step["kind"] = self._random.choice(["inner", "left", "outer"])
+        step["windows"] = self._window("join")
+        if self._random.random() < 0.3:
+            step["windows"][self._random.choice(["before", "after"])] = self._random.choice([0, 5]) * self._unit
+
+    def _fill_stream_table(self, step: Step) -> None:
+        step["kind"] = self._random.choice(["inner", "left"])
+        if self._steps[step["with"]].get("history") and self._random.random() < 0.6:
+            step["grace"] = self._random.choice([0, 10, 30]) * self._unit
+
+    def _fill_stream_global(self, step: Step) -> None:
+        step["kind"] = self._random.choice(["inner", "left"])
+
+    def _fill_table_table(self, step: Step) -> None:
+        step["kind"] = self._random.choice(["inner", "left", "outer"])
+
+    _fill_windowed_join = _fill_table_table
+
+    def _fill_foreign_key(self, step: Step) -> None:
+        step["kind"] = self._random.choice(["inner", "left"])
+
+    def _fill_table_aggregate(self, step: Step) -> None:
+        step["fold"] = self._random.choice(["count", "reduce", "aggregate"])
+
+    def _fill_process(self, step: Step) -> None:
+        step["kind"] = self._random.choice(["each", "each", "stream time", "wall clock"])
+
+    def _fill_suppress(self, step: Step) -> None:
+        step["limit"] = self._random.choice([0, 10, 40]) * self._unit
+        step["records"] = self._random.choice([None, 1, 2])
+
+    def _write(self) -> None:
+        """Write what nothing reads, and some of the rest, to topics."""
+        read = {step[name] for step in self._steps for name in ("of", "with") if step.get(name) is not None}
+        for index, kind in enumerate(list(self._kinds)):
+            if kind in ("stream", "table", "windowed") and (index not in read or self._random.random() < 0.3):
+                self._add("sink", {"op": "to", "of": index, "topic": f"out-{index}"})
+
+    def _records(self) -> list[Step]:
+        topics = [step["topic"] for step in self._steps if step["op"] in ("stream", "table", "global")]
+        records, time = list[Step](), 0
+        for _ in range(self._random.randint(6, 16)):
+            if self._random.random() < 0.05:
+                records.append({"advance": self._random.choice([5, 25, 100])})
+                continue
+            time += self._random.choice([0, 1, 1, 5, 10, 20, 60]) * self._unit
+            late = self._random.choice([0, 0, 0, 1, 10, 25, 80]) * self._unit
+            records.append(
+                {
+                    "topic": self._random.choice(topics),
+                    "key": self._random.choice(["a", "a", "b", "c", None]),
+                    "value": self._random.choice([None, *range(10), *range(10)]),
+                    "timestamp": max(0, time - late),
+                }
+            )
+        return records
+
+
+STEPS_OF = {
+    "stream": [
+        *("filter", "filter_not", "map_values", "nullify", "with_key", "select_key", "map", "flat_map_values"),
+        *("flat_map", "merge", "repartition", "split", "process", "to_table", "to_table", "stream_stream"),
+        *("aggregate", "aggregate", "aggregate", "cogroup", "stream_stream", "stream_table", "stream_table"),
+        *("stream_global", "stream_global"),
+    ],
+    "table": [
+        *("table_filter", "table_filter_not", "table_map_values", "table_nullify", "to_stream", "to_stream_keyed"),
+        *("table_aggregate", "table_aggregate", "table_table", "table_table", "foreign_key", "foreign_key", "suppress"),
+    ],
+    "windowed": [
+        *("windowed_filter", "windowed_map_values", "windowed_suppress", "windowed_join", "windowed_to_stream"),
+        "windowed_group",
+    ],
+}
+"""What can be done with a node of each kind; what is named twice comes twice as often."""
+
+WITH = {
+    **dict.fromkeys(("merge", "cogroup", "stream_stream"), "stream"),
+    **dict.fromkeys(("table_table", "foreign_key", "stream_table"), "table"),
+    "stream_global": "global",
+    "windowed_join": "windowed",
+}
+"""The kind of the second node of the steps that have two."""
+
+MAKES = {
+    **dict.fromkeys(("to_table", "aggregate", "cogroup", "windowed_group"), "table"),
+    **dict.fromkeys(("to_stream", "to_stream_keyed", "windowed_to_stream"), "stream"),
+}
+"""The kind of node that a step makes, if it is not that of the node before."""
+
+MAY_BE_KEPT = {
+    *("to_table", "aggregate", "cogroup", "table_filter", "table_filter_not", "table_map_values", "table_nullify"),
+    *("table_aggregate", "table_table", "foreign_key", "windowed_group"),
+}

@@ -1,0 +1,349 @@
+"""Programs made up at random, as data: how they are built and run here. `RandomPrograms.java` does the same there."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+from streamskit import (
+    BufferConfig,
+    EmitStrategy,
+    GlobalKTable,
+    JoinWindows,
+    KStream,
+    KTable,
+    Materialized,
+    Processor,
+    ProcessorContext,
+    PunctuationType,
+    Record,
+    Serdes,
+    SessionWindows,
+    SlidingWindows,
+    Stores,
+    StreamsBuilder,
+    Suppressed,
+    TimeWindows,
+    Topology,
+    TopologyTestDriver,
+)
+from tests.conformance.test_vectors import row, stored
+
+Step = dict[str, Any]
+Program = dict[str, Any]
+LONG = Serdes.long()
+
+RECORDED = Path(__file__).with_name("random_programs.jsonl")
+"""Programs with the outcomes that Kafka Streams has, one a line."""
+
+# ---- what the functions of the programs do, as in RandomPrograms.java ------------------------------------------------
+
+
+def holds(value: Column, number: int) -> Column:
+    return F.coalesce(value, F.lit(1)) % 3 != number % 3
+
+
+def letter(value: Column) -> Column:
+    return F.substring(F.lit("abcd"), (F.pmod(value, F.lit(4)) + 1).cast("int"), F.lit(1))
+
+
+def both(one: Column, two: Column) -> Column:
+    hundred = F.lit(100).cast("long")
+    return F.coalesce(one, hundred) + 3 * F.coalesce(two, hundred)
+
+
+def long(number: int) -> Column:
+    return F.lit(number).cast("long")
+
+
+def unless_fourth(value: Column, number: int) -> Column:
+    return F.when(value % 4 == number, F.lit(None).cast("long")).otherwise(value)
+
+
+def reduced(one: int, two: int) -> int:
+    return (one * 2 + two) % 1000
+
+
+def summed(key: str, value: int | None, total: int) -> int:
+    return total + (value or 0)  # a session's aggregator is called without a value, too
+
+
+def doubled(key: str, value: int | None, total: int) -> int:
+    return total * 2 + (value or 0)
+
+
+def sometimes_none(key: str, value: int | None, total: int | None) -> int | None:
+    number = 1 if value is None else value
+    return None if number % 5 == 0 else (50 if total is None else total) + number
+
+
+class Counting(Processor):
+    """Adds up a key's values in a store, and says so; or at punctuations."""
+
+    def __init__(self, store: str, kind: str, number: int) -> None:
+        self.store, self.kind, self.number = store, kind, number
+
+    def init(self, context: ProcessorContext) -> None:
+        super().init(context)
+        self.counts = context.state_store(self.store)
+        times = {"stream time": PunctuationType.STREAM_TIME, "wall clock": PunctuationType.WALL_CLOCK_TIME}
+        if self.kind in times:
+            context.schedule(10 * (self.number + 1), times[self.kind], self.tick)
+
+    def tick(self, timestamp: int) -> None:
+        for key, value in self.counts.all():
+            self.context.forward(Record(key, value, timestamp))
+
+    def process(self, record: Record) -> None:
+        if record.key is None:
+            return
+        if record.value is None:
+            self.counts.delete(record.key)
+            return
+        now = (self.counts.get(record.key) or 0) + record.value
+        self.counts.put(record.key, now)
+        if self.kind == "each":
+            self.context.forward(record.with_value(now))
+            if now % 2 == self.number % 2:
+                self.context.forward(record.with_value(-now).with_timestamp(record.timestamp + self.number))
+
+
+# ---- building them ---------------------------------------------------------------------------------------------------
+
+
+def windows_of(step: Step) -> Any:
+    windows = step["windows"]
+    size, grace = windows["size"], windows["grace"]
+    match windows["kind"]:
+        case "session":
+            return SessionWindows.of_inactivity_gap_and_grace(size, grace)
+        case "sliding":
+            return SlidingWindows.of_time_difference_and_grace(size, grace)
+    return TimeWindows.of_size_and_grace(size, grace).advance_by(windows["advance"])
+
+
+def _grouped(step: Step, stream: KStream) -> Any:
+    if step.get("group") is None:
+        return stream.group_by_key()
+    return stream.group_by(lambda k, v: F.concat(F.lit("g"), (v % (step["group"] + 1)).cast("string")))
+
+
+def _aggregate(builder: StreamsBuilder, step: Step, stream: KStream, other: None) -> KTable:
+    grouped = _grouped(step, stream)
+    if step.get("windows"):
+        grouped = grouped.windowed_by(windows_of(step))
+        if step["emit"]:
+            grouped = grouped.emit_strategy(EmitStrategy.on_window_close())
+    store = step.get("store")
+    match step["fold"]:
+        case "count":
+            return grouped.count(store)
+        case "reduce":
+            return grouped.reduce(reduced, store)
+        case "column sum":
+            return grouped.aggregate(lambda v: F.sum(v), store)
+    function = {"sum": summed, "none": sometimes_none}[step["fold"]]
+    merger = {"merger": lambda key, one, two: one + two} if (step.get("windows") or {}).get("kind") == "session" else {}
+    return grouped.aggregate(lambda: 0, function, store, value=LONG, **merger)
+
+
+def _cogroup(builder: StreamsBuilder, step: Step, stream: KStream, other: KStream) -> KTable:
+    grouped = _grouped(step, stream).cogroup(summed).cogroup(other.group_by_key(), doubled)
+    merger = {}
+    if step.get("windows"):
+        grouped = grouped.windowed_by(windows_of(step))
+        if step["windows"]["kind"] == "session":
+            merger = {"merger": lambda key, one, two: one + two}
+    return grouped.aggregate(lambda: 0, step.get("store"), value=LONG, **merger)
+
+
+def _stream_stream(builder: StreamsBuilder, step: Step, stream: KStream, other: KStream) -> KStream:
+    given = step["windows"]
+    windows = JoinWindows.of_time_difference_and_grace(given["size"], given["grace"])
+    if given.get("before") is not None:
+        windows = windows.before(given["before"])
+    if given.get("after") is not None:
+        windows = windows.after(given["after"])
+    return _joining(step, stream)(other, both, windows)
+
+
+def _joining(step: Step, one: Any) -> Any:
+    return {"inner": one.join, "left": one.left_join, "outer": getattr(one, "outer_join", None)}[step["kind"]]
+
+
+def _split(builder: StreamsBuilder, step: Step, stream: KStream, other: None) -> list[KStream]:
+    branches = stream.split(step["name"]).branch(lambda v: holds(v, step["n"]), "1").default_branch("0")
+    return [branches[step["name"] + "1"], branches[step["name"] + "0"]]
+
+
+def _process(builder: StreamsBuilder, step: Step, stream: KStream, other: None) -> KStream:
+    store, kind, number = step["store"], step["kind"], step["n"]
+    builder.add_state_store(Stores.persistent_key_value_store(store, Serdes.string(), LONG))
+    return stream.process(lambda: Counting(store, kind, number), stores=[store], value=LONG)
+
+
+def _table(builder: StreamsBuilder, step: Step, *_: None) -> KTable:
+    kept = step.get("store")
+    if step.get("history") is not None:
+        kept = Materialized.versioned(step["store"], step["history"])
+    return builder.table(step["topic"], value=LONG, materialized=kept)
+
+
+def _table_aggregate(builder: StreamsBuilder, step: Step, table: KTable, other: None) -> KTable:
+    grouped = table.group_by(lambda k, v: (F.concat(F.lit("t"), (v % (step["n"] + 1)).cast("string")), v))
+    match step["fold"]:
+        case "count":
+            return grouped.count(step.get("store"))
+        case "reduce":
+            return grouped.reduce(lambda total, v: total + v, lambda total, v: total - v, step.get("store"))
+    return grouped.aggregate(
+        lambda: 0, doubled, lambda k, v, total: total - 3 * v, step.get("store"), value=LONG
+    )  # fmt: skip
+
+
+def _suppress(builder: StreamsBuilder, step: Step, table: KTable, other: None) -> KTable:
+    buffer = BufferConfig.unbounded()
+    if step.get("records"):
+        buffer = BufferConfig.max_records(step["records"]).emit_early_when_full()
+    return table.suppress(Suppressed.until_time_limit(step["limit"], buffer))
+
+
+def _to(builder: StreamsBuilder, step: Step, node: KStream | KTable, other: None) -> None:
+    (node.to_stream() if isinstance(node, KTable) else node).to(step["topic"])
+
+
+def _windowed_group(builder: StreamsBuilder, step: Step, table: KTable, other: None) -> KTable:
+    grouped = table.group_by(lambda k, v: (F.concat(F.lit("w"), (k.start % 3).cast("string")), v))
+    return grouped.reduce(lambda total, v: total + v, lambda total, v: total - v, step.get("store"))
+
+
+def _foreign_key(builder: StreamsBuilder, step: Step, table: KTable, other: KTable) -> KTable:
+    return _joining(step, table)(other, both, foreign_key=letter, materialized=step.get("store"))
+
+
+def _stream_table(builder: StreamsBuilder, step: Step, stream: KStream, table: KTable) -> KStream:
+    return _joining(step, stream)(table, both, **({"grace": step["grace"]} if step.get("grace") is not None else {}))
+
+
+def _stream_global(builder: StreamsBuilder, step: Step, stream: KStream, table: GlobalKTable) -> KStream:
+    return _joining(step, stream)(table, both, key_selector=letter)
+
+
+BUILDERS: dict[str, Callable[..., Any]] = {
+    "stream": lambda b, s, *_: b.stream(s["topic"], value=LONG),
+    "table": _table,
+    "global": lambda b, s, *_: b.global_table(s["topic"], value=LONG, materialized=s.get("store")),
+    "to": _to,
+    "filter": lambda b, s, one, _: one.filter(lambda v: holds(v, s["n"])),
+    "filter_not": lambda b, s, one, _: one.filter_not(lambda v: holds(v, s["n"])),
+    "map_values": lambda b, s, one, _: one.map_values(lambda v: v + long(s["n"])),
+    "nullify": lambda b, s, one, _: one.map_values(lambda v: unless_fourth(v, s["n"])),
+    "with_key": lambda b, s, one, _: one.map_values(lambda k, v: v + F.coalesce(F.length(k), F.lit(7)).cast("long")),
+    "select_key": lambda b, s, one, _: one.select_key(
+        lambda k, v: F.concat(F.lit("n"), (v % (s["n"] + 1)).cast("string"))
+    ),
+    "map": lambda b, s, one, _: one.map(lambda k, v: (letter(v), v + long(s["n"]))),
+    "flat_map_values": lambda b, s, one, _: one.flat_map_values(lambda v: F.array(v, v + long(1))),
+    "flat_map": lambda b, s, one, _: one.flat_map(
+        lambda k, v: F.array(
+            F.struct(k.alias("k"), v.alias("v")), F.struct(F.lit("f").alias("k"), (v + long(s["n"])).alias("v"))
+        )
+    ),
+    "merge": lambda b, s, one, two: one.merge(two),
+    "repartition": lambda b, s, one, _: one.repartition(),
+    "split": _split,
+    "process": _process,
+    "to_table": lambda b, s, one, _: one.to_table(s.get("store")),
+    "aggregate": _aggregate,
+    "cogroup": _cogroup,
+    "stream_stream": _stream_stream,
+    "stream_table": _stream_table,
+    "stream_global": _stream_global,
+    "table_filter": lambda b, s, one, _: one.filter(lambda v: holds(v, s["n"]), s.get("store")),
+    "table_filter_not": lambda b, s, one, _: one.filter_not(lambda v: holds(v, s["n"]), s.get("store")),
+    "table_map_values": lambda b, s, one, _: one.map_values(lambda v: v + long(s["n"]), s.get("store")),
+    "table_nullify": lambda b, s, one, _: one.map_values(lambda v: unless_fourth(v, s["n"]), s.get("store")),
+    "to_stream": lambda b, s, one, _: one.to_stream(),
+    "to_stream_keyed": lambda b, s, one, _: one.to_stream(
+        lambda k, v: F.concat(k, (F.coalesce(v, F.lit(9)) % 2).cast("string"))
+    ),
+    "table_aggregate": _table_aggregate,
+    "table_table": lambda b, s, one, two: _joining(s, one)(two, both, materialized=s.get("store")),
+    "foreign_key": _foreign_key,
+    "suppress": _suppress,
+    "windowed_filter": lambda b, s, one, _: one.filter(lambda v: holds(v, s["n"])),
+    "windowed_map_values": lambda b, s, one, _: one.map_values(lambda v: v + long(s["n"])),
+    "windowed_suppress": lambda b, s, one, _: one.suppress(Suppressed.until_window_closes()),
+    "windowed_join": lambda b, s, one, two: _joining(s, one)(two, both),
+    "windowed_to_stream": lambda b, s, one, _: one.to_stream(
+        lambda k, v: F.concat(k.key, (k.start % 2).cast("string"))
+    ),
+    "windowed_group": _windowed_group,
+}
+
+
+def topology_of(program: Program) -> Topology:
+    """Return a program, built."""
+    builder, nodes = StreamsBuilder(), list[Any]()
+    for number, step in enumerate(program["steps"]):
+        if step["op"] == "skip":  # of a split the second node, which is there; or a step that was taken out
+            nodes += [None] * (number + 1 - len(nodes))
+            continue
+        one, two = (None if step.get(name) is None else nodes[step[name]] for name in ("of", "with"))
+        made = BUILDERS[step["op"]](builder, step, one, two)
+        nodes += made if isinstance(made, list) else [made]
+    return builder.build()
+
+
+def outcome(program: Program) -> Program:
+    """Return what the test driver makes of a program: what it writes and drops after which record, and keeps."""
+    topology = topology_of(program)
+    written: dict[str, list[Step]] = {step["topic"]: [] for step in program["steps"] if step["op"] == "to"}
+    dropped, before = list[list[int]](), 0
+    with TopologyTestDriver(topology, "oracle", emit_interval=0, cache=False) as driver:
+        outputs = {name: driver.create_output_topic(name) for name in written}
+        for number, record in enumerate(program["records"]):
+            if "advance" in record:
+                driver.advance_wall_clock_time(record["advance"])
+            else:
+                topic = driver.create_input_topic(record["topic"])
+                topic.pipe_input(record["key"], record["value"], record["timestamp"])
+            for name, output in outputs.items():
+                written[name] += [row(each, after_step=number) for each in output.read_records_to_list()]
+            if driver.dropped() > before:
+                dropped.append([number, driver.dropped() - before])
+                before = driver.dropped()
+        named = {name: store for name, store in topology.stores.items() if name.startswith("s-")}
+        kinds = {name: STORE_KINDS[store.kind] for name, store in named.items() if store.kind in STORE_KINDS}
+        if any(step["op"] == "process" for step in program["steps"]):
+            processors = {step["store"] for step in program["steps"] if step["op"] == "process"}
+            kinds |= dict.fromkeys(processors, "key-value")
+        stores = {name: list(stored(driver, name, kind)) for name, kind in kinds.items()}
+    return {"describe": str(topology.describe()), "outputs": written, "dropped": dropped, "stores": stores}
+
+
+def differences(expected: Program, found: Program) -> list[str]:
+    """Return what differs between two outcomes of one program, in words."""
+    said = []
+    if expected["describe"].strip() != found["describe"].strip():
+        said.append(f"described as\n{found['describe']}\nand there\n{expected['describe']}")
+    if expected["dropped"] != found["dropped"]:
+        said.append(f"dropped {found['dropped']}, there {expected['dropped']}")
+    for topic, rows in expected["outputs"].items():
+        if found["outputs"][topic] != rows:
+            said.append(f"wrote to {topic}: {found['outputs'][topic]}, there {rows}")
+    for store, rows in expected["stores"].items():
+        if _unordered(found["stores"][store]) != _unordered(rows):
+            said.append(f"kept in {store}: {found['stores'][store]}, there {rows}")
+    return said
+
+
+def _unordered(rows: list[Step]) -> list[str]:
+    return sorted(json.dumps(row, sort_keys=True) for row in rows)
+
+
+STORE_KINDS = {"key-value": "timestamped-key-value", "window": "timestamped-window", "session": "session"}
+"""What the vectors call the kinds of stores that can list their rows."""

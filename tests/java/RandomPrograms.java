@@ -1,0 +1,556 @@
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.io.BufferedReader;
+import java.io.InputStreamReader;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.*;
+import org.apache.kafka.common.header.internals.RecordHeaders;
+import org.apache.kafka.common.serialization.*;
+import org.apache.kafka.common.utils.Bytes;
+import org.apache.kafka.streams.*;
+import org.apache.kafka.streams.kstream.*;
+import org.apache.kafka.streams.processor.PunctuationType;
+import org.apache.kafka.streams.processor.StateStore;
+import org.apache.kafka.streams.processor.api.*;
+import org.apache.kafka.streams.processor.api.Record;
+import org.apache.kafka.streams.state.*;
+import org.apache.kafka.streams.test.TestRecord;
+
+/** Builds programs that are described in JSON, one a line, and writes what Kafka Streams' own test driver makes of them. */
+public class RandomPrograms {
+    static final ObjectMapper MAPPER = new ObjectMapper();
+    static final String[] LETTERS = {"a", "b", "c", "d"};
+
+    public static void main(String[] arguments) throws Exception {
+        BufferedReader in = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
+        for (String line; (line = in.readLine()) != null; ) {
+            ObjectNode outcome = MAPPER.createObjectNode();
+            try {
+                run(MAPPER.readTree(line), outcome);
+            } catch (Exception error) {
+                ArrayNode causes = outcome.putArray("failure");
+                for (Throwable each = error; each != null; each = each.getCause()) {
+                    causes.add(each.getClass().getSimpleName() + ": " + each.getMessage());
+                }
+            }
+            System.out.println(MAPPER.writeValueAsString(outcome));
+        }
+    }
+
+    static void run(JsonNode program, ObjectNode outcome) throws Exception {
+        StreamsBuilder builder = new StreamsBuilder();
+        List<Object> nodes = new ArrayList<>();
+        Map<String, Deserializer<?>> outputs = new LinkedHashMap<>();
+        int number = 0;
+        for (JsonNode step : program.get("steps")) {
+            if (step.get("op").asText().equals("skip")) {
+                if (nodes.size() <= number) {
+                    nodes.add(null);
+                }
+                number++;
+                continue; // the second node of a split, which is there already
+            }
+            number++;
+            new Step(builder, nodes, outputs, step).add();
+        }
+        Topology topology = builder.build();
+        outcome.put("describe", topology.describe().toString());
+        Properties properties = new Properties();
+        properties.put(StreamsConfig.APPLICATION_ID_CONFIG, "oracle");
+        properties.put(StreamsConfig.BOOTSTRAP_SERVERS_CONFIG, "localhost:1");
+        properties.put(StreamsConfig.STATESTORE_CACHE_MAX_BYTES_CONFIG, 0);
+        properties.put(StreamsConfig.DEFAULT_KEY_SERDE_CLASS_CONFIG, Serdes.StringSerde.class);
+        properties.put(StreamsConfig.DEFAULT_VALUE_SERDE_CLASS_CONFIG, Serdes.LongSerde.class);
+        properties.put(StreamsConfig.STATE_DIR_CONFIG, Files.createTempDirectory("random").toString());
+        properties.put("__emit.interval.ms.kstreams.outer.join.spurious.results.fix__", 0);
+        properties.put("__emit.interval.ms.kstreams.windowed.aggregation__", 0);
+        try (TopologyTestDriver driver = new TopologyTestDriver(topology, properties, Instant.EPOCH)) {
+            pipe(driver, program.get("records"), outputs, outcome);
+            stores(driver, outcome.putObject("stores"));
+        }
+    }
+
+    static void pipe(TopologyTestDriver driver, JsonNode records, Map<String, Deserializer<?>> outputs, ObjectNode outcome) {
+        ObjectNode written = outcome.putObject("outputs");
+        ArrayNode dropped = outcome.putArray("dropped");
+        outputs.keySet().forEach(written::putArray);
+        double before = 0;
+        int number = 0;
+        for (JsonNode record : records) {
+            if (record.has("advance")) {
+                driver.advanceWallClockTime(Duration.ofMillis(record.get("advance").asLong()));
+            } else {
+                driver.createInputTopic(record.get("topic").asText(), new StringSerializer(), new LongSerializer())
+                    .pipeInput(text(record.get("key")), number(record.get("value")), record.get("timestamp").asLong());
+            }
+            for (Map.Entry<String, Deserializer<?>> output : outputs.entrySet()) {
+                TestOutputTopic<?, Long> topic = driver.createOutputTopic(output.getKey(), output.getValue(), new LongDeserializer());
+                while (!topic.isEmpty()) {
+                    TestRecord<?, Long> read = topic.readRecord();
+                    ObjectNode row = row(((ArrayNode) written.get(output.getKey())).addObject(), read.key(), read.value());
+                    row.put("timestamp", read.timestamp()).put("after_step", number);
+                }
+            }
+            double now = driver.metrics().entrySet().stream()
+                .filter(each -> each.getKey().name().equals("dropped-records-total"))
+                .mapToDouble(each -> (Double) each.getValue().metricValue()).sum();
+            if (now > before) {
+                dropped.addArray().add(number).add((long) (now - before));
+            }
+            before = now;
+            number++;
+        }
+    }
+
+    @SuppressWarnings({"unchecked", "rawtypes"})
+    static void stores(TopologyTestDriver driver, ObjectNode told) {
+        for (Map.Entry<String, StateStore> each : driver.getAllStateStores().entrySet()) {
+            String name = each.getKey();
+            if (!name.startsWith("s-") || each.getValue() instanceof VersionedKeyValueStore) {
+                continue;
+            }
+            ArrayNode rows = told.putArray(name);
+            Object store = each.getValue();
+            KeyValueIterator<?, ?> all;
+            if (store instanceof TimestampedKeyValueStore) {
+                all = ((TimestampedKeyValueStore) store).all();
+            } else if (store instanceof TimestampedWindowStore) {
+                all = ((TimestampedWindowStore) store).all();
+            } else if (store instanceof SessionStore) {
+                all = ((SessionStore) store).fetch(null, null);
+            } else if (store instanceof KeyValueStore) {
+                all = ((KeyValueStore) store).all();
+            } else {
+                told.put(name, "of another kind: " + store.getClass());
+                continue;
+            }
+            try (KeyValueIterator<?, ?> rest = all) {
+                while (rest.hasNext()) {
+                    KeyValue<?, ?> one = rest.next();
+                    if (one.value instanceof ValueAndTimestamp) {
+                        ValueAndTimestamp<?> value = (ValueAndTimestamp<?>) one.value;
+                        row(rows.addObject(), one.key, value.value()).put("timestamp", value.timestamp());
+                    } else {
+                        row(rows.addObject(), one.key, one.value);
+                    }
+                }
+            }
+        }
+    }
+
+    static ObjectNode row(ObjectNode row, Object key, Object value) {
+        if (key instanceof Windowed) {
+            Window window = ((Windowed<?>) key).window();
+            row.put("key", (String) ((Windowed<?>) key).key());
+            row.putObject("window").put("start", window.start()).put("end", window.end());
+        } else {
+            row.put("key", (String) key);
+        }
+        return row.put("value", (Long) value);
+    }
+
+    static String text(JsonNode node) {
+        return node.isNull() ? null : node.asText();
+    }
+
+    static Long number(JsonNode node) {
+        return node.isNull() ? null : node.asLong();
+    }
+
+    static Long plus(Long value, long number) {
+        return value == null ? null : value + number;
+    }
+
+    static long or(Long value, long otherwise) {
+        return value == null ? otherwise : value;
+    }
+
+    static boolean holds(Long value, int number) {
+        return or(value, 1) % 3 != number % 3;
+    }
+
+    static String letter(Long value) {
+        return value == null ? null : LETTERS[(int) Math.floorMod(value, 4L)];
+    }
+
+    /** A stream or table, its windows if its keys have some, and the width of these. */
+    static class WindowedTable {
+        final Object node;
+        final boolean sessions;
+        final long size;
+
+        WindowedTable(Object node, boolean sessions, long size) {
+            this.node = node;
+            this.sessions = sessions;
+            this.size = size;
+        }
+    }
+
+    /** One step of a program: makes a node of those before it. */
+    @SuppressWarnings({"unchecked", "rawtypes"})
+    static class Step {
+        final StreamsBuilder builder;
+        final List<Object> nodes;
+        final Map<String, Deserializer<?>> outputs;
+        final JsonNode step;
+
+        Step(StreamsBuilder builder, List<Object> nodes, Map<String, Deserializer<?>> outputs, JsonNode step) {
+            this.builder = builder;
+            this.nodes = nodes;
+            this.outputs = outputs;
+            this.step = step;
+        }
+
+        KStream<String, Long> stream() {
+            return (KStream<String, Long>) nodes.get(step.get("of").asInt());
+        }
+
+        KTable<String, Long> table() {
+            return (KTable<String, Long>) nodes.get(step.get("of").asInt());
+        }
+
+        WindowedTable windowed() {
+            return (WindowedTable) nodes.get(step.get("of").asInt());
+        }
+
+        KTable<Windowed<String>, Long> rows(String of) {
+            return (KTable<Windowed<String>, Long>) ((WindowedTable) nodes.get(step.get(of).asInt())).node;
+        }
+
+        Object with() {
+            return nodes.get(step.get("with").asInt());
+        }
+
+        int n() {
+            return step.get("n").asInt();
+        }
+
+        String store() {
+            return step.hasNonNull("store") ? step.get("store").asText() : null;
+        }
+
+        <S extends StateStore> Materialized<String, Long, S> stored() {
+            Materialized<String, Long, S> made = store() == null ? Materialized.with(Serdes.String(), Serdes.Long()) : Materialized.as(store());
+            return made.withKeySerde(Serdes.String()).withValueSerde(Serdes.Long());
+        }
+
+        void add() {
+            String name = step.get("op").asText();
+            switch (name) {
+                case "stream": nodes.add(builder.<String, Long>stream(step.get("topic").asText())); break;
+                case "table": nodes.add(source()); break;
+                case "global": nodes.add(globalTable()); break;
+                case "to": to(); nodes.add(null); break;
+                case "filter": nodes.add(stream().filter((k, v) -> holds(v, n()))); break;
+                case "filter_not": nodes.add(stream().filterNot((k, v) -> holds(v, n()))); break;
+                case "map_values": nodes.add(stream().mapValues(v -> plus(v, n()))); break;
+                case "nullify": nodes.add(stream().mapValues(v -> v != null && v % 4 == n() ? null : v)); break;
+                case "with_key": nodes.add(stream().mapValues((k, v) -> plus(v, k == null ? 7 : k.length()))); break;
+                case "select_key": nodes.add(stream().selectKey((k, v) -> v == null ? null : "n" + v % (n() + 1))); break;
+                case "map": nodes.add(stream().map((k, v) -> KeyValue.pair(letter(v), plus(v, n())))); break;
+                case "flat_map_values": nodes.add(stream().flatMapValues(v -> Arrays.asList(v, plus(v, 1)))); break;
+                case "flat_map": nodes.add(stream().flatMap((k, v) -> Arrays.asList(KeyValue.pair(k, v), KeyValue.pair("f", plus(v, n()))))); break;
+                case "merge": nodes.add(stream().merge((KStream<String, Long>) with())); break;
+                case "repartition": nodes.add(stream().repartition()); break;
+                case "split": split(); break;
+                case "process": nodes.add(process()); break;
+                case "to_table": nodes.add(store() == null ? stream().toTable() : stream().toTable(stored())); break;
+                case "aggregate": nodes.add(aggregate()); break;
+                case "cogroup": nodes.add(cogroup()); break;
+                case "stream_stream": nodes.add(joinStreams()); break;
+                case "stream_table": nodes.add(lookUp()); break;
+                case "stream_global": nodes.add(lookUpGlobally()); break;
+                case "table_filter": nodes.add(store() == null ? table().filter((k, v) -> holds(v, n())) : table().filter((k, v) -> holds(v, n()), stored())); break;
+                case "table_filter_not": nodes.add(store() == null ? table().filterNot((k, v) -> holds(v, n())) : table().filterNot((k, v) -> holds(v, n()), stored())); break;
+                case "table_map_values": nodes.add(store() == null ? table().mapValues(v -> plus(v, n())) : table().mapValues(v -> plus(v, n()), stored())); break;
+                case "table_nullify": nodes.add(store() == null ? table().mapValues(v -> v % 4 == n() ? null : v) : table().mapValues(v -> v % 4 == n() ? null : v, stored())); break;
+                case "to_stream": nodes.add(table().toStream()); break;
+                case "to_stream_keyed": nodes.add(table().toStream((k, v) -> k + or(v, 9) % 2)); break;
+                case "table_aggregate": nodes.add(aggregateTable()); break;
+                case "table_table": nodes.add(joinTables()); break;
+                case "foreign_key": nodes.add(joinByForeignKey()); break;
+                case "suppress": nodes.add(suppress()); break;
+                case "windowed_filter": nodes.add(of(rows("of").filter((k, v) -> holds(v, n())))); break;
+                case "windowed_map_values": nodes.add(of(rows("of").mapValues(v -> plus(v, n())))); break;
+                case "windowed_suppress": nodes.add(of(rows("of").suppress(Suppressed.untilWindowCloses(Suppressed.BufferConfig.unbounded())))); break;
+                case "windowed_join": nodes.add(of(joinWindows())); break;
+                case "windowed_to_stream": nodes.add(rows("of").toStream((k, v) -> k == null ? null : k.key() + k.window().start() % 2)); break;
+                case "windowed_group": nodes.add(rows("of").groupBy((k, v) -> KeyValue.pair("w" + k.window().start() % 3, v), Grouped.with(Serdes.String(), Serdes.Long())).reduce(Long::sum, (a, b) -> a - b, stored())); break;
+                default: throw new IllegalArgumentException(name);
+            }
+        }
+
+        WindowedTable of(Object node) {
+            return new WindowedTable(node, windowed().sessions, windowed().size);
+        }
+
+        KTable<String, Long> source() {
+            String topic = step.get("topic").asText();
+            if (step.hasNonNull("history")) {
+                return builder.table(topic, Materialized.as(Stores.persistentVersionedKeyValueStore(store(), Duration.ofMillis(step.get("history").asLong()))));
+            }
+            return store() == null ? builder.table(topic) : builder.table(topic, stored());
+        }
+
+        GlobalKTable<String, Long> globalTable() {
+            String topic = step.get("topic").asText();
+            return store() == null ? builder.globalTable(topic) : builder.globalTable(topic, stored());
+        }
+
+        void to() {
+            String topic = step.get("topic").asText();
+            Object node = nodes.get(step.get("of").asInt());
+            if (node instanceof KStream) {
+                ((KStream<String, Long>) node).to(topic);
+                outputs.put(topic, new StringDeserializer());
+            } else if (node instanceof KTable) {
+                ((KTable<String, Long>) node).toStream().to(topic);
+                outputs.put(topic, new StringDeserializer());
+            } else {
+                WindowedTable rows = (WindowedTable) node;
+                KStream<Windowed<String>, Long> stream = ((KTable<Windowed<String>, Long>) rows.node).toStream();
+                Serde<Windowed<String>> serde = rows.sessions
+                    ? WindowedSerdes.sessionWindowedSerdeFrom(String.class)
+                    : WindowedSerdes.timeWindowedSerdeFrom(String.class, rows.size);
+                stream.to(topic, Produced.with(serde, Serdes.Long()));
+                outputs.put(topic, serde.deserializer());
+            }
+        }
+
+        void split() {
+            Map<String, KStream<String, Long>> branches = stream().split(Named.as(step.get("name").asText()))
+                .branch((k, v) -> holds(v, n()), Branched.as("1")).defaultBranch(Branched.as("0"));
+            nodes.add(branches.get(step.get("name").asText() + "1"));
+            nodes.add(branches.get(step.get("name").asText() + "0"));
+        }
+
+        KStream<String, Long> process() {
+            String name = store();
+            String kind = step.get("kind").asText();
+            builder.addStateStore(Stores.keyValueStoreBuilder(Stores.persistentKeyValueStore(name), Serdes.String(), Serdes.Long()));
+            return stream().process(() -> new Counting(name, kind, n()), name);
+        }
+
+        KGroupedStream<String, Long> grouped(KStream<String, Long> stream) {
+            return step.hasNonNull("group")
+                ? stream.groupBy((k, v) -> v == null ? null : "g" + v % (step.get("group").asInt() + 1))
+                : stream.groupByKey();
+        }
+
+        Object aggregate() {
+            KGroupedStream<String, Long> grouped = grouped(stream());
+            String fold = step.get("fold").asText();
+            if (!step.hasNonNull("windows")) {
+                switch (fold) {
+                    case "count": return store() == null ? grouped.count() : grouped.count(stored());
+                    case "reduce": return grouped.reduce(RandomPrograms::reduced, stored());
+                    default: return grouped.aggregate(() -> 0L, (k, v, total) -> folded(fold, v, total), stored());
+                }
+            }
+            JsonNode windows = step.get("windows");
+            if (windows.get("kind").asText().equals("session")) {
+                SessionWindowedKStream<String, Long> cut = grouped.windowedBy(sessions(windows));
+                if (step.get("emit").asBoolean()) {
+                    cut = cut.emitStrategy(EmitStrategy.onWindowClose());
+                }
+                switch (fold) {
+                    case "count": return new WindowedTable(store() == null ? cut.count() : cut.count(stored()), true, 0);
+                    case "reduce": return new WindowedTable(cut.reduce(RandomPrograms::reduced, stored()), true, 0);
+                    default: return new WindowedTable(cut.aggregate(() -> 0L, (k, v, total) -> folded(fold, v, total), (k, a, b) -> a + b, stored()), true, 0);
+                }
+            }
+            TimeWindowedKStream<String, Long> cut = windows.get("kind").asText().equals("sliding")
+                ? grouped.windowedBy(SlidingWindows.ofTimeDifferenceAndGrace(millis(windows, "size"), millis(windows, "grace")))
+                : grouped.windowedBy(timeWindows(windows));
+            if (step.get("emit").asBoolean()) {
+                cut = cut.emitStrategy(EmitStrategy.onWindowClose());
+            }
+            long size = windows.get("size").asLong();
+            switch (fold) {
+                case "count": return new WindowedTable(store() == null ? cut.count() : cut.count(stored()), false, size);
+                case "reduce": return new WindowedTable(cut.reduce(RandomPrograms::reduced, stored()), false, size);
+                default: return new WindowedTable(cut.aggregate(() -> 0L, (k, v, total) -> folded(fold, v, total), stored()), false, size);
+            }
+        }
+
+        Object cogroup() {
+            KGroupedStream<String, Long> other = ((KStream<String, Long>) with()).groupByKey();
+            CogroupedKStream<String, Long> both = grouped(stream()).<Long>cogroup((k, v, total) -> folded("first", v, total))
+                .cogroup(other, (k, v, total) -> folded("second", v, total));
+            if (!step.hasNonNull("windows")) {
+                return both.aggregate(() -> 0L, stored());
+            }
+            JsonNode windows = step.get("windows");
+            switch (windows.get("kind").asText()) {
+                case "session": return new WindowedTable(both.windowedBy(sessions(windows)).aggregate(() -> 0L, (k, a, b) -> a + b, stored()), true, 0);
+                case "sliding": return new WindowedTable(both.windowedBy(SlidingWindows.ofTimeDifferenceAndGrace(millis(windows, "size"), millis(windows, "grace"))).aggregate(() -> 0L, stored()), false, windows.get("size").asLong());
+                default: return new WindowedTable(both.windowedBy(timeWindows(windows)).aggregate(() -> 0L, stored()), false, windows.get("size").asLong());
+            }
+        }
+
+        KStream<String, Long> joinStreams() {
+            KStream<String, Long> other = (KStream<String, Long>) with();
+            JsonNode windows = step.get("windows");
+            JoinWindows within = JoinWindows.ofTimeDifferenceAndGrace(millis(windows, "size"), millis(windows, "grace"));
+            if (windows.hasNonNull("before")) {
+                within = within.before(millis(windows, "before"));
+            }
+            if (windows.hasNonNull("after")) {
+                within = within.after(millis(windows, "after"));
+            }
+            switch (step.get("kind").asText()) {
+                case "inner": return stream().join(other, RandomPrograms::both, within);
+                case "left": return stream().leftJoin(other, RandomPrograms::both, within);
+                default: return stream().outerJoin(other, RandomPrograms::both, within);
+            }
+        }
+
+        KStream<String, Long> lookUp() {
+            KTable<String, Long> rows = (KTable<String, Long>) with();
+            Joined<String, Long, Long> joined = Joined.with(Serdes.String(), Serdes.Long(), Serdes.Long());
+            if (step.hasNonNull("grace")) {
+                joined = joined.withGracePeriod(millis(step, "grace"));
+            }
+            return step.get("kind").asText().equals("inner") ? stream().join(rows, RandomPrograms::both, joined) : stream().leftJoin(rows, RandomPrograms::both, joined);
+        }
+
+        KStream<String, Long> lookUpGlobally() {
+            GlobalKTable<String, Long> rows = (GlobalKTable<String, Long>) with();
+            return step.get("kind").asText().equals("inner")
+                ? stream().join(rows, (k, v) -> letter(v), RandomPrograms::both)
+                : stream().leftJoin(rows, (k, v) -> letter(v), RandomPrograms::both);
+        }
+
+        KTable<String, Long> aggregateTable() {
+            KGroupedTable<String, Long> grouped = table().groupBy((k, v) -> KeyValue.pair("t" + v % (n() + 1), v), Grouped.with(Serdes.String(), Serdes.Long()));
+            switch (step.get("fold").asText()) {
+                case "count": return store() == null ? grouped.count() : grouped.count(stored());
+                case "reduce": return grouped.reduce(Long::sum, (a, b) -> a - b, stored());
+                default: return grouped.aggregate(() -> 0L, (k, v, total) -> total * 2 + v, (k, v, total) -> total - 3 * v, stored());
+            }
+        }
+
+        KTable<String, Long> joinTables() {
+            KTable<String, Long> other = (KTable<String, Long>) with();
+            String kind = step.get("kind").asText();
+            if (store() == null) {
+                return kind.equals("inner") ? table().join(other, RandomPrograms::both)
+                    : kind.equals("left") ? table().leftJoin(other, RandomPrograms::both) : table().outerJoin(other, RandomPrograms::both);
+            }
+            return kind.equals("inner") ? table().join(other, RandomPrograms::both, stored())
+                : kind.equals("left") ? table().leftJoin(other, RandomPrograms::both, stored()) : table().outerJoin(other, RandomPrograms::both, stored());
+        }
+
+        KTable<Windowed<String>, Long> joinWindows() {
+            KTable<Windowed<String>, Long> one = rows("of"), other = rows("with");
+            switch (step.get("kind").asText()) {
+                case "inner": return one.join(other, RandomPrograms::both);
+                case "left": return one.leftJoin(other, RandomPrograms::both);
+                default: return one.outerJoin(other, RandomPrograms::both);
+            }
+        }
+
+        KTable<String, Long> joinByForeignKey() {
+            KTable<String, Long> other = (KTable<String, Long>) with();
+            return step.get("kind").asText().equals("inner")
+                ? table().join(other, RandomPrograms::letter, RandomPrograms::both, stored())
+                : table().leftJoin(other, RandomPrograms::letter, RandomPrograms::both, stored());
+        }
+
+        KTable<String, Long> suppress() {
+            Duration limit = millis(step, "limit");
+            return step.hasNonNull("records")
+                ? table().suppress(Suppressed.untilTimeLimit(limit, Suppressed.BufferConfig.maxRecords(step.get("records").asLong()).emitEarlyWhenFull()))
+                : table().suppress(Suppressed.untilTimeLimit(limit, Suppressed.BufferConfig.unbounded()));
+        }
+    }
+
+    static Duration millis(JsonNode node, String field) {
+        return Duration.ofMillis(node.get(field).asLong());
+    }
+
+    static TimeWindows timeWindows(JsonNode windows) {
+        return TimeWindows.ofSizeAndGrace(millis(windows, "size"), millis(windows, "grace")).advanceBy(millis(windows, "advance"));
+    }
+
+    static SessionWindows sessions(JsonNode windows) {
+        return SessionWindows.ofInactivityGapAndGrace(millis(windows, "size"), millis(windows, "grace"));
+    }
+
+    static Long reduced(Long one, Long two) {
+        return (one * 2 + two) % 1000;
+    }
+
+    static Long folded(String fold, Long value, Long total) {
+        switch (fold) {
+            case "sum": return total + or(value, 0); // a session's aggregator is called without a value, too
+            case "column sum": return total + or(value, 0);
+            case "first": return total + or(value, 0);
+            case "second": return total * 2 + or(value, 0);
+            default: return or(value, 1) % 5 == 0 ? null : or(total, 50) + or(value, 1);
+        }
+    }
+
+    static Long both(Long one, Long two) {
+        return or(one, 100) + 3 * or(two, 100);
+    }
+
+    /** Counts a key's records in a store, and says so; or at punctuations. */
+    static class Counting implements Processor<String, Long, String, Long> {
+        final String store;
+        final String kind;
+        final int number;
+        KeyValueStore<String, Long> counts;
+        ProcessorContext<String, Long> context;
+
+        Counting(String store, String kind, int number) {
+            this.store = store;
+            this.kind = kind;
+            this.number = number;
+        }
+
+        @Override
+        public void init(ProcessorContext<String, Long> context) {
+            this.context = context;
+            counts = context.getStateStore(store);
+            if (kind.equals("stream time")) {
+                context.schedule(Duration.ofMillis(10 * (number + 1)), PunctuationType.STREAM_TIME, this::tick);
+            } else if (kind.equals("wall clock")) {
+                context.schedule(Duration.ofMillis(10 * (number + 1)), PunctuationType.WALL_CLOCK_TIME, this::tick);
+            }
+        }
+
+        void tick(long timestamp) {
+            try (KeyValueIterator<String, Long> all = counts.all()) {
+                while (all.hasNext()) {
+                    KeyValue<String, Long> each = all.next();
+                    context.forward(new Record<>(each.key, each.value, timestamp));
+                }
+            }
+        }
+
+        @Override
+        public void process(Record<String, Long> record) {
+            if (record.key() == null) {
+                return;
+            }
+            if (record.value() == null) {
+                counts.delete(record.key());
+                return;
+            }
+            long now = or(counts.get(record.key()), 0) + record.value();
+            counts.put(record.key(), now);
+            if (kind.equals("each")) {
+                context.forward(record.withValue(now));
+                if (now % 2 == number % 2) {
+                    context.forward(record.withValue(-now).withTimestamp(record.timestamp() + number));
+                }
+            }
+        }
+    }
+}
