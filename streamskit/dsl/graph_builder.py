@@ -153,7 +153,7 @@ class GraphBuilder:
         if table.row_store is not None:
             return (table.row_store.name,)
         inherited = [name for parent in table.parents for name in self.lookup_stores(self.nodes[parent])]
-        return tuple(dict.fromkeys([*inherited, *(store.name for store in table.buffers)]))
+        return tuple(dict.fromkeys([*(store.name for store in table.buffers), *inherited]))
 
     def tells_old_values(self, table: Node) -> bool:
         """Return whether a table's rows are kept so far, by itself or a step before it, so that old values are known.

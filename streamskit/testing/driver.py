@@ -47,7 +47,8 @@ class TopologyTestDriver:
         topology: what to run.
         config: how to run it: a `StreamsConfig`, or the application's id. Of a config only what is about records holds:
             the cache, the `emit_interval` and the handlers.
-        cache: whether the record cache folds the updates that one input makes to one key; as the config says, or not.
+        cache: whether the record cache folds the updates that one record makes to one key, in a sub-topology; as the
+            config says, or not.
         partitions: how many partitions the topics have that are not the application's own: a number for all of them, or
             for those with more than one by name. Each partition is then a task, with its own state and stream time. If
             it is not given, every topic has one.
@@ -218,8 +219,9 @@ class TopologyTestDriver:
 
     def _work(self) -> None:
         """Run queries until no topic between them holds a record that is not processed."""
+        commits = self._plans and self._plans[0].options.cache and self._waiting.by_time  # after every single record
         while self._waiting:
-            batch = self._waiting.next_batch(singly=bool(self._timed))
+            batch = self._waiting.next_batch(singly=bool(self._timed or commits))
             self._process(batch[0].topic, batch)
             if self._timed:
                 self._advance_stream_time(batch[0])

@@ -33,7 +33,7 @@ class Inventor:
         for _ in range(self._random.randint(1, 6)):
             self._step()
         self._write()
-        return {"steps": self._steps, "records": self._records()}
+        return {"steps": self._steps, "records": self._records(), "cache": self._random.random() < 0.25}
 
     def _sources(self) -> list[str]:
         others = self._random.choices(["stream", "table", "global"], [3, 3, 1], k=self._random.randint(0, 2))

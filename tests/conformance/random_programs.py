@@ -303,7 +303,7 @@ def outcome(program: Program) -> Program:
     topology = topology_of(program)
     written: dict[str, list[Step]] = {step["topic"]: [] for step in program["steps"] if step["op"] == "to"}
     dropped, before = list[list[int]](), 0
-    with TopologyTestDriver(topology, "oracle", emit_interval=0, cache=False) as driver:
+    with TopologyTestDriver(topology, "oracle", emit_interval=0, cache=program.get("cache", False)) as driver:
         outputs = {name: driver.create_output_topic(name) for name in written}
         for number, record in enumerate(program["records"]):
             if "advance" in record:

@@ -63,7 +63,7 @@ public class RandomPrograms {
         Properties properties = new Properties();
         properties.put(StreamsConfig.APPLICATION_ID_CONFIG, "oracle");
         properties.put(StreamsConfig.BOOTSTRAP_SERVERS_CONFIG, "localhost:1");
-        properties.put(StreamsConfig.STATESTORE_CACHE_MAX_BYTES_CONFIG, 0);
+        properties.put(StreamsConfig.STATESTORE_CACHE_MAX_BYTES_CONFIG, program.path("cache").asBoolean() ? 10_000_000 : 0);
         properties.put(StreamsConfig.DEFAULT_KEY_SERDE_CLASS_CONFIG, Serdes.StringSerde.class);
         properties.put(StreamsConfig.DEFAULT_VALUE_SERDE_CLASS_CONFIG, Serdes.LongSerde.class);
         properties.put(StreamsConfig.STATE_DIR_CONFIG, Files.createTempDirectory("random").toString());
