@@ -21,7 +21,7 @@ class Judge:
     Args:
         broker: where the results are.
         driver: the application, which has processed all.
-        load: what was written.
+        load: what was written, settled with the broker.
         exactly_once: whether nothing may be there twice.
     """
 
@@ -41,13 +41,10 @@ class Judge:
         self._same("settled", settled_ids(self._settled()), ids)  # first: its clock goes on
         self._same("copies", [value for _, value in self._read("copies", value=LONG)], ids)
         self._tables()
-        rates = {number: number * 10 + rate(int(key[1:])) for key, number, _, _ in numbers}
-        self._same("costs", [value for _, value in self._read("costs", value=LONG)], list(rates.values()))
-        self._same("paid", [value for _, value in self._read("paid", value=LONG)],
-                   [order * 10 + order % 10 for order in range(self._load.orders)
-                    if order not in self._load.unpaid])  # fmt: skip
-        self._same("digests", [value for _, value in self._read("digests", value=STRING)],
-                   [f"{name}:{length}" for name, length in self._load.blobs.items()])  # fmt: skip
+        costs = [number * 10 + rate(int(key[1:])) for key, number, _, _ in numbers]
+        self._same("costs", [value for _, value in self._read("costs", value=LONG)], costs)
+        self._same("paid", [value for _, value in self._read("paid", value=LONG)], self._load.paid)
+        self._same("digests", [value for _, value in self._read("digests", value=STRING)], self._load.digests)
         self._same("dead letters", [value for _, value in self._read("dead", value=Serdes.byte_array())],
                    self._load.poison)  # fmt: skip
         self._windows()
