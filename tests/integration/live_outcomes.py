@@ -138,9 +138,9 @@ def partitions_of(record: Vector, topology: Topology, partitions: int) -> Iterab
     """Return the tasks that get a record of a vector: all of them a row of a global table."""
     source = source_of(record["topic"], topology)
     key = as_it_is(record, "key", source.key).serialize(record.get("key", record.get("key_utf8")))
-    if key is None:
-        return [0]
-    return range(partitions) if record["topic"] in globals_of(topology) else [partition_for(key, partitions)]
+    if record["topic"] in globals_of(topology):
+        return range(partitions)
+    return [0] if key is None else [partition_for(key, partitions)]
 
 
 def source_of(topic: str, topology: Topology) -> Source:

@@ -60,7 +60,15 @@ def test_a_program_ends_with_the_recorded_tables(name: str, broker: Broker, tmp_
     for store, expected in vector["stores"].items():
         assert unordered(stores[store]) == unordered([without_time(row) for row in expected])
     for topic, expected in vector["outputs"].items():
-        assert written[topic] == {spelled(row): row["value"] for row in expected}
+        assert table(written[topic]) == table({spelled(row): row["value"] for row in expected})
+
+
+def table(last: dict[str, Any]) -> dict[str, Any]:
+    """Return the rows that are there at the end; one that never was is none, and neither is one that was deleted.
+
+    A foreign-key join that asks for a row of the other table when that is gone already tells of no result, ever.
+    """
+    return {key: value for key, value in last.items() if value is not None}
 
 
 def portions(vector: Vector) -> list[list[Vector]]:
