@@ -69,6 +69,10 @@ class TableFilter(Node):
         return self.skips_absent_rows
 
     @property
+    def asks_for_old_values(self) -> bool:
+        return self.sends_old_values  # it has asked when it was written, and the table before it can tell them
+
+    @property
     def skips_absent_rows(self) -> bool:
         return not self.versioned
 
