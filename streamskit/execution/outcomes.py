@@ -180,9 +180,7 @@ def _dropped_elements(outcome: Flatten) -> dict[str, Column]:
         return F.struct(*(each.alias(name) for name, each in times.items())) if times else F.lit(0)
 
     elements = F.transform(outcome.elements, times_of_one)
-    return {
-        name: F.coalesce(_unless_dropped(outcome.record, _total(elements, name)), F.lit(0)) for name in names
-    }  # fmt: skip
+    return {name: F.coalesce(_unless_dropped(outcome.record, _total(elements, name)), F.lit(0)) for name in names}
 
 
 def _total(elements: Column, name: str) -> Column:

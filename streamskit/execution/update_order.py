@@ -49,14 +49,15 @@ def _read_by_earlier_ones(table: Node, outcomes: list[Outcome], plan: Plan) -> l
 def _is_read_by(rows: OperatorInput, reader: OperatorInput, plan: Plan) -> bool:
     """Return whether a record at `reader` looks up rows that one at `rows` changes, in a join or through one."""
     operators = {slot.operator.name: slot.operator for slot in plan.operators}
-    if isinstance(operators[reader.operator], StreamTableJoinOperator) and reader.side != TABLE_SIDE:
+    joins_stream = isinstance(operators[reader.operator], StreamTableJoinOperator)
+    if joins_stream and reader.side != TABLE_SIDE:
         looked_up = reader._replace(side=TABLE_SIDE)
     elif isinstance(operators[reader.operator], TableJoinOperator) and reader.side in (0, 1):
         looked_up = reader._replace(side=1 - reader.side)
     else:
         return False
     if rows.operator == reader.operator:  # the rows of a join of tables are told on sides of their own
-        return rows == looked_up and isinstance(operators[reader.operator], StreamTableJoinOperator)
+        return joins_stream and rows == looked_up
     is_join = isinstance(operators[rows.operator], TableJoinOperator)
     return is_join and leads_to({rows.operator}, looked_up, plan, past_stores=False)
 

@@ -114,7 +114,7 @@ def _table_store(name: str, group: ProcessorGroup, plan: Plan) -> operators.Tabl
     if (group.name, name) not in plan.shared:
         return operators.TableStore(store, f"store {name}", refusal)
     where = table.operator_input.operator if table.keeps_rows and table.operator_input else table.name
-    if table.on_close and store.kind == "window":
+    if store.by_time:
         store = replace(store, retention=(store.retention or 0) + 1)  # such windows are shown for a millisecond longer
     return operators.TableStore(store, where, refusal)
 

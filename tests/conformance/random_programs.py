@@ -146,18 +146,19 @@ def _aggregate(builder: StreamsBuilder, step: Step, stream: KStream, other: None
         case "column sum":
             return grouped.aggregate(lambda v: F.sum(v), store)
     function = {"sum": summed, "none": sometimes_none}[step["fold"]]
-    merger = {"merger": lambda key, one, two: one + two} if (step.get("windows") or {}).get("kind") == "session" else {}
-    return grouped.aggregate(lambda: 0, function, store, value=LONG, **merger)
+    return grouped.aggregate(lambda: 0, function, store, value=LONG, merger=_merger(step))
 
 
 def _cogroup(builder: StreamsBuilder, step: Step, stream: KStream, other: KStream) -> KTable:
     grouped = _grouped(step, stream).cogroup(summed).cogroup(other.group_by_key(), doubled)
-    merger = {}
     if step.get("windows"):
         grouped = grouped.windowed_by(windows_of(step))
-        if step["windows"]["kind"] == "session":
-            merger = {"merger": lambda key, one, two: one + two}
-    return grouped.aggregate(lambda: 0, step.get("store"), value=LONG, **merger)
+    return grouped.aggregate(lambda: 0, step.get("store"), value=LONG, merger=_merger(step))
+
+
+def _merger(step: Step) -> Callable[[str, int, int], int] | None:
+    """Return how two sessions become one, where a step has sessions."""
+    return (lambda key, one, two: one + two) if (step.get("windows") or {}).get("kind") == "session" else None
 
 
 def _stream_stream(builder: StreamsBuilder, step: Step, stream: KStream, other: KStream) -> KStream:
@@ -318,9 +319,7 @@ def outcome(program: Program) -> Program:
                 before = driver.dropped()
         named = {name: store for name, store in topology.stores.items() if name.startswith("s-")}
         kinds = {name: STORE_KINDS[store.kind] for name, store in named.items() if store.kind in STORE_KINDS}
-        if any(step["op"] == "process" for step in program["steps"]):
-            processors = {step["store"] for step in program["steps"] if step["op"] == "process"}
-            kinds |= dict.fromkeys(processors, "key-value")
+        kinds |= {step["store"]: "key-value" for step in program["steps"] if step["op"] == "process"}
         stores = {name: list(stored(driver, name, kind)) for name, kind in kinds.items()}
     return {"describe": str(topology.describe()), "outputs": written, "dropped": dropped, "stores": stores}
 

@@ -109,8 +109,8 @@ class Load:
     def settle(self, broker: Broker) -> None:
         """Take for written what is in the topics: of a broker that is killed nobody else knows.
 
-        Its answer may have been an error though it has the record; and once in ten hours or so it has lost or doubled
-        one that it had acknowledged, or the producer has. `notes` tells of those; they are no fault of the application.
+        Its answer may have been an error though it has the record. `notes` tells of records that it acknowledged and
+        that are not there, or there twice: an application can neither read the former nor leave out the latter.
         """
         taken = {topic: Counter(_pairs(broker, topic)) for topic in ("numbers", "orders", "payments", "blobs")}
         for topic, there in taken.items():
