@@ -290,13 +290,13 @@ class StreamsConfig:
         metadata=_key(
             "streamskit.real.time.ms",
             DURATION,
-            "Runs steps of Columns, `count()` and aggregates of Columns, also in tumbling and hopping windows of one "
-            "topic, in Spark's real-time mode (`trigger(realTime=)`): every record and every update goes on as it "
-            "comes, whatever the cache. Sub-topologies of which Python does a part run in micro-batches beside it; "
-            "`explain()` says which, and why. The duration, of 5 seconds or more, is that of one batch, after which it "
-            "notes how far it has come and what its state is, and for which `await_processed` may wait. It keeps a "
-            "slot of Spark's busy for each partition that is read, and one for each in which state is kept. Not for "
-            "`F.udf`.",
+            "Runs steps of Columns, aggregations, windows, `suppress` and processors in Spark's real-time mode "
+            "(`trigger(realTime=)`): every record and every update goes on as it comes, whatever the cache. "
+            "Sub-topologies whose operators read several topics (joins), or schedule by the wall clock, run in "
+            "micro-batches beside it; `explain()` says which, and why. The duration, of 5 seconds or more, is that of "
+            "one batch, after which it notes how far it has come and what its state is, and for which "
+            "`await_processed` may wait. It keeps a slot of Spark's busy for each partition that is read, and one for "
+            "each in which state is kept. Not for `F.udf`, or serdes and handlers in Python.",
         ),
     )
     max_records_per_batch: int | None = field(

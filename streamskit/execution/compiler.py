@@ -32,7 +32,7 @@ from streamskit.execution.sources import DecodedInput, decode, with_clock
 from streamskit.execution.stages import run_stages, task_numbers, with_order
 from streamskit.execution.steps import Steps
 from streamskit.jvm.stream_threads import end_of_stage
-from streamskit.planning.plan import CLOCK_TOPIC, Plan
+from streamskit.planning.plan import CLOCK_TOPIC, STREAM_TIME_KEY, Plan
 from streamskit.topology.nodes import Source
 
 Read = Callable[[list[str]], DataFrame]
@@ -136,7 +136,7 @@ def _with_operators(
     frame = count_dropped(frame, [outcome for each in outcomes for outcome in each])
     frame = with_order(plan, frame, rows, tasks)
     finished = run_stages(plan, frame, lambda frame, numbers: compile_results(plan, frame, numbers), tasks, runs)
-    if plan.uses_wall_clock or _has_beginnings(plan):
+    if plan.uses_wall_clock or _has_beginnings(plan) or plan.runs_in_real_time:
         finished = finished.where(finished["port"] == FINISHED)
     own = F.array_position(F.array(*map(F.lit, task_numbers(finished.sparkSession, tasks))), finished["task"]) - 1
     partition = F.when(finished["other"] == F.lit(TO_OWN_PARTITION), own).cast("int").alias("partition")
@@ -162,6 +162,9 @@ def _beginning(plan: Plan, frame: DataFrame, inputs: list[DecodedInput], rows: R
     if not _has_beginnings(plan):
         return rows
     begin = F.coalesce(*(_beginning_of(plan, frame, each) for each in inputs if not each.source.is_broadcast))
+    if plan.runs_in_real_time:  # the next record may be long in coming: what is due by stream time is due now
+        end = F.when(begin.isNotNull(), row_struct(CLOCK, key=F.lit(STREAM_TIME_KEY), timestamp=F.lit(-1)))
+        return Rows([(begin, False), *rows.parts, (end, False)])
     if rows.is_alone and not plan.tells_beginnings:  # a record of which nothing is left still moves the task's time
         return Rows.of(F.coalesce(rows.alone, begin))
     return Rows([(begin, False), *rows.parts])

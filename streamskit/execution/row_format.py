@@ -54,6 +54,9 @@ BEGIN = -4
 TIME_UNDECIDED = b"time undecided"
 """Stands in `other` of a `BEGIN` row whose record gets its time from an operator."""
 
+BATCH_END = -5
+"""The port of a row that says, in real-time mode, that a task's batch has ended."""
+
 FINISHED = -3
 """The port of a row that is a record to write to its topic."""
 

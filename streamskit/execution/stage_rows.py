@@ -110,6 +110,11 @@ class StageResults:
             empty |= {"origin": self._numbers[operator], "position": count}
             self._add(tuple(empty.values()))
 
+    def take_rows(self) -> list[Row]:
+        """Return the rows so far, and begin anew."""
+        rows, self._rows, self._cuts, self._bytes = self._rows, [], [], 0
+        return rows
+
     def frames(self) -> Iterator["pd.DataFrame"]:
         """Yield the rows so far as data frames, none of them large, and begin anew."""
         rows, cuts = self._rows, self._cuts
@@ -132,7 +137,7 @@ def _size(values: Iterable[bytes | None]) -> int:
     return sum(map(len, filter(None, values)))
 
 
-def in_order(batches: Iterable[list[Row]], inputs: StageInputs) -> Iterator[Row]:
+def in_order(batches: Iterable[Iterable[Row]], inputs: StageInputs) -> Iterator[Row]:
     """Yield the rows of a task in the order in which Kafka Streams would take them.
 
     Rows of one topic stay in order of their offsets; between topics the one whose next record is the earliest goes on.

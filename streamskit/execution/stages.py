@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache
 
+from pyspark.serializers import CPickleSerializer
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -14,6 +15,7 @@ from streamskit.execution.row_format import (
     AT_ONCE,
     DROPPED,
     FIELDS,
+    NAMES,
     ORDER,
     RESULTS,
     SCHEMA,
@@ -26,6 +28,7 @@ from streamskit.execution.stage_processor import StageProcessor
 from streamskit.execution.stage_rows import StageInputs
 from streamskit.execution.task_processor import TaskProcessor
 from streamskit.jvm.functions import packed
+from streamskit.jvm.python_task import run_python_task, with_ends
 from streamskit.jvm.stream_threads import end_of_stage
 from streamskit.operators.records import SOURCE_HEADERS
 from streamskit.planning.lookups import looked_into
@@ -74,6 +77,8 @@ def run_stages(
         runs: with which micro-batches the query's runs began.
     """
     numbered = task_numbers(frame.sparkSession, tasks)
+    if plan.runs_in_real_time:
+        frame = with_ends(frame)
     levels = sorted({slot.level for slot in plan.operators})
     for level in levels:
         numbers = [number for number, slot in enumerate(plan.operators) if slot.level == level]
@@ -83,15 +88,28 @@ def run_stages(
         looked = frozenset(plan.operators[number].operator.name for number in looked_into(plan))
         ports = [*numbers, *(number + AT_ONCE for number in numbers)]
         processor = TaskProcessor(operators, ports, inputs, plan.options, runs, uncached, looked)
-        if not plan.options.test:  # a test driver's batch is one record
-            frame = frame.select(packed(F.struct("*")))
-        frame = end_of_stage(frame, plan.options.threads_of)
-        frame = frame.groupBy("task").transformWithStateInPandas(StageProcessor(processor), SCHEMA, "Update", "None")
+        frame = _in_real_time(frame, processor) if plan.runs_in_real_time else _in_batches(plan, frame, processor)
         frame = _without_dropped(plan, frame, numbers, level)
         if plan.options.handlers.ask_for_sources:
             frame = with_sources(frame, frame["port"] >= RESULTS)
         frame = _routed(frame, numbers, compile_results)
     return frame
+
+
+def _in_batches(plan: Plan, frame: DataFrame, processor: TaskProcessor) -> DataFrame:
+    """Return what a stage makes of the rows of each micro-batch; the columns are those of `row_format.SCHEMA`."""
+    if not plan.options.test:  # a test driver's batch is one record
+        frame = frame.select(packed(F.struct("*")))
+    frame = end_of_stage(frame, plan.options.threads_of)
+    return frame.groupBy("task").transformWithStateInPandas(StageProcessor(processor), SCHEMA, "Update", "None")
+
+
+def _in_real_time(frame: DataFrame, processor: TaskProcessor) -> DataFrame:
+    """Return what a stage makes of each row as it comes; the columns are those of `row_format.SCHEMA`."""
+    context = frame.sparkSession.sparkContext
+    command: bytes = CPickleSerializer().dumps(processor)  # type: ignore[no-untyped-call]
+    variables = {**context.environment, "SPARK_REUSE_WORKER": "1"}  # after a batch it takes the next one
+    return run_python_task(frame.select(*NAMES), command, context.pythonExec, variables)
 
 
 def _without_cache(slot: PlannedOperator) -> str:

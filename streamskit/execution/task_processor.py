@@ -7,6 +7,7 @@ from pyspark import TaskContext
 
 from streamskit.execution.arrow_batches import table_of
 from streamskit.execution.row_format import (
+    BATCH_END,
     BEGIN,
     CLOCK,
     HEADERS,
@@ -16,11 +17,13 @@ from streamskit.execution.row_format import (
     PORT,
     TIMESTAMP,
     VALUE,
+    Row,
 )
 from streamskit.execution.stage_rows import CHUNK, StageInputs, StageResults, in_order, rows_of_frame
 from streamskit.execution.task_clock import TaskClock
 from streamskit.execution.whole_batches import WholeBatches, tables_in_order
 from streamskit.operators import Operator, OperatorRecord, StreamTask
+from streamskit.operators.paged_state import PageStore
 from streamskit.planning.options import QueryOptions
 
 if TYPE_CHECKING:
@@ -80,6 +83,33 @@ class TaskProcessor:
         made.count_dropped(stage.dropped)
         yield from made.frames()
 
+    def process_one_by_one(self, pages: PageStore, task: int, rows: Iterator[Row]) -> Iterator[Sequence[Row]]:
+        """Process a task's records as they come, and yield what the operators make of each row.
+
+        Args:
+            pages: where the pages of its state live.
+            task: its number.
+            rows: with the values of `row_format.NAMES`, from one topic. One that says that the batch has ended is the
+                last: then the state is saved.
+
+        What comes out before the first row is yielded first.
+        """
+        stage, made = self._stage(pages, task), StageResults(task, self._numbers)
+        timing = TaskClock(stage, made, self._inputs, task) if self._inputs.is_timed else None
+        made.take(stage.take_outputs())
+        yield made.take_rows()
+        for row in in_order([rows], self._inputs):
+            if row[PORT] == BATCH_END:
+                break
+            self._process_row(row, stage, made, timing)
+            made.take(stage.take_outputs())
+            yield made.take_rows()
+        stage.finish()
+        made.take(stage.take_outputs())
+        made.count_dropped(stage.dropped)
+        made.pass_on(row)
+        yield made.take_rows()
+
     @property
     def _takes_batches(self) -> bool:
         """Whether all that is to be done can be done to whole Arrow batches."""
@@ -98,30 +128,34 @@ class TaskProcessor:
     ) -> Iterator["pd.DataFrame"]:
         timing = TaskClock(stage, made, self._inputs, task) if self._inputs.is_timed else None
         for row in in_order((rows_of_frame(frame) for frame in rows), self._inputs):
-            port = row[PORT]
-            if timing is not None:
-                timing.see(row)
-            if port in self._inputs.ports:
-                operator, side = self._inputs.ports[port]
-                record = OperatorRecord(row[KEY], row[VALUE], row[OLD], row[OTHER], row[TIMESTAMP], row[HEADERS])
-                stage.process(operator, side, record)
-                if stage.outputs:
-                    made.take(stage.take_outputs())
-            elif port == CLOCK and self._options.test:
-                if row[KEY] is None:
-                    pages.save("wall clock", str(row[TIMESTAMP]).encode())
-                    stage.advance_wall_clock(row[TIMESTAMP])
-                made.pass_on(row)
-            elif port != BEGIN:
-                # In the middle of the results, so that a task's rows keep their order.
-                made.take(stage.take_outputs())
-                made.pass_on(row)
+            if row[PORT] == CLOCK and self._options.test and row[KEY] is None:
+                pages.save("wall clock", str(row[TIMESTAMP]).encode())
+            self._process_row(row, stage, made, timing)
             if made.are_many:
                 yield from made.frames()
         if timing is not None:
             timing.finish()
 
-    def _stage(self, pages: "SparkPages", task: int) -> StreamTask:
+    def _process_row(self, row: Row, stage: StreamTask, made: StageResults, timing: TaskClock | None) -> None:
+        port = row[PORT]
+        if timing is not None:
+            timing.see(row)
+        if port in self._inputs.ports:
+            operator, side = self._inputs.ports[port]
+            record = OperatorRecord(row[KEY], row[VALUE], row[OLD], row[OTHER], row[TIMESTAMP], row[HEADERS])
+            stage.process(operator, side, record)
+            if stage.outputs:
+                made.take(stage.take_outputs())
+        elif port == CLOCK and self._options.test:
+            if row[KEY] is None:
+                stage.advance_wall_clock(row[TIMESTAMP])
+            made.pass_on(row)
+        elif port != BEGIN:
+            # In the middle of the results, so that a task's rows keep their order.
+            made.take(stage.take_outputs())
+            made.pass_on(row)
+
+    def _stage(self, pages: PageStore, task: int) -> StreamTask:
         options, inputs = self._options, self._inputs
         wall_clock = int(pages.load("wall clock") or b"0") if options.test else None
         return StreamTask(

@@ -34,6 +34,8 @@ object Functions {
 
   def pack(record: Column): Column = call("streamskit_pack", record)
 
+  def withEnds(row: Column): Column = call("streamskit_end_of_batch", row)
+
   private def call(name: String, arguments: Column*): Column = Column.internalFn(name, arguments: _*)
 
   register("streamskit_attempt") { case Seq(child) => Attempt(child) }
@@ -53,6 +55,7 @@ object Functions {
     StaticInvoke(WriteOrder.getClass, IntegerType, "partition", arguments)
   }
   register("streamskit_pack") { case Seq(record) => PackRecords(record) }
+  register("streamskit_end_of_batch") { case Seq(row) => EndOfBatch(row) }
 
   private def register(name: String)(make: PartialFunction[Seq[Expression], Expression]): Unit =
     FunctionRegistry.internal.registerFunction(

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
+from streamskit.api.error_handlers import asks
 from streamskit.operators import Operator
 from streamskit.planning.options import QueryOptions
 from streamskit.serdes import SessionWindowedSerde, TimeWindowedSerde
@@ -325,10 +326,20 @@ class Plan:
         return not self.against_real_time
 
     @property
+    def runs_in_real_time(self) -> bool:
+        """Whether it does run in that mode."""
+        return self.options.real_time and self.fits_real_time
+
+    @property
     def against_real_time(self) -> str:
         """Why Spark's real-time mode cannot run it, as a part of a sentence; "" if it can."""
-        if self.operators:
-            return f"{self.operators[0].node.name} runs in Python"
+        if self.operators and self._reads_several:
+            name = self.operators[0].node.name
+            return f"{name} takes several topics in the order of their time, and they are read side by side there"
+        if self.wall_clock_interval is not None:
+            return "a processor schedules by the wall clock, which ticks between micro-batches"
+        if any(map(asks, self.options.handlers.every)):
+            return "an error handler is a function, which runs in Python between two of Spark's steps"
         if self.partitioned_sinks:
             return f"the partitioner of {self.partitioned_sinks[0].name} runs in Python"
         for node in self.nodes:
@@ -348,7 +359,8 @@ class Plan:
         Args:
             partitions: how many each topic has.
         """
-        return sum(partitions[topic] for topic in self.topics) + (self.tasks(partitions) if self.native else 0)
+        levels = len({each.level for each in self.operators}) + (self.native is not None)
+        return sum(partitions[topic] for topic in self.topics) + levels * self.tasks(partitions)
 
     @property
     def output_mode(self) -> str:

@@ -55,7 +55,10 @@ def planned(cut: Plan) -> Plan:
     plan = replace(plan, operators=operators_by_level(plan))
     # A test driver's clock is moved by hand, but its processors are tried like all others.
     interval = wall_clock_interval(plan)
-    return plan if plan.options.test else replace(plan, wall_clock_interval=interval)
+    if not plan.options.test:
+        plan = replace(plan, wall_clock_interval=interval)
+    # A cache would hold updates back until a batch of real-time mode ends, and that is long.
+    return replace(plan, options=replace(plan.options, cache=False)) if plan.runs_in_real_time else plan
 
 
 def reached_nodes(cut: Plan) -> tuple[Node, ...]:

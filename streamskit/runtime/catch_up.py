@@ -139,7 +139,7 @@ class CatchUp:
 
 def _not_done(query: RunningQuery, left: int) -> str:
     name = query.plan.name
-    if query.plan.options.real_time and query.plan.fits_real_time:
+    if query.plan.runs_in_real_time:
         return (
             f"Sub-topology {name} runs in real-time mode, where only the end of a batch, after the time in "
             "real_time=, shows what was processed. Wait for a result that you know instead, with wait_until() of "

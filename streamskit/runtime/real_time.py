@@ -33,8 +33,7 @@ def check_some_fit(application_id: str, plans: Sequence[Plan]) -> None:
         why = "; ".join(f"in sub-topology {plan.name} {plan.against_real_time}" for plan in plans)
         raise StreamsError(
             f"real_time= has nothing to run in '{application_id}': {why}. Spark's real-time mode takes steps of "
-            "Columns, count() and aggregate(<Columns>), also in tumbling and hopping windows of one topic. Leave "
-            "real_time out, or write these steps with Columns."
+            "Columns, and operators with state that read one topic. Leave real_time out, or change these steps."
         )
 
 
@@ -132,7 +131,7 @@ def check_state(plan: Plan, checkpoint: Path, in_real_time: bool, exactly_once: 
         StreamsError: it was not.
     """
     begun = Checkpoint(checkpoint)
-    if plan.native is None or begun.last_finished < 0:
+    if not plan.is_stateful or begun.last_finished < 0:
         return
     of_real_time = begun.has_state_ids
     again = (
@@ -143,6 +142,11 @@ def check_state(plan: Plan, checkpoint: Path, in_real_time: bool, exactly_once: 
         raise StreamsError(
             f"'{plan.application_id}' has run in micro-batches, and Spark's real-time mode cannot go on with the state "
             f"that sub-topology {plan.name} has kept then. Leave real_time out. {again}"
+        )
+    if plan.operators and of_real_time and not in_real_time:
+        raise StreamsError(
+            f"'{plan.application_id}' has run in real-time mode, and micro-batches cannot go on with the state that "
+            f"sub-topology {plan.name} has kept then, as it runs in Python. Set real_time again. {again}"
         )
     if of_real_time and exactly_once:
         raise StreamsError(

@@ -106,7 +106,7 @@ class KafkaTopics:
         Kafka source.
         """
         options = {} if most is None else {"maxOffsetsPerTrigger": str(most)}
-        source = "kafka" if self._in_real_time(plan) else IN_ORDER
+        source = "kafka" if plan.runs_in_real_time else IN_ORDER
         if source == IN_ORDER:
             options |= {} if most is None else {"bytes": str(BATCH_BYTES)}
             # One topic alone needs no order; that it is still the same topic is looked at for it, too.
@@ -143,8 +143,8 @@ class KafkaTopics:
         kept = Checkpoint(checkpoint)
         kept.settle()
         begin = {} if kept.has_begun else starting_offsets(self.config, plan)
-        runs, tasks = kept.begin_run(self._in_real_time(plan)), plan.tasks(self.partitions)
-        if self._in_real_time(plan):
+        runs, tasks = kept.begin_run(plan.runs_in_real_time), plan.tasks(self.partitions)
+        if plan.runs_in_real_time:
             limits = BatchLimits(None)
             mode, trigger = "update", {"realTime": f"{self.config.real_time} milliseconds"}
         else:
@@ -167,7 +167,7 @@ class KafkaTopics:
                 self.partitions,
                 by_time=self._writes_by_time(plan),
             )
-            if self._in_real_time(plan):
+            if plan.runs_in_real_time:
                 check_no_udf(plan, frame)
             return (
                 frame.writeStream.format(sink)
@@ -201,13 +201,9 @@ class KafkaTopics:
         # What a topic's settings are, not everybody is told who may write to it.
         return {topic: _rules_of(config) for topic, config in found.items() if config}
 
-    def _in_real_time(self, plan: Plan) -> bool:
-        """Return whether a plan runs in Spark's real-time mode."""
-        return self.config.real_time is not None and plan.fits_real_time
-
     def _writes_by_time(self, plan: Plan) -> bool:
         """Return whether the tasks of a plan meet in a repartition topic, and have to be put in order for that."""
-        if self._in_real_time(plan) or self.config.max_task_idle_ms < 0 or not plan.topics_by_time:
+        if plan.runs_in_real_time or self.config.max_task_idle_ms < 0 or not plan.topics_by_time:
             return False
         return plan.tasks(self.partitions) > 1
 
@@ -222,7 +218,7 @@ class KafkaTopics:
         told = _told(self.config, "producer")
         producer = (
             PRODUCER
-            | (IN_REAL_TIME if self._in_real_time(plan) else {})
+            | (IN_REAL_TIME if plan.runs_in_real_time else {})
             | told
             | {
                 "kafka.max.request.size": str(plan.options.handlers.max_request_size),

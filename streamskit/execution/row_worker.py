@@ -1,0 +1,171 @@
+"""A Python worker of Spark's real-time mode: it gets the rows of a task one by one, and answers each at once.
+
+`streamskit/jvm/PythonTask.scala` is at the other end of the socket. First it sends what is to be run, and the task's
+number; then rows, each with its length before it. To each of them, and once before the first, the worker answers with
+the rows that come out. In between it asks for its pages. A letter says which follows. A row that says that the batch
+has ended is the last of a task; then the worker is free for another one.
+"""
+
+import struct
+import traceback
+from collections.abc import Iterable, Iterator
+from typing import Any, BinaryIO
+
+from pyspark.serializers import CPickleSerializer
+
+from streamskit.execution.row_format import Row
+
+ROW, LOAD, LOAD_ALL, SAVE, DELETE, END, FAILURE = b"R", b"L", b"A", b"S", b"D", b"E", b"F"
+"""What a worker says: a row comes; send me a page, or all; keep this page, forget that; that was the answer; I fail."""
+
+INT = struct.Struct(">i")
+PLACE = struct.Struct(">iiqi")
+"""Task, origin, position and step of a row."""
+TIME = struct.Struct(">?q")
+"""Whether there is a timestamp, and which."""
+
+
+def main(infile: BinaryIO, outfile: BinaryIO) -> None:
+    """Run a task to the end of its batch.
+
+    Args:
+        infile: what the Java process says.
+        outfile: what it is told.
+    """
+    line = Line(infile, outfile)
+    try:
+        # What it unpacks has been packed by the application that started this process.
+        processor = CPickleSerializer().loads(line.read_bytes())  # type: ignore[no-untyped-call]
+        task = line.read_int()
+        for rows in processor.process_one_by_one(line, task, line.rows()):
+            for row in rows:
+                line.write(ROW, write_row(row))
+            line.answer()
+    except EOFError:  # Java has ended the task, or itself: nobody would hear the reason
+        raise SystemExit(1) from None
+    except Exception:
+        line.write(FAILURE, framed(traceback.format_exc().encode()))
+        outfile.flush()
+        raise SystemExit(1) from None
+
+
+class Line:
+    """What a worker reads from and says on its socket; also where its pages are, in Spark's state store.
+
+    Args:
+        infile: to read from.
+        outfile: to write to.
+    """
+
+    def __init__(self, infile: BinaryIO, outfile: BinaryIO) -> None:
+        self._in, self._out = infile, outfile
+
+    def rows(self) -> Iterator[Row]:
+        """Yield the rows that come in."""
+        while True:
+            yield read_row(self.read_bytes() or b"")
+
+    def read_int(self) -> int:
+        """Return the number that comes next."""
+        number: int = INT.unpack(self._read(INT.size))[0]
+        return number
+
+    def read_bytes(self) -> bytes | None:
+        """Return the bytes that come next, or None."""
+        length = self.read_int()
+        return None if length < 0 else self._read(length)
+
+    def _read(self, length: int) -> bytes:
+        data = self._in.read(length)
+        if len(data) < length:
+            raise EOFError
+        return data
+
+    def write(self, said: bytes, what: bytes = b"") -> None:
+        """Say something, as soon as an answer is complete."""
+        self._out.write(said + what)
+
+    def answer(self) -> None:
+        """Say that the answer is complete."""
+        self.write(END)
+        self._out.flush()
+
+    # ---- pages
+
+    def load(self, page: str) -> bytes | None:
+        """Return a page, or None if there is none."""
+        self.write(LOAD, framed(page.encode()))
+        self._out.flush()
+        return self.read_bytes()
+
+    def load_all(self) -> Iterable[tuple[str, bytes]]:
+        """Return all pages, each with its name."""
+        self.write(LOAD_ALL)
+        self._out.flush()
+        found = []
+        while (page := self.read_bytes()) is not None:
+            found.append((page.decode(), self.read_bytes() or b""))
+        return found
+
+    def save(self, page: str, data: bytes | None) -> None:
+        """Write a page; None deletes it."""
+        if data is None:
+            self.write(DELETE, framed(page.encode()))
+        else:
+            self.write(SAVE, framed(page.encode()) + framed(data))
+
+
+def framed(data: bytes | None) -> bytes:
+    """Return bytes with their length before them; -1 stands for None.
+
+    >>> framed(b"ab"), framed(None)
+    (b'\\x00\\x00\\x00\\x02ab', b'\\xff\\xff\\xff\\xff')
+    """
+    return INT.pack(-1) if data is None else INT.pack(len(data)) + data
+
+
+def write_row(row: Row) -> bytes:
+    """Return a row, whose values are in the order of `row_format.NAMES`, as bytes.
+
+    >>> row = (3, "out", b"k", None, None, None, None, 1000, [{"key": "id", "value": b"7"}], 0, 1, 42, 0)
+    >>> read_row(write_row(row)) == row
+    True
+    """
+    port, topic, *data, timestamp, headers, task, origin, position, step = row
+    parts = [INT.pack(port), framed(None if topic is None else topic.encode()), *map(framed, data)]
+    parts.append(TIME.pack(timestamp is not None, timestamp or 0))
+    parts.append(INT.pack(-1 if headers is None else len(headers)))
+    for header in headers if headers is not None else ():
+        parts += [framed(header["key"].encode()), framed(header["value"])]
+    parts.append(PLACE.pack(task, origin, position, step))
+    return b"".join(parts)
+
+
+def read_row(data: bytes) -> Row:
+    """Return the row that `write_row`, or the Java process, has written."""
+    at = 0
+
+    def integer() -> int:
+        nonlocal at
+        at += INT.size
+        number: int = INT.unpack_from(data, at - INT.size)[0]
+        return number
+
+    def some_bytes() -> bytes | None:
+        nonlocal at
+        length = integer()
+        if length < 0:
+            return None
+        at += length
+        return data[at - length : at]
+
+    port, topic = integer(), some_bytes()
+    values: list[Any] = [some_bytes() for _ in range(5)]
+    is_timed, timestamp = TIME.unpack_from(data, at)
+    at += TIME.size
+    count = integer()
+    headers = None
+    if count >= 0:
+        headers = [{"key": (some_bytes() or b"").decode(), "value": some_bytes()} for _ in range(count)]
+    place = PLACE.unpack_from(data, at)
+    return (port, topic and topic.decode(), *values, timestamp if is_timed else None, headers, *place)

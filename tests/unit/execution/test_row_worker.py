@@ -1,0 +1,178 @@
+"""The Python end of real-time mode: rows one by one, pages in between, failures, and one task after the other."""
+
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any, BinaryIO
+
+import pytest
+from pyspark.serializers import CPickleSerializer
+
+from streamskit import Serdes
+from streamskit.execution.row_format import BATCH_END, NAMES, RESULTS, SEQUENCE, Row
+from streamskit.execution.row_worker import INT, framed, main, read_row, write_row
+from streamskit.execution.stage_rows import StageInputs
+from streamskit.execution.task_processor import TaskProcessor
+from streamskit.operators import AggregateOperator, Operator
+from streamskit.planning.options import QueryOptions
+
+LONG = Serdes.long()
+
+
+class Java:
+    """Plays the process at the other end: it sends rows, keeps pages, and notes what it is answered."""
+
+    def __init__(self, infile: BinaryIO, outfile: BinaryIO) -> None:
+        self.infile, self.outfile = infile, outfile
+        self.pages: dict[str, bytes] = {}
+
+    def begin(self, processor: Any, task: int) -> list[Row]:
+        """Send what is to be run."""
+        packed: bytes = CPickleSerializer().dumps(processor)  # type: ignore[no-untyped-call]
+        return self.say(framed(packed) + INT.pack(task))
+
+    def give(self, row: Row) -> list[Row]:
+        """Send a row, and return the rows that come back."""
+        return self.say(framed(write_row(row)))
+
+    def end(self) -> list[Row]:
+        """Say that the batch has ended."""
+        return self.give(ended())
+
+    def say(self, data: bytes) -> list[Row]:
+        """Send something, and listen until the answer is complete."""
+        self.outfile.write(data)
+        self.outfile.flush()
+        rows: list[Row] = []
+        while (letter := self.infile.read(1)) != b"E":
+            match letter:
+                case b"R":
+                    rows.append(self._row())
+                case b"L":
+                    self.outfile.write(framed(self.pages.get(self._text())))
+                case b"A":
+                    pages = self.pages.items()
+                    self.outfile.write(b"".join(framed(name.encode()) + framed(data) for name, data in pages))
+                    self.outfile.write(INT.pack(-1))
+                case b"S":
+                    page = self._text()
+                    self.pages[page] = self._bytes()
+                case b"D":
+                    self.pages.pop(self._text())
+                case b"F":
+                    raise RuntimeError(self._text())
+                case _:
+                    raise EOFError("the worker has gone")
+            self.outfile.flush()
+        return rows
+
+    def _row(self) -> Row:
+        """Read a row field by field, as Java does: nothing says how long it is."""
+        data = self.infile.read(4)
+        for _ in range(6):
+            data += self._part()
+        data += self.infile.read(9)
+        count = self.infile.read(4)
+        data += count + b"".join(self._part() for _ in range(2 * max(0, INT.unpack(count)[0])))
+        return read_row(data + self.infile.read(20))
+
+    def _part(self) -> bytes:
+        length = self.infile.read(4)
+        return length + self.infile.read(max(0, INT.unpack(length)[0]))
+
+    def _bytes(self) -> bytes:
+        return self.infile.read(INT.unpack(self.infile.read(4))[0])
+
+    def _text(self) -> str:
+        return self._bytes().decode()
+
+
+@pytest.fixture
+def java() -> Iterator[Java]:
+    """The other end of a worker, which runs as many tasks as it is given."""
+    here, there = socket.socketpair()
+
+    def work() -> None:
+        try:
+            while True:  # as Spark's daemon has a worker do
+                main(there.makefile("rb"), there.makefile("wb"))
+        except SystemExit:
+            there.shutdown(socket.SHUT_RDWR)
+            there.close()
+
+    worker = threading.Thread(target=work, daemon=True)
+    worker.start()
+    with here:
+        here.settimeout(30)
+        yield Java(here.makefile("rb"), here.makefile("wb"))
+        here.shutdown(socket.SHUT_RDWR)
+    worker.join(30)
+    assert not worker.is_alive(), "the worker has not ended 30 s after its socket was closed"
+
+
+def stage(operator: Operator) -> TaskProcessor:
+    inputs = StageInputs({0: (0, 0)}, single=True, tasks=(7,), topics=("in",))
+    return TaskProcessor([operator], [0], inputs, QueryOptions())
+
+
+def summing() -> TaskProcessor:
+    return stage(reducer(lambda one, other: one + other))
+
+
+def reducer(function: Callable[[int, int], int]) -> Operator:
+    return AggregateOperator("sums", Serdes.string(), (LONG,), LONG, None, (lambda key, new, old: function(old, new),))
+
+
+def row(position: int, value: int, key: bytes = b"k") -> Row:
+    given = dict.fromkeys(NAMES) | {"port": 0, "key": key, "value": LONG.serialize(value), "timestamp": position}
+    return tuple((given | {"task": 7, "origin": 1, "position": position, "step": 0}).values())
+
+
+def ended() -> Row:
+    given = dict.fromkeys(NAMES) | {"port": BATCH_END, "task": 7, "origin": -1, "position": 2**63 - 1, "step": 0}
+    return tuple(given.values())
+
+
+def sums(rows: list[Row]) -> list[int]:
+    assert all(each[0] == RESULTS and each[NAMES.index("origin")] == SEQUENCE for each in rows)
+    return [LONG.deserialize(each[NAMES.index("value")]) for each in rows]
+
+
+def test_each_row_is_answered_before_the_next_one_comes_and_the_state_is_saved_at_the_end(java: Java) -> None:
+    assert java.begin(summing(), 7) == []
+    assert sums(java.give(row(0, 5))) == [5]
+    assert sums(java.give(row(1, 6))) == [11]
+    assert java.pages == {}
+    assert [each[0] for each in java.end()] == [BATCH_END]
+    assert java.pages
+    assert java.begin(summing(), 7) == []  # the next batch, in the same process
+    assert sums(java.give(row(2, 1))) == [12]
+
+
+def test_a_table_of_many_pages_is_read_and_written(java: Java) -> None:
+    java.begin(summing(), 7)
+    keys = [f"key {number}".encode() for number in range(500)]
+    for position, key in enumerate(keys):
+        java.give(row(position, 1, key))
+    java.end()
+    assert len(java.pages) > 10
+    java.begin(summing(), 7)
+    assert [sums(java.give(row(position, 1, key))) for position, key in enumerate(keys, 500)] == [[2]] * 500
+
+
+def test_a_failure_comes_as_a_traceback_and_ends_the_worker(java: Java) -> None:
+    java.begin(stage(reducer(lambda one, other: one // 0)), 7)
+    java.give(row(0, 5))
+    with pytest.raises(RuntimeError, match="ZeroDivisionError"):
+        java.give(row(1, 6))
+    with pytest.raises((EOFError, OSError)):
+        java.give(row(2, 6))
+
+
+@pytest.mark.parametrize(
+    "headers", [None, [], [("id", b"7"), ("empty", None), ("ä", b"")]], ids=["none", "empty", "some"]
+)
+def test_a_row_is_the_same_behind_the_socket(headers: list[tuple[str, bytes | None]] | None) -> None:
+    given = None if headers is None else [{"key": name, "value": value} for name, value in headers]
+    sent: Row = (3, "tópico", b"k", None, b"", b"o", None, -5, given, 0, -1, 2**40, 9)
+    assert read_row(write_row(sent)) == sent
