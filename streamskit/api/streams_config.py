@@ -292,7 +292,8 @@ class StreamsConfig:
             DURATION,
             "Runs steps of Columns, aggregations, windows, `suppress` and processors in Spark's real-time mode "
             "(`trigger(realTime=)`): every record and every update goes on as it comes, whatever the cache. "
-            "Sub-topologies whose operators read several topics (joins), or schedule by the wall clock, run in "
+            "Sub-topologies whose operators take several topics in the order of their time (joins, unless "
+            "`max_task_idle_ms=-1` does without it), read a global table, or schedule by the wall clock, run in "
             "micro-batches beside it; `explain()` says which, and why. The duration, of 5 seconds or more, is that of "
             "one batch, after which it notes how far it has come and what its state is, and for which "
             "`await_processed` may wait. It keeps a slot of Spark's busy for each partition that is read, and one for "

@@ -2,8 +2,8 @@
 
 `streamskit/jvm/PythonTask.scala` is at the other end of the socket. First it sends what is to be run, and the task's
 number; then rows, each with its length before it. To each of them, and once before the first, the worker answers with
-the rows that come out. In between it asks for its pages. A letter says which follows. A row that says that the batch
-has ended is the last of a task; then the worker is free for another one.
+the rows that come out. In between it asks for its pages. A letter says which follows. At last comes -1, and the
+worker is free for another task.
 """
 
 import struct
@@ -41,6 +41,7 @@ def main(infile: BinaryIO, outfile: BinaryIO) -> None:
             for row in rows:
                 line.write(ROW, write_row(row))
             line.answer()
+        line.answer()
     except EOFError:  # Java has ended the task, or itself: nobody would hear the reason
         raise SystemExit(1) from None
     except Exception:
@@ -61,9 +62,9 @@ class Line:
         self._in, self._out = infile, outfile
 
     def rows(self) -> Iterator[Row]:
-        """Yield the rows that come in."""
-        while True:
-            yield read_row(self.read_bytes() or b"")
+        """Yield the rows that come in, until there are no more."""
+        while (data := self.read_bytes()) is not None:
+            yield read_row(data)
 
     def read_int(self) -> int:
         """Return the number that comes next."""

@@ -89,8 +89,8 @@ class TaskProcessor:
         Args:
             pages: where the pages of its state live.
             task: its number.
-            rows: with the values of `row_format.NAMES`, from one topic. One that says that the batch has ended is the
-                last: then the state is saved.
+            rows: with the values of `row_format.NAMES`. With one that says that the batch has ended for a partition,
+                as the last one does, the state is saved.
 
         What comes out before the first row is yielded first.
         """
@@ -98,17 +98,17 @@ class TaskProcessor:
         timing = TaskClock(stage, made, self._inputs, task) if self._inputs.is_timed else None
         made.take(stage.take_outputs())
         yield made.take_rows()
-        for row in in_order([rows], self._inputs):
+        for row in rows:
             if row[PORT] == BATCH_END:
-                break
-            self._process_row(row, stage, made, timing)
-            made.take(stage.take_outputs())
+                stage.finish()
+                made.take(stage.take_outputs())
+                made.count_dropped(stage.dropped)
+                stage.dropped.clear()
+                made.pass_on(row)
+            else:
+                self._process_row(row, stage, made, timing)
+                made.take(stage.take_outputs())
             yield made.take_rows()
-        stage.finish()
-        made.take(stage.take_outputs())
-        made.count_dropped(stage.dropped)
-        made.pass_on(row)
-        yield made.take_rows()
 
     @property
     def _takes_batches(self) -> bool:

@@ -7,6 +7,7 @@ import java.util.{Map => JavaMap}
 
 import scala.collection.mutable
 import scala.jdk.CollectionConverters._
+import scala.util.control.NonFatal
 
 import org.apache.spark.{QueryContext, SparkEnv, SparkException, TaskContext}
 import org.apache.spark.api.python.{PythonException, PythonWorker}
@@ -61,7 +62,10 @@ object PythonTask {
   val End = -5
 }
 
-/** Passes rows on, and makes one for each task of which it has seen any when Spark asks for what it has kept back. */
+/** Passes rows on, and makes one for each task of which it has seen any when Spark asks for what it has kept back.
+  *
+  * So the last row of a task is always such a one, however many partitions its rows come from.
+  */
 case class EndOfBatch(child: Expression) extends UnaryExpression with Generator with CodegenFallback {
   @transient private lazy val columns = child.dataType.asInstanceOf[StructType]
   @transient private lazy val task = columns.fieldIndex("task")
@@ -95,9 +99,11 @@ class RowWorker(python: String, variables: Map[String, String], pages: MapState[
   worker.channel.configureBlocking(true)
   private val out = new DataOutputStream(new BufferedOutputStream(Channels.newOutputStream(worker.channel)))
   private val in = new DataInputStream(new BufferedInputStream(Channels.newInputStream(worker.channel)))
-  private var isDone = false
+  private var isSaved = false
+  private var isFree = false
   TaskContext.get().addTaskCompletionListener[Unit] { _ =>
-    if (isDone) SparkEnv.get.releasePythonWorker(python, Worker, Daemon, variables, worker)
+    if (isSaved) end()
+    if (isFree) SparkEnv.get.releasePythonWorker(python, Worker, Daemon, variables, worker)
     else SparkEnv.get.destroyPythonWorker(python, Worker, Daemon, variables, worker)
   }
 
@@ -108,15 +114,23 @@ class RowWorker(python: String, variables: Map[String, String], pages: MapState[
     answer()
   }
 
-  /** The rows that the operators make of one; behind the last one of a batch the worker is free for another task. */
+  /** The rows that the operators make of one. Behind one that ends a batch, all state is saved. */
   def give(row: Row): Seq[Row] = {
     val data = new ByteArrayOutputStream
     write(new DataOutputStream(data), row)
     put(out, data.toByteArray)
     val rows = answer()
-    isDone = row.getInt(0) == PythonTask.End
+    isSaved = row.getInt(0) == PythonTask.End
     rows
   }
+
+  /** Has the worker be free for another task. */
+  private def end(): Unit =
+    try {
+      out.writeInt(-1)
+      answer()
+      isFree = true
+    } catch { case NonFatal(_) => () } // it is not needed any more
 
   private def answer(): Seq[Row] = {
     out.flush()

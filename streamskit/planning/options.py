@@ -33,7 +33,8 @@ class QueryOptions:
     come from a test driver, one a batch, and `real_time` that queries run in Spark's real-time mode where they can. The
     `handlers` decide about records that fail. Whether a topic is there is asked of the `bootstrap_servers`, if there
     are any. The `rules` are those of the topics that are written, as far as known. `threads_of` is the application
-    whose stream threads say how many slots of Spark's a query may use; "" for all slots.
+    whose stream threads say how many slots of Spark's a query may use; "" for all slots. `as_they_come` says that
+    nobody waits for the records of one topic before those of another are taken (`max_task_idle_ms=-1`).
     """
 
     cache: bool = False
@@ -45,3 +46,4 @@ class QueryOptions:
     bootstrap_servers: BootstrapServers = ""
     rules: Mapping[str, TopicRules] = field(default_factory=dict)
     threads_of: str = ""
+    as_they_come: bool = False

@@ -335,7 +335,13 @@ class Plan:
         """Why Spark's real-time mode cannot run it, as a part of a sentence; "" if it can."""
         if self.operators and self._reads_several:
             name = self.operators[0].node.name
-            return f"{name} takes several topics in the order of their time, and they are read side by side there"
+            if any(each.is_broadcast for each in self.inputs):
+                return f"{name} needs all of a global table before any other record"
+            if not self.options.as_they_come:
+                return (
+                    f"{name} takes several topics in the order of their time, and they are read side by side there "
+                    "(max_task_idle_ms=-1 does without the order)"
+                )
         if self.wall_clock_interval is not None:
             return "a processor schedules by the wall clock, which ticks between micro-batches"
         if any(map(asks, self.options.handlers.every)):

@@ -1,11 +1,13 @@
 """Operators in Python in Spark's real-time mode: each record's update at once, failures that name a line, kills."""
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
+from pyspark.sql import functions as F
 
 from streamskit import (
     Processor,
@@ -45,6 +47,16 @@ def visits(name: str) -> Topology:
     windows = SessionWindows.of_inactivity_gap_and_grace("10 seconds", "1 minute")
     counts = builder.stream(f"{name}-in").group_by_key().windowed_by(windows).count("visits")
     counts.to_stream(lambda k, v: k.key).to(f"{name}-out", value=LONG)
+    return builder.build()
+
+
+def meanings(name: str) -> Topology:
+    """Return a topology that looks words up in a table."""
+    builder = StreamsBuilder()
+    table = builder.table(f"{name}-table", materialized="meanings")
+    builder.stream(f"{name}-in").join(table, lambda word, meaning: F.concat(word, F.lit(": "), meaning)).to(
+        f"{name}-out"
+    )
     return builder.build()
 
 
@@ -88,8 +100,14 @@ def driver(broker: Broker, name: str, state_dir: Path, request: pytest.FixtureRe
     """An application in real-time mode, in a process of its own."""
     make, batch = request.param
     broker.create_topics(f"{name}-in", f"{name}-out", partitions=2)
-    settings: Any = {"uncaught_exception_handler": again} if make is visits else {}
-    driver = Driver(make(name), name, broker.bootstrap_servers, state_dir=state_dir, real_time=batch, **settings)
+    broker.create_topics(f"{name}-table", partitions=2)
+    settings: dict[Any, dict[str, Any]] = {
+        visits: {"uncaught_exception_handler": again},
+        meanings: {"max_task_idle_ms": -1},
+    }
+    driver = Driver(
+        make(name), name, broker.bootstrap_servers, state_dir=state_dir, real_time=batch, **settings.get(make, {})
+    )
     driver.start()
     yield driver
     driver.stop()
@@ -153,6 +171,31 @@ def workers_of(driver: Driver) -> list[psutil.Process]:
     found = [each for each in daemons if each.parent() in daemons]
     assert found, "no process runs tasks in Python"
     return found
+
+
+@pytest.mark.parametrize("driver", [(meanings, "5 seconds")], indirect=True)
+def test_a_join_that_waits_for_no_topic_takes_records_as_they_come_and_keeps_its_table(
+    driver: Driver, broker: Broker, name: str
+) -> None:
+    expected = list[str]()
+
+    def is_known(meaning: str) -> bool:
+        return {row for _, row in driver.rows("meanings")} == {meaning}
+
+    def are_joined() -> bool:
+        return sorted(map(str, values(broker, f"{name}-out"))) == sorted(expected)
+
+    for meaning in ("one", "two", "three"):
+        broker.produce(f"{name}-table", [(f"key {number}", meaning) for number in range(10)])
+        wait_until(partial(is_known, meaning), "the table", SECONDS)
+        broker.produce(f"{name}-in", [(f"key {number}", f"{number}") for number in range(10)])
+        expected += [f"{number}: {meaning}" for number in range(10)]
+        wait_until(are_joined, "the joins", SECONDS)
+    driver.await_processed("60 seconds")
+    driver.kill()
+    broker.produce(f"{name}-in", [("key 3", "again")])
+    driver.start()
+    wait_until(lambda: "again: three" in values(broker, f"{name}-out"), "the join after the start", SECONDS)
 
 
 @pytest.mark.parametrize("driver", [(failing, "10 minutes")], indirect=True)

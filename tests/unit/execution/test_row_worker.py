@@ -35,9 +35,9 @@ class Java:
         """Send a row, and return the rows that come back."""
         return self.say(framed(write_row(row)))
 
-    def end(self) -> list[Row]:
-        """Say that the batch has ended."""
-        return self.give(ended())
+    def end(self) -> None:
+        """Say that there are no more rows: the worker is free for another task."""
+        assert self.say(INT.pack(-1)) == []
 
     def say(self, data: bytes) -> list[Row]:
         """Send something, and listen until the answer is complete."""
@@ -143,10 +143,15 @@ def test_each_row_is_answered_before_the_next_one_comes_and_the_state_is_saved_a
     assert sums(java.give(row(0, 5))) == [5]
     assert sums(java.give(row(1, 6))) == [11]
     assert java.pages == {}
-    assert [each[0] for each in java.end()] == [BATCH_END]
-    assert java.pages
+    assert [each[0] for each in java.give(ended())] == [BATCH_END]
+    assert sums(java.give(row(2, 1))) == [12]  # another partition goes on
+    saved = dict(java.pages)
+    java.give(ended())
+    assert java.pages.keys() == saved.keys()
+    assert java.pages != saved
+    java.end()
     assert java.begin(summing(), 7) == []  # the next batch, in the same process
-    assert sums(java.give(row(2, 1))) == [12]
+    assert sums(java.give(row(3, 1))) == [13]
 
 
 def test_a_table_of_many_pages_is_read_and_written(java: Java) -> None:
@@ -154,6 +159,7 @@ def test_a_table_of_many_pages_is_read_and_written(java: Java) -> None:
     keys = [f"key {number}".encode() for number in range(500)]
     for position, key in enumerate(keys):
         java.give(row(position, 1, key))
+    java.give(ended())
     java.end()
     assert len(java.pages) > 10
     java.begin(summing(), 7)

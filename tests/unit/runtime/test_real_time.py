@@ -94,8 +94,18 @@ def test_an_operator_in_python_runs_in_real_time_and_keeps_nothing_back() -> Non
 def test_operators_in_python_that_need_several_topics_or_the_wall_clock_run_in_micro_batches() -> None:
     (only,) = plans(looked_up)
     assert only.against_real_time == (
-        "KSTREAM-JOIN-0000000004 takes several topics in the order of their time, and they are read side by side there"
+        "KSTREAM-JOIN-0000000004 takes several topics in the order of their time, and they are read side by side there "
+        "(max_task_idle_ms=-1 does without the order)"
     )
+    (only,) = plan(_built(looked_up), "app", QueryOptions(real_time=True, as_they_come=True))
+    assert only.fits_real_time
+
+    def with_global_table(builder: StreamsBuilder) -> None:
+        meanings = builder.global_table("meanings")
+        builder.stream("words").join(meanings, lambda word, meaning: meaning, key_selector=lambda v: v).to("out")
+
+    (only,) = plan(_built(with_global_table), "app", QueryOptions(real_time=True, as_they_come=True))
+    assert only.against_real_time == "KSTREAM-LEFTJOIN-0000000004 needs all of a global table before any other record"
     (only,) = plans(lambda builder: builder.stream("in").process(Ticking))
     assert only.against_real_time == "a processor schedules by the wall clock, which ticks between micro-batches"
 
