@@ -23,7 +23,16 @@ from streamskit.broker import ExternalBroker
 from streamskit.broker.base import Broker
 from streamskit.environment.processes import wait_until
 from streamskit.environment.session import settings, spark_session
-from tests.benchmarks.cases import Sources, count, count_by_hand, filter_and_map, filter_and_map_by_hand
+from tests.benchmarks.cases import (
+    Sources,
+    count,
+    count_by_hand,
+    filter_and_map,
+    filter_and_map_by_hand,
+    processor,
+    reducer,
+    session,
+)
 from tests.benchmarks.table import Row
 
 Look = Callable[[set[str]], set[str]]
@@ -50,16 +59,20 @@ class Case:
     Args:
         what: what is measured.
         program: takes a builder and writes to the topic "out".
-        by_hand: the same in PySpark.
+        by_hand: the same in PySpark; None where PySpark has nothing of the kind in this mode.
         real_time: whether both run in real-time mode.
         seen: where a record of streamskit's is looked for: in the "topic", in the local "store", or over "REST".
+        store: the store's name.
+        load: how many other records a second come beside those that are timed.
     """
 
     what: str
     program: Callable[[StreamsBuilder], None]
-    by_hand: Callable[[Sources], DataFrame]
+    by_hand: Callable[[Sources], DataFrame] | None
     real_time: bool
     seen: str = "topic"
+    store: str = "counts"
+    load: int = 0
 
 
 CASES = (
@@ -71,6 +84,20 @@ CASES = (
     Case("a count to its query, real-time mode", count, count_by_hand, True, "store"),
     Case("a count to REST, micro-batches", count, count_by_hand, False, "REST"),
     Case("a count to REST, real-time mode", count, count_by_hand, True, "REST"),
+    *(
+        Case(
+            f"{what}, {'real-time mode' if real_time else 'micro-batches'}", program, None, real_time, seen, store, load
+        )
+        for what, program, seen, store, load in (
+            ("a reducer in Python", reducer, "topic", "", 0),
+            ("a reducer in Python to its query", reducer, "store", "totals", 0),
+            ("a reducer in Python to its query, 1,000 others a second", reducer, "store", "totals", 1000),
+            ("a reducer in Python to REST", reducer, "REST", "totals", 0),
+            ("a processor", processor, "topic", "", 0),
+            ("a session window", session, "topic", "", 0),
+        )
+        for real_time in (False, True)
+    ),
 )
 
 
@@ -86,10 +113,11 @@ def rows(cases: Iterable[Case], broker: Broker, probes: int) -> Iterator[Row]:
     with ProcessPoolExecutor(1, get_context("spawn")) as process:
         for case in cases:
             kind = case.by_hand, case.real_time
-            if kind not in by_hand:
+            if case.by_hand is not None and kind not in by_hand:
                 by_hand[kind] = process.submit(_timed_by_hand, broker.bootstrap_servers, case, probes).result(3600)
             kit = process.submit(_timed, broker.bootstrap_servers, case, probes).result(3600)
-            yield _row(f"latency, {case.what}", by_hand[kind], kit)
+            what = f"latency, {case.what}"
+            yield _row(what, by_hand[kind], kit) if case.by_hand is not None else Row(what, "", _spelled(kit))
 
 
 def beside_kafka_streams(classpath: str, broker: Broker, probes: int) -> Iterator[Row]:
@@ -125,23 +153,32 @@ def _with_kafka_streams(classpath: str, broker: Broker, program: str, probes: in
 def _timed_by_hand(servers: str, case: Case, probes: int) -> list[float]:
     spark, trigger = spark_session(f"local[{SLOTS}]"), REAL_TIME if case.real_time else MICRO_BATCHES
     mode = "append" if case.by_hand is filter_and_map_by_hand and not case.real_time else "update"
+    assert case.by_hand is not None
     return _by_hand(spark, ExternalBroker(servers), case.by_hand, mode, trigger, probes)
 
 
 def _timed(servers: str, case: Case, probes: int) -> list[float]:
     spark, real_time = spark_session(f"local[{SLOTS}]"), REAL_TIME_BATCH if case.real_time else None
-    return with_streamskit(spark, ExternalBroker(servers), case.program, probes, real_time, seen=case.seen)
+    return with_streamskit(
+        spark,
+        ExternalBroker(servers),
+        case.program,
+        probes,
+        real_time,
+        seen=case.seen,
+        store=case.store,
+        load=case.load,
+    )
 
 
 def _row(what: str, hand: list[float], kit: list[float]) -> Row:
-    (fast, slow), (fast_kit, slow_kit) = cuts(hand), cuts(kit)
-    return Row(
-        what,
-        f"p50 {fast:,.0f} p99 {slow:,.0f} ms",
-        f"p50 {fast_kit:,.0f} p99 {slow_kit:,.0f} ms",
-        fast_kit / fast,
-        "ratio of the medians",
-    )
+    ratio = statistics.median(kit) / statistics.median(hand)
+    return Row(what, _spelled(hand), _spelled(kit), ratio, "ratio of the medians")
+
+
+def _spelled(seconds: list[float]) -> str:
+    fast, slow = cuts(seconds)
+    return f"p50 {fast:,.0f} p99 {slow:,.0f} ms"
 
 
 def cuts(seconds: list[float]) -> tuple[float, float]:
@@ -157,6 +194,8 @@ def with_streamskit(
     real_time: str | None,
     seen: str = "topic",
     processing_guarantee: str = "at_least_once",
+    store: str = "counts",
+    load: int = 0,
 ) -> list[float]:
     """Return how long each of so many records took through a program: to its topic, or to an answer of its store."""
     _fresh(broker)
@@ -177,11 +216,11 @@ def with_streamskit(
         with streams:
             if seen != "topic":
                 address = f"http://{streams.application_server}"
-                counts = streams.store("counts") if seen == "store" else QueryClient(address).store("counts")
-                times = _time(broker, lambda keys: {key for key in keys if counts.get(key) is not None}, probes)
+                counts = streams.store(store) if seen == "store" else QueryClient(address).store(store)
+                times = _time(broker, lambda keys: {key for key in keys if counts.get(key) is not None}, probes, load)
             else:
                 with _arriving(broker) as look:
-                    times = _time(broker, look, probes)
+                    times = _time(broker, look, probes, load)
         streams.clean_up()
     return times
 
@@ -217,7 +256,7 @@ def _fresh(broker: Broker) -> None:
         broker.create_topics(topic, partitions=PARTITIONS)
 
 
-def _time(broker: Broker, look: Look, probes: int) -> list[float]:
+def _time(broker: Broker, look: Look, probes: int, load: int = 0) -> list[float]:
     """Send records at random moments, each with a key of its own, and return how long each took to be seen."""
     producer = Producer({"bootstrap.servers": broker.bootstrap_servers, "linger.ms": 0})
     sent, took, chance = dict[str, float](), list[float](), random.Random(17)
@@ -234,8 +273,20 @@ def _time(broker: Broker, look: Look, probes: int) -> list[float]:
         producer.produce("orders", key=key, value=f'{{"user": "{key}", "amount": 900}}')
         producer.flush()
 
+    def add_load() -> None:
+        began, number = time.perf_counter(), 0
+        while not stopping.wait(0.01):
+            while number < load * (time.perf_counter() - began):
+                others.produce("orders", key=f"other-{number % 500}", value='{"user": "other", "amount": 900}')
+                number += 1
+            others.poll(0)
+        others.flush()
+
+    others = Producer({"bootstrap.servers": broker.bootstrap_servers})
     watching = threading.Thread(target=watch, daemon=True)
     watching.start()
+    loading = threading.Thread(target=add_load, daemon=True)
+    loading.start()
     for number in range(20):  # until the query runs, and has compiled what it needs
         send(f"warm-up-{number}")
         wait_until(lambda: not sent, "the output of a record")
@@ -246,6 +297,7 @@ def _time(broker: Broker, look: Look, probes: int) -> list[float]:
     wait_until(lambda: not sent, "the output of the last records")
     stopping.set()
     watching.join(60)
+    loading.join(60)
     return took
 
 
