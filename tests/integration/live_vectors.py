@@ -42,6 +42,9 @@ AT_ONCE = 4
 REAL_TIME = "real time"
 """As a cut: one batch of Spark's real-time mode, or as few as can be, where one micro-batch would be."""
 
+AS_THEY_COME = "as they come"
+"""As a cut: one record after the other in real-time mode, where no topic waits for another."""
+
 COMPILED = {"spark.sql.codegen.wholeStage": "true", "spark.sql.codegen.factoryMode": "FALLBACK"}
 """Plans are compiled, as in an application; most other tests take them as they are, as the test driver does."""
 
@@ -161,9 +164,11 @@ class Bench:
         settings.setdefault("statestore_cache_max_bytes", 10 * 1024 * 1024 if cache else 0)
         vector, topology = run.vector, PROGRAMS[run.name]()
         application = Application(self, run.prefix, topology, vector, run.partitions, self._folder, settings)
-        if run.how == REAL_TIME:
+        if run.how in (REAL_TIME, AS_THEY_COME):
             settings |= {"real_time": "5 seconds"}
-        portions = cut(vector["steps"], topology, "whole" if run.how == REAL_TIME else run.how)
+        if run.how == AS_THEY_COME:
+            settings |= {"max_task_idle_ms": -1}
+        portions = cut(vector["steps"], topology, {REAL_TIME: "whole", AS_THEY_COME: "each"}.get(run.how, run.how))
         if not vector.get("side_effects"):
             return application.run(portions)
         with _effects:

@@ -1,8 +1,8 @@
 """Runs the programs of recorded vectors in Spark's real-time mode, in a process of its own, whose Spark has more slots.
 
-    python -m tests.integration.real_time_vectors SERVERS FOLDER NAME...
+    python -m tests.integration.real_time_vectors SERVERS FOLDER CUT NAME...
 
-writes what came of each to FOLDER/NAME.json.
+writes what came of each to FOLDER/NAME.json. CUT is one of "real time" and "as they come".
 """
 
 import json
@@ -15,9 +15,9 @@ from pathlib import Path
 from streamskit.broker import ExternalBroker
 from streamskit.environment.session import spark_session
 from tests.integration.live_outcomes import Outcome
-from tests.integration.live_vectors import AT_ONCE, COMPILED, REAL_TIME, Bench, Run
+from tests.integration.live_vectors import AT_ONCE, COMPILED, Bench, Run
 
-SLOTS_EACH = 6
+SLOTS_EACH = 8
 """How many slots an application of these has, at most."""
 
 
@@ -28,14 +28,14 @@ def outcome(file: Path) -> Outcome:
     return Outcome(**said | {"outputs": outputs})
 
 
-def main(servers: str, folder: Path, names: Sequence[str]) -> None:
+def main(servers: str, folder: Path, how: str, names: Sequence[str]) -> None:
     """Run the programs, several beside each other."""
     spark_session(
         f"local[{AT_ONCE * SLOTS_EACH}]", **{name.replace(".", "__"): value for name, value in COMPILED.items()}
     )
     with tempfile.TemporaryDirectory() as scratch:
         bench = Bench(ExternalBroker(servers), Path(scratch))
-        runs = [Run(name, REAL_TIME) for name in names]
+        runs = [Run(name, how) for name in names]
         bench.submit(runs)
         for run in runs:
             (folder / f"{run.name}.json").write_text(json.dumps(asdict(bench.outcome(run))))
@@ -43,4 +43,4 @@ def main(servers: str, folder: Path, names: Sequence[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], Path(sys.argv[2]), sys.argv[3:])
+    main(sys.argv[1], Path(sys.argv[2]), sys.argv[3], sys.argv[4:])

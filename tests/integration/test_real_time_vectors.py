@@ -14,6 +14,8 @@ from streamskit.planning.planner import plan
 from tests.conformance.programs import PROGRAMS, SETTINGS
 from tests.conformance.test_vectors import VECTORS
 from tests.integration.live_outcomes import difference
+from tests.integration.live_vectors import AS_THEY_COME as ONE_BY_ONE
+from tests.integration.live_vectors import REAL_TIME
 from tests.integration.real_time_vectors import outcome
 from tests.integration.test_live_vectors import DIFFERENCES, NOT_LIVE
 
@@ -82,6 +84,38 @@ IN_REAL_TIME = (
 )
 """The vectors whose programs keep state, and run in real-time mode as a whole."""
 
+AS_THEY_COME = (
+    "examples-music-charts",
+    "joins-stream-stream-asymmetric",
+    "joins-stream-stream-inner",
+    "joins-stream-stream-inner-grace",
+    "joins-stream-stream-inner-retention",
+    "joins-stream-stream-left",
+    "joins-stream-stream-left-before-after-grace",
+    "joins-stream-stream-outer-asymmetric",
+    "joins-stream-stream-outer-grace",
+    "joins-stream-table-grace",
+    "joins-stream-table-inner",
+    "joins-stream-table-left",
+    "joins-stream-table-left-grace",
+    "joins-stream-table-rekeyed-inner",
+    "joins-stream-table-repartitioned-null-key",
+    "joins-stream-table-versioned",
+    "joins-table-table-filtered-left",
+    "joins-table-table-foreign-key",
+    "joins-table-table-foreign-key-then-count",
+    "joins-table-table-foreign-key-versioned",
+    "joins-table-table-inner",
+    "joins-table-table-not-materialized",
+    "joins-table-table-outer",
+    "joins-table-table-versioned-left",
+    "processor-reads-aggregate",
+    "processor-table-store",
+    "windows-cogroup-session",
+    "windows-cogroup-tumbling",
+)
+"""The vectors whose programs run in real-time mode where no topic waits for another."""
+
 OTHERWISE = {
     "basic-aggregate-same-stream-twice": "Spark's count and Python's aggregate are two queries that write one topic",
     "ktable-cache-group-by": "there is no cache, in which a group could come and go unseen",
@@ -109,9 +143,11 @@ def outcomes(broker: Broker, tmp_path_factory: pytest.TempPathFactory, request: 
     """The folder with what came of all that this session asks for."""
     folder = tmp_path_factory.mktemp("real-time")
     asked = [item.callspec.params.get("vector") for item in request.session.items if hasattr(item, "callspec")]
-    names = sorted({name for name in asked if isinstance(name, str)})
+    names = {name for name in asked if isinstance(name, str)}
     command = [sys.executable, "-m", "tests.integration.real_time_vectors", broker.bootstrap_servers, str(folder)]
-    subprocess.run([*command, *names], check=True, timeout=1000, env=os.environ)
+    for how, group in ((REAL_TIME, IN_REAL_TIME), (ONE_BY_ONE, AS_THEY_COME)):
+        if chosen := sorted(names.intersection(group)):
+            subprocess.run([*command, how, *chosen], check=True, timeout=1000, env=os.environ)
     return folder
 
 
@@ -125,11 +161,24 @@ def test_real_time_mode_gives_what_kafka_streams_gave_without_its_cache(vector: 
     assert difference(recorded, outcome(outcomes / f"{vector}.json"), points) == ""
 
 
+@pytest.mark.soak
+@pytest.mark.parametrize("vector", AS_THEY_COME)
+def test_joins_in_real_time_that_wait_for_no_topic_give_what_kafka_streams_gave(vector: str, outcomes: Path) -> None:
+    recorded = json.loads((VECTORS / f"{vector}.json").read_text())
+    points = ("outputs", "stores", "dropped", "side effects by kind", "failure")
+    assert difference(recorded, outcome(outcomes / f"{vector}.json"), points) == ""
+
+
 @pytest.mark.usefixtures("spark")
 def test_these_are_all_vectors_whose_state_can_be_kept_in_real_time() -> None:
-    found = set[str]()
-    for name in {*PROGRAMS} - {*NOT_LIVE, *DIFFERENCES}:
-        plans = plan(PROGRAMS[name](), "app", QueryOptions(real_time=True))
-        if all(each.fits_real_time for each in plans) and any(each.is_stateful for each in plans):
-            found.add(name)
+    every = {*PROGRAMS} - {*NOT_LIVE, *DIFFERENCES}
+    found = {name for name in every if keeps_state_in_real_time(name, QueryOptions(real_time=True))}
     assert found == {*IN_REAL_TIME, *OTHERWISE}
+    waiting_for_none = QueryOptions(real_time=True, as_they_come=True)
+    assert {name for name in every - found if keeps_state_in_real_time(name, waiting_for_none)} == {*AS_THEY_COME}
+
+
+def keeps_state_in_real_time(name: str, options: QueryOptions) -> bool:
+    """Return whether the program of a vector keeps state and can run in real-time mode as a whole."""
+    plans = plan(PROGRAMS[name](), "app", options)
+    return all(each.fits_real_time for each in plans) and any(each.is_stateful for each in plans)
