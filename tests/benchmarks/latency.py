@@ -18,7 +18,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from streamskit import KafkaStreams, QueryClient, StreamsBuilder
+from streamskit import KafkaStreams, QueryClient, Serdes, SessionWindows, StreamsBuilder
 from streamskit.broker import ExternalBroker
 from streamskit.broker.base import Broker
 from streamskit.environment.processes import wait_until
@@ -29,9 +29,9 @@ from tests.benchmarks.cases import (
     count_by_hand,
     filter_and_map,
     filter_and_map_by_hand,
+    orders,
     processor,
     reducer,
-    session,
 )
 from tests.benchmarks.table import Row
 
@@ -50,6 +50,13 @@ MICRO_BATCHES = {"processingTime": "100 milliseconds"}
 REAL_TIME = {"realTime": REAL_TIME_BATCH}
 PLAIN = {"spark.sql.shuffle.partitions": str(PARTITIONS), "spark.sql.streaming.noDataMicroBatches.enabled": "false"}
 """Settings of the pipelines by hand, which streamskit's have too."""
+
+
+def visits(builder: StreamsBuilder) -> None:
+    """Count the orders of each session, under the user's name."""
+    windows = SessionWindows.of_inactivity_gap_with_no_grace("200 ms")
+    counts = orders(builder).group_by_key().windowed_by(windows).count()
+    counts.to_stream(lambda k, v: k.key).to("out", value=Serdes.long())
 
 
 @dataclass(frozen=True)
@@ -94,7 +101,7 @@ CASES = (
             ("a reducer in Python to its query, 1,000 others a second", reducer, "store", "totals", 1000),
             ("a reducer in Python to REST", reducer, "REST", "totals", 0),
             ("a processor", processor, "topic", "", 0),
-            ("a session window", session, "topic", "", 0),
+            ("a session window", visits, "topic", "", 0),
         )
         for real_time in (False, True)
     ),
