@@ -30,6 +30,12 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+KEPT_BYTES = 32 * 1024 * 1024
+"""After so many bytes of rows in real-time mode the pages of a task's state are saved, and read again when needed."""
+
+ROW_BYTES = 300
+"""How many bytes a row takes beside its value, about, with what it has read."""
+
 BATCH = "streaming.sql.batchId"
 """The property of a Spark task that holds the number of its micro-batch."""
 
@@ -73,11 +79,12 @@ class TaskProcessor:
             rows: data frames of the rows, packed or with the columns of `row_format.SCHEMA`.
         """
         state = SparkPages(pages)
-        stage, made = self._stage(state, task), StageResults(task, self._numbers)
+        made = StageResults(task, self._numbers)
+        stage, timing = self._opened(state, task, made)
         if self._takes_batches:
             yield from self._in_batches(stage, task, rows)
         else:
-            yield from self._row_by_row(state, stage, made, task, rows)
+            yield from self._row_by_row(state, stage, made, timing, rows)
         stage.finish()
         made.take(stage.take_outputs())
         made.count_dropped(stage.dropped)
@@ -94,21 +101,34 @@ class TaskProcessor:
 
         What comes out before the first row is yielded first.
         """
-        stage, made = self._stage(pages, task), StageResults(task, self._numbers)
-        timing = TaskClock(stage, made, self._inputs, task) if self._inputs.is_timed else None
+        made = StageResults(task, self._numbers)
+        stage, timing = self._opened(pages, task, made)
         made.take(stage.take_outputs())
         yield made.take_rows()
+        taken = 0
         for row in rows:
-            if row[PORT] == BATCH_END:
+            is_end = row[PORT] == BATCH_END
+            if not is_end:
+                self._process_row(row, stage, made, timing)
+                made.take(stage.take_outputs())
+                taken += ROW_BYTES + len(row[VALUE] or b"")
+            # Pages that were read stay in memory, and a batch may last for hours. Between the rows of one record the
+            # clocks would forget which one it is.
+            is_full = taken > KEPT_BYTES and (timing is None or row[PORT] == CLOCK)
+            if is_end or is_full:
                 stage.finish()
                 made.take(stage.take_outputs())
                 made.count_dropped(stage.dropped)
                 stage.dropped.clear()
+            if is_end:
                 made.pass_on(row)
-            else:
-                self._process_row(row, stage, made, timing)
-                made.take(stage.take_outputs())
+            if is_full:
+                (stage, timing), taken = self._opened(pages, task, made), 0
             yield made.take_rows()
+
+    def _opened(self, pages: PageStore, task: int, made: StageResults) -> tuple[StreamTask, TaskClock | None]:
+        stage = self._stage(pages, task)
+        return stage, TaskClock(stage, made, self._inputs, task) if self._inputs.is_timed else None
 
     @property
     def _takes_batches(self) -> bool:
@@ -124,9 +144,8 @@ class TaskProcessor:
             yield from batches.process(table)
 
     def _row_by_row(
-        self, pages: "SparkPages", stage: StreamTask, made: StageResults, task: int, rows: Any
+        self, pages: "SparkPages", stage: StreamTask, made: StageResults, timing: TaskClock | None, rows: Any
     ) -> Iterator["pd.DataFrame"]:
-        timing = TaskClock(stage, made, self._inputs, task) if self._inputs.is_timed else None
         for row in in_order((rows_of_frame(frame) for frame in rows), self._inputs):
             if row[PORT] == CLOCK and self._options.test and row[KEY] is None:
                 pages.save("wall clock", str(row[TIMESTAMP]).encode())

@@ -9,6 +9,7 @@ import pytest
 from pyspark.serializers import CPickleSerializer
 
 from streamskit import Serdes
+from streamskit.execution import task_processor
 from streamskit.execution.row_format import BATCH_END, NAMES, RESULTS, SEQUENCE, Row
 from streamskit.execution.row_worker import INT, framed, main, read_row, write_row
 from streamskit.execution.stage_rows import StageInputs
@@ -164,6 +165,19 @@ def test_a_table_of_many_pages_is_read_and_written(java: Java) -> None:
     assert len(java.pages) > 10
     java.begin(summing(), 7)
     assert [sums(java.give(row(position, 1, key))) for position, key in enumerate(keys, 500)] == [[2]] * 500
+
+
+def test_a_worker_lets_go_of_what_it_has_read_long_before_a_batch_ends(
+    java: Java, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(task_processor, "KEPT_BYTES", 50 * task_processor.ROW_BYTES)
+    java.begin(summing(), 7)
+    for position in range(100):
+        assert sums(java.give(row(position, 1, b"hot"))) == [position + 1]
+        java.give(row(position, 1, f"key {position}".encode()))
+        assert bool(java.pages) is (2 * (position + 1) >= 50)
+    java.give(ended())
+    assert sums(java.give(row(100, 1, b"hot"))) == [101]
 
 
 def test_a_failure_comes_as_a_traceback_and_ends_the_worker(java: Java) -> None:
