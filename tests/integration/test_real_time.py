@@ -38,14 +38,16 @@ def test_a_record_comes_out_long_before_its_batch_ends(
         assert streams.metrics()["batches"].sum() == 0
 
 
-def test_what_python_does_runs_in_micro_batches_beside_it(
+def test_what_takes_several_topics_or_a_partitioner_runs_in_micro_batches_beside_it(
     broker: Broker, spark: SparkSession, name: str, state_dir: Path
 ) -> None:
-    broker.create_topics(f"{name}-words", f"{name}-letters", f"{name}-names", f"{name}-copies", partitions=1)
+    broker.create_topics(f"{name}-words", f"{name}-more-words", f"{name}-letters", partitions=1)
+    broker.create_topics(f"{name}-names", f"{name}-copies", partitions=1)
     broker.create_topics(f"{name}-out", partitions=2)
     builder = StreamsBuilder()
     builder.stream(f"{name}-names").to(f"{name}-copies")
-    builder.stream(f"{name}-words").group_by_key().reduce(lambda one, other: one + other, "joined")
+    words = builder.stream(f"{name}-words", f"{name}-more-words")
+    words.group_by_key().reduce(lambda one, other: one + other, "joined")
     builder.stream(f"{name}-letters").to(f"{name}-out", partitioner=lambda topic, key, value, num_partitions: [0, 1])
     streams = KafkaStreams(
         builder.build(), name, broker.bootstrap_servers, spark=spark, state_dir=state_dir, real_time="5 seconds"

@@ -75,9 +75,11 @@ def test_each_update_of_a_count_behind_a_repartition_goes_out_long_before_the_ba
 def test_an_application_that_ended_in_its_first_batch_goes_on_beside_micro_batches_that_are_noted(
     is_killed: bool, broker: Broker, name: str, state_dir: Path, started: list[Driver]
 ) -> None:
-    broker.create_topics(f"{name}-words", f"{name}-clicks")
+    broker.create_topics(f"{name}-words", f"{name}-more-words", f"{name}-clicks")
     builder = StreamsBuilder()
-    builder.stream(f"{name}-words").group_by_key().reduce(lambda one, other: one + other, "joined")
+    # In Python and of two topics, so not in real time.
+    words = builder.stream(f"{name}-words", f"{name}-more-words")
+    words.group_by_key().reduce(lambda one, other: one + other, "joined")
     builder.stream(f"{name}-clicks").group_by_key().count("counts")
     for joined, count in (("x", 1), ("xx", 2)):
         broker.produce(f"{name}-words", [("a", "x")])
