@@ -299,12 +299,18 @@ def topology_of(program: Program) -> Topology:
     return builder.build()
 
 
-def outcome(program: Program) -> Program:
-    """Return what the test driver makes of a program: what it writes and drops after which record, and keeps."""
+def outcome(program: Program, partitions: int | None = None) -> Program:
+    """Return what the test driver makes of a program: what it writes and drops after which record, and keeps.
+
+    Args:
+        program: as the inventor makes them.
+        partitions: of its topics; then each sub-topology has tasks of its own, and they have no stream time in common.
+    """
     topology = topology_of(program)
     written: dict[str, list[Step]] = {step["topic"]: [] for step in program["steps"] if step["op"] == "to"}
     dropped, before = list[list[int]](), 0
-    with TopologyTestDriver(topology, "oracle", emit_interval=0, cache=program.get("cache", False)) as driver:
+    settings: dict[str, Any] = {"emit_interval": 0, "cache": program.get("cache", False), "partitions": partitions}
+    with TopologyTestDriver(topology, "oracle", **settings) as driver:
         outputs = {name: driver.create_output_topic(name) for name in written}
         for number, record in enumerate(program["records"]):
             if "advance" in record:

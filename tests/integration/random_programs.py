@@ -65,7 +65,7 @@ def is_folded(step: dict[str, Any]) -> bool:
 
 def replayed(program: Program) -> Vector:
     """Return what a test driver makes of a program, as a vector."""
-    found, topology = outcome(program), topology_of(program)
+    found, topology = outcome(program, partitions=1), topology_of(program)
     read = {step["topic"]: {"role": "input", "value": "long"} for step in program["steps"] if "topic" in step}
     written = {topic: {"role": "output", "value": "long"} for topic in found["outputs"]}
     kinds = {name: STORE_KINDS.get(topology.stores[name].kind, "key-value") for name in found["stores"]}
