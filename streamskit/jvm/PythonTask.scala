@@ -101,10 +101,12 @@ class RowWorker(python: String, variables: Map[String, String], pages: MapState[
   private val in = new DataInputStream(new BufferedInputStream(Channels.newInputStream(worker.channel)))
   private var isSaved = false
   private var isFree = false
-  TaskContext.get().addTaskCompletionListener[Unit] { _ =>
+  TaskContext.get().addTaskCompletionListener[Unit] { task =>
     if (isSaved) end()
     if (isFree) SparkEnv.get.releasePythonWorker(python, Worker, Daemon, variables, worker)
     else SparkEnv.get.destroyPythonWorker(python, Worker, Daemon, variables, worker)
+    if (!isSaved && !task.isFailed() && !task.isInterrupted())
+      throw new IllegalStateException("A task in real-time mode has ended without a row that says so: its state is not saved.")
   }
 
   /** The rows that come out before there are any. */
