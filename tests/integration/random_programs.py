@@ -1,7 +1,6 @@
 """Programs made up at random as a running application can show them, with what a test driver makes of their records."""
 
 from contextlib import suppress
-from typing import Any
 
 from hypothesis import strategies as st
 
@@ -19,6 +18,7 @@ def live(program: Program) -> Program:
     """Return a program without what only a test driver has: a clock that it moves, and a cache that ends with a record.
 
     A running application does not read a global table that nobody asks, and so counts no drops of it: all can be asked.
+    Spark's own aggregations fold the updates of a record that becomes several: the sums are Python's.
 
     >>> live({"steps": [{"op": "process", "kind": "wall clock"}], "records": [{"advance": 5}], "cache": True})
     {'steps': [{'op': 'process', 'kind': 'each'}], 'records': [], 'cache': False}
@@ -26,6 +26,7 @@ def live(program: Program) -> Program:
     steps = [
         step
         | ({"kind": "each"} if step.get("kind") == "wall clock" else {})
+        | ({"fold": "sum"} if step.get("fold") == "column sum" else {})
         | ({"store": f"s-{number}"} if step["op"] == "global" else {})
         for number, step in enumerate(program["steps"])
     ]
@@ -51,16 +52,8 @@ def cuts_of(program: Program) -> tuple[str, ...]:
             return ()
         if internal and len(sources) > 1:
             found = ("each",)
-    return ("each",) if any(is_folded(step) for step in program["steps"]) else found
-
-
-def is_folded(step: dict[str, Any]) -> bool:
-    """Return whether a step may write fewer updates where it gets several records at once.
-
-    Spark's own aggregations fold the updates of a key, and a row that changes while its subscription travels answers a
-    foreign-key join for its latest value.
-    """
-    return step.get("fold") == "column sum" or step["op"] == "foreign_key"
+    # A row that changes while its subscription travels answers a foreign-key join for its latest value.
+    return ("each",) if any(step["op"] == "foreign_key" for step in program["steps"]) else found
 
 
 def replayed(program: Program) -> Vector:
