@@ -4,7 +4,7 @@ from contextlib import suppress
 
 from hypothesis import strategies as st
 
-from streamskit import StreamsError
+from streamskit import StreamsError, TopologyError
 from streamskit.planning.planner import plan as planned
 from streamskit.topology.nodes import Source, of_kind
 from tests.conformance.inventor import Inventor
@@ -40,7 +40,7 @@ def cuts_of(program: Program) -> tuple[str, ...]:
     another that the same record has made. There is no cut then, as nothing says which of them comes first.
 
     Raises:
-        StreamsError: it cannot be built, such as one with a source that nothing reads.
+        TopologyError: it cannot be built, such as one with a source that nothing reads.
     """
     topology = topology_of(program)
     planned(topology, "oracle")
@@ -78,6 +78,6 @@ def live_programs(draw: st.DrawFn) -> tuple[Program, str]:
     """Draw a program that a running application can show, with its records, and a way to cut these."""
     while True:
         program = live(Inventor(draw(st.integers(0, 10**9))).program())
-        with suppress(StreamsError):
+        with suppress(StreamsError, TopologyError):
             if cuts := cuts_of(program):
                 return program, draw(st.sampled_from(cuts))
