@@ -1,4 +1,4 @@
-"""What Spark forks the workers of real-time mode from: as `python_daemon`, but what it forks runs a `RowWorker`.
+"""What Spark forks the workers of real-time mode from: as `python_daemon`, but what it forks runs `row_worker`.
 
 Named in `streamskit/jvm/PythonTask.scala`. Spark's daemon calls what is the main function of `pyspark.worker`.
 """

@@ -83,26 +83,28 @@ class Line:
         return data
 
     def write(self, said: bytes, what: bytes = b"") -> None:
-        """Say something, as soon as an answer is complete."""
+        """Say something; Java hears it when it is asked, or told that the answer is complete."""
         self._out.write(said + what)
 
     def answer(self) -> None:
         """Say that the answer is complete."""
-        self.write(END)
+        self._ask(END)
+
+    def _ask(self, said: bytes, what: bytes = b"") -> None:
+        """Say something for which Java waits, or to which it has to answer."""
+        self.write(said, what)
         self._out.flush()
 
     # ---- pages
 
     def load(self, page: str) -> bytes | None:
         """Return a page, or None if there is none."""
-        self.write(LOAD, framed(page.encode()))
-        self._out.flush()
+        self._ask(LOAD, framed(page.encode()))
         return self.read_bytes()
 
     def load_all(self) -> Iterable[tuple[str, bytes]]:
         """Return all pages, each with its name."""
-        self.write(LOAD_ALL)
-        self._out.flush()
+        self._ask(LOAD_ALL)
         found = []
         while (page := self.read_bytes()) is not None:
             found.append((page.decode(), self.read_bytes() or b""))

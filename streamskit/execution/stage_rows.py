@@ -137,7 +137,7 @@ def _size(values: Iterable[bytes | None]) -> int:
     return sum(map(len, filter(None, values)))
 
 
-def in_order(batches: Iterable[Iterable[Row]], inputs: StageInputs) -> Iterator[Row]:
+def in_order(batches: Iterable[list[Row]], inputs: StageInputs) -> Iterator[Row]:
     """Yield the rows of a task in the order in which Kafka Streams would take them.
 
     Rows of one topic stay in order of their offsets; between topics the one whose next record is the earliest goes on.

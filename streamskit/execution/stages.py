@@ -27,8 +27,8 @@ from streamskit.execution.sources import is_of
 from streamskit.execution.stage_processor import StageProcessor
 from streamskit.execution.stage_rows import StageInputs
 from streamskit.execution.task_processor import TaskProcessor
-from streamskit.jvm.functions import packed
-from streamskit.jvm.python_task import run_python_task, with_ends
+from streamskit.jvm.functions import packed, with_ends
+from streamskit.jvm.python_task import run_python_task
 from streamskit.jvm.stream_threads import end_of_stage
 from streamskit.operators.records import SOURCE_HEADERS
 from streamskit.planning.lookups import looked_into
@@ -78,7 +78,7 @@ def run_stages(
     """
     numbered = task_numbers(frame.sparkSession, tasks)
     if plan.runs_in_real_time:
-        frame = with_ends(frame)
+        frame = frame.select(with_ends(F.struct("*")))
     levels = sorted({slot.level for slot in plan.operators})
     for level in levels:
         numbers = [number for number, slot in enumerate(plan.operators) if slot.level == level]

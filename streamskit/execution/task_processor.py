@@ -85,9 +85,7 @@ class TaskProcessor:
             yield from self._in_batches(stage, task, rows)
         else:
             yield from self._row_by_row(state, stage, made, timing, rows)
-        stage.finish()
-        made.take(stage.take_outputs())
-        made.count_dropped(stage.dropped)
+        self._finish(stage, made)
         yield from made.frames()
 
     def process_one_by_one(self, pages: PageStore, task: int, rows: Iterator[Row]) -> Iterator[Sequence[Row]]:
@@ -116,10 +114,7 @@ class TaskProcessor:
             # clocks would forget which one it is.
             is_full = taken > KEPT_BYTES and (timing is None or row[PORT] == CLOCK)
             if is_end or is_full:
-                stage.finish()
-                made.take(stage.take_outputs())
-                made.count_dropped(stage.dropped)
-                stage.dropped.clear()
+                self._finish(stage, made)
             if is_end:
                 made.pass_on(row)
             if is_full:
@@ -129,6 +124,13 @@ class TaskProcessor:
     def _opened(self, pages: PageStore, task: int, made: StageResults) -> tuple[StreamTask, TaskClock | None]:
         stage = self._stage(pages, task)
         return stage, TaskClock(stage, made, self._inputs, task) if self._inputs.is_timed else None
+
+    def _finish(self, stage: StreamTask, made: StageResults) -> None:
+        """Save the state, and take the last results and what was dropped."""
+        stage.finish()
+        made.take(stage.take_outputs())
+        made.count_dropped(stage.dropped)
+        stage.dropped.clear()
 
     @property
     def _takes_batches(self) -> bool:

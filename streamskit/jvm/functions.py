@@ -109,5 +109,14 @@ def packed(record: Column) -> Column:
     return ClassicColumn(_functions().pack(record._jc))
 
 
+def with_ends(row: Column) -> Column:
+    """Return a Column that passes rows on, and behind the last of each batch makes one for each task that has any.
+
+    Args:
+        row: a struct with the fields of `row_format.SCHEMA`; the `port` of the rows that are made is `BATCH_END`.
+    """
+    return ClassicColumn(_functions().withEnds(row._jc))
+
+
 def _functions() -> Any:
     return java_class("Functions")

@@ -2,22 +2,9 @@
 
 from collections.abc import Mapping
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
-from pyspark.sql.classic.column import Column as ClassicColumn
+from pyspark.sql import DataFrame
 
 from streamskit.jvm import java_class
-
-
-def with_ends(frame: DataFrame) -> DataFrame:
-    """Return rows with one behind the last of each batch, for each task that has any: its `port` is `BATCH_END`.
-
-    Args:
-        frame: with the columns of `row_format.SCHEMA`.
-    """
-    every: Column = F.struct("*")
-    rows = ClassicColumn(java_class("Functions").withEnds(every._jc))
-    return frame.select(rows)
 
 
 def run_python_task(frame: DataFrame, command: bytes, python: str, variables: Mapping[str, str]) -> DataFrame:

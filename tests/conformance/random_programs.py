@@ -323,11 +323,15 @@ def outcome(program: Program, partitions: int | None = None) -> Program:
             if driver.dropped() > before:
                 dropped.append([number, driver.dropped() - before])
                 before = driver.dropped()
-        named = {name: store for name, store in topology.stores.items() if name.startswith("s-")}
-        kinds = {name: STORE_KINDS[store.kind] for name, store in named.items() if store.kind in STORE_KINDS}
-        kinds |= {step["store"]: "key-value" for step in program["steps"] if step["op"] == "process"}
-        stores = {name: list(stored(driver, name, kind)) for name, kind in kinds.items()}
+        stores = {name: list(stored(driver, name, kind)) for name, kind in store_kinds(program, topology).items()}
     return {"describe": str(topology.describe()), "outputs": written, "dropped": dropped, "stores": stores}
+
+
+def store_kinds(program: Program, topology: Topology) -> dict[str, str]:
+    """Return the stores of a program that can list their rows, each with what the vectors call its kind."""
+    named = {name: store for name, store in topology.stores.items() if name.startswith("s-")}
+    kinds = {name: STORE_KINDS[store.kind] for name, store in named.items() if store.kind in STORE_KINDS}
+    return kinds | {step["store"]: "key-value" for step in program["steps"] if step["op"] == "process"}
 
 
 def differences(expected: Program, found: Program) -> list[str]:

@@ -8,7 +8,7 @@ from streamskit import StreamsError, TopologyError
 from streamskit.planning.planner import plan as planned
 from streamskit.topology.nodes import Source, of_kind
 from tests.conformance.inventor import Inventor
-from tests.conformance.random_programs import STORE_KINDS, Program, outcome, topology_of
+from tests.conformance.random_programs import Program, outcome, store_kinds, topology_of
 from tests.conformance.test_vectors import Vector
 
 CUTS = ("whole", "each", "random 1", "random 2")
@@ -58,17 +58,15 @@ def cuts_of(program: Program) -> tuple[str, ...]:
 
 def replayed(program: Program) -> Vector:
     """Return what a test driver makes of a program, as a vector."""
-    found, topology = outcome(program, partitions=1), topology_of(program)
+    found = outcome(program, partitions=1)
     read = {step["topic"]: {"role": "input", "value": "long"} for step in program["steps"] if "topic" in step}
     written = {topic: {"role": "output", "value": "long"} for topic in found["outputs"]}
-    kinds = {name: STORE_KINDS.get(topology.stores[name].kind, "key-value") for name in found["stores"]}
-    kinds |= {step["store"]: "key-value" for step in program["steps"] if step["op"] == "process"}
     return {
         "steps": [{"pipe": record} for record in program["records"]],
         "topics": read | written,
         "outputs": found["outputs"],
         "stores": found["stores"],
-        "store_kinds": kinds,
+        "store_kinds": store_kinds(program, topology_of(program)),
         "dropped": sum(count for _, count in found["dropped"]),
     }
 

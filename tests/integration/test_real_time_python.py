@@ -99,8 +99,7 @@ def again(failure: StreamsError) -> UncaughtExceptionResponse:
 def driver(broker: Broker, name: str, state_dir: Path, request: pytest.FixtureRequest) -> Iterator[Driver]:
     """An application in real-time mode, in a process of its own."""
     make, batch = request.param
-    broker.create_topics(f"{name}-in", f"{name}-out", partitions=2)
-    broker.create_topics(f"{name}-table", partitions=2)
+    broker.create_topics(f"{name}-in", f"{name}-table", f"{name}-out", partitions=2)
     settings: dict[Any, dict[str, Any]] = {
         visits: {"uncaught_exception_handler": again},
         meanings: {"max_task_idle_ms": -1},

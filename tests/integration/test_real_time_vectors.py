@@ -14,8 +14,7 @@ from streamskit.planning.planner import plan
 from tests.conformance.programs import PROGRAMS, SETTINGS
 from tests.conformance.test_vectors import VECTORS
 from tests.integration.live_outcomes import difference
-from tests.integration.live_vectors import AS_THEY_COME as ONE_BY_ONE
-from tests.integration.live_vectors import REAL_TIME
+from tests.integration.live_vectors import AS_THEY_COME, REAL_TIME
 from tests.integration.real_time_vectors import outcome
 from tests.integration.test_live_vectors import DIFFERENCES, NOT_LIVE
 
@@ -84,7 +83,7 @@ IN_REAL_TIME = (
 )
 """The vectors whose programs keep state, and run in real-time mode as a whole."""
 
-AS_THEY_COME = (
+OF_SEVERAL_TOPICS = (
     "examples-music-charts",
     "joins-stream-stream-asymmetric",
     "joins-stream-stream-inner",
@@ -145,7 +144,7 @@ def outcomes(broker: Broker, tmp_path_factory: pytest.TempPathFactory, request: 
     asked = [item.callspec.params.get("vector") for item in request.session.items if hasattr(item, "callspec")]
     names = {name for name in asked if isinstance(name, str)}
     command = [sys.executable, "-m", "tests.integration.real_time_vectors", broker.bootstrap_servers, str(folder)]
-    for how, group in ((REAL_TIME, IN_REAL_TIME), (ONE_BY_ONE, AS_THEY_COME)):
+    for how, group in ((REAL_TIME, IN_REAL_TIME), (AS_THEY_COME, OF_SEVERAL_TOPICS)):
         if chosen := sorted(names.intersection(group)):
             subprocess.run([*command, how, *chosen], check=True, timeout=1000, env=os.environ)
     return folder
@@ -162,7 +161,7 @@ def test_real_time_mode_gives_what_kafka_streams_gave_without_its_cache(vector: 
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("vector", AS_THEY_COME)
+@pytest.mark.parametrize("vector", OF_SEVERAL_TOPICS)
 def test_joins_in_real_time_that_wait_for_no_topic_give_what_kafka_streams_gave(vector: str, outcomes: Path) -> None:
     recorded = json.loads((VECTORS / f"{vector}.json").read_text())
     points = ("outputs", "stores", "dropped", "side effects by kind", "failure")
@@ -175,7 +174,7 @@ def test_these_are_all_vectors_whose_state_can_be_kept_in_real_time() -> None:
     found = {name for name in every if keeps_state_in_real_time(name, QueryOptions(real_time=True))}
     assert found == {*IN_REAL_TIME, *OTHERWISE}
     waiting_for_none = QueryOptions(real_time=True, as_they_come=True)
-    assert {name for name in every - found if keeps_state_in_real_time(name, waiting_for_none)} == {*AS_THEY_COME}
+    assert {name for name in every - found if keeps_state_in_real_time(name, waiting_for_none)} == {*OF_SEVERAL_TOPICS}
 
 
 def keeps_state_in_real_time(name: str, options: QueryOptions) -> bool:
