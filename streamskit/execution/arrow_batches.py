@@ -1,18 +1,17 @@
-"""Hands records to Python by the thousand: one row of Spark holds a whole Arrow batch of them. Takes results back.
+"""Hands records to Python by the thousand: one row of Spark holds a whole Arrow batch of them. Takes results back so.
 
 Spark gives `transformWithState` its rows one at a time, at about ten microseconds each, which would be most of the cost
-of a record. A batch that travels as the bytes of one row costs a twentieth of that. Results go to Spark as the Arrow
-columns that they are; Spark would look at each element of any others, one by one.
+of a record. A batch that travels as the bytes of one row costs a twentieth of that.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from functools import cache
 from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
-from streamskit.execution.row_format import NAMES
+from streamskit.execution.row_format import NAMES, Row
 
 if TYPE_CHECKING:  # they take a while, and this module is read wherever a stage is
-    import pandas as pd
     import pyarrow as pa
 
 
@@ -29,45 +28,75 @@ def table_of(data: bytes) -> "pa.Table":
     return pa.ipc.open_stream(data).read_all()
 
 
-def frame_of_rows(columns: Mapping[str, Sequence[Any]]) -> "pd.DataFrame":
-    """Return rows as a data frame that Spark takes as it is.
+def pack(rows: Sequence[Row]) -> bytes:
+    """Return rows as the bytes of an Arrow stream with the columns of `row_format.SCHEMA`.
 
-    Args:
-        columns: the values in each column of `row_format.SCHEMA`.
+    >>> row = (3, "out", b"k", None, None, None, None, 1000, [{"key": "id", "value": b"7"}], 0, 1, 42, 0)
+    >>> unpack(pack([row]), NAMES) == [row]
+    True
     """
     import pyarrow as pa
 
-    kinds = _kinds()
-    headers = columns["headers"]
-    return _frame({name: pa.array(columns[name], kind) for name, kind in kinds.items()}, headers)
+    schema = _schema()
+    columns = [_column(values, kind) for values, kind in zip(zip(*rows, strict=True), schema.types, strict=True)]
+    return pack_table(pa.Table.from_arrays(columns, schema=schema))
 
 
-def frame_of_table(table: "pa.Table") -> "pd.DataFrame":
-    """Return a table with the columns of `row_format.SCHEMA` as a data frame that Spark takes as it is."""
-    columns = {name: table.column(name).cast(kind).combine_chunks() for name, kind in _kinds().items()}
-    return _frame(columns, list(_values(table.column("headers"))))
+def pack_table(table: "pa.Table") -> bytes:
+    """Return a table that has the columns of `row_format.SCHEMA` as the bytes of an Arrow stream."""
+    import pyarrow as pa
+
+    buffer, schema = pa.BufferOutputStream(), _schema()
+    with pa.ipc.new_stream(buffer, schema) as stream:
+        stream.write_table(table.select(NAMES).cast(schema))
+    data: bytes = buffer.getvalue().to_pybytes()
+    return data
 
 
-def _frame(columns: "dict[str, pa.Array]", headers: Sequence[Any]) -> "pd.DataFrame":
-    import numpy as np
-    import pandas as pd
-
-    made: dict[str, Any] = {name: pd.Series(pd.arrays.ArrowExtensionArray(column)) for name, column in columns.items()}
-    # Spark takes a column of lists apart by itself, and only one of Python's objects.
-    as_objects = np.empty(len(headers), dtype=object)
-    as_objects[:] = headers
-    made["headers"] = pd.Series(as_objects)
-    return pd.DataFrame({name: made[name] for name in NAMES}, copy=False)
-
-
-def _kinds() -> "dict[str, pa.DataType]":
-    """Return the Arrow type of each column but the headers."""
+@cache
+def _schema() -> "pa.Schema":
     import pyarrow as pa
 
     whole, long, text, data = pa.int32(), pa.int64(), pa.string(), pa.binary()
-    kinds = dict(zip(NAMES, [whole, text, *[data] * 5, long, None, whole, whole, long, whole], strict=True))
-    del kinds["headers"]
-    return kinds
+    headers = pa.list_(pa.struct([("key", text), ("value", data)]))
+    kinds = [whole, text, *[data] * 5, long, headers, whole, whole, long, whole]
+    return pa.schema(list(zip(NAMES, kinds, strict=True)))
+
+
+def _column(values: Sequence[Any], kind: "pa.DataType") -> "pa.Array":
+    """Return values, of which any may be None, as an Arrow array. `pa.array` would import pandas to look at them."""
+    import numpy as np
+    import pyarrow as pa
+
+    empty = values.count(None)
+    if empty == len(values):
+        return pa.nulls(len(values), kind)
+    valid = None
+    if empty:
+        valid = pa.py_buffer(np.packbits([value is not None for value in values], bitorder="little"))
+    if pa.types.is_list(kind):
+        inner = [header for headers in values if headers for header in headers]
+        parts = [_column([header[field.name] for header in inner], field.type) for field in kind.value_type]
+        headers = pa.StructArray.from_arrays(parts, fields=list(kind.value_type))
+        return pa.ListArray.from_buffers(kind, len(values), [valid, _offsets(values)], children=[headers])
+    if pa.types.is_integer(kind):
+        given = [value or 0 for value in values] if empty else values
+        numbers = np.fromiter(given, kind.to_pandas_dtype(), len(values))
+        return pa.Array.from_buffers(kind, len(values), [valid, pa.py_buffer(numbers)])
+    if pa.types.is_string(kind):
+        values = [None if value is None else value.encode() for value in values]
+    data = pa.py_buffer(b"".join(filter(None, values)))
+    return pa.Array.from_buffers(kind, len(values), [valid, _offsets(values), data])
+
+
+def _offsets(values: Sequence[Any]) -> "pa.Buffer":
+    """Return where each value begins, and where the last one ends, if they stand one behind the other."""
+    import numpy as np
+    import pyarrow as pa
+
+    offsets: np.ndarray = np.zeros(len(values) + 1, dtype=np.int32)
+    np.cumsum([len(value) if value else 0 for value in values], out=offsets[1:])
+    return pa.py_buffer(offsets)
 
 
 def _values(column: "pa.ChunkedArray") -> Any:

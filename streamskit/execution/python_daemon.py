@@ -1,12 +1,14 @@
 """What Spark forks its Python workers from: it has imported what they need, so they start at once and share memory.
 
-Named by `spark.python.daemon.module`. Spark's own daemon imports nothing, so that each worker does so for itself: about
-a second of processor time, and 100 MB.
+Named by `spark.python.daemon.module`, for functions that Spark itself calls, such as a serde in Python; `task_daemon`
+is for tasks. Spark's own daemon imports nothing, so that each worker does so for itself: about a second of processor
+time, and 100 MB.
 """
 
 import gc
 import importlib
 import os
+from collections.abc import Sequence
 
 from pyspark.daemon import manager
 
@@ -23,25 +25,21 @@ NEEDED = (
     "pyspark.worker",
     "pyspark.sql.functions",
     "pyspark.sql.pandas.serializers",
-    "pyspark.sql.streaming.stateful_processor_api_client",
     "streamskit.columns",
     "streamskit.dsl",
-    "streamskit.execution.stages",
-    "streamskit.execution.task_processor",
-    "streamskit.operators",
-    "streamskit.operators.latest_row_lookup",
+    "streamskit.execution.partitioning",
     "streamskit.serdes",
 )
 
 
-def import_all() -> None:
+def import_all(names: Sequence[str]) -> None:
     """Import what workers need, and keep it out of the garbage collector's way: what it marks is shared no more."""
     os.environ.update(SINGLE_THREADED)
-    for name in NEEDED:
+    for name in names:
         importlib.import_module(name)
     gc.freeze()
 
 
 if __name__ == "__main__":
-    import_all()
+    import_all(NEEDED)
     manager()

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from heapq import merge
 from itertools import pairwise
 from operator import itemgetter
-from typing import TYPE_CHECKING
 
-from streamskit.execution.arrow_batches import frame_of_rows, unpack
+from streamskit.execution.arrow_batches import pack
 from streamskit.execution.row_format import (
     BEGIN,
     CLOCK,
@@ -29,9 +28,6 @@ from streamskit.execution.row_format import (
 )
 from streamskit.operators import ERROR_ROW, Output
 from streamskit.operators.records import SourceRecord
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 CLOCK_ORIGIN = 0
 """The origin of the wall clock's rows, which are of no topic that a plan reads."""
@@ -115,13 +111,13 @@ class StageResults:
         rows, self._rows, self._cuts, self._bytes = self._rows, [], [], 0
         return rows
 
-    def frames(self) -> Iterator["pd.DataFrame"]:
-        """Yield the rows so far as data frames, none of them large, and begin anew."""
+    def take_packed(self) -> Iterator[bytes]:
+        """Yield the rows so far, packed, and none of the packs large; begin anew."""
         rows, cuts = self._rows, self._cuts
         self._rows, self._cuts, self._bytes = [], [], 0
         for begin, end in pairwise([0, *cuts, len(rows)]):
             if begin < end:
-                yield frame_of_rows(dict(zip(NAMES, zip(*rows[begin:end], strict=True), strict=True)))
+                yield pack(rows[begin:end])
 
     def _add(self, row: Row) -> None:
         """Add a row, and cut behind it where there are enough: what one record lets go has no limit."""
@@ -174,10 +170,3 @@ def out_of_order() -> RuntimeError:
     """Return the error of records that Spark hands over in another order than that of their offsets."""
     return RuntimeError("Spark handed the records of a partition over in another order: give KafkaStreams a "
                         "smaller max_records_per_batch, so that a batch needs no sorting on disk.")  # fmt: skip
-
-
-def rows_of_frame(frame: "pd.DataFrame") -> list[Row]:
-    """Return the rows of a frame that has the column records, whose values `pack` wrote, or the columns of `NAMES`."""
-    if "records" in frame:
-        return [row for data in frame["records"] for row in unpack(data, NAMES)]
-    return list(zip(*(frame[name].tolist() for name in NAMES), strict=True))

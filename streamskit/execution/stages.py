@@ -4,7 +4,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache
 
-from pyspark.serializers import CPickleSerializer
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -24,11 +23,10 @@ from streamskit.execution.row_format import (
     row_struct,
 )
 from streamskit.execution.sources import is_of
-from streamskit.execution.stage_processor import StageProcessor
 from streamskit.execution.stage_rows import StageInputs
 from streamskit.execution.task_processor import TaskProcessor
-from streamskit.jvm.functions import packed, with_ends
-from streamskit.jvm.python_task import run_python_task
+from streamskit.jvm.functions import packed, unpacked, with_ends
+from streamskit.jvm.python_task import run_by_batch, run_by_row
 from streamskit.jvm.stream_threads import end_of_stage
 from streamskit.operators.records import SOURCE_HEADERS
 from streamskit.planning.lookups import looked_into
@@ -88,7 +86,7 @@ def run_stages(
         looked = frozenset(plan.operators[number].operator.name for number in looked_into(plan))
         ports = [*numbers, *(number + AT_ONCE for number in numbers)]
         processor = TaskProcessor(operators, ports, inputs, plan.options, runs, uncached, looked)
-        frame = _in_real_time(frame, processor) if plan.runs_in_real_time else _in_batches(plan, frame, processor)
+        frame = _by_row(frame, processor) if plan.runs_in_real_time else _by_batch(frame, processor, plan)
         frame = _without_dropped(plan, frame, numbers, level)
         if plan.options.handlers.ask_for_sources:
             frame = with_sources(frame, frame["port"] >= RESULTS)
@@ -96,20 +94,15 @@ def run_stages(
     return frame
 
 
-def _in_batches(plan: Plan, frame: DataFrame, processor: TaskProcessor) -> DataFrame:
-    """Return what a stage makes of the rows of each micro-batch; the columns are those of `row_format.SCHEMA`."""
-    if not plan.options.test:  # a test driver's batch is one record
-        frame = frame.select(packed(F.struct("*")))
-    frame = end_of_stage(frame, plan.options.threads_of)
-    return frame.groupBy("task").transformWithStateInPandas(StageProcessor(processor), SCHEMA, "Update", "None")
-
-
-def _in_real_time(frame: DataFrame, processor: TaskProcessor) -> DataFrame:
+def _by_row(frame: DataFrame, processor: TaskProcessor) -> DataFrame:
     """Return what a stage makes of each row as it comes; the columns are those of `row_format.SCHEMA`."""
-    context = frame.sparkSession.sparkContext
-    command: bytes = CPickleSerializer().dumps(processor)  # type: ignore[no-untyped-call]
-    variables = {**context.environment, "SPARK_REUSE_WORKER": "1"}  # after a batch it takes the next one
-    return run_python_task(frame.select(*NAMES), command, context.pythonExec, variables)
+    return run_by_row(frame.select(*NAMES), processor)
+
+
+def _by_batch(frame: DataFrame, processor: TaskProcessor, plan: Plan) -> DataFrame:
+    """Return what a stage makes of the rows of each micro-batch; the columns are those of `row_format.SCHEMA`."""
+    frame = end_of_stage(frame.select(packed(F.struct("*"))), plan.options.threads_of)
+    return run_by_batch(frame, processor).select(unpacked(F.col("records"), SCHEMA))
 
 
 def _without_cache(slot: PlannedOperator) -> str:

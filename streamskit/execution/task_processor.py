@@ -1,17 +1,15 @@
 """A stage of a query: the task operators of one level, run by Spark's `transformWithState`, once for each task."""
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
 
-from pyspark import TaskContext
-
-from streamskit.execution.arrow_batches import table_of
+from streamskit.execution.arrow_batches import table_of, unpack
 from streamskit.execution.row_format import (
     BATCH_END,
     BEGIN,
     CLOCK,
     HEADERS,
     KEY,
+    NAMES,
     OLD,
     OTHER,
     PORT,
@@ -19,25 +17,18 @@ from streamskit.execution.row_format import (
     VALUE,
     Row,
 )
-from streamskit.execution.stage_rows import CHUNK, StageInputs, StageResults, in_order, rows_of_frame
+from streamskit.execution.stage_rows import CHUNK, StageInputs, StageResults, in_order
 from streamskit.execution.task_clock import TaskClock
 from streamskit.execution.whole_batches import WholeBatches, tables_in_order
 from streamskit.operators import Operator, OperatorRecord, StreamTask
 from streamskit.operators.paged_state import PageStore
 from streamskit.planning.options import QueryOptions
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-
 KEPT_BYTES = 32 * 1024 * 1024
 """After so many bytes of rows in real-time mode the pages of a task's state are saved, and read again when needed."""
 
 ROW_BYTES = 300
 """How many bytes a row takes beside its value, about, with what it has read."""
-
-BATCH = "streaming.sql.batchId"
-"""The property of a Spark task that holds the number of its micro-batch."""
 
 
 class TaskProcessor:
@@ -53,7 +44,7 @@ class TaskProcessor:
         uncached: the names of operators whose stores are kept without the record cache.
         looked_into: the names of operators whose updates come out at once, too.
 
-    `StageProcessor` hands it to Spark. Mirrors `org.apache.kafka.streams.processor.internals.StreamTask`.
+    `task_worker` runs it, in a Python process. Mirrors `org.apache.kafka.streams.processor.internals.StreamTask`.
     """
 
     def __init__(
@@ -70,37 +61,40 @@ class TaskProcessor:
         self._options, self._runs, self._uncached = options, runs, uncached
         self._looked_into = looked_into
 
-    def process(self, pages: Any, task: int, rows: Any) -> Iterator["pd.DataFrame"]:
-        """Process a task's records of this micro-batch in order, and yield what the operators make of them.
+    def process(self, pages: PageStore, task: int, batch: int, packs: Iterator[bytes]) -> Iterator[bytes]:
+        """Process a task's records of a micro-batch in order, and yield what the operators make of them, packed.
 
         Args:
-            pages: the state variable that holds the pages of its state, by name.
+            pages: where the pages of its state live.
             task: its number.
-            rows: data frames of the rows, packed or with the columns of `row_format.SCHEMA`.
+            batch: the number of the micro-batch.
+            packs: the rows, as `arrow_batches.pack` packs them.
         """
-        state = SparkPages(pages)
         made = StageResults(task, self._numbers)
-        stage, timing = self._opened(state, task, made)
+        stage, timing = self._opened(pages, task, batch, made)
         if self._takes_batches:
-            yield from self._in_batches(stage, task, rows)
+            yield from self._in_batches(stage, task, packs)
         else:
-            yield from self._row_by_row(state, stage, made, timing, rows)
+            yield from self._row_by_row(pages, stage, made, timing, packs)
         self._finish(stage, made)
-        yield from made.frames()
+        yield from made.take_packed()
 
-    def process_one_by_one(self, pages: PageStore, task: int, rows: Iterator[Row]) -> Iterator[Sequence[Row]]:
+    def process_one_by_one(
+        self, pages: PageStore, task: int, batch: int, rows: Iterator[Row]
+    ) -> Iterator[Sequence[Row]]:
         """Process a task's records as they come, and yield what the operators make of each row.
 
         Args:
             pages: where the pages of its state live.
             task: its number.
+            batch: the number of the batch.
             rows: with the values of `row_format.NAMES`. With one that says that the batch has ended for a partition,
                 as the last one does, the state is saved.
 
         What comes out before the first row is yielded first.
         """
         made = StageResults(task, self._numbers)
-        stage, timing = self._opened(pages, task, made)
+        stage, timing = self._opened(pages, task, batch, made)
         made.take(stage.take_outputs())
         yield made.take_rows()
         taken = 0
@@ -118,11 +112,13 @@ class TaskProcessor:
             if is_end:
                 made.pass_on(row)
             if is_full:
-                (stage, timing), taken = self._opened(pages, task, made), 0
+                (stage, timing), taken = self._opened(pages, task, batch, made), 0
             yield made.take_rows()
 
-    def _opened(self, pages: PageStore, task: int, made: StageResults) -> tuple[StreamTask, TaskClock | None]:
-        stage = self._stage(pages, task)
+    def _opened(
+        self, pages: PageStore, task: int, batch: int, made: StageResults
+    ) -> tuple[StreamTask, TaskClock | None]:
+        stage = self._stage(pages, task, batch)
         return stage, TaskClock(stage, made, self._inputs, task) if self._inputs.is_timed else None
 
     def _finish(self, stage: StreamTask, made: StageResults) -> None:
@@ -139,21 +135,20 @@ class TaskProcessor:
         row_by_row = options.test or self._inputs.is_timed or options.handlers.ask_for_sources
         return not row_by_row and all(operator.takes_batches for operator in self._operators)
 
-    def _in_batches(self, stage: StreamTask, task: int, rows: Any) -> Iterator["pd.DataFrame"]:
+    def _in_batches(self, stage: StreamTask, task: int, packs: Iterator[bytes]) -> Iterator[bytes]:
         batches = WholeBatches(stage, self._inputs, self._numbers, task, CHUNK)
-        tables = (table_of(data) for frame in rows for data in frame["records"])
-        for table in tables_in_order(tables, self._inputs):
+        for table in tables_in_order(map(table_of, packs), self._inputs):
             yield from batches.process(table)
 
     def _row_by_row(
-        self, pages: "SparkPages", stage: StreamTask, made: StageResults, timing: TaskClock | None, rows: Any
-    ) -> Iterator["pd.DataFrame"]:
-        for row in in_order((rows_of_frame(frame) for frame in rows), self._inputs):
+        self, pages: PageStore, stage: StreamTask, made: StageResults, timing: TaskClock | None, packs: Iterator[bytes]
+    ) -> Iterator[bytes]:
+        for row in in_order((unpack(pack, NAMES) for pack in packs), self._inputs):
             if row[PORT] == CLOCK and self._options.test and row[KEY] is None:
                 pages.save("wall clock", str(row[TIMESTAMP]).encode())
             self._process_row(row, stage, made, timing)
             if made.are_many:
-                yield from made.frames()
+                yield from made.take_packed()
         if timing is not None:
             timing.finish()
 
@@ -176,45 +171,17 @@ class TaskProcessor:
             made.take(stage.take_outputs())
             made.pass_on(row)
 
-    def _stage(self, pages: PageStore, task: int) -> StreamTask:
+    def _stage(self, pages: PageStore, task: int, batch: int) -> StreamTask:
         options, inputs = self._options, self._inputs
         wall_clock = int(pages.load("wall clock") or b"0") if options.test else None
         return StreamTask(
             self._operators, pages, cache=options.cache, uncached=self._uncached,
             looked_into=self._looked_into,
             cache_bytes=options.cache_bytes // max(1, len(inputs.tasks)),
-            emit_interval=options.emit_interval, wall_clock=wall_clock, run=self._run(),
+            emit_interval=options.emit_interval, wall_clock=wall_clock, run=self._run(batch),
             task_id=f"{inputs.sub_topology}_{inputs.tasks.index(task)}", handlers=options.handlers,
         )  # fmt: skip
 
-    def _run(self) -> str:
-        """Return the name of the run that this micro-batch belongs to."""
-        if len(self._runs) == 1:
-            return str(self._runs[0])
-        context = TaskContext.get()
-        said = context.getLocalProperty(BATCH) if context is not None else None
-        batch = int(said) if said is not None else self._runs[-1]
-        return str(max(first for first in self._runs if first <= batch))
-
-
-class SparkPages:
-    """Pages of state in Spark's state store."""
-
-    def __init__(self, pages: Any) -> None:
-        self._pages = pages
-
-    def load(self, page: str) -> bytes | None:
-        """Return a page, or None if there is none."""
-        found = self._pages.getValue((page,))
-        return None if found is None else bytes(found[0])
-
-    def load_all(self) -> Iterator[tuple[str, bytes]]:
-        """Return all pages, each with its name."""
-        return ((page, bytes(data)) for (page,), (data,) in self._pages.iterator())
-
-    def save(self, page: str, data: bytes | None) -> None:
-        """Write a page; None deletes it."""
-        if data is None:
-            self._pages.removeKey((page,))
-        else:
-            self._pages.updateValue((page,), (data,))
+    def _run(self, batch: int) -> str:
+        """Return the name of the run that a micro-batch belongs to."""
+        return str(max((first for first in self._runs if first <= batch), default=self._runs[-1]))

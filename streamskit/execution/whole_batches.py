@@ -6,14 +6,13 @@ The rows that come out, and their order, are the same.
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from streamskit.execution.arrow_batches import frame_of_table
+from streamskit.execution.arrow_batches import pack_table
 from streamskit.execution.row_format import BEGIN, CLOCK, NAMES, RESULTS, SEQUENCE, SIDES
 from streamskit.execution.stage_rows import CLOCK_ORIGIN, StageInputs, out_of_order
 from streamskit.operators import StreamTask
 
 if TYPE_CHECKING:  # they take a while, and most stages do without
     import numpy as np
-    import pandas as pd
     import pyarrow as pa
 
 
@@ -32,7 +31,7 @@ class WholeBatches:
         self._stage, self._inputs, self._numbers, self._task, self._chunk = stage, inputs, numbers, task, chunk
         self._count = 0
 
-    def process(self, rows: "pa.Table") -> "Iterator[pd.DataFrame]":
+    def process(self, rows: "pa.Table") -> Iterator[bytes]:
         """Give rows, in their order, to the operators, and yield what they make of them and what passes by."""
         import numpy as np
         import pyarrow as pa
@@ -56,7 +55,7 @@ class WholeBatches:
         other = pa.concat_arrays(others).take(pa.array(np.argsort(np.concatenate(places), kind="stable")))
         yield from self._frames(rows.filter(pa.array(goes_out)), number_of[goes_out], other)
 
-    def _frames(self, rows: "pa.Table", number_of: "np.ndarray", other: "pa.Array") -> "Iterator[pd.DataFrame]":
+    def _frames(self, rows: "pa.Table", number_of: "np.ndarray", other: "pa.Array") -> Iterator[bytes]:
         """Yield rows that go out: results of the operators with some numbers, and rows that pass by (-1)."""
         import numpy as np
         import pyarrow as pa
@@ -77,7 +76,7 @@ class WholeBatches:
         self._count += size
         table = pa.table(made)
         for start in range(0, size, self._chunk):
-            yield frame_of_table(table.slice(start, self._chunk))
+            yield pack_table(table.slice(start, self._chunk))
 
 
 def tables_in_order(tables: "Iterable[pa.Table]", inputs: StageInputs) -> "Iterator[pa.Table]":

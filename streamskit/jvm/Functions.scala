@@ -6,7 +6,7 @@ import org.apache.spark.sql.catalyst.analysis.FunctionRegistry
 import org.apache.spark.sql.catalyst.expressions.{Expression, ExpressionInfo, Literal}
 import org.apache.spark.sql.catalyst.expressions.objects.StaticInvoke
 import org.apache.spark.sql.functions.lit
-import org.apache.spark.sql.types.{DataType, IntegerType}
+import org.apache.spark.sql.types.{DataType, IntegerType, StructType}
 
 /** Columns made by streamskit's own expressions.
   *
@@ -34,6 +34,8 @@ object Functions {
 
   def pack(record: Column): Column = call("streamskit_pack", record)
 
+  def unpack(records: Column, schema: String): Column = call("streamskit_unpack", records, lit(schema))
+
   def withEnds(row: Column): Column = call("streamskit_end_of_batch", row)
 
   private def call(name: String, arguments: Column*): Column = Column.internalFn(name, arguments: _*)
@@ -55,6 +57,7 @@ object Functions {
     StaticInvoke(WriteOrder.getClass, IntegerType, "partition", arguments)
   }
   register("streamskit_pack") { case Seq(record) => PackRecords(record) }
+  register("streamskit_unpack") { case Seq(records, schema) => UnpackRecords(records, StructType.fromDDL(text(schema))) }
   register("streamskit_end_of_batch") { case Seq(row) => EndOfBatch(row) }
 
   private def register(name: String)(make: PartialFunction[Seq[Expression], Expression]): Unit =

@@ -109,6 +109,16 @@ def packed(record: Column) -> Column:
     return ClassicColumn(_functions().pack(record._jc))
 
 
+def unpacked(records: Column, schema: str) -> Column:
+    """Return a Column that makes rows again of many that are packed in one.
+
+    Args:
+        records: the bytes of an Arrow stream.
+        schema: the columns of the rows, as Spark writes them.
+    """
+    return ClassicColumn(_functions().unpack(records._jc, schema))
+
+
 def with_ends(row: Column) -> Column:
     """Return a Column that passes rows on, and behind the last of each batch makes one for each task that has any.
 

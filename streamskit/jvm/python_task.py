@@ -1,20 +1,37 @@
-"""Python in Spark's real-time mode: a worker that gets one row at a time."""
+"""Tasks whose operators run in Python, as `streamskit/jvm/PythonTask.scala` starts them."""
 
-from collections.abc import Mapping
+from typing import Any
 
+from pyspark.serializers import CPickleSerializer
 from pyspark.sql import DataFrame
 
 from streamskit.jvm import java_class
 
 
-def run_python_task(frame: DataFrame, command: bytes, python: str, variables: Mapping[str, str]) -> DataFrame:
-    """Return what Python workers make of rows, of which each worker has those of one `task`.
+def run_by_row(frame: DataFrame, processor: Any) -> DataFrame:
+    """Return what Python workers make of rows, of which each gets those of one `task`, one by one.
 
     Args:
         frame: with the columns of `row_format.SCHEMA`, in that order, as the one that is returned.
-        command: what a worker unpacks and runs.
-        python: how Python is started.
-        variables: of its environment.
+        processor: a `task_processor.TaskProcessor`, which a worker runs.
     """
-    made = java_class("PythonTask").run(frame._jdf, bytearray(command), python, dict(variables))
-    return DataFrame(made, frame.sparkSession)
+    return _run("byRow", frame, processor)
+
+
+def run_by_batch(frame: DataFrame, processor: Any) -> DataFrame:
+    """Return what Python workers make of packed rows, of which each gets those of one `task`.
+
+    Args:
+        frame: with the columns task and records, as `functions.packed` makes them; what is returned has records.
+        processor: a `task_processor.TaskProcessor`, which a worker runs.
+    """
+    return _run("byBatch", frame, processor)
+
+
+def _run(how: str, frame: DataFrame, processor: Any) -> DataFrame:
+    context = frame.sparkSession.sparkContext
+    command: bytes = CPickleSerializer().dumps(processor)  # type: ignore[no-untyped-call]
+    variables = {**context.environment, "SPARK_REUSE_WORKER": "1"}  # behind its task it takes another one
+    includes = list(context._python_includes or ())
+    run = getattr(java_class("PythonTask"), how)
+    return DataFrame(run(frame._jdf, bytearray(command), context.pythonExec, variables, includes), frame.sparkSession)

@@ -166,7 +166,7 @@ def test_nothing_is_lost_when_the_driver_or_its_python_process_is_killed(
 def workers_of(driver: Driver) -> list[psutil.Process]:
     """Return the processes that run tasks in Python, each forked from the one that has imported everything."""
     every = psutil.Process(driver.pid).children(recursive=True)
-    daemons = [each for each in every if "streamskit.execution.row_daemon" in each.cmdline()]
+    daemons = [each for each in every if "streamskit.execution.task_daemon" in each.cmdline()]
     found = [each for each in daemons if each.parent() in daemons]
     assert found, "no process runs tasks in Python"
     return found

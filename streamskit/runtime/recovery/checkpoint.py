@@ -28,6 +28,8 @@ Positions = dict[str, dict[int, int]]
 SCHEMA = re.compile(r'"file:[^"]*?/(state/\d+/_stateSchema/[^"]+)"')
 """How Spark's notes name a file with the schema of a state: by its whole path."""
 
+FORMER_OPERATOR, OPERATOR = "transformWithStateInPandasExec", "transformWithStateExec"
+"""Whose the state of tasks in Python was, and whose it is, in Spark's notes; the rows of it are the same."""
 
 FIRST_BATCH, MOST_RECORDS = "first-batch", "most-records"
 
@@ -125,7 +127,9 @@ class Checkpoint:
         _write(self.folder / "commits" / str(number), ["v1", said])
 
     def settle(self) -> None:
-        """Have Spark's notes name files of this folder by where it is now: it may have been moved.
+        """Have Spark's notes name files of this folder by where it is now, and the operator that goes on with a state.
+
+        The folder may have been moved, and tasks in Python have had another operator.
 
         Raises:
             StreamsError: a note is damaged.
@@ -134,9 +138,14 @@ class Checkpoint:
         for note in self.folder.glob("state/*/_metadata/v2/*"):
             if note.name.isdigit():
                 said = self._lines(note)
-                moved = [SCHEMA.sub(lambda found: json.dumps(f"file:{here}/{found[1]}"), line) for line in said]
-                if moved != said:
-                    _write(note, moved)
+                settled = [
+                    SCHEMA.sub(lambda found: json.dumps(f"file:{here}/{found[1]}"), line).replace(
+                        f'"{FORMER_OPERATOR}"', f'"{OPERATOR}"'
+                    )
+                    for line in said
+                ]
+                if settled != said:
+                    _write(note, settled)
 
     def begin_run(self, in_real_time: bool = False) -> list[int]:
         """Note that the query starts, and return the numbers of the micro-batches with which its runs began.

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 from pyspark.sql import Row, SparkSession
 from pyspark.sql import functions as F
 
-from streamskit.execution.arrow_batches import unpack
+from streamskit.execution.arrow_batches import pack, unpack
 from streamskit.execution.row_format import NAMES, SCHEMA, TASK
 from streamskit.execution.row_format import Row as Record
-from streamskit.jvm.functions import packed
+from streamskit.jvm.functions import packed, unpacked
 
 pytestmark = pytest.mark.spark
 
@@ -25,7 +25,7 @@ RECORDS = st.lists(
 )  # fmt: skip
 
 
-def unpacked(spark: SparkSession, records: list[Record]) -> list[tuple[int, list[Record]]]:
+def packs(spark: SparkSession, records: list[Record]) -> list[tuple[int, list[Record]]]:
     """Return the rows that records are packed into, in one partition of Spark: the task, and the records in each."""
     frame = spark.createDataFrame(records, SCHEMA).coalesce(1).select(packed(F.struct("*")))
     return [(row.task, unpack(row.records, NAMES)) for row in frame.collect()]
@@ -41,9 +41,18 @@ def plain(record: Record) -> Record:
 @settings(max_examples=10)
 @given(RECORDS)
 def test_the_records_of_each_task_come_together_and_in_order(spark: SparkSession, records: list[Record]) -> None:
-    made = unpacked(spark, records)
+    made = packs(spark, records)
     tasks = list(dict.fromkeys(record[TASK] for record in records))
     assert made == [(task, [plain(each) for each in records if each[TASK] == task]) for task in tasks]
+
+
+@settings(max_examples=10)
+@given(st.lists(RECORDS.filter(bool), max_size=3))
+def test_what_python_has_packed_spark_takes_apart_again(spark: SparkSession, records: list[list[Record]]) -> None:
+    rows = [(pack([plain(each) for each in some]),) for some in records]
+    frame = spark.createDataFrame(rows, "records binary").coalesce(1).select(unpacked(F.col("records"), SCHEMA))
+    assert frame.schema.simpleString() == spark.createDataFrame([], SCHEMA).schema.simpleString()
+    assert [plain(tuple(row)) for row in frame.collect()] == [plain(each) for some in records for each in some]
 
 
 def test_a_row_holds_ten_thousand_records_or_little_more_than_8_mb(spark: SparkSession) -> None:

@@ -8,20 +8,25 @@ from typing import Any
 
 import pytest
 
+from streamskit.execution import python_daemon, task_daemon
 from streamskit.execution.python_daemon import NEEDED
 
-THREADS = """
-import os
+IMPORTED = """
+import os, sys
 from streamskit.execution.python_daemon import import_all
-import_all()
-print(len(os.listdir("/proc/self/task")))
+import_all(sys.argv[1:])
+print(len(os.listdir("/proc/self/task")), "pandas" in sys.modules)
 """
 
 
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="threads are counted as Linux lists them")
-def test_what_is_imported_before_a_fork_starts_no_thread() -> None:
-    said = subprocess.run([sys.executable, "-c", THREADS], capture_output=True, text=True, check=True, timeout=60)
-    assert said.stdout.strip() == "1"
+@pytest.mark.parametrize(("daemon", "has_pandas"), [(python_daemon, True), (task_daemon, False)])
+def test_what_is_imported_before_a_fork_starts_no_thread_and_tasks_do_without_pandas(
+    daemon: Any, has_pandas: bool
+) -> None:
+    command = [sys.executable, "-c", IMPORTED, *daemon.NEEDED]
+    said = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    assert said.stdout.split() == ["1", str(has_pandas)]
 
 
 @pytest.mark.spark

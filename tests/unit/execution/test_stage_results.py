@@ -2,6 +2,7 @@
 
 import pytest
 
+from streamskit.execution.arrow_batches import unpack
 from streamskit.execution.stage_rows import CHUNK, CHUNK_BYTES, StageResults
 from streamskit.operators.records import Output
 
@@ -35,9 +36,9 @@ def test_what_passes_by_counts_too() -> None:
 
 def test_what_was_handed_over_counts_no_more() -> None:
     made = results(8, CHUNK_BYTES // 16)
-    list(made.frames())
+    list(made.take_packed())
     assert not made.are_many
-    assert not list(made.frames())
+    assert not list(made.take_packed())
 
 
 @pytest.mark.parametrize(
@@ -49,6 +50,6 @@ def test_what_was_handed_over_counts_no_more() -> None:
     ],
 )
 def test_what_one_record_lets_go_is_handed_over_in_pieces(count: int, size: int, lengths: list[int]) -> None:
-    frames = list(results(count, size).frames())
-    assert [len(frame) for frame in frames] == lengths
-    assert [place for frame in frames for place in frame["position"]] == list(range(count))
+    packs = [unpack(pack, ["position"]) for pack in results(count, size).take_packed()]
+    assert [len(pack) for pack in packs] == lengths
+    assert [place for pack in packs for (place,) in pack] == list(range(count))

@@ -3,40 +3,21 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-import pandas as pd
-import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streamskit.api.error_handlers import Handlers, LogAndContinue
-from streamskit.execution.row_format import BEGIN, FINISHED, NAMES, PORT, SIDES, Row
+from streamskit.execution.arrow_batches import pack, unpack
+from streamskit.execution.row_format import BEGIN, FINISHED, NAMES, OTHER, PORT, SIDES, Row
+from streamskit.execution.row_format import KEY as KEY_OF
 from streamskit.execution.stage_rows import StageInputs
 from streamskit.execution.task_processor import TaskProcessor
 from streamskit.operators import Operator, StreamTableJoinOperator
+from streamskit.operators.paged_state import MemoryPages
 from streamskit.planning.options import QueryOptions
 
 TASK = 7
-HEADER = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
-DATA = pa.binary()
-KINDS = [pa.int32(), pa.string(), *[DATA] * 5, pa.int64(), HEADER, pa.int32(), pa.int32(), pa.int64(), pa.int32()]
-TYPES = pa.schema(list(zip(NAMES, KINDS, strict=True)))
-
-
-class MapState(dict[tuple[str], tuple[bytes]]):
-    """The one state variable of a stage, in memory."""
-
-    def getValue(self, key: tuple[str]) -> tuple[bytes] | None:  # noqa: N802
-        return self.get(key)
-
-    def updateValue(self, key: tuple[str], value: tuple[bytes]) -> None:  # noqa: N802
-        self[key] = value
-
-    def removeKey(self, key: tuple[str]) -> None:  # noqa: N802
-        self.pop(key, None)
-
-    def iterator(self) -> Iterator[tuple[tuple[str], tuple[bytes]]]:
-        return iter(self.items())
 
 
 class RowByRow(StreamTableJoinOperator):
@@ -47,15 +28,10 @@ class RowByRow(StreamTableJoinOperator):
         return False
 
 
-def packed(rows: Sequence[Row], size: int) -> Iterator[pd.DataFrame]:
+def packed(rows: Sequence[Row], size: int) -> Iterator[bytes]:
     """Yield rows as Spark hands them over, so many in an Arrow batch."""
     for start in range(0, len(rows), size):
-        columns = zip(*rows[start : start + size], strict=True)
-        batch = pa.record_batch([pa.array(each, kind) for each, kind in zip(columns, KINDS, strict=True)], schema=TYPES)
-        buffer = pa.BufferOutputStream()
-        with pa.ipc.new_stream(buffer, TYPES) as stream:
-            stream.write_batch(batch)
-        yield pd.DataFrame({"records": [buffer.getvalue().to_pybytes()]})
+        yield pack(rows[start : start + size])
 
 
 def run(
@@ -63,11 +39,11 @@ def run(
     options: QueryOptions | None = None,
 ) -> tuple[list[Row], dict[str, Any]]:  # fmt: skip
     """Return the rows that a stage makes of micro-batches, and the rows that its tables have then."""
-    state, made = MapState(), []
+    state, made = MemoryPages(), []
     for rows in micro_batches:
         processor = TaskProcessor(operators, range(3, 3 + len(operators)), inputs, options or QueryOptions())
-        for frame in processor.process(state, TASK, packed(rows, size)):
-            made += [tuple(None if each is pd.NA else each for each in row) for row in frame.itertuples(index=False)]
+        for results in processor.process(state, TASK, 0, packed(rows, size)):
+            made += unpack(results, NAMES)
     joins = [StreamTableJoinOperator(operator.name, left=False) for operator in operators]
     look_up = [
         (port, None, key, b"?", None, None, None, 0, None, TASK, -1, number, 0)
@@ -75,9 +51,10 @@ def run(
     ]
     processor = TaskProcessor(joins, range(3, 3 + len(joins)), one_origin(len(joins)), QueryOptions())
     kept = [
-        (row.port, row.key, row.other)
-        for frame in processor.process(state, TASK, packed(look_up, 100))
-        for row in frame[frame["port"] > 0].itertuples(index=False)
+        (row[PORT], row[KEY_OF], row[OTHER])
+        for results in processor.process(state, TASK, 0, packed(look_up, 100))
+        for row in unpack(results, NAMES)
+        if row[PORT] > 0
     ]
     return made, {"rows": kept}
 

@@ -1,9 +1,9 @@
-"""A Python worker of Spark's real-time mode: it gets the rows of a task one by one, and answers each at once.
+"""A Python worker: it runs the operators of a task, on the rows that Spark's Java gives it.
 
-`streamskit/jvm/PythonTask.scala` is at the other end of the socket. First it sends what is to be run, and the task's
-number; then rows, each with its length before it. To each of them, and once before the first, the worker answers with
-the rows that come out. In between it asks for its pages. A letter says which follows. At last comes -1, and the
-worker is free for another task.
+`streamskit/jvm/PythonTask.scala` is at the other end of the socket. First it sends where to import from, what is to be
+run, the task's number, that of the batch, and whether rows come one by one; then the rows, one or a pack of them at a
+time, each with its length before it. The worker answers with what comes out whenever it wants the next ones. In between
+it asks for its pages. A letter says which follows. At last comes -1, and the worker is free for another task.
 """
 
 import struct
@@ -11,14 +11,18 @@ import traceback
 from collections.abc import Iterable, Iterator
 from typing import Any, BinaryIO
 
+from pyspark import TaskContext
 from pyspark.serializers import CPickleSerializer
+from pyspark.worker_util import setup_spark_files
 
 from streamskit.execution.row_format import Row
 
-ROW, LOAD, LOAD_ALL, SAVE, DELETE, END, FAILURE = b"R", b"L", b"A", b"S", b"D", b"E", b"F"
-"""What a worker says: a row comes; send me a page, or all; keep this page, forget that; that was the answer; I fail."""
+RESULT, LOAD, LOAD_ALL, SAVE, DELETE, END, FAILURE = b"R", b"L", b"A", b"S", b"D", b"E", b"F"
+"""What a worker says: a result comes; send me a page, or all; keep this page, forget that; that was all; I fail."""
 
 INT = struct.Struct(">i")
+BATCH = struct.Struct(">q?")
+"""The number of the batch, and whether rows come one by one."""
 PLACE = struct.Struct(">iiqi")
 """Task, origin, position and step of a row."""
 TIME = struct.Struct(">?q")
@@ -34,13 +38,8 @@ def main(infile: BinaryIO, outfile: BinaryIO) -> None:
     """
     line = Line(infile, outfile)
     try:
-        # What it unpacks has been packed by the application that started this process.
-        processor = CPickleSerializer().loads(line.read_bytes())  # type: ignore[no-untyped-call]
-        task = line.read_int()
-        for rows in processor.process_one_by_one(line, task, line.rows()):
-            for row in rows:
-                line.write(ROW, write_row(row))
-            line.answer()
+        for result in _results(line):
+            line.write(RESULT, result)
         line.answer()
     except EOFError:  # Java has ended the task, or itself: nobody would hear the reason
         raise SystemExit(1) from None
@@ -48,6 +47,22 @@ def main(infile: BinaryIO, outfile: BinaryIO) -> None:
         line.write(FAILURE, framed(traceback.format_exc().encode()))
         outfile.flush()
         raise SystemExit(1) from None
+
+
+def _results(line: "Line") -> Iterator[bytes]:
+    """Yield what comes out of a task, as it is sent."""
+    TaskContext._getOrCreate()  # says to whoever asks that this is a worker
+    files = line.read_text()
+    setup_spark_files(files, [line.read_text() for _ in range(line.read_int())])
+    # What it unpacks has been packed by the application that started this process.
+    processor = CPickleSerializer().loads(line.read_bytes())  # type: ignore[no-untyped-call]
+    task = line.read_int()
+    batch, is_by_row = line.read_struct(BATCH)
+    if is_by_row:
+        for rows in processor.process_one_by_one(line, task, batch, map(read_row, line.inputs())):
+            yield from map(write_row, rows)
+    else:
+        yield from map(framed, processor.process(line, task, batch, line.inputs()))
 
 
 class Line:
@@ -61,15 +76,25 @@ class Line:
     def __init__(self, infile: BinaryIO, outfile: BinaryIO) -> None:
         self._in, self._out = infile, outfile
 
-    def rows(self) -> Iterator[Row]:
-        """Yield the rows that come in, until there are no more."""
+    def inputs(self) -> Iterator[bytes]:
+        """Yield what comes in, until there is no more; whoever wants the next has answered what came before."""
+        self.answer()
         while (data := self.read_bytes()) is not None:
-            yield read_row(data)
+            yield data
+            self.answer()
 
     def read_int(self) -> int:
         """Return the number that comes next."""
-        number: int = INT.unpack(self._read(INT.size))[0]
+        number: int = self.read_struct(INT)[0]
         return number
+
+    def read_struct(self, kind: struct.Struct) -> tuple[Any, ...]:
+        """Return the values that come next."""
+        return kind.unpack(self._read(kind.size))
+
+    def read_text(self) -> str:
+        """Return the text that comes next."""
+        return (self.read_bytes() or b"").decode()
 
     def read_bytes(self) -> bytes | None:
         """Return the bytes that come next, or None."""

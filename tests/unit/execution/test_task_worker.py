@@ -1,19 +1,23 @@
-"""The Python end of real-time mode: rows one by one, pages in between, failures, and one task after the other."""
+"""The Python end of a task: rows one by one or in packs, pages in between, failures, and one task after the other."""
 
+import importlib
 import socket
 import threading
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any, BinaryIO
+from zipfile import ZipFile
 
 import pytest
 from pyspark.serializers import CPickleSerializer
 
 from streamskit import Serdes
 from streamskit.execution import task_processor
+from streamskit.execution.arrow_batches import pack, unpack
 from streamskit.execution.row_format import BATCH_END, NAMES, RESULTS, SEQUENCE, Row
-from streamskit.execution.row_worker import INT, framed, main, read_row, write_row
-from streamskit.execution.stage_rows import StageInputs
+from streamskit.execution.stage_rows import CHUNK, StageInputs
 from streamskit.execution.task_processor import TaskProcessor
+from streamskit.execution.task_worker import BATCH, INT, framed, main, read_row, write_row
 from streamskit.operators import AggregateOperator, Operator
 from streamskit.planning.options import QueryOptions
 
@@ -26,19 +30,24 @@ class Java:
     def __init__(self, infile: BinaryIO, outfile: BinaryIO) -> None:
         self.infile, self.outfile = infile, outfile
         self.pages: dict[str, bytes] = {}
+        self.is_by_row = True
+        self.files, self.includes = "/nowhere", list[str]()
 
-    def begin(self, processor: Any, task: int) -> list[Row]:
+    def begin(self, processor: Any, task: int, *, by_row: bool = True, batch: int = 0) -> list[Row]:
         """Send what is to be run."""
         packed: bytes = CPickleSerializer().dumps(processor)  # type: ignore[no-untyped-call]
-        return self.say(framed(packed) + INT.pack(task))
+        self.is_by_row = by_row
+        files = framed(self.files.encode()) + INT.pack(len(self.includes))
+        files += b"".join(framed(name.encode()) for name in self.includes)
+        return self.say(files + framed(packed) + INT.pack(task) + BATCH.pack(batch, by_row))
 
-    def give(self, row: Row) -> list[Row]:
-        """Send a row, and return the rows that come back."""
-        return self.say(framed(write_row(row)))
+    def give(self, *rows: Row) -> list[Row]:
+        """Send a row, or a pack of them, and return the rows that come back."""
+        return self.say(framed(write_row(rows[0]) if self.is_by_row else pack(rows)))
 
-    def end(self) -> None:
+    def end(self) -> list[Row]:
         """Say that there are no more rows: the worker is free for another task."""
-        assert self.say(INT.pack(-1)) == []
+        return self.say(INT.pack(-1))
 
     def say(self, data: bytes) -> list[Row]:
         """Send something, and listen until the answer is complete."""
@@ -48,7 +57,7 @@ class Java:
         while (letter := self.infile.read(1)) != b"E":
             match letter:
                 case b"R":
-                    rows.append(self._row())
+                    rows += [self._row()] if self.is_by_row else unpack(self._bytes(), NAMES)
                 case b"L":
                     self.outfile.write(framed(self.pages.get(self._text())))
                 case b"A":
@@ -150,9 +159,42 @@ def test_each_row_is_answered_before_the_next_one_comes_and_the_state_is_saved_a
     java.give(ended())
     assert java.pages.keys() == saved.keys()
     assert java.pages != saved
-    java.end()
+    assert java.end() == []
     assert java.begin(summing(), 7) == []  # the next batch, in the same process
     assert sums(java.give(row(3, 1))) == [13]
+
+
+def test_a_micro_batch_comes_in_packs_and_its_state_is_saved_when_there_are_no_more(java: Java) -> None:
+    assert java.begin(summing(), 7, by_row=False) == []
+    assert java.give(row(0, 5), row(1, 6)) == []  # few results go out at the end
+    assert java.give(row(2, 1)) == []
+    assert java.pages == {}
+    assert sums(java.end()) == [5, 11, 12]
+    assert java.pages
+    assert java.begin(summing(), 7, by_row=False) == []
+    assert java.give(row(3, 1)) == []
+    assert sums(java.end()) == [13]
+
+
+def test_many_results_of_a_micro_batch_go_out_before_its_end(java: Java) -> None:
+    java.begin(summing(), 7, by_row=False)
+    assert sums(java.give(*(row(number, 1) for number in range(CHUNK + 5)))) == [*range(1, CHUNK + 1)]
+    assert sums(java.give(row(CHUNK + 5, 1))) == []
+    assert sums(java.end()) == [*range(CHUNK + 1, CHUNK + 7)]
+
+
+def test_a_task_imports_from_the_files_that_spark_has_sent(java: Java, tmp_path: Path) -> None:
+    with ZipFile(tmp_path / "sent.zip", "w") as sent:
+        sent.writestr("sent_to_workers.py", "def added(one, other): return one + other + 100")
+    java.files, java.includes = str(tmp_path), ["sent.zip"]
+
+    def added(one: int, other: int) -> int:
+        made: int = importlib.import_module("sent_to_workers").added(one, other)
+        return made
+
+    java.begin(stage(reducer(added)), 7)
+    java.give(row(0, 5))
+    assert sums(java.give(row(1, 6))) == [111]
 
 
 def test_a_table_of_many_pages_is_read_and_written(java: Java) -> None:
@@ -161,7 +203,7 @@ def test_a_table_of_many_pages_is_read_and_written(java: Java) -> None:
     for position, key in enumerate(keys):
         java.give(row(position, 1, key))
     java.give(ended())
-    java.end()
+    assert java.end() == []
     assert len(java.pages) > 10
     java.begin(summing(), 7)
     assert [sums(java.give(row(position, 1, key))) for position, key in enumerate(keys, 500)] == [[2]] * 500
