@@ -23,6 +23,7 @@ from streamskit.broker import ExternalBroker
 from streamskit.broker.base import Broker
 from streamskit.environment.processes import wait_until
 from streamskit.environment.session import settings, spark_session
+from streamskit.widgets import StoreView
 from tests.benchmarks.cases import (
     Sources,
     count,
@@ -68,7 +69,8 @@ class Case:
         program: takes a builder and writes to the topic "out".
         by_hand: the same in PySpark; None where PySpark has nothing of the kind in this mode.
         real_time: whether both run in real-time mode.
-        seen: where a record of streamskit's is looked for: in the "topic", in the local "store", or over "REST".
+        seen: where a record of streamskit's is looked for: in the "topic", in the local "store", in a "view" of that,
+            or over "REST".
         store: the store's name.
         load: how many other records a second come beside those that are timed.
     """
@@ -91,6 +93,8 @@ CASES = (
     Case("a count to its query, real-time mode", count, count_by_hand, True, "store"),
     Case("a count to REST, micro-batches", count, count_by_hand, False, "REST"),
     Case("a count to REST, real-time mode", count, count_by_hand, True, "REST"),
+    Case("a count to a StoreView, micro-batches", count, None, False, "view"),
+    Case("a count to a StoreView, real-time mode", count, None, True, "view"),
     *(
         Case(
             f"{what}, {'real-time mode' if real_time else 'micro-batches'}", program, None, real_time, seen, store, load
@@ -221,7 +225,10 @@ def with_streamskit(
         )
         streams.clean_up()
         with streams:
-            if seen != "topic":
+            if seen == "view":
+                with _shown(streams.store(store)) as look:
+                    times = _time(broker, look, probes, load)
+            elif seen != "topic":
                 address = f"http://{streams.application_server}"
                 counts = streams.store(store) if seen == "store" else QueryClient(address).store(store)
                 times = _time(broker, lambda keys: {key for key in keys if counts.get(key) is not None}, probes, load)
@@ -306,6 +313,22 @@ def _time(broker: Broker, look: Look, probes: int, load: int = 0) -> list[float]
     watching.join(60)
     loading.join(60)
     return took
+
+
+@contextmanager
+def _shown(store: Any) -> Iterator[Look]:
+    """Look at what a live view of a store shows."""
+    view = StoreView(store, rows=200)
+    leave = view.follow()
+
+    def look(keys: set[str]) -> set[str]:
+        table = view.seen()["table"]
+        return {key for key in keys if f">{key}<" in table}
+
+    try:
+        yield look
+    finally:
+        leave()
 
 
 @contextmanager

@@ -185,9 +185,12 @@ class Bench:
             ]
             return outcome
 
-    def run_made(self, name: str, topology: Topology, vector: Vector, how: str) -> "Future[Outcome]":
+    def run_made(
+        self, name: str, topology: Topology, vector: Vector, how: str, settings: dict[str, Any] | None = None
+    ) -> "Future[Outcome]":
         """Run a program that is no recorded one; `vector` is what is to come of it."""
-        application = Application(self, name, topology, vector, 1, self._folder, {"statestore_cache_max_bytes": 0})
+        settings = {"statestore_cache_max_bytes": 0} | (settings or {})
+        application = Application(self, name, topology, vector, 1, self._folder, settings)
         return self._pool.submit(application.run, cut(vector["steps"], topology, how))
 
     # ---- what applications share
