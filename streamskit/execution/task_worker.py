@@ -1,9 +1,10 @@
 """A Python worker: it runs the operators of a task, on the rows that Spark's Java gives it.
 
 `streamskit/jvm/PythonTask.scala` is at the other end of the socket. First it sends where to import from, what is to be
-run, the task's number, that of the batch, and whether rows come one by one; then the rows, one or a pack of them at a
-time, each with its length before it. The worker answers with what comes out whenever it wants the next ones. In between
-it asks for its pages. A letter says which follows. At last comes -1, and the worker is free for another task.
+run, the task's number, that of the batch, whether rows come one by one, and Spark's task; then the rows, one or a pack
+of them at a time, each with its length before it. The worker answers with what comes out whenever it wants the next
+ones. In between it asks for its pages. A letter says which follows. At last comes -1, and the worker is free for
+another task.
 """
 
 import struct
@@ -21,8 +22,8 @@ RESULT, LOAD, LOAD_ALL, SAVE, DELETE, END, FAILURE = b"R", b"L", b"A", b"S", b"D
 """What a worker says: a result comes; send me a page, or all; keep this page, forget that; that was all; I fail."""
 
 INT = struct.Struct(">i")
-BATCH = struct.Struct(">q?")
-"""The number of the batch, and whether rows come one by one."""
+BATCH = struct.Struct(">q?iiiq")
+"""The number of the batch, whether rows come one by one, and Spark's stage, partition, attempt and id of its task."""
 PLACE = struct.Struct(">iiqi")
 """Task, origin, position and step of a row."""
 TIME = struct.Struct(">?q")
@@ -51,18 +52,27 @@ def main(infile: BinaryIO, outfile: BinaryIO) -> None:
 
 def _results(line: "Line") -> Iterator[bytes]:
     """Yield what comes out of a task, as it is sent."""
-    TaskContext._getOrCreate()  # says to whoever asks that this is a worker
     files = line.read_text()
     setup_spark_files(files, [line.read_text() for _ in range(line.read_int())])
+    command, task = line.read_bytes(), line.read_int()
+    batch, is_by_row, *spark_task = line.read_struct(BATCH)
+    _tell_of_spark(batch, *spark_task)
     # What it unpacks has been packed by the application that started this process.
-    processor = CPickleSerializer().loads(line.read_bytes())  # type: ignore[no-untyped-call]
-    task = line.read_int()
-    batch, is_by_row = line.read_struct(BATCH)
+    processor = CPickleSerializer().loads(command)  # type: ignore[no-untyped-call]
     if is_by_row:
         for rows in processor.process_one_by_one(line, task, batch, map(read_row, line.inputs())):
             yield from map(write_row, rows)
     else:
         yield from map(framed, processor.process(line, task, batch, line.inputs()))
+
+
+def _tell_of_spark(batch: int, stage: int, partition: int, attempt: int, task: int) -> None:
+    """Have `TaskContext.get()` answer as in any Python function that Spark runs."""
+    context: Any = TaskContext._getOrCreate()
+    context._stageId, context._partitionId = stage, partition
+    context._attemptNumber, context._taskAttemptId = attempt, task
+    context._localProperties = {"streaming.sql.batchId": str(batch)}
+    context._resources = {}
 
 
 class Line:

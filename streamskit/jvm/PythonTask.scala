@@ -231,6 +231,10 @@ class TaskWorker(command: PythonCommand, pages: MapState[Row, Row], number: Int,
     out.writeInt(number)
     out.writeLong(Option(context.getLocalProperty("streaming.sql.batchId")).map(_.toLong).getOrElse(-1L))
     out.writeBoolean(task.isByRow)
+    out.writeInt(context.stageId())
+    out.writeInt(context.partitionId())
+    out.writeInt(context.attemptNumber())
+    out.writeLong(context.taskAttemptId())
   }
 
   /** What comes out for a row. */

@@ -9,6 +9,7 @@ from typing import Any, BinaryIO
 from zipfile import ZipFile
 
 import pytest
+from pyspark import TaskContext
 from pyspark.serializers import CPickleSerializer
 
 from streamskit import Serdes
@@ -39,7 +40,7 @@ class Java:
         self.is_by_row = by_row
         files = framed(self.files.encode()) + INT.pack(len(self.includes))
         files += b"".join(framed(name.encode()) for name in self.includes)
-        return self.say(files + framed(packed) + INT.pack(task) + BATCH.pack(batch, by_row))
+        return self.say(files + framed(packed) + INT.pack(task) + BATCH.pack(batch, by_row, 3, 5, 0, 11))
 
     def give(self, *rows: Row) -> list[Row]:
         """Send a row, or a pack of them, and return the rows that come back."""
@@ -195,6 +196,18 @@ def test_a_task_imports_from_the_files_that_spark_has_sent(java: Java, tmp_path:
     java.begin(stage(reducer(added)), 7)
     java.give(row(0, 5))
     assert sums(java.give(row(1, 6))) == [111]
+
+
+def test_a_function_is_told_of_the_task_of_spark_that_runs_it(java: Java) -> None:
+    def told(one: int, other: int) -> int:
+        context = TaskContext.get()
+        assert context is not None
+        assert context.getLocalProperty("streaming.sql.batchId") == "8"
+        return 100 * context.stageId() + 10 * context.partitionId() + context.taskAttemptId() + context.attemptNumber()
+
+    java.begin(stage(reducer(told)), 7, batch=8)
+    java.give(row(0, 5))
+    assert sums(java.give(row(1, 6))) == [361]
 
 
 def test_a_table_of_many_pages_is_read_and_written(java: Java) -> None:
