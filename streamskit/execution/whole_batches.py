@@ -53,9 +53,9 @@ class WholeBatches:
             number_of[given[kept]] = number
         goes_out = np.where(is_given, number_of >= 0, ports != BEGIN)
         other = pa.concat_arrays(others).take(pa.array(np.argsort(np.concatenate(places), kind="stable")))
-        yield from self._frames(rows.filter(pa.array(goes_out)), number_of[goes_out], other)
+        yield from self._packs(rows.filter(pa.array(goes_out)), number_of[goes_out], other)
 
-    def _frames(self, rows: "pa.Table", number_of: "np.ndarray", other: "pa.Array") -> Iterator[bytes]:
+    def _packs(self, rows: "pa.Table", number_of: "np.ndarray", other: "pa.Array") -> Iterator[bytes]:
         """Yield rows that go out: results of the operators with some numbers, and rows that pass by (-1)."""
         import numpy as np
         import pyarrow as pa

@@ -2,6 +2,7 @@
 
 import importlib
 import socket
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -9,8 +10,9 @@ from typing import Any, BinaryIO
 from zipfile import ZipFile
 
 import pytest
-from pyspark import TaskContext
+from pyspark import SparkFiles, TaskContext
 from pyspark.serializers import CPickleSerializer
+from pyspark.sql import DataFrame, SparkSession
 
 from streamskit import Serdes
 from streamskit.execution import task_processor
@@ -19,6 +21,7 @@ from streamskit.execution.row_format import BATCH_END, NAMES, RESULTS, SEQUENCE,
 from streamskit.execution.stage_rows import CHUNK, StageInputs
 from streamskit.execution.task_processor import TaskProcessor
 from streamskit.execution.task_worker import BATCH, INT, framed, main, read_row, write_row
+from streamskit.jvm.python_task import run_by_batch, run_by_row
 from streamskit.operators import AggregateOperator, Operator
 from streamskit.planning.options import QueryOptions
 
@@ -99,8 +102,13 @@ class Java:
 
 
 @pytest.fixture
-def java() -> Iterator[Java]:
+def java(monkeypatch: pytest.MonkeyPatch) -> Iterator[Java]:
     """The other end of a worker, which runs as many tasks as it is given."""
+    # The worker is a thread of this process: what it sets for a process of its own is to go with it.
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.setattr(TaskContext, "_taskContext", None)
+    for name in ("_root_directory", "_is_running_on_worker"):
+        monkeypatch.setattr(SparkFiles, name, getattr(SparkFiles, name))
     here, there = socket.socketpair()
 
     def work() -> None:
@@ -196,6 +204,19 @@ def test_a_task_imports_from_the_files_that_spark_has_sent(java: Java, tmp_path:
     java.begin(stage(reducer(added)), 7)
     java.give(row(0, 5))
     assert sums(java.give(row(1, 6))) == [111]
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("run", [run_by_row, run_by_batch])
+def test_what_cannot_be_pickled_is_told_when_the_query_is_made(
+    spark: SparkSession, run: Callable[[DataFrame, Any], DataFrame]
+) -> None:
+    class Unwilling:
+        def __reduce__(self) -> str:
+            raise TypeError("not to be sent anywhere")
+
+    with pytest.raises(Exception, match="not to be sent anywhere"):
+        run(spark.range(1), Unwilling())
 
 
 def test_a_function_is_told_of_the_task_of_spark_that_runs_it(java: Java) -> None:
