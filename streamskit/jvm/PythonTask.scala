@@ -213,13 +213,13 @@ class TaskWorker(command: PythonCommand, pages: MapState[Row, Row], number: Int,
   /** Whether all that the rows so far have changed is in the state store. */
   var isSaved = false
   private var isFree = false
+  private var isReleased = false
   TaskContext.get().addTaskCompletionListener[Unit] { context =>
     if (isSaved && !isFree) try finish().foreach(_ => ()) catch { case NonFatal(_) => () } // it is not needed any more
     release()
     if (!isSaved && !context.isFailed() && !context.isInterrupted())
       throw new IllegalStateException("A task in Python has ended before its rows: its state is not saved.")
   }
-  private var isReleased = false
   hello()
 
   private def hello(): Unit = {

@@ -45,6 +45,10 @@ REAL_TIME = "real time"
 AS_THEY_COME = "as they come"
 """As a cut: one record after the other in real-time mode, where no topic waits for another."""
 
+IN_REAL_TIME: dict[str, Any] = {"real_time": "5 seconds"}
+WAITING_FOR_NONE: dict[str, Any] = IN_REAL_TIME | {"max_task_idle_ms": -1}
+"""Settings of real-time mode: topics in the order of their time, and each as it comes."""
+
 COMPILED = {"spark.sql.codegen.wholeStage": "true", "spark.sql.codegen.factoryMode": "FALLBACK"}
 """Plans are compiled, as in an application; most other tests take them as they are, as the test driver does."""
 
@@ -164,10 +168,7 @@ class Bench:
         settings.setdefault("statestore_cache_max_bytes", 10 * 1024 * 1024 if cache else 0)
         vector, topology = run.vector, PROGRAMS[run.name]()
         application = Application(self, run.prefix, topology, vector, run.partitions, self._folder, settings)
-        if run.how in (REAL_TIME, AS_THEY_COME):
-            settings |= {"real_time": "5 seconds"}
-        if run.how == AS_THEY_COME:
-            settings |= {"max_task_idle_ms": -1}
+        settings |= {REAL_TIME: IN_REAL_TIME, AS_THEY_COME: WAITING_FOR_NONE}.get(run.how, {})
         portions = cut(vector["steps"], topology, {REAL_TIME: "whole", AS_THEY_COME: "each"}.get(run.how, run.how))
         if not vector.get("side_effects"):
             return application.run(portions)

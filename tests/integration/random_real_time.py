@@ -16,18 +16,14 @@ from typing import Any
 
 from streamskit import StreamsError
 from streamskit.broker import ExternalBroker
-from streamskit.environment.session import spark_session
 from streamskit.planning.options import QueryOptions
 from streamskit.planning.planner import plan
 from tests.conformance.inventor import Inventor
 from tests.conformance.random_programs import Program, topology_of
 from tests.integration.live_outcomes import difference
-from tests.integration.live_vectors import AT_ONCE, COMPILED, QUEUE_SECONDS, Bench
+from tests.integration.live_vectors import IN_REAL_TIME, QUEUE_SECONDS, WAITING_FOR_NONE, Bench
 from tests.integration.random_programs import cuts_of, live, replayed
-from tests.integration.real_time_vectors import SLOTS_EACH
-
-IN_ORDER = {"real_time": "5 seconds"}
-AS_THEY_COME = IN_ORDER | {"max_task_idle_ms": -1}
+from tests.integration.real_time_vectors import begin_session
 
 
 def fitting(seed: int) -> Iterator[tuple[Program, str, dict[str, Any]]]:
@@ -38,14 +34,14 @@ def fitting(seed: int) -> Iterator[tuple[Program, str, dict[str, Any]]]:
         with suppress(StreamsError):  # the inventor makes up what the DSL refuses, too
             if (cuts := cuts_of(program)) and (settings := _settings(program)):
                 # Where no topic waits for another, only records that come one by one have an order.
-                yield program, chance.choice(cuts) if settings == IN_ORDER else "each", settings
+                yield program, chance.choice(cuts) if settings is IN_REAL_TIME else "each", settings
 
 
 def _settings(program: Program) -> dict[str, Any] | None:
     """Return the settings with which a program runs in real-time mode as a whole, or None if none do."""
     topology = topology_of(program)
-    for settings in (IN_ORDER, AS_THEY_COME):
-        plans = plan(topology, "app", QueryOptions(real_time=True, as_they_come=settings is AS_THEY_COME))
+    for settings in (IN_REAL_TIME, WAITING_FOR_NONE):
+        plans = plan(topology, "app", QueryOptions(real_time=True, as_they_come=settings is WAITING_FOR_NONE))
         if all(each.fits_real_time for each in plans) and any(each.is_stateful for each in plans):
             return settings
     return None
@@ -53,9 +49,7 @@ def _settings(program: Program) -> dict[str, Any] | None:
 
 def main(servers: str, seed: int, count: int) -> None:
     """Run programs, several beside each other, and say of each that comes out otherwise what it was."""
-    spark_session(
-        f"local[{AT_ONCE * SLOTS_EACH}]", **{name.replace(".", "__"): value for name, value in COMPILED.items()}
-    )
+    begin_session()
     with tempfile.TemporaryDirectory() as scratch:
         bench, runs = Bench(ExternalBroker(servers), Path(scratch)), []
         for number, (program, how, settings) in zip(range(count), fitting(seed), strict=False):

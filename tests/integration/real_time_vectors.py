@@ -28,11 +28,16 @@ def outcome(file: Path) -> Outcome:
     return Outcome(**said | {"outputs": outputs})
 
 
-def main(servers: str, folder: Path, how: str, names: Sequence[str]) -> None:
-    """Run the programs, several beside each other."""
+def begin_session() -> None:
+    """Begin a session with slots for as many applications as run beside each other."""
     spark_session(
         f"local[{AT_ONCE * SLOTS_EACH}]", **{name.replace(".", "__"): value for name, value in COMPILED.items()}
     )
+
+
+def main(servers: str, folder: Path, how: str, names: Sequence[str]) -> None:
+    """Run the programs, several beside each other."""
+    begin_session()
     with tempfile.TemporaryDirectory() as scratch:
         bench = Bench(ExternalBroker(servers), Path(scratch))
         runs = [Run(name, how) for name in names]
