@@ -12,7 +12,7 @@ from streamskit.api.stream_partitioner import ARGUMENTS, Partition, Partitioner,
 from streamskit.columns import user_functions
 from streamskit.common.errors import TopologyError
 from streamskit.environment.session import spark_session
-from streamskit.serdes import Serde
+from streamskit.serdes import Serde, require_serde
 
 ARGUMENT_NAMES = {"key": "k", "value": "v"}
 """What users call the columns of a row in their functions."""
@@ -93,8 +93,10 @@ def check_serde(serde: Serde | None, default: Serde, part: str, step: str) -> Se
     """Return the user's serde, or by default the one that fits the type of the records.
 
     Raises:
-        TopologyError: the user's serde is for another type.
+        TopologyError: the user's serde is for another type, or is none.
     """
+    if serde is not None:
+        require_serde(serde, f"{step}: {part}=")
     if serde is not None and not same_type(serde, default):
         raise TopologyError(
             f"{step}: the {part} is {user_functions.type_text(default.data_type)}, and the serde given "

@@ -288,6 +288,8 @@ def _explain(mistake: Exception) -> str:
         return "a Column cannot be looped over or unpacked: use F.transform, F.explode or v.items[0]."
     if isinstance(mistake, TypeError) and "'Column' object is not callable" in str(mistake):
         return "a Column has no such method, as Python's text has: use a function of F, like F.upper(v.name)."
+    if condition == "DATATYPE_MISMATCH.BINARY_OP_WRONG_TYPE" and " + " in str(mistake) and '"STRING"' in str(mistake):
+        return "`+` adds numbers only, where a Column is text: write F.concat(a, b), or F.concat_ws(' ', a, b)."
     first = str(mistake).split(" SQLSTATE")[0].split("\n")[0]
     return (
         f"{first} ({type(mistake).__name__})" if not isinstance(mistake, PySparkException) else f"Spark says: {first}"

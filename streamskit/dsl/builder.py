@@ -20,7 +20,7 @@ from streamskit.dsl.ktable import KTable
 from streamskit.dsl.materialized import Materialized, table_store
 from streamskit.dsl.repartition import keep_null_keys
 from streamskit.dsl.table_joins import GlobalKTable
-from streamskit.serdes import Serde, Serdes
+from streamskit.serdes import Serde, Serdes, require_serde
 from streamskit.state.stores import Store
 from streamskit.topology import Topology, nodes
 from streamskit.topology.explicit_names import check_names_are_explicit
@@ -288,8 +288,10 @@ class StreamsBuilder:
         if timestamps is None or (isinstance(timestamps, TimestampExtractor) and timestamps.extract is None):
             return timestamps
         extractor = timestamps if isinstance(timestamps, TimestampExtractor) else TimestampExtractor.of(timestamps)
-        inputs = {"key": key.data_type, "value": value.data_type}
         step = f"timestamps= ({name}) at {call_site()}"
+        require_serde(key, f"{step}: key=")
+        require_serde(value, f"{step}: value=")
+        inputs = {"key": key.data_type, "value": value.data_type}
         result = type_inference.infer_type(extractor.extract, inputs, step)  # type: ignore[arg-type]
         if not isinstance(result, T.IntegralType):
             raise TopologyError(

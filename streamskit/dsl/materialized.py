@@ -8,7 +8,7 @@ from streamskit.api.windows import AnyWindows, SessionWindows, SlidingWindows
 from streamskit.common.durations import Duration, to_milliseconds
 from streamskit.common.errors import TopologyError
 from streamskit.common.names import check_name
-from streamskit.serdes import Serde
+from streamskit.serdes import Serde, require_serde
 from streamskit.state.stores import Store
 
 
@@ -39,6 +39,10 @@ class Materialized:
     logged: bool = True
     changelog: Mapping[str, Any] | None = None
     caching: bool = True
+
+    def __post_init__(self) -> None:
+        if self.value is not None:
+            require_serde(self.value, f"Materialized({self.name!r}): value=")
 
     def with_caching_enabled(self) -> "Materialized":
         """Return the same with the record cache, as without a word about it. Mirrors `Materialized#withCachingEnabled`.

@@ -39,6 +39,7 @@ class CatchUp:
     ) -> None:
         self._supervisor, self._states, self._brokers, self.deadline = supervisor, states, brokers, deadline
         self._isolation = isolation
+        self._began = time.monotonic()
 
     def of_queries(self) -> None:
         """Wait until all queries have processed what is in their topics now, and what becomes of that.
@@ -101,7 +102,7 @@ class CatchUp:
         if query.progress.has_reached(ends):
             return True
         while not (progress := query.progress).has_reached(ends):
-            self._check_time(_not_done(query, progress.lag(ends)))
+            self._check_time(_not_done(query, progress.lag(ends), time.monotonic() - self._began))
             time.sleep(0.02)
         return False
 
@@ -137,7 +138,7 @@ class CatchUp:
         raise StreamsError(otherwise)
 
 
-def _not_done(query: RunningQuery, left: int) -> str:
+def _not_done(query: RunningQuery, left: int, seconds: float) -> str:
     name = query.plan.name
     if query.plan.runs_in_real_time:
         return (
@@ -145,9 +146,10 @@ def _not_done(query: RunningQuery, left: int) -> str:
             "real_time=, shows what was processed. Wait for a result that you know instead, with wait_until() of "
             f"streamskit.testing, or give await_processed() a timeout longer than a batch.{query.trouble}"
         )
+    records = "1 record is" if left == 1 else f"{left} records are"
     return (
-        f"Sub-topology {name} is not done in time: {left} records are left. Give await_processed() a longer "
-        f"timeout.{query.trouble}"
+        f"Sub-topology {name} is not done after {seconds:.1f} s: {records} left. Give "
+        f'await_processed() a longer timeout, such as "5 minutes".{query.trouble}'
     )
 
 

@@ -331,7 +331,7 @@ class KafkaStreams:
         known only at the end of a batch what was processed: wait for a result there (`streamskit.testing.wait_until`).
 
         Args:
-            timeout: how long to wait at most.
+            timeout: how long to wait at most: "5 minutes", or a number of milliseconds.
 
         Raises:
             StreamsError: a query failed for good, or it took too long.

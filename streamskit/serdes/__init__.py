@@ -9,7 +9,7 @@ from streamskit.serdes.json_text import JsonSerde
 from streamskit.serdes.lists import ListSerde
 from streamskit.serdes.numbers import LONG, NumberSerde
 from streamskit.serdes.registry import SchemaRegistry
-from streamskit.serdes.serde import RegistryError, Serde, SerdeError
+from streamskit.serdes.serde import RegistryError, Serde, SerdeError, require_serde
 from streamskit.serdes.simple import BooleanSerde, BytesSerde, StringSerde, UuidSerde, VoidSerde
 from streamskit.serdes.windowed import SessionWindowedSerde, TimeWindowedSerde, windowed_type
 
@@ -30,5 +30,6 @@ __all__ = [
     "TimeWindowedSerde",
     "UuidSerde",
     "VoidSerde",
+    "require_serde",
     "windowed_type",
 ]

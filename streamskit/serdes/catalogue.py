@@ -8,7 +8,7 @@ from streamskit.serdes.json_text import JsonSerde
 from streamskit.serdes.lists import ListSerde
 from streamskit.serdes.numbers import DOUBLE, FLOAT, INTEGER, LONG, SHORT
 from streamskit.serdes.registry import SchemaRegistry
-from streamskit.serdes.serde import Serde
+from streamskit.serdes.serde import Serde, require_serde
 from streamskit.serdes.simple import BooleanSerde, BytesSerde, StringSerde, UuidSerde, VoidSerde
 from streamskit.serdes.windowed import SessionWindowedSerde, TimeWindowedSerde
 
@@ -196,4 +196,5 @@ class Serdes:
     @staticmethod
     def list(inner: Serde) -> Serde:
         """A list (Spark's array) of what another serde writes, like `Serdes.list(Serdes.long())`."""
+        require_serde(inner, "Serdes.list(): the serde of the entries")
         return ListSerde(inner)

@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, is_dataclass
 from enum import Enum
+from inspect import signature
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
@@ -14,7 +15,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from streamskit.common.errors import StreamsKitError
+from streamskit.common.errors import StreamsKitError, TopologyError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -172,6 +173,28 @@ class ColumnSerde(Serde):
 
     def try_from_bytes(self, data: Column) -> Column:
         return _tried(self.read(data), self.unreadable(data))
+
+
+def require_serde(serde: Any, where: str) -> None:
+    """Refuse what is no serde, while the line that gives it can still be named.
+
+    Args:
+        serde: what a program gives as one.
+        where: the step or store, and which of its serdes.
+
+    Raises:
+        TopologyError: it is none.
+    """
+    if isinstance(serde, Serde):
+        return
+    if isinstance(serde, type) and issubclass(serde, Serde):
+        raise TopologyError(f"{where} is the class {serde.__name__}; give an object of it: {serde.__name__}().")
+    name = getattr(serde, "__qualname__", "")
+    if callable(serde) and name.startswith("Serdes."):
+        given = "..." if signature(serde).parameters else ""
+        raise TopologyError(f"{where} is the function {name} itself; call it: {name}({given}).")
+    shown = _short(repr(serde))
+    raise TopologyError(f"{where} must be a serde, such as Serdes.string() or Serdes.long(), not {shown}.")
 
 
 def show_bytes(data: bytes) -> str:

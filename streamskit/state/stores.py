@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from streamskit.api.windows import AnyWindows, JoinWindows, TimeWindows
 from streamskit.common.durations import Duration, to_milliseconds
 from streamskit.common.errors import TopologyError
-from streamskit.serdes import Serde
+from streamskit.serdes import Serde, require_serde
 
 
 class KeyValue(NamedTuple):
@@ -66,6 +66,10 @@ class Store:
     max_entries: int | None = None
     by_time: bool = field(default=False, compare=False)
     changelog: tuple[tuple[str, str], ...] = field(default=(), compare=False)
+
+    def __post_init__(self) -> None:
+        require_serde(self.key, f"Store '{self.name}': the serde of its keys")
+        require_serde(self.value, f"Store '{self.name}': the serde of its values")
 
     def with_caching(self, enabled: bool = True) -> "Store":
         """Return the same store; with caching its changelog gets the last value that a micro-batch gave a key.

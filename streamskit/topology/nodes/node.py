@@ -11,7 +11,7 @@ from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from streamskit.api.stream_partitioner import Partition
 from streamskit.api.windows import AnyWindows, JoinWindows
-from streamskit.serdes import Serde
+from streamskit.serdes import Serde, require_serde
 from streamskit.state.stores import Store
 
 Function = Callable[..., Any]
@@ -99,6 +99,10 @@ class Node:
     key: Serde
     value: Serde
     call_site: str
+
+    def __post_init__(self) -> None:
+        require_serde(self.key, f"{self.name} at {self.call_site}: key=")
+        require_serde(self.value, f"{self.name} at {self.call_site}: value=")
 
     # What only some kinds have: in those it is a field.
 

@@ -13,6 +13,7 @@ from streamskit import (
     Serdes,
     SessionWindows,
     SlidingWindows,
+    Stores,
     StreamPartitioner,
     StreamsBuilder,
     Suppressed,
@@ -20,6 +21,7 @@ from streamskit import (
     TopologyError,
 )
 from streamskit.dsl.materialized import EmitStrategy
+from streamskit.serdes import StringSerde
 
 pytestmark = [pytest.mark.columns, pytest.mark.usefixtures("spark")]
 
@@ -114,6 +116,42 @@ STREAM_MISTAKES: dict[str, tuple[Step, str]] = {
         r"timestamps= .*milliseconds since 1970.*returns a string.*F\.unix_millis",
     ),
     "a repartition with another serde": (lambda b: stream(b).repartition(value=Serdes.long()), "the value is symbol"),
+    "texts that are added": (
+        lambda b: stream(b).map_values(lambda v: v.symbol + "!"),
+        r"map_values .*`\+` adds numbers only, where a Column is text: write F\.concat\(a, b\)",
+    ),
+    "the name of a serde": (
+        lambda b: b.stream("in", value="string"),
+        r"KSTREAM-SOURCE-0000000000 at test_dsl_mistakes\.py line \d+: value= must be a serde, .*not 'string'",
+    ),
+    "the name of a serde, beside a time": (
+        lambda b: b.stream("in", value="string", timestamps=lambda v: v.time),
+        r"timestamps= .*value= must be a serde",
+    ),
+    "a serde that is not called": (
+        lambda b: stream(b).to("out", value=Serdes.string),
+        r"to\('out'\) .*value= is the function Serdes\.string itself; call it: Serdes\.string\(\)\.",
+    ),
+    "a serde that is not called, and needs to be told more": (
+        lambda b: b.table("in", value=Serdes.json),
+        r"value= is the function Serdes\.json itself; call it: Serdes\.json\(\.\.\.\)\.",
+    ),
+    "the class of a serde": (
+        lambda b: stream(b).repartition(key=StringSerde),
+        r"repartition .*key= is the class StringSerde; give an object of it: StringSerde\(\)\.",
+    ),
+    "a Python type for a store's serde": (
+        lambda b: Stores.persistent_key_value_store("counts", Serdes.string(), int),
+        "Store 'counts': the serde of its values must be a serde.*not <class 'int'>",
+    ),
+    "a Python type for a table's serde": (
+        lambda b: Materialized("counts", value=int),
+        r"Materialized\('counts'\): value= must be a serde",
+    ),
+    "a list of nothing that is a serde": (
+        lambda b: Serdes.list(str),
+        r"Serdes\.list\(\): the serde of the entries must",
+    ),
     "a partitioner that takes the key alone": (
         lambda b: stream(b).to("out", partitioner=lambda key: 0),
         r"to\('out'\) .*the partitioner is called with 4 arguments, .*lambda topic, key, value, num_partitions: \.\.\.",

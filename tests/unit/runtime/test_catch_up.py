@@ -112,7 +112,7 @@ def test_what_goes_round_for_ever_is_given_up_in_time() -> None:
 def test_a_query_that_does_not_get_there_in_time_is_told_of() -> None:
     log = Log()
     log.ends["in"] = 10_000
-    with pytest.raises(StreamsError, match="Sub-topology 0 is not done in time: 1 records are left"):
+    with pytest.raises(StreamsError, match=r"Sub-topology 0 is not done after 0\.1 s: 1 record is left"):
         wait([Query(plans(through)[0], log)], log, seconds=0.1)
 
 
