@@ -13,8 +13,8 @@ from streamskit.api.config_keys import DURATION, HANDLER, PATH, ConfigKey, Kind,
 from streamskit.api.error_handlers import Handler, Handlers
 from streamskit.common.durations import Duration, spell
 from streamskit.common.errors import StreamsError
-from streamskit.common.names import check_application_id, unknown_name
-from streamskit.common.paths import state_dir as project_state_dir
+from streamskit.common.names import unknown_name
+from streamskit.common.paths import application_folder
 from streamskit.common.secret import Secret, revealed
 
 T = TypeVar("T")
@@ -492,12 +492,3 @@ class StreamsConfig:
         value = getattr(self, name)
         assert isinstance(value, int)  # it was converted when the config was made
         return value
-
-
-def application_folder(application_id: str, state_dir: str | Path | None = None) -> Path:
-    """Return where an application keeps its checkpoints and stores: a folder in its `state_dir`.
-
-    Raises:
-        StreamsError: no folder can be named after the application.
-    """
-    return Path(state_dir or project_state_dir() / "applications") / check_application_id(application_id)

@@ -10,10 +10,11 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-from streamskit.api.streams_config import StreamsConfig, application_folder
+from streamskit.api.streams_config import StreamsConfig
 from streamskit.common.errors import StreamsError
 from streamskit.common.json_logs import log_as_json
 from streamskit.common.names import own_name
+from streamskit.common.paths import application_folder
 from streamskit.common.paths import state_dir as project_state_dir
 from streamskit.queries import Catalogue
 from streamskit.queries.client import QueryClient

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import platformdirs
 
+from streamskit.common.names import check_application_id
 from streamskit.common.ownership import PRIVATE, PROJECT_VARIABLE, is_named, is_own, make_private
 
 logger = logging.getLogger("streamskit")
@@ -60,6 +61,19 @@ def state_dir() -> Path:
     if not is_named(folder) and folder.stat().st_mode & 0o077:  # of an earlier version
         folder.chmod(PRIVATE)
     return folder
+
+
+def application_folder(application_id: str, parent: str | Path | None = None) -> Path:
+    """Return where an application keeps its checkpoints and stores.
+
+    Args:
+        application_id: its id, after which the folder is named.
+        parent: its `state_dir`; None takes the project's.
+
+    Raises:
+        StreamsError: no folder can be named after the application.
+    """
+    return Path(parent or state_dir() / "applications") / check_application_id(application_id)
 
 
 def _marks(marker: Path) -> bool:

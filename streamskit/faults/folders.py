@@ -5,9 +5,9 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from streamskit.api.streams_config import application_folder
 from streamskit.common.errors import StreamsError
 from streamskit.common.names import is_topic_name
+from streamskit.common.paths import application_folder
 from streamskit.faults.fault import Fault
 from streamskit.runtime import KafkaStreams
 from streamskit.runtime.recovery.checkpoint import Checkpoint

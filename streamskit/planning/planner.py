@@ -3,6 +3,7 @@
 There is one query for each sub-topology, and one more for each aggregation that Spark's own operators do.
 """
 
+import logging
 from dataclasses import replace
 from typing import Any
 
@@ -23,9 +24,13 @@ from streamskit.topology.description import is_global
 from streamskit.topology.nodes import Aggregation, ColumnAggregate, Count, Node, Source, of_kind
 from streamskit.topology.topology import Topology
 
+logger = logging.getLogger("streamskit")
+
 
 def plan(topology: Topology, application_id: str, options: QueryOptions | None = None) -> list[Plan]:
     """Return the plans of a topology: the queries that run it, each after those that feed it where that can be.
+
+    A sub-topology that makes nothing of its records has none; a warning says so.
 
     Args:
         topology: what to run.
@@ -33,13 +38,20 @@ def plan(topology: Topology, application_id: str, options: QueryOptions | None =
         options: how its queries run.
 
     Raises:
-        TopologyError: a part of it cannot run on Spark.
+        TopologyError: a part of it cannot run on Spark, or all of it makes nothing of its records.
     """
     plans: list[Plan] = []
+    idle: list[str] = []
     for number, nodes in enumerate(topology.sub_topologies()):
         if not is_global(nodes):  # the topic of a global table is its store
             cut = SubtopologyPlanner(topology, application_id, options or QueryOptions(), number, nodes).cut()
             plans += map(planned, cut)
+            source = of_kind(Source, nodes)[0]
+            idle += [] if cut else [f"{source.name} ({source.call_site}): nothing uses its records"]
+    if idle and not plans:
+        raise TopologyError(f"{idle[0]}. End it in .to('a-topic').")
+    for told in idle:
+        logger.warning("%s, so that they are not read. End it in .to('a-topic'), or leave it out.", told)
     return plans
 
 
@@ -89,8 +101,7 @@ class SubtopologyPlanner:
     def cut(self) -> list[Plan]:
         """Return the queries: the native aggregations, each with its own path from a source, and the rest as one.
 
-        Raises:
-            TopologyError: nothing is made of the records that are read.
+        There are none if nothing is made of the records.
         """
         queries: list[Plan] = []
         handed_in: dict[str, str] = {}
@@ -127,12 +138,7 @@ class SubtopologyPlanner:
             inputs += [each for each, _ in tables]
             rest = self._query(tuple(inputs), with_tables, len(queries) + 1, None, handed_in)
             queries.append(replace(rest, ordered=frozenset(ordered)))
-        if not queries:
-            source_node = of_kind(Source, self.nodes)[0]
-            raise TopologyError(
-                f"{source_node.name} ({source_node.call_site}): nothing uses its records. End it in .to('a-topic')."
-            )
-        return queries if len(queries) > 1 else [replace(queries[0], part=0)]
+        return [replace(queries[0], part=0)] if len(queries) == 1 else queries
 
     def _may_leave_dead_letters(self, path: list[Node]) -> bool:
         """Return whether records that go on such a path may fail without the application, and make rows of their own.

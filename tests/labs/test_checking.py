@@ -12,7 +12,7 @@ from streamskit import StreamsBuilder, TimeWindows
 from streamskit.common.errors import StreamsKitError
 from streamskit.course.labs import catalogue, checking, scores
 from streamskit.course.labs.exercise import Exercise, Lab, Runs, Says, Verdict
-from streamskit.course.labs.recording import Piped, Recording, Row
+from streamskit.course.labs.recording import OutcomeRow, Piped, Recording
 from streamskit.course.labs.student import student_version
 from streamskit.labs import CheckFailed, check, hint, progress, reset, try_out
 from tests.labs.lab_runner import source
@@ -25,7 +25,7 @@ Shown = list[tuple[str, str, Any]]
 def upper_cased() -> Recording:
     return Recording(
         steps=(Piped("words", "k", "one", 0), Piped("words", "k", "two", 1)),
-        outputs={"loud": (Row(0, "k", "ONE", 0), Row(1, "k", "TWO", 1))},
+        outputs={"loud": (OutcomeRow(0, "k", "ONE", 0), OutcomeRow(1, "k", "TWO", 1))},
     )
 
 

@@ -13,7 +13,7 @@ from streamskit.course.labs import asking
 from streamskit.course.labs.asking import Answered, Ask
 from streamskit.course.labs.difference import Outcome
 from streamskit.course.labs.misconceptions import GENERAL, WORDS, recognise
-from streamskit.course.labs.recording import Piped, Recording, Row
+from streamskit.course.labs.recording import OutcomeRow, Piped, Recording
 from streamskit.course.labs.trial import Trial
 from streamskit.serdes.serde import SerdeError
 
@@ -32,10 +32,10 @@ def minute(key: str, start: int, size: int = MINUTE) -> Windowed:
 class Case:
     """What should have come of some records, and what came in its place; both in the topic `out`."""
 
-    due: Sequence[Row]
-    came: Sequence[Row]
+    due: Sequence[OutcomeRow]
+    came: Sequence[OutcomeRow]
     steps: Sequence[Piped] = piped(("a", 1, 0), ("a", 2, 1), ("b", 3, 2))
-    elsewhere: Sequence[Row] = ()
+    elsewhere: Sequence[OutcomeRow] = ()
     dropped: tuple[int, ...] = ()
     should_drop: tuple[int, ...] = ()
     store: str = ""
@@ -44,7 +44,7 @@ class Case:
     topology: Topology = field(default_factory=lambda: Topology(()))
 
     def outcome(self) -> Outcome:
-        stores = {self.store: (Row(-1, "a", 1),)} if self.store else {}
+        stores = {self.store: (OutcomeRow(-1, "a", 1),)} if self.store else {}
         dropped = dict.fromkeys(self.should_drop, 1)
         recording = Recording(tuple(self.steps), {"out": tuple(self.due)}, stores, dropped=dropped, fails=self.fails)
         outputs = {"out": list(self.came), "elsewhere": list(self.elsewhere)}
@@ -53,10 +53,10 @@ class Case:
         return Outcome(recording, trial)
 
 
-SUMS = [Row(0, "a", 1, 0), Row(1, "a", 3, 1), Row(2, "b", 3, 2)]
-COUNTS = [Row(0, minute("a", 0), 1, 0), Row(1, minute("a", 0), 2, 1), Row(2, minute("b", 0), 1, 2)]
+SUMS = [OutcomeRow(0, "a", 1, 0), OutcomeRow(1, "a", 3, 1), OutcomeRow(2, "b", 3, 2)]
+COUNTS = [OutcomeRow(0, minute("a", 0), 1, 0), OutcomeRow(1, minute("a", 0), 2, 1), OutcomeRow(2, minute("b", 0), 1, 2)]
 LATE = piped(("a", 1, 0), ("a", 1, 3 * MINUTE), ("a", 1, 1))
-OF_LATE = [Row(0, minute("a", 0), 1, 0), Row(1, minute("a", 3), 1, 3 * MINUTE)]
+OF_LATE = [OutcomeRow(0, minute("a", 0), 1, 0), OutcomeRow(1, minute("a", 3), 1, 3 * MINUTE)]
 
 CASES = {
     "another serde": Case(SUMS, SUMS[:2], error=SerdeError("no long")),
@@ -68,13 +68,13 @@ CASES = {
     "results without their windows": Case(COUNTS, SUMS),
     "windows of another size": Case(COUNTS, [row._replace(key=minute(row.key.key, 0, 60)) for row in COUNTS]),
     "windows that begin at other times": Case(COUNTS, [row._replace(key=minute(row.key.key, 1)) for row in COUNTS]),
-    "late record counted": Case(OF_LATE, [*OF_LATE, Row(2, minute("a", 0), 2, 1)], LATE, should_drop=(2,)),
-    "record in time dropped": Case([*OF_LATE, Row(2, minute("a", 0), 2, 1)], OF_LATE, LATE, dropped=(2,)),
+    "late record counted": Case(OF_LATE, [*OF_LATE, OutcomeRow(2, minute("a", 0), 2, 1)], LATE, should_drop=(2,)),
+    "record in time dropped": Case([*OF_LATE, OutcomeRow(2, minute("a", 0), 2, 1)], OF_LATE, LATE, dropped=(2,)),
     "record without a key counted": Case(
-        SUMS[:1], [SUMS[0], Row(1, None, 2, 1)], piped(("a", 1, 0), (None, 2, 1), ("b", None, 2))
+        SUMS[:1], [SUMS[0], OutcomeRow(1, None, 2, 1)], piped(("a", 1, 0), (None, 2, 1), ("b", None, 2))
     ),
     "tombstone missed": Case(
-        [SUMS[0], Row(1, "a", None, 1)], [SUMS[0], Row(1, "a", 1, 1)], piped(("a", 1, 0), ("a", None, 1))
+        [SUMS[0], OutcomeRow(1, "a", None, 1)], [SUMS[0], OutcomeRow(1, "a", 1, 1)], piped(("a", 1, 0), ("a", None, 1))
     ),
     "another type": Case(SUMS, [row._replace(value=str(row.value)) for row in SUMS]),
     "every record twice": Case(SUMS, [row for row in SUMS for _ in range(2)]),

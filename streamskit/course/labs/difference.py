@@ -8,23 +8,23 @@ from functools import cached_property
 from typing import Any
 
 from streamskit.api.windows import Windowed
-from streamskit.course.labs.recording import Piped, Question, Recording, Row, Step
+from streamskit.course.labs.recording import OutcomeRow, Piped, Question, Recording, Step
 from streamskit.course.labs.trial import Trial
 
 
 class Compared:
     """Rows that should be somewhere, and those that are there."""
 
-    expected: tuple[Row, ...]
-    actual: tuple[Row, ...]
+    expected: tuple[OutcomeRow, ...]
+    actual: tuple[OutcomeRow, ...]
 
     @property
-    def missing(self) -> list[Row]:
+    def missing(self) -> list[OutcomeRow]:
         """The expected rows that are not there."""
         return without(self.expected, self.actual)
 
     @property
-    def extra(self) -> list[Row]:
+    def extra(self) -> list[OutcomeRow]:
         """The rows that are there and were not expected."""
         return without(self.actual, self.expected)
 
@@ -36,8 +36,8 @@ class Moment(Compared):
     number: int
     step: Step
     topic: str
-    expected: tuple[Row, ...]
-    actual: tuple[Row, ...]
+    expected: tuple[OutcomeRow, ...]
+    actual: tuple[OutcomeRow, ...]
 
     @property
     def differs(self) -> bool:
@@ -50,8 +50,8 @@ class StoreRows(Compared):
     """For one store the rows it should hold and those it holds, of which the order does not matter."""
 
     name: str
-    expected: tuple[Row, ...]
-    actual: tuple[Row, ...]
+    expected: tuple[OutcomeRow, ...]
+    actual: tuple[OutcomeRow, ...]
 
     @property
     def differs(self) -> bool:
@@ -96,12 +96,12 @@ class Outcome:
         return stopped_right and not self.differing and not any(store.differs for store in self.stores)
 
     @cached_property
-    def expected(self) -> list[Row]:
+    def expected(self) -> list[OutcomeRow]:
         """All records that should have come, of all topics."""
         return [row for rows in self.recording.outputs.values() for row in rows]
 
     @cached_property
-    def actual(self) -> list[Row]:
+    def actual(self) -> list[OutcomeRow]:
         """All records that came, in the topics in which some were expected."""
         return [row for topic in self.recording.outputs for row in self.trial.outputs.get(topic, ())]
 
@@ -123,7 +123,7 @@ class Outcome:
         return {name: [(row.key, row.value) for row in rows] for name, rows in self.trial.stores.items()}
 
     @staticmethod
-    def _told_apart(rows: Sequence[Row], due: Sequence[Row]) -> list[Any]:
+    def _told_apart(rows: Sequence[OutcomeRow], due: Sequence[OutcomeRow]) -> list[Any]:
         """Leave out timestamps where any is right."""
         timed = not due or any(row.timestamp is not None for row in due)
         return [(row.step, row.key, row.value, row.timestamp if timed else None) for row in rows]
@@ -160,18 +160,18 @@ def same(one: Any, other: Any) -> bool:
     return type(one) is type(other) and bool(one == other)
 
 
-def same_row(one: Row, other: Row) -> bool:
+def same_row(one: OutcomeRow, other: OutcomeRow) -> bool:
     """Say whether two rows are the same; a timestamp that is not known is the same as any."""
     timed = one.timestamp == other.timestamp or None in (one.timestamp, other.timestamp)
     return timed and same(one.key, other.key) and same(one.value, other.value)
 
 
-def same_rows(some: Sequence[Row], others: Sequence[Row]) -> bool:
+def same_rows(some: Sequence[OutcomeRow], others: Sequence[OutcomeRow]) -> bool:
     """Say whether rows are the same, in order."""
     return len(some) == len(others) and all(map(same_row, some, others))
 
 
-def without(rows: Sequence[Row], others: Sequence[Row]) -> list[Row]:
+def without(rows: Sequence[OutcomeRow], others: Sequence[OutcomeRow]) -> list[OutcomeRow]:
     """Return the rows that have no partner among the others."""
     left, lonely = list(others), []
     for row in rows:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from streamskit.course.labs.difference import Outcome
-from streamskit.course.labs.recording import Batch, Piped, Recording, Row, Step
+from streamskit.course.labs.recording import Batch, OutcomeRow, Piped, Recording, Step
 from streamskit.course.labs.trial import Trial
 from streamskit.topology import Topology
 
@@ -35,12 +35,14 @@ def looped(
         loop: called with each record in order; returns what has to come of it.
         stores: the rows of each store as the loop leaves them.
     """
-    outputs: dict[str, list[Row]] = {topic: [] for topic in topics}
+    outputs: dict[str, list[OutcomeRow]] = {topic: [] for topic in topics}
     for number, step in enumerate(steps):
         for record in step.records if isinstance(step, Batch) else (step,):
             for due in loop(record) if isinstance(record, Piped) else ():
-                outputs[due.topic].append(Row(number, due.key, due.value, due.timestamp))
-    left = {name: tuple(Row(-1, key, value) for key, value in rows.items()) for name, rows in (stores or {}).items()}
+                outputs[due.topic].append(OutcomeRow(number, due.key, due.value, due.timestamp))
+    left = {
+        name: tuple(OutcomeRow(-1, key, value) for key, value in rows.items()) for name, rows in (stores or {}).items()
+    }
     return Recording(tuple(steps), {topic: tuple(rows) for topic, rows in outputs.items()}, left, source=LOOP)
 
 

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from streamskit.api.windows import Windowed
 from streamskit.course.labs.difference import Moment, Outcome, same, same_row
-from streamskit.course.labs.recording import Piped, Row
+from streamskit.course.labs.recording import OutcomeRow, Piped
 from streamskit.serdes.serde import SerdeError
 
 Found = TypeVar("Found")
@@ -211,7 +211,7 @@ def extra_at(where: Callable[[Piped], bool]) -> Sign:
     return lambda outcome: any(moment.extra for moment in outcome.at(where))
 
 
-def extra_row(where: Callable[[Row], bool]) -> Sign:
+def extra_row(where: Callable[[OutcomeRow], bool]) -> Sign:
     """Return a sign: such a row came, and is not due."""
     return lambda outcome: any(where(row) for moment in outcome.moments for row in moment.extra)
 
@@ -263,20 +263,20 @@ def _only_at(outcome: Outcome, where: Callable[[Piped], bool]) -> bool:
     return bool(moments) and all(isinstance(each.step, Piped) and where(each.step) for each in moments)
 
 
-def _windows(rows: Iterable[Row]) -> list[Windowed]:
+def _windows(rows: Iterable[OutcomeRow]) -> list[Windowed]:
     return [row.key for row in rows if isinstance(row.key, Windowed)]
 
 
-def window_sizes(rows: Iterable[Row]) -> set[int]:
+def window_sizes(rows: Iterable[OutcomeRow]) -> set[int]:
     """Return the sizes of the windows in some rows, in milliseconds."""
     return {window.end - window.start for window in _windows(rows)}
 
 
-def _starts(rows: list[Row]) -> set[int]:
+def _starts(rows: list[OutcomeRow]) -> set[int]:
     return {window.start for window in _windows(rows)}
 
 
-def _changed(outcome: Outcome, kept: Callable[[Row], object], other: Callable[[Row], object]) -> bool:
+def _changed(outcome: Outcome, kept: Callable[[OutcomeRow], object], other: Callable[[OutcomeRow], object]) -> bool:
     """Say whether one part of the rows is as expected everywhere and another is not."""
     if len(outcome.actual) != len(outcome.expected) or not outcome.actual:
         return False
@@ -292,7 +292,7 @@ def _steps(outcome: Outcome) -> list[tuple[int, int]]:
     return [(came[row], due[row]) for row in came.keys() & due.keys()]
 
 
-def _spelled_out(rows: list[Row]) -> Counter[str]:
+def _spelled_out(rows: list[OutcomeRow]) -> Counter[str]:
     return Counter(map(_spelled, rows))
 
 
@@ -308,11 +308,11 @@ def _same_last(outcome: Outcome) -> bool:
     return due.keys() == came.keys() and all(same_row(due[name], came[name]) for name in due)
 
 
-def _name(row: Row) -> str:
+def _name(row: OutcomeRow) -> str:
     return repr(row.key)
 
 
-def _spelled(row: Row) -> str:
+def _spelled(row: OutcomeRow) -> str:
     return repr((row.key, row.value))
 
 

@@ -15,10 +15,10 @@ from tempfile import mkdtemp
 from types import TracebackType
 from typing import Any, Self
 
-from streamskit.api.streams_config import application_folder
 from streamskit.broker import Broker, shared_broker
 from streamskit.common.errors import StreamsKitError
 from streamskit.common.names import own_name
+from streamskit.common.paths import application_folder
 from streamskit.course.labs import catalogue
 from streamskit.course.labs.exercise import Verdict, Wrong, mistaken, wrong
 from streamskit.runtime.states import State

@@ -44,7 +44,7 @@ class Question(NamedTuple):
 Step = Piped | Batch | Advance | Question
 
 
-class Row(NamedTuple):
+class OutcomeRow(NamedTuple):
     """A record that came out after a step, or a row of a store, which belongs to no step (-1)."""
 
     step: int
@@ -103,8 +103,8 @@ class Recording:
     """
 
     steps: tuple[Step, ...]
-    outputs: Mapping[str, tuple[Row, ...]]
-    stores: Mapping[str, tuple[Row, ...]] = field(default_factory=dict)
+    outputs: Mapping[str, tuple[OutcomeRow, ...]]
+    stores: Mapping[str, tuple[OutcomeRow, ...]] = field(default_factory=dict)
     letters: tuple[str, ...] = ()
     dropped: Mapping[int, int] = field(default_factory=dict)
     driver: Mapping[str, Any] = field(default_factory=dict)
@@ -179,8 +179,8 @@ class Recording:
         return f"{went} all {came} results{rows} are those of {self.source}, {same}."
 
 
-def _row(dress: Costume, topic: str, record: Mapping[str, Any], step: int) -> Row:
-    return Row(step, dress.key(record), dress.value(topic, record["value"]), dress.time(record.get("timestamp")))
+def _row(dress: Costume, topic: str, record: Mapping[str, Any], step: int) -> OutcomeRow:
+    return OutcomeRow(step, dress.key(record), dress.value(topic, record["value"]), dress.time(record.get("timestamp")))
 
 
 def _step(dress: Costume, step: Mapping[str, Any]) -> Step:

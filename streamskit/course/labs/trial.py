@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from streamskit.common.errors import StreamsKitError
-from streamskit.course.labs.recording import Advance, Batch, Piped, Recording, Row, Step
+from streamskit.course.labs.recording import Advance, Batch, OutcomeRow, Piped, Recording, Step
 from streamskit.serdes import Serdes
 from streamskit.serdes.serde import SerdeError
 from streamskit.testing import TopologyTestDriver
@@ -22,8 +22,8 @@ class Trial:
     """
 
     topology: Topology
-    outputs: dict[str, list[Row]] = field(default_factory=lambda: defaultdict(list))
-    stores: dict[str, list[Row]] = field(default_factory=dict)
+    outputs: dict[str, list[OutcomeRow]] = field(default_factory=lambda: defaultdict(list))
+    stores: dict[str, list[OutcomeRow]] = field(default_factory=dict)
     dropped: dict[int, int] = field(default_factory=dict)
     error: StreamsKitError | SerdeError | None = None
     stopped_at: int = -1
@@ -55,7 +55,9 @@ def run(topology: Topology, recording: Recording) -> Trial:
                 trial.dropped[number] = driver.dropped() - before
             for name, topic in topics.items():
                 came = topic.read_records_to_list()
-                trial.outputs[name] += [Row(number, record.key, record.value, record.timestamp) for record in came]
+                trial.outputs[name] += [
+                    OutcomeRow(number, record.key, record.value, record.timestamp) for record in came
+                ]
         trial.stores = {name: _rows(driver, name) for name in recording.stores if name in topology.stores}
     return trial
 
@@ -82,9 +84,9 @@ def _perform(driver: TopologyTestDriver, step: Step) -> None:
         driver.create_input_topic(step.topic, **serdes).pipe_input(step.key, step.value, step.timestamp, step.headers)
 
 
-def _rows(driver: TopologyTestDriver, name: str) -> list[Row]:
+def _rows(driver: TopologyTestDriver, name: str) -> list[OutcomeRow]:
     store = driver.state_store(name)
     times = store.to_pandas().get("timestamp")
     entries = list(store.all())
     known = [None] * len(entries) if times is None else [int(time) for time in times]
-    return [Row(-1, entry.key, entry.value, time) for entry, time in zip(entries, known, strict=True)]
+    return [OutcomeRow(-1, entry.key, entry.value, time) for entry, time in zip(entries, known, strict=True)]

@@ -7,7 +7,7 @@ from html import escape
 from streamskit.api.windows import Windowed
 from streamskit.course.labs.difference import Moment, Outcome
 from streamskit.course.labs.exercise import Verdict
-from streamskit.course.labs.recording import Advance, Batch, Piped, Row
+from streamskit.course.labs.recording import Advance, Batch, OutcomeRow, Piped
 from streamskit.views.charts import text
 from streamskit.views.event_time_axis import LEFT, RED, TOP, Axis, cross, dot, mark
 from streamskit.views.html import STYLE, TableColumn, TableRow, as_text, grid, part, picture, text_cell, time_of_day
@@ -120,7 +120,7 @@ def step_told(moment: Moment) -> str:
     return f"{number}."
 
 
-def row_told(row: Row) -> str:
+def row_told(row: OutcomeRow) -> str:
     """Write a record: key, window, value and time."""
     at = "" if row.timestamp is None else f" at {time_of_day(row.timestamp)}"
     return _pair(row.key, row.value) + at

@@ -6,10 +6,11 @@ from pathlib import Path
 import pytest
 
 from streamskit import Instances, KafkaStreams, StreamsBuilder, faults
-from streamskit.api.streams_config import StreamsConfig, application_folder
+from streamskit.api.streams_config import StreamsConfig
 from streamskit.cli.commands import main
 from streamskit.common.errors import StreamsError
 from streamskit.common.names import is_topic_name
+from streamskit.common.paths import application_folder
 from streamskit.testing import TopologyTestDriver
 from streamskit.topology import Topology
 

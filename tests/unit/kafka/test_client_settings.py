@@ -22,7 +22,7 @@ from streamskit.common.errors import StreamsError
 from streamskit.common.secret import Secret
 from streamskit.kafka.client_libraries import for_java, for_kafka_python, for_librdkafka, java_text
 from streamskit.kafka.key_material import key_material
-from tests.integration.secured_broker import Authority
+from tests.integration.secured.broker import Authority
 
 HUSH = 'h"u\\s h;'
 SASL = {

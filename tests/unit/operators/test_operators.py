@@ -1,6 +1,5 @@
-"""What the vectors do not show: the ways out of task operators, their cache, and what their state costs."""
+"""What the vectors do not show: the results of task operators in corners, and what goes with each."""
 
-import pickle
 from typing import Any
 
 import pytest
@@ -12,7 +11,6 @@ from streamskit.operators import (
     AggregateOperator,
     CountOperator,
     LatestValueOperator,
-    Operator,
     OperatorRecord,
     Output,
     PartitionTimeOperator,
@@ -20,7 +18,6 @@ from streamskit.operators import (
     SessionAggregateOperator,
     StreamJoinOperator,
     StreamTableJoinOperator,
-    StreamTask,
     SubscriptionJoinOperator,
     SubscriptionSendOperator,
     SuppressOperator,
@@ -28,11 +25,9 @@ from streamskit.operators import (
     TableJoinOperator,
     WindowAggregateOperator,
 )
-from streamskit.operators.paged_state import VISITS
 from streamskit.operators.records import NO_TIMESTAMP
-from streamskit.operators.stream_task import ENTRY_BYTES
 from streamskit.serdes import LONG, SessionWindowedSerde
-from tests.unit.operators.operator_harness import JSON, STRING, Harness, Pages, decode, record
+from tests.unit.operators.operator_harness import JSON, STRING, Harness, decode, record
 from tests.unit.operators.operator_programs import as_record, one, regrouped, window_count
 
 
@@ -116,30 +111,6 @@ def test_a_session_that_cannot_be_merged_stays_as_it_was() -> None:
     assert task.stage.take_outputs() == []
 
 
-def test_sessions_keep_the_headers_of_a_record_in_a_cache_only() -> None:
-    sessions = SessionWindows.of_inactivity_gap_and_grace("10 ms", "50 ms")
-    operator = SessionAggregateOperator("sessions", STRING, (STRING,), LONG, lambda: 0, (), sessions, 60, counting=True)
-    with_headers = record(b"a", b"1", 100)._replace(headers=[{"key": "h", "value": b"1"}])
-    for cache, headers in ((False, None), (True, with_headers.headers)):
-        made = Harness([operator], cache=cache).give(0, 0, with_headers)
-        assert [output.headers for output in made] == [headers]
-
-
-def test_in_a_cache_a_deletion_has_the_time_of_its_record() -> None:
-    fold = AggregateOperator("last", STRING, (STRING,), STRING, None, (lambda key, value, last: None,))
-    for cache, time in ((False, 20), (True, 10)):
-        task = Harness([fold], cache=cache)
-        task.give(0, 0, record(b"a", b"1", 20))
-        assert [output.timestamp for output in task.give(0, 0, record(b"a", b"2", 10))] == [time]
-
-
-def test_the_row_before_the_first_one_is_the_initial_aggregate_but_none_with_a_cache() -> None:
-    for cache, before in ((False, long(0)), (True, None)):
-        assert [made.old for made in Harness([CountOperator("n")], cache=cache).give(0, 0, record(b"a", b"x", 1))] == [
-            before
-        ]
-
-
 def test_a_result_carries_the_headers_of_the_record_that_made_it() -> None:
     task = Harness([LatestValueOperator("rows")])
     made = task.give(0, 0, OperatorRecord(b"a", b"x", None, None, 1, [("source", b"test")]))
@@ -150,88 +121,6 @@ def test_a_json_null_is_no_value() -> None:
     task = Harness([AggregateOperator("n", STRING, (JSON,), LONG, lambda: 0, (lambda key, value, n: n + 1,))])
     assert not task.give(0, 0, record(b"a", b"null", 1))
     assert task.dropped == 1
-
-
-# ---- the cache -------------------------------------------------------------------------------------------------------
-
-
-def test_the_cache_makes_one_update_of_those_of_a_key_and_keeps_the_value_from_before_them() -> None:
-    task = Harness([CountOperator("n")], cache=True)
-    task.give_all(0, 0, [record(b"a", b"x", 1)])
-    made = task.give_all(0, 0, [record(key, b"x", time) for key, time in ((b"a", 5), (b"b", 6), (b"a", 3), (b"b", 7))])
-    assert [(each.key, LONG.deserialize(each.value), each.timestamp) for each in made] == [(b"a", 3, 5), (b"b", 2, 7)]
-    assert [each.old for each in made] == [long(1), None]
-
-
-def test_a_cache_that_is_full_passes_its_updates_on_at_once() -> None:
-    task = StreamTask([CountOperator("n")], Pages(), cache=True, cache_bytes=1)
-    for key in (b"a", b"b", b"a"):
-        task.process(0, 0, record(key, b"", 1))
-    made = [(each.key, each.value, each.old) for each in task.take_outputs()]
-    assert made == [(b"a", long(1), None), (b"b", long(1), None), (b"a", long(2), long(1))]
-
-
-def test_the_caches_of_a_task_share_their_room_and_the_one_that_gets_an_update_makes_it() -> None:
-    task = StreamTask([CountOperator("n"), CountOperator("m")], Pages(), cache=True, cache_bytes=2 * ENTRY_BYTES + 40)
-    for operator, key in ((0, b"a"), (1, b"b")):
-        task.process(operator, 0, record(key, b"", 1))
-    assert not task.take_outputs()
-    task.process(1, 0, record(b"c", b"", 1))
-    assert [each.key for each in task.take_outputs()] == [b"b", b"c"]
-    task.process(1, 0, record(b"d", b"", 1))  # there is room again
-    assert not task.take_outputs()
-    task.finish()
-    assert [(each.operator, each.key) for each in task.take_outputs()] == [(0, b"a"), (1, b"d")]
-
-
-def test_a_value_that_grows_takes_more_room_and_one_that_shrinks_gives_some_back() -> None:
-    task = StreamTask([LatestValueOperator("rows")], Pages(), cache=True, cache_bytes=2 * ENTRY_BYTES)
-    for key, size in ((b"a", ENTRY_BYTES // 2), (b"a", 1), (b"b", ENTRY_BYTES // 4)):
-        task.process(0, 0, record(key, b"x" * size, 1))
-    assert [each.key for each in task.take_outputs()] == [b"a", b"b"]
-    for size in (1, ENTRY_BYTES - 1):
-        task.process(0, 0, record(b"a", b"x" * size, 2))
-        assert not task.take_outputs()
-    task.process(0, 0, record(b"a", b"x" * ENTRY_BYTES, 2))
-    assert [len(each.value or b"") for each in task.take_outputs()] == [ENTRY_BYTES]
-
-
-def test_an_operator_whose_store_is_not_cached_passes_on_each_update_and_the_others_fold_theirs() -> None:
-    task = StreamTask([CountOperator("n"), CountOperator("m")], Pages(), cache=True, uncached=frozenset({"m"}))
-    for operator in (0, 1, 0, 1):
-        task.process(operator, 0, record(b"a", b"", 1))
-    assert [(each.operator, each.value) for each in task.take_outputs()] == [(1, long(1)), (1, long(2))]
-    task.finish()
-    assert [(each.operator, each.value, each.old) for each in task.take_outputs()] == [(0, long(2), None)]
-
-
-def test_an_operator_that_is_looked_into_passes_on_each_update_at_once_and_once_more_what_the_cache_makes_of_them() -> (
-    None
-):
-    task = StreamTask([CountOperator("n"), CountOperator("m")], Pages(), cache=True, looked_into=frozenset({"m"}))
-    for operator in (0, 1, 0, 1):
-        task.process(operator, 0, record(b"a", b"", 1))
-    assert [(each.operator, each.value) for each in task.take_outputs()] == [(3, long(1)), (3, long(2))]
-    task.finish()
-    assert [(each.operator, each.value) for each in task.take_outputs()] == [(0, long(2)), (1, long(2))]
-
-
-def test_a_row_that_comes_and_goes_within_a_flush_leaves_no_trace() -> None:
-    task = Harness([LatestValueOperator("rows")], cache=True)
-    assert not task.give_all(0, 0, [record(b"a", b"x", 1), record(b"a", None, 2)])
-    task.give_all(0, 0, [record(b"a", b"x", 3)])
-    assert values(task.give_all(0, 0, [record(b"a", b"y", 4), record(b"a", None, 5)])) == [None]
-
-
-def test_a_session_that_grows_within_a_flush_takes_nothing_back() -> None:
-    fold = SessionAggregateOperator("s", STRING, (STRING,), LONG, None, (), SessionWindows(10, 0), 10, counting=True)
-    made = Harness([fold], cache=True).give_all(0, 0, [record(b"a", b"x", 1), record(b"a", b"x", 5)])
-    assert [SessionWindowedSerde(STRING).deserialize(each.key) for each in made] == [("a", 1, 5)]
-
-
-def test_records_of_a_stream_pass_a_cache_one_by_one() -> None:
-    task = Harness([StreamTableJoinOperator("join", True)], cache=True)
-    assert len(task.give_all(0, 0, [record(b"a", b"x", 1), record(b"a", b"y", 2)])) == 2
 
 
 # ---- windows ---------------------------------------------------------------------------------------------------------
@@ -451,93 +340,7 @@ def test_each_partition_has_its_own_time() -> None:
     assert [each.timestamp for each in made] == [100, 7]
 
 
-# ---- state -----------------------------------------------------------------------------------------------------------
-
-EVERY_OPERATOR: list[Operator] = [
-    LatestValueOperator("a"),
-    LatestValueOperator("b", 100),
-    CountOperator("c"),
-    AggregateOperator("d", STRING, (LONG,), LONG, None, (max,)),
-    window_count(TimeWindows.of_size_with_no_grace(10)),
-    TableAggregateOperator("e", STRING, LONG, LONG, None, max, min),
-    SessionAggregateOperator("f", STRING, (LONG,), LONG, None, (max,), SessionWindows(1, 1), 2, merger=max),
-    StreamJoinOperator("g", JoinWindows.of_time_difference_with_no_grace(1), (True, True)),
-    StreamTableJoinOperator("h", True),
-    TableJoinOperator("i", (True, True)),
-    SuppressOperator("j", None, 5),
-    SubscriptionSendOperator("k", "rows"),
-    SubscriptionJoinOperator("l", True),
-    ResponseJoinOperator("m", "rows", True),
-    PartitionTimeOperator("n", "skip"),
-]
-
-
-def test_a_stage_whose_operators_get_no_record_touches_no_state() -> None:
-    pages = Pages()
-    stage = StreamTask(EVERY_OPERATOR, pages, cache=True)
-    stage.finish()
-    assert (pages.loads, pages.saves) == (0, 0)
-
-
-@pytest.mark.parametrize("operator", [each for each in EVERY_OPERATOR if "counts" not in each.name],
-                         ids=lambda each: type(each).__name__)  # fmt: skip
-def test_operators_can_be_sent_to_workers(operator: Operator) -> None:
-    assert pickle.loads(pickle.dumps(operator)) == operator
-
-
-def test_a_batch_loads_and_saves_the_pages_of_its_keys_only() -> None:
-    task = Harness([LatestValueOperator("rows")])
-    task.give_all(0, 0, [record(b"%d" % number, b"x", number) for number in range(5000)])
-    assert len(task.pages) > 50
-    task.pages.loads = task.pages.saves = 0
-    task.give_all(0, 0, [record(b"7", b"y", number) for number in range(1000)])
-    assert (task.pages.loads, task.pages.saves) == (2, 2)  # the row's page, and what is known of the table
-
-
-@pytest.mark.parametrize(
-    "operator",
-    [
-        window_count(TimeWindows.of_size_with_no_grace(100).advance_by(20)),
-        window_count(TimeWindows.of_size_with_no_grace(100), 200, on_close=True),
-        SessionAggregateOperator("s", STRING, (STRING,), LONG, None, (), SessionWindows(50, 10), 60, True, True),
-        StreamJoinOperator("j", JoinWindows.of_time_difference_with_no_grace(50), (True, True)),
-        LatestValueOperator("v", 100),
-        SuppressOperator("h", None, 100),
-    ],
-    ids=lambda each: type(each).__name__,
-)
-def test_what_has_passed_its_retention_goes_away(operator: Operator) -> None:
-    task, sizes = Harness([operator]), []
-    for batch in range(60):
-        times = range(batch * 5000, (batch + 1) * 5000, 50)
-        task.give_all(0, 0, [record(b"%d" % (time % 7), b"x", time) for time in times])
-        sizes.append(sum(len(data) for data in task.pages.values()))
-    # Sessions are kept for a segment of 60 seconds longer, as in Kafka Streams.
-    assert max(sizes[40:]) <= 1.5 * max(sizes[20:40])
-
-
-def test_windows_of_keys_that_are_never_seen_again_go_away_too() -> None:
-    task = Harness([window_count(TimeWindows.of_size_with_no_grace(100))])
-    task.give_all(0, 0, [record(b"%d" % number, b"x", 0) for number in range(1000)])
-    full = sum(len(data) for data in task.pages.values())
-    for batch in range(2 * VISITS):
-        task.give_all(0, 0, [record(b"later", b"x", 1000 + batch)])
-    assert sum(len(data) for data in task.pages.values()) < full / 20
-
-
-def test_pages_are_told_apart_by_a_hash_that_is_the_same_everywhere() -> None:
-    task = Harness([LatestValueOperator("rows")])
-    task.give_all(0, 0, [record(b"%d" % number, bytes(200), 0) for number in range(12)])
-    pages = {page: sorted(pickle.loads(data)) for page, data in task.pages.items() if page.startswith("rows/")}
-    assert pages == {
-        "rows/0": [b"4"],
-        "rows/1": [b"0", b"10"],
-        "rows/2": [b"7"],
-        "rows/3": [b"1", b"11", b"3", b"8"],
-        "rows/4": [b"6"],
-        "rows/5": [b"2", b"9"],
-        "rows/6": [b"5"],
-    }
+# ---- programs --------------------------------------------------------------------------------------------------------
 
 
 def test_a_count_needs_no_program_at_all() -> None:

@@ -1,12 +1,6 @@
 """What a join finds when it looks up a row of a table: its time, and nothing once its window is too old."""
 
-from streamskit.operators import (
-    LatestValueOperator,
-    Output,
-    RowRetention,
-    StreamTableJoinOperator,
-    TableJoinOperator,
-)
+from streamskit.operators import LatestValueOperator, Output, RowRetention, StreamTableJoinOperator, TableJoinOperator
 from streamskit.operators.records import with_row_time
 from tests.unit.operators.operator_harness import Harness, record
 

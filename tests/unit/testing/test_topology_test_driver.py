@@ -173,3 +173,25 @@ def test_a_store_without_caching_lets_every_update_out_beside_one_that_folds_the
         assert sorted(seen["folded"]) == [("k", 4), ("l", 3)]
         assert seen["all"] == [("k", 1), ("k", 2), ("l", 3), ("k", 4)]
         assert len(driver.create_output_topic("test-all-changelog").read_records_to_list()) == 4
+
+
+def test_a_source_whose_records_nothing_uses_is_told_of_and_takes_records(caplog: pytest.LogCaptureFixture) -> None:
+    def write(builder: StreamsBuilder) -> None:
+        builder.stream("forgotten").map_values(lambda v: F.upper(v))
+        builder.stream("in").to("out")
+        builder.table("rows")
+
+    assert run(write, {"forgotten": [("k", "x", 1)], "rows": [("k", "r", 2)], "in": [("k", "v", 3)]}) == [("k", "v", 3)]
+    told = [record.getMessage() for record in caplog.records if record.name == "streamskit"]
+    assert ["KSTREAM-SOURCE-0000000000" in told[0], "KSTREAM-SOURCE-0000000005" in told[1]] == [True, True]
+    assert all("nothing uses its records, so that they are not read." in each for each in told)
+
+
+def test_a_topology_that_makes_nothing_of_any_record_is_refused() -> None:
+    def write(builder: StreamsBuilder) -> None:
+        builder.stream("forgotten").map_values(lambda v: F.upper(v))
+
+    with pytest.raises(
+        TopologyError, match=r"test_topology_test_driver\.py line \d+\): nothing uses its records\. End"
+    ):
+        driver_of(write)

@@ -17,7 +17,7 @@ from streamskit.course.labs.lab_files import lab
 from streamskit.course.labs.misconceptions import others_in, stopped_at, unasked_in, went_on
 from streamskit.course.labs.missions import Lives, Site
 from streamskit.course.labs.parts import SaysEach, Typical
-from streamskit.course.labs.recording import Costume, Piped, Recording, Row
+from streamskit.course.labs.recording import Costume, OutcomeRow, Piped, Recording
 from streamskit.dsl.builder import StreamsBuilder
 from streamskit.serdes import Serdes
 from streamskit.testing import TopologyTestDriver
@@ -129,19 +129,19 @@ def jokes_and_worse() -> Recording:
         Piped("bills", table, {"id": number, "price": price, "guests": guests}, number * 1000)
         for number, (table, price, guests) in enumerate(bills)
     )
-    shares, letters = list[Row](), list[Row]()
+    shares, letters = list[OutcomeRow](), list[OutcomeRow]()
     for number, (table, price, guests) in enumerate(bills[:-1]):
         if not guests.isdigit():
             letters.append(_letter(number, steps[number]))
         elif guests != "0":
-            shares.append(Row(number, table, price / int(guests), number * 1000))
+            shares.append(OutcomeRow(number, table, price / int(guests), number * 1000))
     outputs = {"shares": tuple(shares), LETTERS: tuple(letters)}
     return Recording(steps, outputs, letters=(LETTERS,), fails=True, source="a fold in plain Python")
 
 
-def _letter(number: int, step: Piped) -> Row:
+def _letter(number: int, step: Piped) -> OutcomeRow:
     value = step.value if "value" in step.raw else BILL.serialize(step.value)
-    return Row(number, None if step.key is None else step.key.encode(), value, step.timestamp)
+    return OutcomeRow(number, None if step.key is None else step.key.encode(), value, step.timestamp)
 
 
 # ---- who decides -----------------------------------------------------------------------------------------------------

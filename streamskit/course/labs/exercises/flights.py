@@ -18,7 +18,7 @@ from streamskit.course.labs.lab_files import lab
 from streamskit.course.labs.loops import piped
 from streamskit.course.labs.misconceptions import window_sizes
 from streamskit.course.labs.missions import Lives
-from streamskit.course.labs.recording import Batch, Piped, Recording, Row
+from streamskit.course.labs.recording import Batch, OutcomeRow, Piped, Recording
 from streamskit.dsl.builder import StreamsBuilder
 from streamskit.dsl.materialized import Materialized
 from streamskit.serdes import Serdes
@@ -106,7 +106,7 @@ def by_rain(day: str, next_hour: bool = False) -> dict[str, Tally]:
 
 def tallies(store: str, steps: list[Piped], expected: dict[Any, Tally]) -> Recording:
     """Return what goes in, and which rows the store has to hold in the end."""
-    rows = tuple(Row(-1, key, value) for key, value in expected.items())
+    rows = tuple(OutcomeRow(-1, key, value) for key, value in expected.items())
     batches = tuple(Batch(tuple(together)) for _, together in groupby(steps, lambda step: step.topic))
     return Recording(batches, {}, {store: rows}, source="pandas")
 
@@ -141,7 +141,7 @@ def only_store(outcome: Outcome) -> StoreRows:
     return outcome.stores[0]
 
 
-def flown(rows: Iterable[Row]) -> int:
+def flown(rows: Iterable[OutcomeRow]) -> int:
     """Count the flights in rows of a store."""
     return sum(row.value["flights"] for row in rows if isinstance(row.value, dict) and "flights" in row.value)
 

@@ -22,7 +22,7 @@ from streamskit.course.labs.misconceptions import (
     wrong_keys,
 )
 from streamskit.course.labs.missions import Lives, Site
-from streamskit.course.labs.recording import Costume, Piped, Recording, Row
+from streamskit.course.labs.recording import Costume, OutcomeRow, Piped, Recording
 from streamskit.dsl.builder import StreamsBuilder
 from streamskit.topology import Topology
 from streamskit.topology.nodes import GlobalTableSource
@@ -66,7 +66,7 @@ def settled() -> Recording:
     last, number = recording.records[-1], len(recording.steps)
     closes = last.timestamp + (30 + 45) * MINUTE
     steps = (Piped("payments", "yan", "p10", closes), Piped("payments", "yan", "p11", closes + 1))
-    given_up = Row(number + 1, last.key, f"{last.value}+{NOTHING}", last.timestamp)
+    given_up = OutcomeRow(number + 1, last.key, f"{last.value}+{NOTHING}", last.timestamp)
     outputs = {topic: (*rows, given_up) for topic, rows in recording.outputs.items()}
     return replace(recording, steps=(*recording.steps, *steps), outputs=outputs)
 
@@ -134,11 +134,11 @@ def right_alone_missing(outcome: Outcome) -> bool:
     return left_alone and _has_right_alone(outcome.expected) and not _has_right_alone(outcome.actual)
 
 
-def _has_right_alone(rows: list[Row]) -> bool:
+def _has_right_alone(rows: list[OutcomeRow]) -> bool:
     return any(str(row.value).startswith(f"{NOTHING}+") for row in rows)
 
 
-def matched(rows: list[Row]) -> Counter[tuple[Any, str]]:
+def matched(rows: list[OutcomeRow]) -> Counter[tuple[Any, str]]:
     """Return the pairs among results, by key and value, such as ("ann", "a1+e1")."""
     return Counter((row.key, row.value) for row in rows if row.value and NOTHING not in row.value)
 

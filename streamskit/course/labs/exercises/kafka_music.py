@@ -15,7 +15,7 @@ from streamskit.course.labs.exercises.kafka_music_mission import an_afternoon, j
 from streamskit.course.labs.lab_files import lab
 from streamskit.course.labs.loops import Due, WrongLoop, looped, piped
 from streamskit.course.labs.missions import Lives
-from streamskit.course.labs.recording import Batch, Piped, Recording, Row
+from streamskit.course.labs.recording import Batch, OutcomeRow, Piped, Recording
 from streamskit.course.labs.stores import table
 from streamskit.serdes import Serdes
 
@@ -76,7 +76,9 @@ def _listeners_by_song(
     made = [play("song-04", 33, LONG_ENOUGH), play("song-99", 34), play("song-17", 35, LONG_ENOUGH - 1)]
     steps = (ANNOUNCED, Batch((*known, *ann, *made)))
     rows = looped(steps, [], loop)
-    return replace(rows, stores={"listeners-by-song": tuple(Row(-1, song, len(who)) for song, who in heard.items())})
+    return replace(
+        rows, stores={"listeners-by-song": tuple(OutcomeRow(-1, song, len(who)) for song, who in heard.items())}
+    )
 
 
 # ---- 2: newcomers ----------------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from streamskit.course.labs.difference import Outcome
 from streamskit.course.labs.exercise import Runs
 from streamskit.course.labs.lab_files import lab
 from streamskit.course.labs.misconceptions import stopped_at, unasked, without_key_counted, wrong_timestamps
-from streamskit.course.labs.recording import Advance, Costume, Piped, Recording, Row
+from streamskit.course.labs.recording import Advance, Costume, OutcomeRow, Piped, Recording
 
 # ---- what goes in and has to come out --------------------------------------------------------------------------------
 
@@ -69,14 +69,14 @@ def highest_readings() -> Recording:
     records = [Piped("truck-readings", truck, value, second * 1000) for truck, value, second in readings]
     steps: tuple[Piped | Advance, ...] = (*records[:5], Advance(2 * MINUTE), *records[5:])
     reports, kept = _highest_by_the_minute(steps)
-    rows = tuple(Row(-1, truck, value) for truck, value in kept.items())
+    rows = tuple(OutcomeRow(-1, truck, value) for truck, value in kept.items())
     return Recording(steps, {"highest-readings": reports}, {"highest": rows}, source="a fold in plain Python")
 
 
-def _highest_by_the_minute(steps: tuple[Piped | Advance, ...]) -> tuple[tuple[Row, ...], dict[str, float]]:
+def _highest_by_the_minute(steps: tuple[Piped | Advance, ...]) -> tuple[tuple[OutcomeRow, ...], dict[str, float]]:
     """Return the reports of each minute of stream time, and what is kept after the last."""
     highest: dict[str, float] = {}
-    reports: list[Row] = []
+    reports: list[OutcomeRow] = []
     now = due = 0
     for number, step in enumerate(steps):
         if isinstance(step, Advance):
@@ -85,7 +85,7 @@ def _highest_by_the_minute(steps: tuple[Piped | Advance, ...]) -> tuple[tuple[Ro
             highest[step.key] = max(step.value, highest.get(step.key, step.value))
         now = max(now, step.timestamp)
         if now >= due:
-            reports += [Row(number, truck, highest[truck], now) for truck in sorted(highest)]
+            reports += [OutcomeRow(number, truck, highest[truck], now) for truck in sorted(highest)]
             highest, due = {}, (now // MINUTE + 1) * MINUTE
     return tuple(reports), highest
 
@@ -250,11 +250,11 @@ def _is_store_empty(outcome: Outcome) -> bool:
     return any(store.expected and not store.actual for store in outcome.stores) and not outcome.trial.error
 
 
-def _keys(rows: tuple[Row, ...]) -> set[object]:
+def _keys(rows: tuple[OutcomeRow, ...]) -> set[object]:
     return {row.key for row in rows}
 
 
-def _spelled(rows: tuple[Row, ...] | list[Row]) -> Counter[str]:
+def _spelled(rows: tuple[OutcomeRow, ...] | list[OutcomeRow]) -> Counter[str]:
     return Counter(repr((row.key, row.value)) for row in rows)
 
 

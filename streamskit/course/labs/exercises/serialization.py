@@ -13,7 +13,7 @@ from streamskit.course.labs.exercise import Judges, Runs, Verdict, mistaken, rig
 from streamskit.course.labs.lab_files import lab
 from streamskit.course.labs.misconceptions import unasked, wrong_types
 from streamskit.course.labs.parts import SaysEach, Typical
-from streamskit.course.labs.recording import RECORDED, Costume, Piped, Recording, Row
+from streamskit.course.labs.recording import RECORDED, Costume, OutcomeRow, Piped, Recording
 from streamskit.dsl.builder import StreamsBuilder
 from streamskit.serdes import RegistryError, SchemaRegistry, Serde, Serdes
 from streamskit.testing import TopologyTestDriver
@@ -317,7 +317,7 @@ def tickets() -> Recording:
         for number, line in enumerate(LINES)
     )
     rows = tuple(
-        Row(number, "till-1", None if line is None else ticket(line), number * MINUTE)
+        OutcomeRow(number, "till-1", None if line is None else ticket(line), number * MINUTE)
         for number, line in enumerate(LINES)
         if line is None or ticket(line)
     )

@@ -7,7 +7,7 @@ from typing import Any
 from streamskit.course.labs.exercise import Runs, Says
 from streamskit.course.labs.lab_files import lab
 from streamskit.course.labs.misconceptions import extra_row, silent_after
-from streamskit.course.labs.recording import Costume, Piped, Recording, Row
+from streamskit.course.labs.recording import Costume, OutcomeRow, Piped, Recording
 from streamskit.dsl.builder import StreamsBuilder
 from streamskit.serdes import Serdes
 from streamskit.testing import TopologyTestDriver
@@ -87,7 +87,7 @@ TRADE = tuple(
 """Sales and returns, one of them without a key and one without a value; a radio comes back before it is sold."""
 
 
-def folded(of_returns: int) -> Iterator[Row]:
+def folded(of_returns: int) -> Iterator[OutcomeRow]:
     """Fold the trade by product, each return times `of_returns`; a row for each record that counts."""
     totals: dict[str, int] = defaultdict(int)
     times: dict[str, int] = defaultdict(int)
@@ -95,7 +95,7 @@ def folded(of_returns: int) -> Iterator[Row]:
         if record.key is not None and record.value is not None:
             totals[record.key] += record.value * (of_returns if record.topic == "returns" else 1)
             times[record.key] = max(times[record.key], record.timestamp)
-            yield Row(number, record.key, totals[record.key], times[record.key])
+            yield OutcomeRow(number, record.key, totals[record.key], times[record.key])
 
 
 def net_sales() -> Recording:

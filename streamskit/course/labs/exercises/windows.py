@@ -14,7 +14,7 @@ from streamskit.course.labs.misconceptions import (
     window_sizes,
 )
 from streamskit.course.labs.parts import SaysEach, Typical
-from streamskit.course.labs.recording import Costume, Recording, Row
+from streamskit.course.labs.recording import Costume, OutcomeRow, Recording
 
 PEOPLE = {"a": "ann", "b": "bob", "c": "cleo"}
 MINUTE = 600
@@ -68,7 +68,7 @@ def at_round_times(outcome: Outcome) -> bool:
     return bool(windows) and all(window.start % 100 == 0 for window in windows)
 
 
-def _merges(rows: Sequence[Row]) -> int:
+def _merges(rows: Sequence[OutcomeRow]) -> int:
     """Count the sessions that are replaced by a longer one: their results are deleted."""
     return sum(row.value is None for row in rows)
 

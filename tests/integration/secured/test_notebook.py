@@ -9,7 +9,7 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
-from tests.integration.secured_broker import SecuredBroker, secured_broker
+from tests.integration.secured.broker import SecuredBroker, secured_broker
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.timeout(300)]
 
