@@ -20,7 +20,7 @@ PATIENCE = 600.0
 """For how many seconds after it is displayed a view waits for a page to show it: messages wait for a busy kernel."""
 
 
-GLANCE, AT_MOST_EVERY = 0.02, 0.1
+GLANCE, AT_MOST_EVERY = 0.01, 0.05
 """How often a timer asks whether there is news, and how soon after a look news leads to the next one, in seconds."""
 
 SHARE, LONGEST_REST = 0.2, 2.0

@@ -95,7 +95,7 @@ class StoreView(LiveView):
     """A live view of a state store, its rows, a chart and a search by key, as the last expression of a cell.
 
     It looks at the store only while a page shows it, and leaves a plain table in a saved notebook. A store of this
-    process is looked at as soon as it has changed, at most ten times a second.
+    process is looked at as soon as it has changed, at most twenty times a second.
 
     Args:
         store: the store, from `streams.store(name)` or `QueryClient(url).store(name)`.
