@@ -69,8 +69,9 @@ def operators_by_level(plan: Plan) -> tuple[PlannedOperator, ...]:
         TopologyError: a node cannot run on Spark.
     """
     planned: dict[str, PlannedOperator] = {}
-    # The second time round, operators that share a table know the highest level among them.
-    for _ in range(2):
+    levels: list[int] = []
+    # Operators that share a table rise to the highest level among them, and what comes after them in the next round.
+    for _ in range(len(plan.nodes) + 2):
         for each in plan.inputs:
             _follow(plan, planned, each.node, None, 0, frozenset())
         highest: dict[str, int] = {}
@@ -79,6 +80,14 @@ def operators_by_level(plan: Plan) -> tuple[PlannedOperator, ...]:
         for name, operator in planned.items():
             if operator.shared_table:
                 planned[name] = replace(operator, level=highest[operator.shared_table])
+        before, levels = levels, [operator.level for operator in planned.values()]
+        if levels == before:
+            break
+    else:
+        names = ", ".join(operator.node.name for operator in planned.values() if operator.shared_table)
+        raise TopologyError(
+            f"{names}: they use one store and feed each other, so that neither can run before the other."
+        )
     return tuple(sorted(planned.values(), key=lambda operator: operator.level))
 
 
