@@ -29,6 +29,7 @@ JOIN = JoinWindows.of_time_difference_with_no_grace("10 seconds")
 TUMBLING = TimeWindows.of_size_with_no_grace("5 seconds")
 SESSIONS = SessionWindows.of_inactivity_gap_with_no_grace("5 seconds")
 SLIDING = SlidingWindows.of_time_difference_with_no_grace("5 seconds")
+NO_SERDE: Any = int
 TRADE = Serdes.json("symbol string, price double, items array<string>")
 
 Step = Callable[[Any], Any]
@@ -141,15 +142,15 @@ STREAM_MISTAKES: dict[str, tuple[Step, str]] = {
         r"repartition .*key= is the class StringSerde; give an object of it: StringSerde\(\)\.",
     ),
     "a Python type for a store's serde": (
-        lambda b: Stores.persistent_key_value_store("counts", Serdes.string(), int),
+        lambda b: Stores.persistent_key_value_store("counts", Serdes.string(), NO_SERDE),
         "Store 'counts': the serde of its values must be a serde.*not <class 'int'>",
     ),
     "a Python type for a table's serde": (
-        lambda b: Materialized("counts", value=int),
+        lambda b: Materialized("counts", value=NO_SERDE),
         r"Materialized\('counts'\): value= must be a serde",
     ),
     "a list of nothing that is a serde": (
-        lambda b: Serdes.list(str),
+        lambda b: Serdes.list(NO_SERDE),
         r"Serdes\.list\(\): the serde of the entries must",
     ),
     "a partitioner that takes the key alone": (
