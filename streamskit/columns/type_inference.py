@@ -95,14 +95,15 @@ def check_serde(serde: Serde | None, default: Serde, part: str, step: str) -> Se
     Raises:
         TopologyError: the user's serde is for another type, or is none.
     """
-    if serde is not None:
-        require_serde(serde, f"{step}: {part}=")
-    if serde is not None and not same_type(serde, default):
+    if serde is None:
+        return default
+    require_serde(serde, f"{step}: {part}=")
+    if not same_type(serde, default):
         raise TopologyError(
             f"{step}: the {part} is {user_functions.type_text(default.data_type)}, and the serde given "
             f"writes {user_functions.type_text(serde.data_type)}. Cast it before, or give the serde that fits."
         )
-    return serde or default
+    return serde
 
 
 def same_type(one: Serde, other: Serde) -> bool:

@@ -46,8 +46,9 @@ def plan(topology: Topology, application_id: str, options: QueryOptions | None =
         if not is_global(nodes):  # the topic of a global table is its store
             cut = SubtopologyPlanner(topology, application_id, options or QueryOptions(), number, nodes).cut()
             plans += map(planned, cut)
-            source = of_kind(Source, nodes)[0]
-            idle += [] if cut else [f"{source.name} ({source.call_site}): nothing uses its records"]
+            if not cut:
+                source = of_kind(Source, nodes)[0]
+                idle.append(f"{source.name} ({source.call_site}): nothing uses its records")
     if idle and not plans:
         raise TopologyError(f"{idle[0]}. End it in .to('a-topic').")
     for told in idle:

@@ -11,14 +11,9 @@ from streamskit import KafkaStreams, Processor, Record, Serdes, Stores, StreamsB
 from tests.integration.secured.broker import SecuredBroker
 
 PASSWORDS = {"alice": 'swordfish-"\\ 1', "bob": "swordfish-2", "carol": "swordfish-3", "mallory": "swordfish-4"}
-
-
 SECRET = "swordfish"
 
-
 Settings = dict[str, str]
-
-
 Run = Callable[..., KafkaStreams]
 
 

@@ -1,7 +1,6 @@
 """A notebook on a cluster that asks for a password: whatever its cells show, save or raise, it is not in there."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import javaproperties
@@ -9,7 +8,7 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
-from tests.integration.secured.broker import SecuredBroker, secured_broker
+from tests.integration.secured.broker import SecuredBroker
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.timeout(300)]
 
@@ -51,12 +50,6 @@ KafkaStreams(builder.build(), "NAME-2", "ADDRESS", client_settings="wrong.proper
 ---
 streams.close()
 """
-
-
-@pytest.fixture
-def secured(tmp_path: Path) -> Iterator[SecuredBroker]:
-    with secured_broker(tmp_path / "broker", {}) as broker:
-        yield broker
 
 
 def test_no_password_is_in_the_outputs_of_a_notebook(secured: SecuredBroker, name: str, tmp_path: Path) -> None:

@@ -78,6 +78,16 @@ def record(
     return OperatorRecord(key, value, old, extra, timestamp, None)
 
 
+def long(number: int) -> bytes:
+    """Return a number as `Serdes.long()` writes it."""
+    return number.to_bytes(8, "big")
+
+
+def values(outputs: list[Output]) -> list[Any]:
+    """Return the values of results as text."""
+    return [None if output.value is None else output.value.decode() for output in outputs]
+
+
 def text(data: bytes | None) -> str:
     """What Java's string concatenation makes of a string that may be null."""
     return "null" if data is None else data.decode()

@@ -27,16 +27,8 @@ from streamskit.operators import (
 )
 from streamskit.operators.records import NO_TIMESTAMP
 from streamskit.serdes import LONG, SessionWindowedSerde
-from tests.unit.operators.operator_harness import JSON, STRING, Harness, decode, record
+from tests.unit.operators.operator_harness import JSON, STRING, Harness, decode, long, record, values
 from tests.unit.operators.operator_programs import as_record, one, regrouped, window_count
-
-
-def long(number: int) -> bytes:
-    return number.to_bytes(8, "big")
-
-
-def values(outputs: list[Output]) -> list[Any]:
-    return [None if output.value is None else output.value.decode() for output in outputs]
 
 
 def counts(outputs: list[Output]) -> list[Any]:

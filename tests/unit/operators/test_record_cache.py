@@ -1,28 +1,17 @@
 """The record cache of a stream task: which updates it folds, how much room they take, and what passes it by."""
 
-from typing import Any
-
 from streamskit.api.windows import SessionWindows
 from streamskit.operators import (
     AggregateOperator,
     CountOperator,
     LatestValueOperator,
-    Output,
     SessionAggregateOperator,
     StreamTableJoinOperator,
     StreamTask,
 )
 from streamskit.operators.stream_task import ENTRY_BYTES
 from streamskit.serdes import LONG, SessionWindowedSerde
-from tests.unit.operators.operator_harness import STRING, Harness, Pages, record
-
-
-def long(number: int) -> bytes:
-    return number.to_bytes(8, "big")
-
-
-def values(outputs: list[Output]) -> list[Any]:
-    return [None if output.value is None else output.value.decode() for output in outputs]
+from tests.unit.operators.operator_harness import STRING, Harness, Pages, long, record, values
 
 
 def test_sessions_keep_the_headers_of_a_record_in_a_cache_only() -> None:

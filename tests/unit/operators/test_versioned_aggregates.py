@@ -14,17 +14,13 @@ from streamskit.operators import (
     TableAggregateOperator,
 )
 from streamskit.serdes import LONG
-from tests.unit.operators.operator_harness import STRING, Harness, record, text
+from tests.unit.operators.operator_harness import STRING, Harness, long, record, text
 
 
 def made(task: Harness, *records: tuple[Any, ...]) -> list[tuple[Any, ...]]:
     """Return key, value, old value, time and note of what a task makes of records of (key, value, time, old)."""
     outputs = [output for each in records for output in task.give(0, 0, record(*each))]
     return [(each.key, each.value, each.old, each.timestamp, each.other) for each in outputs]
-
-
-def long(number: int) -> bytes:
-    return number.to_bytes(8, "big")
 
 
 def test_a_count_with_versions_drops_what_is_older_than_its_history_and_passes_nothing_on() -> None:
