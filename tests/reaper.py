@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 
 import psutil
 
-from streamskit.environment.processes import eventually
+from streamskit.environment.processes import command_line, eventually
 
 MARK = "STREAMSKIT_TEST_RUN"
 """The environment variable with the mark of a run; a run inside a test of another one has its own."""
@@ -59,7 +59,8 @@ def watch(mark: str) -> None:
         return
     left = with_children(marked(mark))
     for process in left:
-        _tell(f"{process.pid}: {_command(process)}")
+        command = " ".join(command_line(process))[:100]
+        _tell(f"{process.pid}: {command or 'it has just ended'}")
         _signal(process.terminate)
     eventually(lambda: not any(map(_runs, left)), TERM_SECONDS)
     while left := [process for process in {*left, *with_children(marked(mark))} if _runs(process)]:
@@ -99,13 +100,6 @@ def _runs(process: psutil.Process) -> bool:
 def _signal(send: Callable[[], None]) -> None:
     with contextlib.suppress(psutil.Error):
         send()
-
-
-def _command(process: psutil.Process) -> str:
-    try:
-        return " ".join(process.cmdline())[:100]
-    except psutil.Error:
-        return "it has just ended"
 
 
 def _tell(line: str) -> None:

@@ -11,7 +11,7 @@ from urllib.request import ProxyHandler, build_opener
 import psutil
 
 from streamskit.common.errors import StreamsError
-from streamskit.environment.processes import alive
+from streamskit.environment.processes import command_line
 
 ANSWER_SECONDS = 10.0
 BACKEND = "org.apache.spark.executor.CoarseGrainedExecutorBackend"
@@ -74,10 +74,7 @@ def executors_of(worker: psutil.Process) -> dict[int, tuple[str, str]]:
     except psutil.NoSuchProcess:
         return {}
     for process in children:
-        try:
-            said = process.cmdline() if alive(process) else []
-        except psutil.NoSuchProcess:
-            continue
+        said = command_line(process)
         if BACKEND in said:
             executors[process.pid] = (said[said.index("--app-id") + 1], said[said.index("--executor-id") + 1])
     return executors

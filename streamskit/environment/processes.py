@@ -104,6 +104,14 @@ def alive(process: psutil.Process) -> bool:
         return False
 
 
+def command_line(process: psutil.Process) -> list[str]:
+    """Return the words that a process was started with; none where it has ended, whether or not its parent knows."""
+    try:
+        return list(process.cmdline())
+    except psutil.NoSuchProcess:
+        return []
+
+
 def listened_ports(process: psutil.Process) -> set[int]:
     """Return the TCP ports on which the process itself, and not another one, waits for connections."""
     try:

@@ -17,6 +17,7 @@ import pytest
 from streamskit import Cluster
 from streamskit.broker import EmbeddedCluster
 from streamskit.environment.jars import pyspark_jars
+from streamskit.environment.processes import command_line
 from streamskit.testing import wait_until
 from tests.integration import yarn_cluster
 
@@ -102,10 +103,11 @@ def check_that_charts_go_on(url: str) -> None:
 
 def executors() -> list[psutil.Process]:
     """Return the executors of Spark that this test's processes have started."""
+    commands = {each: command_line(each) for each in psutil.Process().children(recursive=True)}
     return [
-        each
-        for each in psutil.Process().children(recursive=True)
-        if each.name() == "java" and any(EXECUTOR in word for word in each.cmdline())
+        each  # the shell that starts it has the same words
+        for each, words in commands.items()
+        if words and words[0].endswith("java") and any(EXECUTOR in word for word in words)
     ]
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from streamskit.environment.processes import wait_until
+from streamskit.environment.processes import command_line, wait_until
 from tests.reaper import MARK
 
 ROOT = Path(__file__).parents[2]
@@ -71,7 +71,7 @@ def family(mark: str) -> list[str]:
     for process in psutil.process_iter():
         try:
             if process.environ().get(MARK) == mark and process.status() != psutil.STATUS_ZOMBIE:
-                found.append(" ".join(process.cmdline())[:60])
+                found.append(" ".join(command_line(process))[:60])
         except (psutil.Error, OSError):
             continue
     return found

@@ -22,6 +22,7 @@ from streamskit import (
     UncaughtExceptionResponse,
 )
 from streamskit.broker import Broker
+from streamskit.environment.processes import command_line
 from streamskit.faults import Driver
 from streamskit.serdes import Serde
 from streamskit.testing import wait_until
@@ -166,7 +167,7 @@ def test_nothing_is_lost_when_the_driver_or_its_python_process_is_killed(
 def workers_of(driver: Driver) -> list[psutil.Process]:
     """Return the processes that run tasks in Python, each forked from the one that has imported everything."""
     every = psutil.Process(driver.pid).children(recursive=True)
-    daemons = [each for each in every if "streamskit.execution.task_daemon" in each.cmdline()]
+    daemons = [each for each in every if "streamskit.execution.task_daemon" in command_line(each)]
     found = [each for each in daemons if each.parent() in daemons]
     assert found, "no process runs tasks in Python"
     return found

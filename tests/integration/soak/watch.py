@@ -9,6 +9,7 @@ from pathlib import Path
 import psutil
 
 from streamskit.broker import EmbeddedBroker
+from streamskit.environment.processes import command_line
 from streamskit.faults import Driver
 
 EVERY = 3.0
@@ -103,10 +104,7 @@ class Watch:
 
 def command(process: psutil.Process) -> str:
     """Return the command line of a process, "" where it has ended."""
-    try:
-        return " ".join(process.cmdline())
-    except psutil.Error:
-        return ""
+    return " ".join(command_line(process))
 
 
 def _resident(process: psutil.Process) -> float:

@@ -9,7 +9,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from streamskit.environment.processes import Dependent, alive, end, launch, listened_ports, wait_until
+from streamskit.environment.processes import Dependent, alive, command_line, end, launch, listened_ports, wait_until
 
 HOLDS = """
 import os, pathlib, sys, time
@@ -65,6 +65,16 @@ def test_a_dependent_ends_when_told_and_writes_to_its_file(tmp_path: Path) -> No
     wait_until(lambda: said.read_text() == "out\nerr\n", "what the program writes", 10)
     running.end()
     assert not alive(running.process)
+
+
+def test_a_process_that_ended_and_that_nobody_waited_for_has_no_command_line() -> None:
+    with subprocess.Popen(["sleep", "0"]) as ended:
+        process = psutil.Process(ended.pid)
+        wait_until(lambda: not alive(process), "the end of sleep", 10)
+        with pytest.raises(psutil.ZombieProcess):
+            process.cmdline()
+        assert command_line(process) == []
+    assert command_line(process) == []
 
 
 def test_a_process_that_does_not_hear_sigterm_is_killed(tmp_path: Path) -> None:
