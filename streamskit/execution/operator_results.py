@@ -182,8 +182,11 @@ def _forwarded(
     outcomes: list[Outcome] = []
     alternatives = []
     for place, port in enumerate(ports):
-        forwarding = replace(port.processor, key=port.key, value=port.value)
-        made = Steps(plan, guard).step(port.child, taken(place, port.key, port.value), forwarding)
+        record, steps = taken(place, port.key, port.value), Steps(plan, guard)
+        if port.child is port.processor:
+            made = [steps.hand_over(port.processor, record)]
+        else:
+            made = steps.step(port.child, record, replace(port.processor, key=port.key, value=port.value))
         outcomes += made
         alternatives.append(rows_of(made, plan))
     for place, table in enumerate(changed_tables(group, plan), len(ports) + len(logged)):

@@ -13,7 +13,7 @@ from streamskit.execution.optimization_barrier import materialize_once
 from streamskit.execution.record_columns import Datum, RecordColumns, change_from_bytes
 from streamskit.operators.records import NO_TIMESTAMP
 from streamskit.planning.plan import CLOCK_TOPIC, Plan, PlanInput
-from streamskit.topology.nodes import Source
+from streamskit.topology.nodes import GlobalTableSource, Source, of_kind
 
 
 @dataclass(frozen=True)
@@ -59,13 +59,18 @@ def decode(plan: Plan, raw: DataFrame) -> tuple[DataFrame, list[DecodedInput]]:
     ))  # fmt: skip
     inputs = []
     for number, source in enumerate(plan.inputs):
-        if source.is_broadcast:  # every task gets its records, and a row needs a key
+        if source.tells and _is_of_global_table(plan, source):  # every task gets its records, and a row needs a key
             without_key = frame["topic"].isin(*source.topics) & frame["key"].isNull()
             name = source.node.name
             frame = frame.observe(f"{SKIPPED} {name} without a key", F.count_if(without_key).alias(name))
         frame, decoded = _decoded(plan, source, number, frame)
         inputs.append(decoded)
     return frame, inputs
+
+
+def _is_of_global_table(plan: Plan, source: PlanInput) -> bool:
+    """Return whether an input is the topic of a global table, and not of a global store that a processor fills."""
+    return source.is_broadcast and bool(of_kind(GlobalTableSource, plan.topology.children(source.node)))
 
 
 def _decoded(plan: Plan, source: PlanInput, number: int, frame: DataFrame) -> tuple[DataFrame, DecodedInput]:
@@ -117,7 +122,7 @@ def _forgiving_decoded(plan: Plan, source: PlanInput, number: int, frame: DataFr
              for part, tried in read.items()]  # fmt: skip
     error = F.coalesce(*wrong)
     is_of_source = F.lit(True) if _reads_alone(plan) else is_of(source, frame["topic"])
-    if plan.tells_failures and plan.options.handlers.deserialization == LogAndContinue():
+    if plan.tells_failures and source.tells and plan.options.handlers.deserialization == LogAndContinue():
         bad, place = is_of_source & error.isNotNull(), F.concat_ws("-", frame["topic"], frame["partition"])
         said = F.concat(place, F.lit("@"), frame["offset"], F.lit(": "), error)
         frame = frame.observe(f"{SKIPPED} {node.name} read", F.count_if(bad).alias(node.name))
@@ -150,7 +155,7 @@ def _timed(
             frame["topic"], F.coalesce(time.cast("string"), F.lit("null")),
         )  # fmt: skip
         return frame, replace(record, timestamp=F.when(invalid, F.raise_error(message).cast("bigint")).otherwise(time))
-    if plan.tells_failures:
+    if plan.tells_failures and source.tells:
         frame = frame.observe(f"{SKIPPED} {node.name}", F.count_if(is_of_source & invalid).alias(node.name))
     return frame, replace(record, timestamp=time).where(~invalid)
 

@@ -81,11 +81,14 @@ class Steps:
                 record = record.where(~record.note.eqNullSafe(F.lit(STORE_ONLY)))
                 return [*outcomes, *replace(self, gets="all but lookups")._pass_on(node, record)]
             if node.name in self.plan.handovers:
-                handed = _written(record, self.plan.handovers[node.name], node)
-                outcomes.append(replace(handed, partition=self._own_partition))
+                outcomes.append(self.hand_over(node, record))
         if isinstance(node, TableGroupBy):
             return [*outcomes, *self._regroup(node, record)]
         return [*outcomes, *self._pass_on(node, record)]
+
+    def hand_over(self, node: Node, record: RecordColumns) -> Outcome:
+        """Return the write to the topic that other queries of the sub-topology read what `node` passes on from."""
+        return replace(_written(record, self.plan.handovers[node.name], node), partition=self._own_partition)
 
     def _pass_on(self, node: Node, record: RecordColumns) -> list[Outcome]:
         """Return the outcomes of a record with the steps that follow a node."""

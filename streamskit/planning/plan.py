@@ -27,8 +27,9 @@ class PlanInput:
     """Topics that a query reads, and the node whose records they hold.
 
     `changes` says that a value holds both the new and the old value of a row; `is_broadcast` that every task gets all
-    records; `is_handover` that an earlier query of the same sub-topology has written them, and done the node's part.
-    Until it is known which topics match a `pattern`, that stands in their place.
+    records; `is_handover` that an earlier query of the same sub-topology has written them, and done the node's part;
+    `tells` that this query tells of the records that are dropped as they are read, as no other does. Until it is known
+    which topics match a `pattern`, that stands in their place.
     """
 
     node: Node
@@ -36,6 +37,7 @@ class PlanInput:
     changes: bool = False
     is_broadcast: bool = False
     is_handover: bool = False
+    tells: bool = True
     pattern: str = ""
 
     @property

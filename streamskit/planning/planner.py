@@ -53,7 +53,17 @@ def plan(topology: Topology, application_id: str, options: QueryOptions | None =
         raise TopologyError(f"{idle[0]}. End it in .to('a-topic').")
     for told in idle:
         logger.warning("%s, so that they are not read. End it in .to('a-topic'), or leave it out.", told)
-    return plans
+    return _telling_once(plans)
+
+
+def _telling_once(plans: list[Plan]) -> list[Plan]:
+    """Return the plans so that one of them tells of the dropped records of a global table, which several may read."""
+    told, found = set[str](), list[Plan]()
+    for each in plans:
+        inputs = [replace(one, tells=not (one.is_broadcast and one.node.name in told)) for one in each.inputs]
+        told |= {one.node.name for one in inputs if one.is_broadcast}
+        found.append(replace(each, inputs=tuple(inputs)))
+    return found
 
 
 def planned(cut: Plan) -> Plan:

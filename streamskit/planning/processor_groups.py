@@ -13,7 +13,10 @@ from streamskit.topology.nodes import GlobalProcess, Node, Process, Sink, of_kin
 
 
 class ProcessorOutput(NamedTuple):
-    """A way out of a group: the processor, the step that follows it, and the serdes of what goes there."""
+    """A way out of a group: the processor, the step that follows it, and the serdes of what goes there.
+
+    Where the step is the processor itself, the records are handed over to other queries, which have the steps.
+    """
 
     processor: Process
     child: Node
@@ -51,8 +54,8 @@ def outputs(group: ProcessorGroup, plan: Plan) -> list[ProcessorOutput]:
     return [
         ProcessorOutput(member, child, *((child.key, child.value) if _sink_name(child) else (member.key, member.value)))
         for member in group.members
-        for child in plan.topology.children(member)
-        if child not in group.members and child.name in plan.node_names
+        for child in [*plan.topology.children(member), *([member] if member.name in plan.handovers else [])]
+        if (child is member or child not in group.members) and child.name in plan.node_names
     ]
 
 
@@ -63,6 +66,10 @@ def processors_operator(group: ProcessorGroup, plan: Plan) -> operators.Processo
     specs = []
     for member in group.members:
         following = [child.name for child in plan.topology.children(member)]
+        elsewhere = [child for child in following if child not in plan.node_names]
+        # Queries that have the steps behind it read one topic, so that a record is handed over once.
+        following = [child for child in following if child not in elsewhere[1:]]
+        numbers |= {(member.name, child): numbers[member.name, member.name] for child in elsewhere[:1]}
         children = tuple((child, numbers.get((member.name, child))) for child in following)
         stores = (*(store.name for store in member.own_stores), *member.reads, *(name for name, _ in given))
         specs.append(operators.ProcessorSpec(member.name, member.supplier, stores, children))

@@ -28,21 +28,37 @@ class Inventor:
         self._steps, self._kinds, self._windows = [], [], {}
         self._unit = self._random.choice([1, 1, 1, 1000])
         for number, op in enumerate(self._sources()):
-            kept = {"stream": dict, "table": self._table, "global": self._kept}[op]()
+            kept = getattr(self, f"_{op}")()
             self._add(op, {"op": op, "topic": f"t{number}"} | kept)
-        for _ in range(self._random.randint(1, 6)):
+        for _ in range(self._random.randint(1, 8)):
             self._step()
         self._write()
         return {"steps": self._steps, "records": self._records(), "cache": self._random.random() < 0.25}
 
     def _sources(self) -> list[str]:
-        others = self._random.choices(["stream", "table", "global"], [3, 3, 1], k=self._random.randint(0, 2))
+        kinds = ["stream", "table", "global", "global_store"]
+        others = self._random.choices(kinds, [6, 6, 2, 1], k=self._random.randint(0, 2))
         return [self._random.choice(["stream", "stream", "table"]), *others]
+
+    def _stream(self) -> Step:
+        more = {"topics": [f"more-{len(self._steps)}"]} if self._random.random() < 0.1 else {}
+        return more | self._timestamps()
 
     def _table(self) -> Step:
         if self._random.random() < 0.2:
             return {"store": self._store(), "history": self._random.choice([30, 1000]) * self._unit}
+        return self._kept() | self._timestamps()
+
+    def _global(self) -> Step:
         return self._kept()
+
+    def _global_store(self) -> Step:
+        return {"store": self._store()}
+
+    def _timestamps(self) -> Step:
+        """Say where a source's times come from: mostly from the records, else from their values."""
+        extractor = self._random.choice(["skip", "partition time"] + [None] * 14)
+        return {} if extractor is None else {"extractor": extractor, "unit": self._unit}
 
     def _kept(self) -> Step:
         return {"store": self._store() if self._random.random() < 0.5 else None}
@@ -76,6 +92,10 @@ class Inventor:
         kind = self._random.choice([kind for kind in self._kinds if kind in STEPS_OF])
         op = self._random.choice(STEPS_OF[kind])
         step: Step = {"op": op, "of": self._one(kind), "n": self._number()}
+        if op == "look_up":
+            step["reads"] = self._readable()
+            if step["reads"] is None:
+                return
         if op == "split":
             self._add("stream", step | {"name": f"b{len(self._steps)}-"})
             self._add("stream", {"op": "skip"})
@@ -88,7 +108,7 @@ class Inventor:
         made = MAKES.get(op, kind)
         if op in MAY_BE_KEPT:
             step |= self._kept()
-        if op == "process":
+        if op in PROCESSORS:
             step["store"] = self._store()
         if op in ("aggregate", "cogroup") and step.get("windows"):
             made = "windowed"
@@ -104,6 +124,12 @@ class Inventor:
         alike = [each for each, windows in self._windows.items() if windows == self._windows[step["of"]]]
         return self._random.choice(alike)
 
+    def _readable(self) -> str | None:
+        """Return the store of a table that has one with a name and without versions."""
+        made = [self._steps[index] for index in self._of("table")]
+        names = [step["store"] for step in made if step.get("store") and "history" not in step]
+        return self._random.choice(names) if names else None
+
     def _fill_aggregate(self, step: Step) -> None:
         step["group"] = self._random.choice([None, None, 0, 2])
         step["windows"] = self._window("time", "sliding", "session") if self._random.random() < 0.5 else None
@@ -112,6 +138,10 @@ class Inventor:
         step["fold"] = self._random.choice(["count", "reduce", "sum", *only])
         is_python = step["fold"] != "column sum"
         step["emit"] = is_python and step["windows"] is not None and self._random.random() < 0.25
+        if step["windows"] is not None and self._random.random() < 0.2:
+            windows = step["windows"]
+            least = windows["size"] * (2 if windows["kind"] == "sliding" else 1) + windows["grace"]
+            step["retention"] = least + self._random.choice([0, 10, 100]) * self._unit
 
     def _fill_cogroup(self, step: Step) -> None:
         step["windows"] = self._window("time", "sliding", "session") if self._random.random() < 0.4 else None
@@ -144,6 +174,26 @@ class Inventor:
     def _fill_process(self, step: Step) -> None:
         step["kind"] = self._random.choice(["each", "each", "stream time", "wall clock"])
 
+    def _fill_process_windows(self, step: Step) -> None:
+        step["kind"] = self._random.choice(["fetch", "backward", "range", "all", "everything"])
+        step["size"] = self._random.choice([5, 10, 30]) * self._unit
+        self._keep_for_a_while(step, step["size"])
+
+    def _fill_process_sessions(self, step: Step) -> None:
+        step["kind"] = self._random.choice(["each", "all", "range"])
+        step["gap"] = self._random.choice([1, 5, 20]) * self._unit
+        self._keep_for_a_while(step, step["gap"])
+
+    def _keep_for_a_while(self, step: Step, least: int) -> None:
+        step["memory"] = self._random.random() < 0.3
+        step["retention"] = least * self._random.choice([1, 2, 5, 1000])
+
+    def _fill_process_versions(self, step: Step) -> None:
+        step["history"] = self._random.choice([10, 50, 1000]) * self._unit
+
+    def _fill_transform_values(self, step: Step) -> None:
+        step["kept"] = f"{self._store()}-kept" if self._random.random() < 0.5 else None
+
     def _fill_suppress(self, step: Step) -> None:
         step["limit"] = self._random.choice([0, 10, 40]) * self._unit
         step["records"] = self._random.choice([None, 1, 2])
@@ -153,10 +203,15 @@ class Inventor:
         read = {step[name] for step in self._steps for name in ("of", "with") if step.get(name) is not None}
         for index, kind in enumerate(list(self._kinds)):
             if kind in ("stream", "table", "windowed") and (index not in read or self._random.random() < 0.3):
-                self._add("sink", {"op": "to", "of": index, "topic": f"out-{index}"})
+                sink: Step = {"op": "to", "of": index, "topic": f"out-{index}"}
+                if kind != "windowed" and self._random.random() < 0.1:
+                    sink["topics"] = [f"out-{index}-odd", f"out-{index}-even"]
+                self._add("sink", sink)
 
     def _records(self) -> list[Step]:
-        topics = [step["topic"] for step in self._steps if step["op"] in ("stream", "table", "global")]
+        read = [step for step in self._steps if step["op"] in ("stream", "table", "global", "global_store")]
+        topics = [topic for step in read for topic in (step["topic"], *step.get("topics", ()))]
+        with_headers = self._random.choice([0, 0.7])
         records, time = list[Step](), 0
         for _ in range(self._random.randint(6, 16)):
             if self._random.random() < 0.05:
@@ -171,6 +226,7 @@ class Inventor:
                     "value": self._random.choice([None, *range(10), *range(10)]),
                     "timestamp": max(0, time - late),
                 }
+                | ({"headers": {"h": str(len(records))}} if self._random.random() < with_headers else {})
             )
         return records
 
@@ -180,11 +236,13 @@ STEPS_OF = {
         *("filter", "filter_not", "map_values", "nullify", "with_key", "select_key", "map", "flat_map_values"),
         *("flat_map", "merge", "repartition", "split", "process", "to_table", "to_table", "stream_stream"),
         *("aggregate", "aggregate", "aggregate", "cogroup", "stream_stream", "stream_table", "stream_table"),
-        *("stream_global", "stream_global"),
+        *("stream_global", "stream_global", "process_windows", "process_sessions", "process_versions"),
+        *("process_values", "look_up", "look_up", "ask", "ask"),
     ],
     "table": [
         *("table_filter", "table_filter_not", "table_map_values", "table_nullify", "to_stream", "to_stream_keyed"),
         *("table_aggregate", "table_aggregate", "table_table", "table_table", "foreign_key", "foreign_key", "suppress"),
+        "transform_values",
     ],
     "windowed": [
         *("windowed_filter", "windowed_map_values", "windowed_suppress", "windowed_join", "windowed_to_stream"),
@@ -197,9 +255,15 @@ WITH = {
     **dict.fromkeys(("merge", "cogroup", "stream_stream"), "stream"),
     **dict.fromkeys(("table_table", "foreign_key", "stream_table"), "table"),
     "stream_global": "global",
+    "ask": "global_store",
     "windowed_join": "windowed",
 }
 """The kind of the second node of the steps that have two."""
+
+PROCESSORS = {
+    *("process", "process_windows", "process_sessions", "process_versions", "process_values", "transform_values")
+}
+"""The steps with a store of their own."""
 
 MAKES = {
     **dict.fromkeys(("to_table", "aggregate", "cogroup", "windowed_group"), "table"),

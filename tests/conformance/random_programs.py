@@ -1,6 +1,7 @@
 """Programs made up at random, as data: how they are built and run here. `RandomPrograms.java` does the same there."""
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,19 +17,27 @@ from streamskit import (
     KStream,
     KTable,
     Materialized,
-    Processor,
-    ProcessorContext,
-    PunctuationType,
-    Record,
     Serdes,
     SessionWindows,
     SlidingWindows,
     Stores,
     StreamsBuilder,
     Suppressed,
+    TimestampExtractor,
     TimeWindows,
     Topology,
     TopologyTestDriver,
+)
+from tests.conformance.random_processors import (
+    Asking,
+    Counting,
+    Doubling,
+    Fixing,
+    Looking,
+    Numbering,
+    Sessioning,
+    Versioning,
+    Windowing,
 )
 from tests.conformance.test_vectors import row, stored
 
@@ -80,37 +89,6 @@ def sometimes_none(key: str, value: int | None, total: int | None) -> int | None
     return None if number % 5 == 0 else (50 if total is None else total) + number
 
 
-class Counting(Processor):
-    """Adds up a key's values in a store, and says so; or at punctuations."""
-
-    def __init__(self, store: str, kind: str, number: int) -> None:
-        self.store, self.kind, self.number = store, kind, number
-
-    def init(self, context: ProcessorContext) -> None:
-        super().init(context)
-        self.counts = context.state_store(self.store)
-        times = {"stream time": PunctuationType.STREAM_TIME, "wall clock": PunctuationType.WALL_CLOCK_TIME}
-        if self.kind in times:
-            context.schedule(10 * (self.number + 1), times[self.kind], self.tick)
-
-    def tick(self, timestamp: int) -> None:
-        for key, value in self.counts.all():
-            self.context.forward(Record(key, value, timestamp))
-
-    def process(self, record: Record) -> None:
-        if record.key is None:
-            return
-        if record.value is None:
-            self.counts.delete(record.key)
-            return
-        now = (self.counts.get(record.key) or 0) + record.value
-        self.counts.put(record.key, now)
-        if self.kind == "each":
-            self.context.forward(record.with_value(now))
-            if now % 2 == self.number % 2:
-                self.context.forward(record.with_value(-now).with_timestamp(record.timestamp + self.number))
-
-
 # ---- building them ---------------------------------------------------------------------------------------------------
 
 
@@ -138,6 +116,8 @@ def _aggregate(builder: StreamsBuilder, step: Step, stream: KStream, other: None
         if step["emit"]:
             grouped = grouped.emit_strategy(EmitStrategy.on_window_close())
     store = step.get("store")
+    if step.get("retention") is not None:
+        store = Materialized(store, retention=step["retention"])
     match step["fold"]:
         case "count":
             return grouped.count(store)
@@ -186,11 +166,83 @@ def _process(builder: StreamsBuilder, step: Step, stream: KStream, other: None) 
     return stream.process(lambda: Counting(store, kind, number), stores=[store], value=LONG)
 
 
+def _key_value(builder: StreamsBuilder, step: Step) -> str:
+    name: str = step["store"]
+    builder.add_state_store(Stores.persistent_key_value_store(name, Serdes.string(), LONG))
+    return name
+
+
+def _process_windows(builder: StreamsBuilder, step: Step, stream: KStream, other: None) -> KStream:
+    store, kind, size = step["store"], step["kind"], step["size"]
+    make = Stores.in_memory_window_store if step["memory"] else Stores.persistent_window_store
+    builder.add_state_store(make(store, step["retention"], size, Serdes.string(), LONG))
+    return stream.process(lambda: Windowing(store, kind, size), stores=[store], value=LONG)
+
+
+def _process_sessions(builder: StreamsBuilder, step: Step, stream: KStream, other: None) -> KStream:
+    store, kind, gap = step["store"], step["kind"], step["gap"]
+    make = Stores.in_memory_session_store if step["memory"] else Stores.persistent_session_store
+    builder.add_state_store(make(store, step["retention"], Serdes.string(), LONG))
+    return stream.process(lambda: Sessioning(store, kind, gap), stores=[store], value=LONG)
+
+
+def _process_versions(builder: StreamsBuilder, step: Step, stream: KStream, other: None) -> KStream:
+    store, number = step["store"], step["n"]
+    builder.add_state_store(
+        Stores.persistent_versioned_key_value_store(store, step["history"], Serdes.string(), LONG)
+    )  # fmt: skip
+    return stream.process(lambda: Versioning(store, number), stores=[store], value=LONG)
+
+
+def _process_values(builder: StreamsBuilder, step: Step, stream: KStream, other: None) -> KStream:
+    store, number = _key_value(builder, step), step["n"]
+    return stream.process_values(lambda: Fixing(store, number), stores=[store], value=LONG)
+
+
+def _transform_values(builder: StreamsBuilder, step: Step, table: KTable, other: None) -> KTable:
+    store = _key_value(builder, step)
+    return table.transform_values(lambda: Numbering(store), [store], step.get("kept"), value=LONG)
+
+
+def _look_up(builder: StreamsBuilder, step: Step, stream: KStream, other: None) -> KStream:
+    store = step["reads"]
+    return stream.process(lambda: Looking(store), stores=[store], value=LONG)
+
+
+def _global_store(builder: StreamsBuilder, step: Step, *_: None) -> str:
+    name: str = step["store"]
+    store = Stores.persistent_key_value_store(name, Serdes.string(), LONG).with_logging(False)
+    builder.add_global_store(store, step["topic"], lambda: Doubling(name), value=LONG)
+    return name
+
+
+def _ask(builder: StreamsBuilder, step: Step, stream: KStream, store: str) -> KStream:
+    return stream.process(lambda: Asking(store), value=LONG)
+
+
+def _stream(builder: StreamsBuilder, step: Step, *_: None) -> KStream:
+    topics = [step["topic"], *step.get("topics", ())]
+    return builder.stream(*topics, value=LONG, timestamps=_timestamps(step))
+
+
+def _timestamps(step: Step) -> TimestampExtractor | None:
+    unit = step.get("unit", 1)
+    match step.get("extractor"):
+        case "skip":
+            return TimestampExtractor.of(lambda v: F.when(v != 3, v * 10 * unit), invalid="skip")
+        case "partition time":
+            # Kafka Streams' partition time is -1 before the first record, and a record with that time is skipped
+            return TimestampExtractor.of(
+                lambda v: F.when(v != 3, v * 10 * unit), invalid="skip", missing="partition time"
+            )  # fmt: skip
+    return None
+
+
 def _table(builder: StreamsBuilder, step: Step, *_: None) -> KTable:
     kept = step.get("store")
     if step.get("history") is not None:
         kept = Materialized.versioned(step["store"], step["history"])
-    return builder.table(step["topic"], value=LONG, materialized=kept)
+    return builder.table(step["topic"], value=LONG, materialized=kept, timestamps=_timestamps(step))
 
 
 def _table_aggregate(builder: StreamsBuilder, step: Step, table: KTable, other: None) -> KTable:
@@ -213,7 +265,12 @@ def _suppress(builder: StreamsBuilder, step: Step, table: KTable, other: None) -
 
 
 def _to(builder: StreamsBuilder, step: Step, node: KStream | KTable, other: None) -> None:
-    (node.to_stream() if isinstance(node, KTable) else node).to(step["topic"])
+    stream = node.to_stream() if isinstance(node, KTable) else node
+    if step.get("topics"):
+        odd, even = (F.lit(topic) for topic in step["topics"])
+        stream.to(lambda v: F.when(v % 2 == 0, even).otherwise(odd))
+    else:
+        stream.to(step["topic"])
 
 
 def _windowed_group(builder: StreamsBuilder, step: Step, table: KTable, other: None) -> KTable:
@@ -234,7 +291,8 @@ def _stream_global(builder: StreamsBuilder, step: Step, stream: KStream, table: 
 
 
 BUILDERS: dict[str, Callable[..., Any]] = {
-    "stream": lambda b, s, *_: b.stream(s["topic"], value=LONG),
+    "stream": _stream,
+    "global_store": _global_store,
     "table": _table,
     "global": lambda b, s, *_: b.global_table(s["topic"], value=LONG, materialized=s.get("store")),
     "to": _to,
@@ -257,6 +315,12 @@ BUILDERS: dict[str, Callable[..., Any]] = {
     "repartition": lambda b, s, one, _: one.repartition(),
     "split": _split,
     "process": _process,
+    "process_windows": _process_windows,
+    "process_sessions": _process_sessions,
+    "process_versions": _process_versions,
+    "process_values": _process_values,
+    "look_up": _look_up,
+    "ask": _ask,
     "to_table": lambda b, s, one, _: one.to_table(s.get("store")),
     "aggregate": _aggregate,
     "cogroup": _cogroup,
@@ -274,6 +338,7 @@ BUILDERS: dict[str, Callable[..., Any]] = {
     "table_aggregate": _table_aggregate,
     "table_table": lambda b, s, one, two: _joining(s, one)(two, both, materialized=s.get("store")),
     "foreign_key": _foreign_key,
+    "transform_values": _transform_values,
     "suppress": _suppress,
     "windowed_filter": lambda b, s, one, _: one.filter(lambda v: holds(v, s["n"])),
     "windowed_map_values": lambda b, s, one, _: one.map_values(lambda v: v + long(s["n"])),
@@ -307,7 +372,10 @@ def outcome(program: Program, partitions: int | None = None) -> Program:
         partitions: of its topics; then each sub-topology has tasks of its own, and they have no stream time in common.
     """
     topology = topology_of(program)
-    written: dict[str, list[Step]] = {step["topic"]: [] for step in program["steps"] if step["op"] == "to"}
+    sinks = [step for step in program["steps"] if step["op"] == "to"]
+    written: dict[str, list[Step]] = {
+        topic: [] for step in sinks for topic in step.get("topics") or [step["topic"]]
+    }  # fmt: skip
     dropped, before = list[list[int]](), 0
     settings: dict[str, Any] = {"emit_interval": 0, "cache": program.get("cache", False), "partitions": partitions}
     with TopologyTestDriver(topology, "oracle", **settings) as driver:
@@ -317,7 +385,8 @@ def outcome(program: Program, partitions: int | None = None) -> Program:
                 driver.advance_wall_clock_time(record["advance"])
             else:
                 topic = driver.create_input_topic(record["topic"])
-                topic.pipe_input(record["key"], record["value"], record["timestamp"])
+                headers = tuple((name, value.encode()) for name, value in record.get("headers", {}).items())
+                topic.pipe_input(record["key"], record["value"], record["timestamp"], headers=headers)
             for name, output in outputs.items():
                 written[name] += [row(each, after_step=number) for each in output.read_records_to_list()]
             if driver.dropped() > before:
@@ -331,13 +400,13 @@ def store_kinds(program: Program, topology: Topology) -> dict[str, str]:
     """Return the stores of a program that can list their rows, each with what the vectors call its kind."""
     named = {name: store for name, store in topology.stores.items() if name.startswith("s-")}
     kinds = {name: STORE_KINDS[store.kind] for name, store in named.items() if store.kind in STORE_KINDS}
-    return kinds | {step["store"]: "key-value" for step in program["steps"] if step["op"] == "process"}
+    return kinds | {step["store"]: KEPT_BY[step["op"]] for step in program["steps"] if step["op"] in KEPT_BY}
 
 
 def differences(expected: Program, found: Program) -> list[str]:
     """Return what differs between two outcomes of one program, in words."""
     said = []
-    if expected["describe"].strip() != found["describe"].strip():
+    if _described(expected) != _described(found):
         said.append(f"described as\n{found['describe']}\nand there\n{expected['describe']}")
     if expected["dropped"] != found["dropped"]:
         said.append(f"dropped {found['dropped']}, there {expected['dropped']}")
@@ -350,9 +419,21 @@ def differences(expected: Program, found: Program) -> list[str]:
     return said
 
 
+def _described(outcome: Program) -> str:
+    """Return how a program was described, without the names of its functions, which Java makes up."""
+    return re.sub("(?<=extractor class: ).*", "a function)", outcome["describe"]).strip()
+
+
 def _unordered(rows: list[Step]) -> list[str]:
     return sorted(json.dumps(row, sort_keys=True) for row in rows)
 
+
+KEPT_BY = {
+    **dict.fromkeys(("process", "process_values", "transform_values", "global_store"), "key-value"),
+    "process_windows": "window",
+    "process_sessions": "session",
+}
+"""What the vectors call the stores of processors, by the step."""
 
 STORE_KINDS = {"key-value": "timestamped-key-value", "window": "timestamped-window", "session": "session"}
 """What the vectors call the kinds of stores that can list their rows."""

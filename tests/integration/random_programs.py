@@ -59,7 +59,9 @@ def cuts_of(program: Program) -> tuple[str, ...]:
 def replayed(program: Program) -> Vector:
     """Return what a test driver makes of a program, as a vector."""
     found = outcome(program, partitions=1)
-    read = {step["topic"]: {"role": "input", "value": "long"} for step in program["steps"] if "topic" in step}
+    sources = [step for step in program["steps"] if "topic" in step and step["op"] != "to"]
+    topics = [topic for step in sources for topic in (step["topic"], *step.get("topics", ()))]
+    read = {topic: {"role": "input", "value": "long"} for topic in topics}
     written = {topic: {"role": "output", "value": "long"} for topic in found["outputs"]}
     return {
         "steps": [{"pipe": record} for record in program["records"]],

@@ -85,8 +85,10 @@ public class RandomPrograms {
             if (record.has("advance")) {
                 driver.advanceWallClockTime(Duration.ofMillis(record.get("advance").asLong()));
             } else {
+                RecordHeaders headers = new RecordHeaders();
+                record.path("headers").fields().forEachRemaining(each -> headers.add(each.getKey(), each.getValue().asText().getBytes(StandardCharsets.UTF_8)));
                 driver.createInputTopic(record.get("topic").asText(), new StringSerializer(), new LongSerializer())
-                    .pipeInput(text(record.get("key")), number(record.get("value")), record.get("timestamp").asLong());
+                    .pipeInput(new TestRecord<>(text(record.get("key")), number(record.get("value")), headers, record.get("timestamp").asLong()));
             }
             for (Map.Entry<String, Deserializer<?>> output : outputs.entrySet()) {
                 TestOutputTopic<?, Long> topic = driver.createOutputTopic(output.getKey(), output.getValue(), new LongDeserializer());
@@ -94,6 +96,10 @@ public class RandomPrograms {
                     TestRecord<?, Long> read = topic.readRecord();
                     ObjectNode row = row(((ArrayNode) written.get(output.getKey())).addObject(), read.key(), read.value());
                     row.put("timestamp", read.timestamp()).put("after_step", number);
+                    if (read.headers().iterator().hasNext()) {
+                        ObjectNode headers = row.putObject("headers");
+                        read.headers().forEach(each -> headers.put(each.key(), new String(each.value(), StandardCharsets.UTF_8)));
+                    }
                 }
             }
             double now = driver.metrics().entrySet().stream()
@@ -121,6 +127,8 @@ public class RandomPrograms {
                 all = ((TimestampedKeyValueStore) store).all();
             } else if (store instanceof TimestampedWindowStore) {
                 all = ((TimestampedWindowStore) store).all();
+            } else if (store instanceof WindowStore) {
+                all = ((WindowStore) store).all();
             } else if (store instanceof SessionStore) {
                 all = ((SessionStore) store).fetch(null, null);
             } else if (store instanceof KeyValueStore) {
@@ -236,13 +244,22 @@ public class RandomPrograms {
 
         <S extends StateStore> Materialized<String, Long, S> stored() {
             Materialized<String, Long, S> made = store() == null ? Materialized.with(Serdes.String(), Serdes.Long()) : Materialized.as(store());
+            made = step.hasNonNull("retention") ? made.withRetention(millis(step, "retention")) : made;
             return made.withKeySerde(Serdes.String()).withValueSerde(Serdes.Long());
         }
 
         void add() {
             String name = step.get("op").asText();
             switch (name) {
-                case "stream": nodes.add(builder.<String, Long>stream(step.get("topic").asText())); break;
+                case "stream": nodes.add(sourceStream()); break;
+                case "global_store": nodes.add(globalStore()); break;
+                case "process_windows": nodes.add(processWindows()); break;
+                case "process_sessions": nodes.add(processSessions()); break;
+                case "process_versions": nodes.add(processVersions()); break;
+                case "process_values": nodes.add(processValues()); break;
+                case "transform_values": nodes.add(transformValues()); break;
+                case "look_up": nodes.add(stream().process(() -> new Looking(step.get("reads").asText()), step.get("reads").asText())); break;
+                case "ask": nodes.add(stream().process(() -> new Asking((String) with()))); break;
                 case "table": nodes.add(source()); break;
                 case "global": nodes.add(globalTable()); break;
                 case "to": to(); nodes.add(null); break;
@@ -294,7 +311,77 @@ public class RandomPrograms {
             if (step.hasNonNull("history")) {
                 return builder.table(topic, Materialized.as(Stores.persistentVersionedKeyValueStore(store(), Duration.ofMillis(step.get("history").asLong()))));
             }
-            return store() == null ? builder.table(topic) : builder.table(topic, stored());
+            Consumed<String, Long> consumed = consumed();
+            return store() == null ? builder.table(topic, consumed) : builder.table(topic, consumed, stored());
+        }
+
+        KStream<String, Long> sourceStream() {
+            List<String> topics = new ArrayList<>(List.of(step.get("topic").asText()));
+            step.path("topics").forEach(each -> topics.add(each.asText()));
+            return builder.stream(topics, consumed());
+        }
+
+        Consumed<String, Long> consumed() {
+            Consumed<String, Long> consumed = Consumed.with(Serdes.String(), Serdes.Long());
+            if (!step.hasNonNull("extractor")) {
+                return consumed;
+            }
+            boolean skips = step.get("extractor").asText().equals("skip");
+            long unit = step.get("unit").asLong();
+            return consumed.withTimestampExtractor((record, partitionTime) -> {
+                Long value = (Long) record.value();
+                return value == null || value == 3 ? (skips ? -1 : partitionTime) : value * 10 * unit;
+            });
+        }
+
+        String globalStore() {
+            String name = store();
+            builder.addGlobalStore(
+                Stores.keyValueStoreBuilder(Stores.persistentKeyValueStore(name), Serdes.String(), Serdes.Long()).withLoggingDisabled(),
+                step.get("topic").asText(), Consumed.with(Serdes.String(), Serdes.Long()), () -> new Doubling(name));
+            return name;
+        }
+
+        String keyValueStore() {
+            builder.addStateStore(Stores.keyValueStoreBuilder(Stores.persistentKeyValueStore(store()), Serdes.String(), Serdes.Long()));
+            return store();
+        }
+
+        KStream<String, Long> processWindows() {
+            String name = store(), kind = step.get("kind").asText();
+            long size = step.get("size").asLong();
+            builder.addStateStore(Stores.windowStoreBuilder(step.get("memory").asBoolean()
+                ? Stores.inMemoryWindowStore(name, millis(step, "retention"), Duration.ofMillis(size), false)
+                : Stores.persistentWindowStore(name, millis(step, "retention"), Duration.ofMillis(size), false), Serdes.String(), Serdes.Long()));
+            return stream().process(() -> new Windowing(name, kind, size), name);
+        }
+
+        KStream<String, Long> processSessions() {
+            String name = store(), kind = step.get("kind").asText();
+            long gap = step.get("gap").asLong();
+            builder.addStateStore(Stores.sessionStoreBuilder(step.get("memory").asBoolean()
+                ? Stores.inMemorySessionStore(name, millis(step, "retention"))
+                : Stores.persistentSessionStore(name, millis(step, "retention")), Serdes.String(), Serdes.Long()));
+            return stream().process(() -> new Sessioning(name, kind, gap), name);
+        }
+
+        KStream<String, Long> processVersions() {
+            String name = store();
+            builder.addStateStore(Stores.versionedKeyValueStoreBuilder(
+                Stores.persistentVersionedKeyValueStore(name, millis(step, "history")), Serdes.String(), Serdes.Long()));
+            return stream().process(() -> new Versioning(name, n()), name);
+        }
+
+        KStream<String, Long> processValues() {
+            String name = keyValueStore();
+            return stream().processValues(() -> new Fixing(name, n()), name);
+        }
+
+        KTable<String, Long> transformValues() {
+            String name = keyValueStore();
+            return step.hasNonNull("kept")
+                ? table().transformValues(() -> new Numbering(name), Materialized.<String, Long, KeyValueStore<Bytes, byte[]>>as(step.get("kept").asText()).withKeySerde(Serdes.String()).withValueSerde(Serdes.Long()), name)
+                : table().transformValues(() -> new Numbering(name), name);
         }
 
         GlobalKTable<String, Long> globalTable() {
@@ -305,7 +392,13 @@ public class RandomPrograms {
         void to() {
             String topic = step.get("topic").asText();
             Object node = nodes.get(step.get("of").asInt());
-            if (node instanceof KStream) {
+            if (step.hasNonNull("topics")) {
+                String odd = step.get("topics").get(0).asText(), even = step.get("topics").get(1).asText();
+                KStream<String, Long> stream = node instanceof KStream ? (KStream<String, Long>) node : ((KTable<String, Long>) node).toStream();
+                stream.to((k, v, context) -> v != null && v % 2 == 0 ? even : odd);
+                outputs.put(odd, new StringDeserializer());
+                outputs.put(even, new StringDeserializer());
+            } else if (node instanceof KStream) {
                 ((KStream<String, Long>) node).to(topic);
                 outputs.put(topic, new StringDeserializer());
             } else if (node instanceof KTable) {
@@ -359,7 +452,7 @@ public class RandomPrograms {
                     cut = cut.emitStrategy(EmitStrategy.onWindowClose());
                 }
                 switch (fold) {
-                    case "count": return new WindowedTable(store() == null ? cut.count() : cut.count(stored()), true, 0);
+                    case "count": return new WindowedTable(store() == null && !step.hasNonNull("retention") ? cut.count() : cut.count(stored()), true, 0);
                     case "reduce": return new WindowedTable(cut.reduce(RandomPrograms::reduced, stored()), true, 0);
                     default: return new WindowedTable(cut.aggregate(() -> 0L, (k, v, total) -> folded(fold, v, total), (k, a, b) -> a + b, stored()), true, 0);
                 }
@@ -372,7 +465,7 @@ public class RandomPrograms {
             }
             long size = windows.get("size").asLong();
             switch (fold) {
-                case "count": return new WindowedTable(store() == null ? cut.count() : cut.count(stored()), false, size);
+                case "count": return new WindowedTable(store() == null && !step.hasNonNull("retention") ? cut.count() : cut.count(stored()), false, size);
                 case "reduce": return new WindowedTable(cut.reduce(RandomPrograms::reduced, stored()), false, size);
                 default: return new WindowedTable(cut.aggregate(() -> 0L, (k, v, total) -> folded(fold, v, total), stored()), false, size);
             }
@@ -551,6 +644,286 @@ public class RandomPrograms {
                     context.forward(record.withValue(-now).withTimestamp(record.timestamp() + number));
                 }
             }
+        }
+    }
+
+    /** Adds values up in windows of a store of its own, and forwards the windows that it finds around the record. */
+    static class Windowing extends ContextualProcessor<String, Long, String, Long> {
+        final String store;
+        final String kind;
+        final long size;
+        WindowStore<String, Long> windows;
+
+        Windowing(String store, String kind, long size) {
+            this.store = store;
+            this.kind = kind;
+            this.size = size;
+        }
+
+        @Override
+        public void init(ProcessorContext<String, Long> context) {
+            super.init(context);
+            windows = context.getStateStore(store);
+        }
+
+        @Override
+        public void process(Record<String, Long> record) {
+            if (record.key() == null) {
+                return;
+            }
+            long time = record.timestamp(), start = time - time % size;
+            windows.put(record.key(), record.value() == null ? null : Long.valueOf(or(windows.fetch(record.key(), start), 0) + record.value()), start);
+            Instant first = Instant.ofEpochMilli(time - 3 * size), last = Instant.ofEpochMilli(time + size);
+            if (kind.equals("fetch") || kind.equals("backward")) {
+                try (WindowStoreIterator<Long> found = kind.equals("fetch") ? windows.fetch(record.key(), first, last) : windows.backwardFetch(record.key(), first, last)) {
+                    while (found.hasNext()) {
+                        KeyValue<Long, Long> each = found.next();
+                        tell(record, record.key(), each.key, each.value);
+                    }
+                }
+                return;
+            }
+            try (KeyValueIterator<Windowed<String>, Long> found = kind.equals("range") ? windows.fetch("a", "b", first, last)
+                    : kind.equals("all") ? windows.fetchAll(first, last) : windows.all()) {
+                while (found.hasNext()) {
+                    KeyValue<Windowed<String>, Long> each = found.next();
+                    tell(record, each.key.key(), each.key.window().start(), each.value);
+                }
+            }
+        }
+
+        void tell(Record<String, Long> record, String key, long begin, long value) {
+            context().forward(record.withKey(key).withValue(value * 1000 + Math.floorMod(Math.floorDiv(begin, size), 1000)));
+        }
+    }
+
+    /** Adds values up in sessions of a store of its own; a record without a value asks for those around it. */
+    static class Sessioning extends ContextualProcessor<String, Long, String, Long> {
+        final String store;
+        final String kind;
+        final long gap;
+        SessionStore<String, Long> sessions;
+
+        Sessioning(String store, String kind, long gap) {
+            this.store = store;
+            this.kind = kind;
+            this.gap = gap;
+        }
+
+        @Override
+        public void init(ProcessorContext<String, Long> context) {
+            super.init(context);
+            sessions = context.getStateStore(store);
+        }
+
+        @Override
+        public void process(Record<String, Long> record) {
+            if (record.key() == null) {
+                return;
+            }
+            if (record.value() == null) {
+                tell(record);
+                return;
+            }
+            long start = record.timestamp(), end = start, value = record.value();
+            List<KeyValue<Windowed<String>, Long>> near = new ArrayList<>();
+            try (KeyValueIterator<Windowed<String>, Long> found = sessions.findSessions(record.key(), start - gap, end + gap)) {
+                found.forEachRemaining(near::add);
+            }
+            for (KeyValue<Windowed<String>, Long> each : near) {
+                sessions.remove(each.key);
+                start = Math.min(start, each.key.window().start());
+                end = Math.max(end, each.key.window().end());
+                value += each.value;
+            }
+            sessions.put(new Windowed<>(record.key(), new org.apache.kafka.streams.kstream.internals.SessionWindow(start, end)), value);
+            if (kind.equals("each")) {
+                context().forward(record.withValue(value * 1000 + end - start));
+            } else {
+                tell(record);
+            }
+        }
+
+        void tell(Record<String, Long> record) {
+            try (KeyValueIterator<Windowed<String>, Long> found = kind.equals("range")
+                    ? sessions.findSessions("a", "b", record.timestamp() - gap, record.timestamp() + gap) : sessions.fetch(record.key())) {
+                while (found.hasNext()) {
+                    KeyValue<Windowed<String>, Long> each = found.next();
+                    long length = each.key.window().end() - each.key.window().start();
+                    context().forward(record.withKey(each.key.key()).withValue(each.value * 1000 + length));
+                }
+            }
+        }
+    }
+
+    /** Keeps versions of a key's value, and forwards until when each holds, and what held before. */
+    static class Versioning extends ContextualProcessor<String, Long, String, Long> {
+        final String store;
+        final int number;
+        VersionedKeyValueStore<String, Long> versions;
+
+        Versioning(String store, int number) {
+            this.store = store;
+            this.number = number;
+        }
+
+        @Override
+        public void init(ProcessorContext<String, Long> context) {
+            super.init(context);
+            versions = context.getStateStore(store);
+        }
+
+        @Override
+        public void process(Record<String, Long> record) {
+            if (record.key() == null) {
+                return;
+            }
+            if (record.value() == null && number % 2 == 1) {
+                VersionedRecord<Long> deleted = versions.delete(record.key(), record.timestamp());
+                context().forward(record.withValue(deleted == null ? null : deleted.value()));
+                return;
+            }
+            context().forward(record.withValue(Math.max(versions.put(record.key(), record.value(), record.timestamp()), -2)));
+            tell(record, versions.get(record.key()));
+            tell(record, versions.get(record.key(), record.timestamp() - 5 * (number + 1)));
+        }
+
+        void tell(Record<String, Long> record, VersionedRecord<Long> found) {
+            if (found != null) {
+                context().forward(record.withValue(found.value()).withTimestamp(found.timestamp()));
+            }
+        }
+    }
+
+    /** Numbers a key's values, and forwards some of them twice. */
+    static class Fixing extends ContextualFixedKeyProcessor<String, Long, Long> {
+        final String store;
+        final int number;
+        KeyValueStore<String, Long> counts;
+
+        Fixing(String store, int number) {
+            this.store = store;
+            this.number = number;
+        }
+
+        @Override
+        public void init(FixedKeyProcessorContext<String, Long> context) {
+            super.init(context);
+            counts = context.getStateStore(store);
+        }
+
+        @Override
+        public void process(FixedKeyRecord<String, Long> record) {
+            String key = record.key() == null ? "none" : record.key();
+            long count = or(counts.get(key), 0) + 1;
+            counts.put(key, count);
+            context().forward(record.withValue(or(record.value(), 0) * 10 + count));
+            if (count % 2 == number % 2) {
+                context().forward(record.<Long>withValue(null).withTimestamp(record.timestamp() + number));
+            }
+        }
+    }
+
+    /** Numbers the updates of a row; what it is called for shows in the numbers. */
+    static class Numbering implements ValueTransformerWithKey<String, Long, Long> {
+        final String store;
+        KeyValueStore<String, Long> counts;
+
+        Numbering(String store) {
+            this.store = store;
+        }
+
+        @Override
+        public void init(org.apache.kafka.streams.processor.ProcessorContext context) {
+            counts = context.getStateStore(store);
+        }
+
+        @Override
+        public Long transform(String key, Long value) {
+            long count = or(counts.get(key), 0) + 1;
+            counts.put(key, count);
+            return value == null ? null : value * 10 + count;
+        }
+
+        @Override
+        public void close() {
+        }
+    }
+
+    /** Forwards what a table's store has for each record's key, or how many rows it has. */
+    static class Looking extends ContextualProcessor<String, Long, String, Long> {
+        final String store;
+        TimestampedKeyValueStore<String, Long> rows;
+
+        Looking(String store) {
+            this.store = store;
+        }
+
+        @Override
+        public void init(ProcessorContext<String, Long> context) {
+            super.init(context);
+            rows = context.getStateStore(store);
+        }
+
+        @Override
+        public void process(Record<String, Long> record) {
+            ValueAndTimestamp<Long> found = record.key() == null ? null : rows.get(record.key());
+            if (found != null) {
+                context().forward(record.withValue(found.value()).withTimestamp(found.timestamp()));
+                return;
+            }
+            long count = 0;
+            try (KeyValueIterator<String, ValueAndTimestamp<Long>> all = rows.all()) {
+                for (; all.hasNext(); all.next()) {
+                    count++;
+                }
+            }
+            context().forward(record.withValue(count));
+        }
+    }
+
+    /** Fills a global store with twice the values of its topic. */
+    static class Doubling extends ContextualProcessor<String, Long, Void, Void> {
+        final String store;
+        KeyValueStore<String, Long> rows;
+
+        Doubling(String store) {
+            this.store = store;
+        }
+
+        @Override
+        public void init(ProcessorContext<Void, Void> context) {
+            super.init(context);
+            rows = context.getStateStore(store);
+        }
+
+        @Override
+        public void process(Record<String, Long> record) {
+            if (record.key() != null) {
+                rows.put(record.key(), record.value() == null ? null : record.value() * 2);
+            }
+        }
+    }
+
+    /** Forwards what a global store has for each record's letter. */
+    static class Asking extends ContextualProcessor<String, Long, String, Long> {
+        final String store;
+        KeyValueStore<String, Long> rows;
+
+        Asking(String store) {
+            this.store = store;
+        }
+
+        @Override
+        public void init(ProcessorContext<String, Long> context) {
+            super.init(context);
+            rows = context.getStateStore(store);
+        }
+
+        @Override
+        public void process(Record<String, Long> record) {
+            String letter = letter(record.value());
+            context().forward(record.withValue(letter == null ? null : rows.get(letter)));
         }
     }
 }

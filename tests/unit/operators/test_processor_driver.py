@@ -5,8 +5,11 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
+from pyspark.sql import functions as F
 
 from streamskit import (
+    FixedKeyProcessor,
+    FixedKeyRecord,
     Processor,
     ProcessorContext,
     PunctuationType,
@@ -15,6 +18,7 @@ from streamskit import (
     Stores,
     StreamsBuilder,
     StreamsError,
+    TimeWindows,
     Topology,
     TopologyTestDriver,
     ValueAndTimestamp,
@@ -126,6 +130,66 @@ def test_the_processor_of_a_global_store_sees_headers_and_offsets_where_its_stor
             ("a", "names/0/0 by=ann, to=bob"),
             ("b", "names/0/1 "),
         ]
+
+
+class Rows(Processor):
+    """Says how many rows a global store has."""
+
+    def process(self, record: Record) -> None:
+        rows = self.context.state_store("names").all()
+        self.context.forward(record.with_value(" ".join(row.key for row in rows)))
+
+
+def test_the_processor_of_a_global_store_is_given_records_without_a_key() -> None:
+    class Fill(Processor):
+        def process(self, record: Record) -> None:
+            self.context.state_store("names").put(str(record.key), record.value)
+
+    builder = StreamsBuilder()
+    builder.add_global_store(key_value("names").with_logging(False), "names", Fill)
+    builder.stream("in").process(Rows).to("out")
+    with driver_of(builder.build()) as (driver, pipe):
+        pipe("names", None, "x", 1)
+        pipe("names", "a", "y", 2)
+        assert pipe("in", "k", "?", 3) == [("k", "None a", 3)]
+        assert [row.key for row in driver.state_store("names").all()] == ["None", "a"]
+        assert driver.dropped() == 0
+
+
+def test_a_record_without_a_key_is_dropped_once_from_a_global_table_that_several_sub_topologies_read() -> None:
+    builder = StreamsBuilder()
+    builder.global_table("names", materialized="names")
+    for topic in ("in", "in-too"):
+        builder.stream(topic).process(Rows).to("out")
+    with driver_of(builder.build()) as (driver, pipe):
+        pipe("names", None, "x", 1)
+        pipe("names", "a", "y", 2)
+        assert pipe("in", "k", "?", 3) == pipe("in-too", "k", "?", 3) == [("k", "a", 3)]
+        assert driver.dropped() == 1
+
+
+class Twice(FixedKeyProcessor):
+    def process(self, record: FixedKeyRecord) -> None:
+        self.context.forward(record)
+        self.context.forward(record.with_value(record.value * 10))
+
+
+def test_aggregates_that_spark_computes_follow_a_processor_that_keeps_keys() -> None:
+    builder = StreamsBuilder()
+    doubled = builder.stream("in", value=LONG).process_values(Twice)
+    grouped = doubled.group_by_key()
+    grouped.aggregate(lambda v: F.sum(v), materialized="sums")
+    windows = TimeWindows.of_size_with_no_grace(10)
+    grouped.windowed_by(windows).aggregate(lambda v: F.max(v), materialized="largest").to_stream(lambda k, v: k.key).to(
+        "largest"
+    )
+    doubled.to("out")
+    with driver_of(builder.build()) as (driver, pipe):
+        assert pipe("in", "k", 3, 1) == [("k", 3, 1), ("k", 30, 1)]
+        assert pipe("in", "k", 4, 2) == [("k", 4, 2), ("k", 40, 2)]
+        assert dict(driver.state_store("sums").all()) == {"k": 77}
+        largest = driver.create_output_topic("largest").read_records_to_list()
+        assert [record.value for record in largest] == [3, 30, 30, 40]
 
 
 class Clock(Processor):
