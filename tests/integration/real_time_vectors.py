@@ -28,10 +28,10 @@ def outcome(file: Path) -> Outcome:
     return Outcome(**said | {"outputs": outputs})
 
 
-def begin_session() -> None:
+def begin_session(slots_each: int = SLOTS_EACH) -> None:
     """Begin a session with slots for as many applications as run beside each other."""
     spark_session(
-        f"local[{AT_ONCE * SLOTS_EACH}]", **{name.replace(".", "__"): value for name, value in COMPILED.items()}
+        f"local[{AT_ONCE * slots_each}]", **{name.replace(".", "__"): value for name, value in COMPILED.items()}
     )
 
 
