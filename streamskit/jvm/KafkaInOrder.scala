@@ -3,6 +3,7 @@ package org.apache.spark.sql.kafka010
 import java.util.{Map => JavaMap, Optional}
 
 import scala.jdk.CollectionConverters._
+import scala.util.Try
 
 import org.apache.kafka.clients.consumer.{ConsumerConfig, KafkaConsumer, OffsetOutOfRangeException}
 import org.apache.kafka.common.TopicPartition
@@ -106,7 +107,14 @@ class StreamInOrder(whole: KafkaMicroBatchStream, options: CaseInsensitiveString
   override def metrics(latest: Optional[Offset]): JavaMap[String, String] = whole.metrics(latest)
   override def toString: String = whole.toString
 
-  override def stop(): Unit = try { planner.close(); sizes.foreach(_.close()); ids.close() } finally whole.stop()
+  /** Closes the clients. One that asks a broker which is away gives that up after a while, and nobody waits for it. */
+  override def stop(): Unit = {
+    val clients = Seq[() => Unit](() => planner.close(), () => sizes.foreach(_.close()), () => ids.close(), () => whole.stop())
+    val closing = new Thread(() => clients.foreach(close => Try(close())), "close the clients of a source")
+    closing.setDaemon(true)
+    closing.start()
+    closing.join(StreamInOrder.CloseMilliseconds)
+  }
 
   private def consumerSettings: JavaMap[String, Object] = {
     val own = options.asCaseSensitiveMap.asScala.collect {
@@ -122,6 +130,10 @@ class StreamInOrder(whole: KafkaMicroBatchStream, options: CaseInsensitiveString
     changed.remove(ConsumerConfig.GROUP_ID_CONFIG)
     changed
   }
+}
+
+object StreamInOrder {
+  private val CloseMilliseconds = 1000
 }
 
 /** The partitions of equal number, one of each topic: what a task of Kafka Streams reads. */
