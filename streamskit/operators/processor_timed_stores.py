@@ -130,6 +130,13 @@ class ProcessorSessionStore(StateStore):
 
         One that comes when the store has given up its time is counted as dropped: in memory after the retention, else
         with the segment of time in which it would lie.
+
+        Args:
+            session: the key, and the times of the session's first and last record in milliseconds.
+            value: the new value.
+
+        Raises:
+            StreamsError: it is no `Windowed`.
         """
         self._put(session, value)
         end = session.end
@@ -141,6 +148,11 @@ class ProcessorSessionStore(StateStore):
         self._put(session, None)
 
     def _put(self, session: Windowed, value: Any) -> None:
+        if not isinstance(session, Windowed):
+            raise StreamsError(
+                f"Store '{self.name}' keeps sessions, each known by its key, start and end: give put() and remove() a "
+                f"Windowed(key, start, end), and not {session!r}."
+            )
         data, stored = self._key(session.key), self._write_value(value)
         self._log(data + struct.pack(">qq", session.end, session.start), stored)
         self._sessions.put(data, session.start, session.end, stored)

@@ -151,6 +151,14 @@ def test_a_session_is_known_by_its_key_start_and_end(sessions: OneStore) -> None
     assert sessions.call(lambda store: store.fetch_session("b", 30, 40)) is None
 
 
+def test_a_key_alone_is_no_session(sessions: OneStore) -> None:
+    said = r"keeps sessions, each known by its key, start and end: .* a Windowed\(key, start, end\), and not 'a'"
+    with pytest.raises(StreamsError, match=said):
+        sessions.call(lambda store: store.put("a", 1))
+    with pytest.raises(StreamsError, match=said):
+        sessions.call(lambda store: store.remove("a"))
+
+
 def test_the_sessions_of_a_key_are_found_by_where_they_end_and_begin(sessions: OneStore) -> None:
     for start, end in ((60, 60), (0, 10), (30, 40)):
         sessions.do("put", Windowed("a", start, end), end)
@@ -220,7 +228,8 @@ def test_a_session_store_is_a_dict_of_sessions(puts: Any, earliest_end: int, lat
         model.pop(session, None)
         model |= {} if value is None else {session: value}
     for key in "ab":
-        mine = sorted((one.end, one.start, value) for one, value in model.items() if one.key == key)
+        ended = [(one.end, one.start, value) for one, value in model.items() if one.key == key]
+        mine = sorted(ended, key=lambda each: (each[0], -each[1]))  # in memory the one that began last comes first
         wanted = [each for each in mine if each[0] >= earliest_end and each[1] <= latest_start]
         found = store.do("find_sessions", key, earliest_end, latest_start)
         assert [(row.key.end, row.key.start, row.value) for row in found] == wanted
