@@ -105,10 +105,10 @@ def alive(process: psutil.Process) -> bool:
 
 
 def command_line(process: psutil.Process) -> list[str]:
-    """Return the words that a process was started with; none where it has ended, whether or not its parent knows."""
+    """Return the words that a process was started with; none where it has ended, or where nobody else may see them."""
     try:
         return list(process.cmdline())
-    except psutil.NoSuchProcess:
+    except psutil.Error:
         return []
 
 

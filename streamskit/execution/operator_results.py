@@ -183,7 +183,7 @@ def _forwarded(
     alternatives = []
     for place, port in enumerate(ports):
         record, steps = taken(place, port.key, port.value), Steps(plan, guard)
-        if port.child is port.processor:
+        if port.child is None:
             made = [steps.hand_over(port.processor, record)]
         else:
             made = steps.step(port.child, record, replace(port.processor, key=port.key, value=port.value))

@@ -122,7 +122,7 @@ def _forgiving_decoded(plan: Plan, source: PlanInput, number: int, frame: DataFr
              for part, tried in read.items()]  # fmt: skip
     error = F.coalesce(*wrong)
     is_of_source = F.lit(True) if _reads_alone(plan) else is_of(source, frame["topic"])
-    if plan.tells_failures and source.tells and plan.options.handlers.deserialization == LogAndContinue():
+    if source.tells and plan.options.handlers.deserialization == LogAndContinue():
         bad, place = is_of_source & error.isNotNull(), F.concat_ws("-", frame["topic"], frame["partition"])
         said = F.concat(place, F.lit("@"), frame["offset"], F.lit(": "), error)
         frame = frame.observe(f"{SKIPPED} {node.name} read", F.count_if(bad).alias(node.name))
@@ -155,7 +155,7 @@ def _timed(
             frame["topic"], F.coalesce(time.cast("string"), F.lit("null")),
         )  # fmt: skip
         return frame, replace(record, timestamp=F.when(invalid, F.raise_error(message).cast("bigint")).otherwise(time))
-    if plan.tells_failures and source.tells:
+    if source.tells:
         frame = frame.observe(f"{SKIPPED} {node.name}", F.count_if(is_of_source & invalid).alias(node.name))
     return frame, replace(record, timestamp=time).where(~invalid)
 

@@ -107,9 +107,6 @@ class Plan:
     """The aggregation that Spark's own operators do."""
     handovers: Mapping[str, str] = field(default_factory=dict)
     """Nodes whose records another query takes up, and the topic between the two."""
-    tells_failures: bool = True
-    """Whether it counts records that cannot be read or processed, and makes dead letters of them; else another query
-    does so, which reads the same ones."""
     ordered: frozenset[str] = frozenset()
     """Nodes whose records have to be put in the order of their timestamps before they are handed over."""
     nodes: tuple[Node, ...] = ()
@@ -300,6 +297,14 @@ class Plan:
     def handed_over(self) -> frozenset[str]:
         """The names of nodes whose records an earlier query has written."""
         return frozenset(each.node.name for each in self.inputs if each.is_handover)
+
+    @property
+    def tells_failures(self) -> bool:
+        """Whether it counts records that cannot be read or processed, and makes dead letters of them.
+
+        Else another query does so, which reads the same ones.
+        """
+        return any(each.tells for each in self.inputs)
 
     # ---- how it runs -------------------------------------------------------------------------------------------------
 

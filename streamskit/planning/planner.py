@@ -60,7 +60,7 @@ def _telling_once(plans: list[Plan]) -> list[Plan]:
     """Return the plans so that one of them tells of the dropped records of a global table, which several may read."""
     told, found = set[str](), list[Plan]()
     for each in plans:
-        inputs = [replace(one, tells=not (one.is_broadcast and one.node.name in told)) for one in each.inputs]
+        inputs = [replace(one, tells=one.tells and one.node.name not in told) for one in each.inputs]
         told |= {one.node.name for one in inputs if one.is_broadcast}
         found.append(replace(each, inputs=tuple(inputs)))
     return found
@@ -165,7 +165,8 @@ class SubtopologyPlanner:
         told, queries = {each.node.name for each in inputs}, list[Plan]()
         for query in natives:
             (source,) = query.inputs
-            queries.append(replace(query, tells_failures=source.is_handover or source.node.name not in told))
+            tells = source.is_handover or source.node.name not in told
+            queries.append(replace(query, inputs=(replace(source, tells=tells),)))
             told.add(source.node.name)
         return queries
 

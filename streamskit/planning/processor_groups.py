@@ -15,11 +15,11 @@ from streamskit.topology.nodes import GlobalProcess, Node, Process, Sink, of_kin
 class ProcessorOutput(NamedTuple):
     """A way out of a group: the processor, the step that follows it, and the serdes of what goes there.
 
-    Where the step is the processor itself, the records are handed over to other queries, which have the steps.
+    Without a step the records are handed over to other queries, which have the steps.
     """
 
     processor: Process
-    child: Node
+    child: Node | None
     key: Serde
     value: Serde
 
@@ -51,26 +51,23 @@ def input_sides(group: ProcessorGroup, parent: Node, node: Node, plan: Plan) -> 
 
 def outputs(group: ProcessorGroup, plan: Plan) -> list[ProcessorOutput]:
     """Return the ways out of a group, in the order of the operator's output ports."""
-    return [
-        ProcessorOutput(member, child, *((child.key, child.value) if _sink_name(child) else (member.key, member.value)))
-        for member in group.members
-        for child in [*plan.topology.children(member), *([member] if member.name in plan.handovers else [])]
-        if (child is member or child not in group.members) and child.name in plan.node_names
-    ]
+    found: list[ProcessorOutput] = []
+    for member in group.members:
+        for child in plan.topology.children(member):
+            if child not in group.members and child.name in plan.node_names:
+                writer = child if isinstance(child, Sink) else member
+                found.append(ProcessorOutput(member, child, writer.key, writer.value))
+        if member.name in plan.handovers:
+            found.append(ProcessorOutput(member, None, member.key, member.value))
+    return found
 
 
 def processors_operator(group: ProcessorGroup, plan: Plan) -> operators.ProcessorsOperator:
     """Return the operator that runs a group."""
     ports, given = outputs(group, plan), global_stores(plan)
-    numbers = {(output.processor.name, output.child.name): number for number, output in enumerate(ports)}
     specs = []
     for member in group.members:
-        following = [child.name for child in plan.topology.children(member)]
-        elsewhere = [child for child in following if child not in plan.node_names]
-        # Queries that have the steps behind it read one topic, so that a record is handed over once.
-        following = [child for child in following if child not in elsewhere[1:]]
-        numbers |= {(member.name, child): numbers[member.name, member.name] for child in elsewhere[:1]}
-        children = tuple((child, numbers.get((member.name, child))) for child in following)
+        children = _children(member, ports, plan)
         stores = (*(store.name for store in member.own_stores), *member.reads, *(name for name, _ in given))
         specs.append(operators.ProcessorSpec(member.name, member.supplier, stores, children))
     fillers = [(node, node.stores[0]) for node in of_kind(GlobalProcess, (node for _, node in given))]
@@ -85,6 +82,20 @@ def processors_operator(group: ProcessorGroup, plan: Plan) -> operators.Processo
         tuple(_table_store(store, group, plan) for store in _tables(group, plan)),
         tuple(store for _, store in fillers),
     )
+
+
+def _children(member: Process, ports: Sequence[ProcessorOutput], plan: Plan) -> tuple[tuple[str, int | None], ...]:
+    """Return the names of the steps behind a processor, each with its output port; None is one of the same group."""
+    numbers = {output.child: number for number, output in enumerate(ports) if output.processor is member}
+    handed_over = numbers.pop(None, None)
+    children = list[tuple[str, int | None]]()
+    for child in plan.topology.children(member):
+        if child.name in plan.node_names:
+            children.append((child.name, numbers.get(child)))
+        elif handed_over is not None:  # once: the queries that have the other steps read one topic
+            children.append((child.name, handed_over))
+            handed_over = None
+    return tuple(children)
 
 
 def changed_tables(group: ProcessorGroup, plan: Plan) -> list[Node]:
@@ -157,11 +168,7 @@ def _input_ports(group: ProcessorGroup, plan: Plan) -> list[tuple[str, operators
 def _output_port(output: ProcessorOutput, plan: Plan) -> operators.OutputPort:
     child = output.child
     topic = plan.topic(child) if isinstance(child, Sink) and isinstance(child.topic, str) else None
-    return operators.OutputPort(output.key, output.value, _sink_name(child), topic)
-
-
-def _sink_name(child: Node) -> str:
-    return child.name if child.kind == "Sink" else ""
+    return operators.OutputPort(output.key, output.value, child.name if isinstance(child, Sink) else "", topic)
 
 
 def _bound_together(processors: Sequence[Process]) -> Iterator[tuple[str, str]]:

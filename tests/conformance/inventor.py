@@ -2,7 +2,7 @@
 
 import random
 
-from tests.conformance.random_programs import Program, Step
+from tests.conformance.random_programs import Program, Step, topics_read
 
 
 class Inventor:
@@ -210,7 +210,7 @@ class Inventor:
 
     def _records(self) -> list[Step]:
         read = [step for step in self._steps if step["op"] in ("stream", "table", "global", "global_store")]
-        topics = [topic for step in read for topic in (step["topic"], *step.get("topics", ()))]
+        topics = [topic for step in read for topic in topics_read(step)]
         with_headers = self._random.choice([0, 0.7])
         records, time = list[Step](), 0
         for _ in range(self._random.randint(6, 16)):

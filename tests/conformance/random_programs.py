@@ -161,8 +161,7 @@ def _split(builder: StreamsBuilder, step: Step, stream: KStream, other: None) ->
 
 
 def _process(builder: StreamsBuilder, step: Step, stream: KStream, other: None) -> KStream:
-    store, kind, number = step["store"], step["kind"], step["n"]
-    builder.add_state_store(Stores.persistent_key_value_store(store, Serdes.string(), LONG))
+    store, kind, number = _key_value(builder, step), step["kind"], step["n"]
     return stream.process(lambda: Counting(store, kind, number), stores=[store], value=LONG)
 
 
@@ -221,8 +220,12 @@ def _ask(builder: StreamsBuilder, step: Step, stream: KStream, store: str) -> KS
 
 
 def _stream(builder: StreamsBuilder, step: Step, *_: None) -> KStream:
-    topics = [step["topic"], *step.get("topics", ())]
-    return builder.stream(*topics, value=LONG, timestamps=_timestamps(step))
+    return builder.stream(*topics_read(step), value=LONG, timestamps=_timestamps(step))
+
+
+def topics_read(step: Step) -> list[str]:
+    """Return the topics that a source reads."""
+    return [step["topic"], *step.get("topics", ())]
 
 
 def _timestamps(step: Step) -> TimestampExtractor | None:

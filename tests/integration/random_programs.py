@@ -8,7 +8,7 @@ from streamskit import StreamsError, TopologyError
 from streamskit.planning.planner import plan as planned
 from streamskit.topology.nodes import Source, of_kind
 from tests.conformance.inventor import Inventor
-from tests.conformance.random_programs import Program, outcome, store_kinds, topology_of
+from tests.conformance.random_programs import Program, outcome, store_kinds, topics_read, topology_of
 from tests.conformance.test_vectors import Vector
 
 CUTS = ("whole", "each", "random 1", "random 2")
@@ -60,7 +60,7 @@ def replayed(program: Program) -> Vector:
     """Return what a test driver makes of a program, as a vector."""
     found = outcome(program, partitions=1)
     sources = [step for step in program["steps"] if "topic" in step and step["op"] != "to"]
-    topics = [topic for step in sources for topic in (step["topic"], *step.get("topics", ()))]
+    topics = [topic for step in sources for topic in topics_read(step)]
     read = {topic: {"role": "input", "value": "long"} for topic in topics}
     written = {topic: {"role": "output", "value": "long"} for topic in found["outputs"]}
     return {

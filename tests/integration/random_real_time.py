@@ -36,27 +36,24 @@ def fitting(seed: int) -> Iterator[tuple[Program, str, dict[str, Any]]]:
         program = live(inventor.program())
         with suppress(StreamsError):  # the inventor makes up what the DSL refuses, too
             if (cuts := cuts_of(program)) and (settings := _settings(program)):
-                if _counts_in_spark(program):
-                    for record in program["records"]:
-                        record.pop("headers", None)  # the results of Spark's own counts have none
                 # Where no topic waits for another, only records that come one by one have an order.
                 yield program, chance.choice(cuts) if settings is IN_REAL_TIME else "each", settings
 
 
 def _settings(program: Program) -> dict[str, Any] | None:
-    """Return the settings with which a program runs in real-time mode as a whole, or None if none do."""
+    """Return the settings with which a program runs in real-time mode as a whole, or None if none do.
+
+    Its records lose the headers that its results would not have there.
+    """
     topology = topology_of(program)
     for settings in (IN_REAL_TIME, WAITING_FOR_NONE):
         plans = plan(topology, "app", QueryOptions(real_time=True, as_they_come=settings is WAITING_FOR_NONE))
         if all(each.fits_real_time for each in plans) and any(each.is_stateful for each in plans):
+            if any(each.native is not None for each in plans):
+                for record in program["records"]:
+                    record.pop("headers", None)  # the results of Spark's own counts have none
             return settings
     return None
-
-
-def _counts_in_spark(program: Program) -> bool:
-    """Return whether one of Spark's own aggregations counts a program's records in real-time mode."""
-    plans = plan(topology_of(program), "app", QueryOptions(real_time=True))
-    return any(each.native is not None for each in plans)
 
 
 def main(servers: str, seed: int, count: int) -> None:

@@ -6,11 +6,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-import psutil
 import pytest
 
 from streamskit.environment.processes import command_line, wait_until
-from tests.reaper import MARK
+from tests.reaper import marked
 
 ROOT = Path(__file__).parents[2]
 RUN = """
@@ -67,11 +66,4 @@ def test_a_run_that_is_interrupted_leaves_nothing_running(tmp_path: Path, how: s
 
 def family(mark: str) -> list[str]:
     """The commands of the running processes that have a mark."""
-    found = []
-    for process in psutil.process_iter():
-        try:
-            if process.environ().get(MARK) == mark and process.status() != psutil.STATUS_ZOMBIE:
-                found.append(" ".join(command_line(process))[:60])
-        except (psutil.Error, OSError):
-            continue
-    return found
+    return [" ".join(command_line(process))[:60] for process in marked(mark)]

@@ -647,23 +647,31 @@ public class RandomPrograms {
         }
     }
 
-    /** Adds values up in windows of a store of its own, and forwards the windows that it finds around the record. */
-    static class Windowing extends ContextualProcessor<String, Long, String, Long> {
+    /** A processor with a store of some kind, by its name. */
+    abstract static class OfStore<S extends StateStore, K, V> extends ContextualProcessor<String, Long, K, V> {
         final String store;
-        final String kind;
-        final long size;
-        WindowStore<String, Long> windows;
+        S kept;
 
-        Windowing(String store, String kind, long size) {
+        OfStore(String store) {
             this.store = store;
-            this.kind = kind;
-            this.size = size;
         }
 
         @Override
-        public void init(ProcessorContext<String, Long> context) {
+        public void init(ProcessorContext<K, V> context) {
             super.init(context);
-            windows = context.getStateStore(store);
+            kept = context.getStateStore(store);
+        }
+    }
+
+    /** Adds values up in windows of a store of its own, and forwards the windows that it finds around the record. */
+    static class Windowing extends OfStore<WindowStore<String, Long>, String, Long> {
+        final String kind;
+        final long size;
+
+        Windowing(String store, String kind, long size) {
+            super(store);
+            this.kind = kind;
+            this.size = size;
         }
 
         @Override
@@ -672,10 +680,10 @@ public class RandomPrograms {
                 return;
             }
             long time = record.timestamp(), start = time - time % size;
-            windows.put(record.key(), record.value() == null ? null : Long.valueOf(or(windows.fetch(record.key(), start), 0) + record.value()), start);
+            kept.put(record.key(), record.value() == null ? null : Long.valueOf(or(kept.fetch(record.key(), start), 0) + record.value()), start);
             Instant first = Instant.ofEpochMilli(time - 3 * size), last = Instant.ofEpochMilli(time + size);
             if (kind.equals("fetch") || kind.equals("backward")) {
-                try (WindowStoreIterator<Long> found = kind.equals("fetch") ? windows.fetch(record.key(), first, last) : windows.backwardFetch(record.key(), first, last)) {
+                try (WindowStoreIterator<Long> found = kind.equals("fetch") ? kept.fetch(record.key(), first, last) : kept.backwardFetch(record.key(), first, last)) {
                     while (found.hasNext()) {
                         KeyValue<Long, Long> each = found.next();
                         tell(record, record.key(), each.key, each.value);
@@ -683,8 +691,8 @@ public class RandomPrograms {
                 }
                 return;
             }
-            try (KeyValueIterator<Windowed<String>, Long> found = kind.equals("range") ? windows.fetch("a", "b", first, last)
-                    : kind.equals("all") ? windows.fetchAll(first, last) : windows.all()) {
+            try (KeyValueIterator<Windowed<String>, Long> found = kind.equals("range") ? kept.fetch("a", "b", first, last)
+                    : kind.equals("all") ? kept.fetchAll(first, last) : kept.all()) {
                 while (found.hasNext()) {
                     KeyValue<Windowed<String>, Long> each = found.next();
                     tell(record, each.key.key(), each.key.window().start(), each.value);
@@ -698,22 +706,14 @@ public class RandomPrograms {
     }
 
     /** Adds values up in sessions of a store of its own; a record without a value asks for those around it. */
-    static class Sessioning extends ContextualProcessor<String, Long, String, Long> {
-        final String store;
+    static class Sessioning extends OfStore<SessionStore<String, Long>, String, Long> {
         final String kind;
         final long gap;
-        SessionStore<String, Long> sessions;
 
         Sessioning(String store, String kind, long gap) {
-            this.store = store;
+            super(store);
             this.kind = kind;
             this.gap = gap;
-        }
-
-        @Override
-        public void init(ProcessorContext<String, Long> context) {
-            super.init(context);
-            sessions = context.getStateStore(store);
         }
 
         @Override
@@ -727,16 +727,16 @@ public class RandomPrograms {
             }
             long start = record.timestamp(), end = start, value = record.value();
             List<KeyValue<Windowed<String>, Long>> near = new ArrayList<>();
-            try (KeyValueIterator<Windowed<String>, Long> found = sessions.findSessions(record.key(), start - gap, end + gap)) {
+            try (KeyValueIterator<Windowed<String>, Long> found = kept.findSessions(record.key(), start - gap, end + gap)) {
                 found.forEachRemaining(near::add);
             }
             for (KeyValue<Windowed<String>, Long> each : near) {
-                sessions.remove(each.key);
+                kept.remove(each.key);
                 start = Math.min(start, each.key.window().start());
                 end = Math.max(end, each.key.window().end());
                 value += each.value;
             }
-            sessions.put(new Windowed<>(record.key(), new org.apache.kafka.streams.kstream.internals.SessionWindow(start, end)), value);
+            kept.put(new Windowed<>(record.key(), new org.apache.kafka.streams.kstream.internals.SessionWindow(start, end)), value);
             if (kind.equals("each")) {
                 context().forward(record.withValue(value * 1000 + end - start));
             } else {
@@ -746,7 +746,7 @@ public class RandomPrograms {
 
         void tell(Record<String, Long> record) {
             try (KeyValueIterator<Windowed<String>, Long> found = kind.equals("range")
-                    ? sessions.findSessions("a", "b", record.timestamp() - gap, record.timestamp() + gap) : sessions.fetch(record.key())) {
+                    ? kept.findSessions("a", "b", record.timestamp() - gap, record.timestamp() + gap) : kept.fetch(record.key())) {
                 while (found.hasNext()) {
                     KeyValue<Windowed<String>, Long> each = found.next();
                     long length = each.key.window().end() - each.key.window().start();
@@ -757,20 +757,12 @@ public class RandomPrograms {
     }
 
     /** Keeps versions of a key's value, and forwards until when each holds, and what held before. */
-    static class Versioning extends ContextualProcessor<String, Long, String, Long> {
-        final String store;
+    static class Versioning extends OfStore<VersionedKeyValueStore<String, Long>, String, Long> {
         final int number;
-        VersionedKeyValueStore<String, Long> versions;
 
         Versioning(String store, int number) {
-            this.store = store;
+            super(store);
             this.number = number;
-        }
-
-        @Override
-        public void init(ProcessorContext<String, Long> context) {
-            super.init(context);
-            versions = context.getStateStore(store);
         }
 
         @Override
@@ -779,13 +771,13 @@ public class RandomPrograms {
                 return;
             }
             if (record.value() == null && number % 2 == 1) {
-                VersionedRecord<Long> deleted = versions.delete(record.key(), record.timestamp());
+                VersionedRecord<Long> deleted = kept.delete(record.key(), record.timestamp());
                 context().forward(record.withValue(deleted == null ? null : deleted.value()));
                 return;
             }
-            context().forward(record.withValue(Math.max(versions.put(record.key(), record.value(), record.timestamp()), -2)));
-            tell(record, versions.get(record.key()));
-            tell(record, versions.get(record.key(), record.timestamp() - 5 * (number + 1)));
+            context().forward(record.withValue(Math.max(kept.put(record.key(), record.value(), record.timestamp()), -2)));
+            tell(record, kept.get(record.key()));
+            tell(record, kept.get(record.key(), record.timestamp() - 5 * (number + 1)));
         }
 
         void tell(Record<String, Long> record, VersionedRecord<Long> found) {
@@ -851,29 +843,20 @@ public class RandomPrograms {
     }
 
     /** Forwards what a table's store has for each record's key, or how many rows it has. */
-    static class Looking extends ContextualProcessor<String, Long, String, Long> {
-        final String store;
-        TimestampedKeyValueStore<String, Long> rows;
-
+    static class Looking extends OfStore<TimestampedKeyValueStore<String, Long>, String, Long> {
         Looking(String store) {
-            this.store = store;
-        }
-
-        @Override
-        public void init(ProcessorContext<String, Long> context) {
-            super.init(context);
-            rows = context.getStateStore(store);
+            super(store);
         }
 
         @Override
         public void process(Record<String, Long> record) {
-            ValueAndTimestamp<Long> found = record.key() == null ? null : rows.get(record.key());
+            ValueAndTimestamp<Long> found = record.key() == null ? null : kept.get(record.key());
             if (found != null) {
                 context().forward(record.withValue(found.value()).withTimestamp(found.timestamp()));
                 return;
             }
             long count = 0;
-            try (KeyValueIterator<String, ValueAndTimestamp<Long>> all = rows.all()) {
+            try (KeyValueIterator<String, ValueAndTimestamp<Long>> all = kept.all()) {
                 for (; all.hasNext(); all.next()) {
                     count++;
                 }
@@ -883,47 +866,29 @@ public class RandomPrograms {
     }
 
     /** Fills a global store with twice the values of its topic. */
-    static class Doubling extends ContextualProcessor<String, Long, Void, Void> {
-        final String store;
-        KeyValueStore<String, Long> rows;
-
+    static class Doubling extends OfStore<KeyValueStore<String, Long>, Void, Void> {
         Doubling(String store) {
-            this.store = store;
-        }
-
-        @Override
-        public void init(ProcessorContext<Void, Void> context) {
-            super.init(context);
-            rows = context.getStateStore(store);
+            super(store);
         }
 
         @Override
         public void process(Record<String, Long> record) {
             if (record.key() != null) {
-                rows.put(record.key(), record.value() == null ? null : record.value() * 2);
+                kept.put(record.key(), record.value() == null ? null : record.value() * 2);
             }
         }
     }
 
     /** Forwards what a global store has for each record's letter. */
-    static class Asking extends ContextualProcessor<String, Long, String, Long> {
-        final String store;
-        KeyValueStore<String, Long> rows;
-
+    static class Asking extends OfStore<KeyValueStore<String, Long>, String, Long> {
         Asking(String store) {
-            this.store = store;
-        }
-
-        @Override
-        public void init(ProcessorContext<String, Long> context) {
-            super.init(context);
-            rows = context.getStateStore(store);
+            super(store);
         }
 
         @Override
         public void process(Record<String, Long> record) {
             String letter = letter(record.value());
-            context().forward(record.withValue(letter == null ? null : rows.get(letter)));
+            context().forward(record.withValue(letter == null ? null : kept.get(letter)));
         }
     }
 }
