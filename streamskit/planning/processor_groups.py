@@ -13,15 +13,28 @@ from streamskit.topology.nodes import GlobalProcess, Node, Process, Sink, of_kin
 
 
 class ProcessorOutput(NamedTuple):
-    """A way out of a group: the processor, the step that follows it, and the serdes of what goes there.
+    """A way out of a group: the processor, and the step that follows it.
 
     Without a step the records are handed over to other queries, which have the steps.
     """
 
     processor: Process
     child: Node | None
-    key: Serde
-    value: Serde
+
+    @property
+    def sink(self) -> Sink | None:
+        """The sink that the records go to at once, if they do."""
+        return self.child if isinstance(self.child, Sink) else None
+
+    @property
+    def key(self) -> Serde:
+        """The serde of the keys that go there."""
+        return (self.sink or self.processor).key
+
+    @property
+    def value(self) -> Serde:
+        """The serde of the values that go there."""
+        return (self.sink or self.processor).value
 
 
 def processor_groups(nodes: Sequence[Node]) -> dict[str, ProcessorGroup]:
@@ -55,10 +68,9 @@ def outputs(group: ProcessorGroup, plan: Plan) -> list[ProcessorOutput]:
     for member in group.members:
         for child in plan.topology.children(member):
             if child not in group.members and child.name in plan.node_names:
-                writer = child if isinstance(child, Sink) else member
-                found.append(ProcessorOutput(member, child, writer.key, writer.value))
+                found.append(ProcessorOutput(member, child))
         if member.name in plan.handovers:
-            found.append(ProcessorOutput(member, None, member.key, member.value))
+            found.append(ProcessorOutput(member, None))
     return found
 
 
@@ -166,9 +178,10 @@ def _input_ports(group: ProcessorGroup, plan: Plan) -> list[tuple[str, operators
 
 
 def _output_port(output: ProcessorOutput, plan: Plan) -> operators.OutputPort:
-    child = output.child
-    topic = plan.topic(child) if isinstance(child, Sink) and isinstance(child.topic, str) else None
-    return operators.OutputPort(output.key, output.value, child.name if isinstance(child, Sink) else "", topic)
+    """Return how the operator writes what goes out this way; a sink whose topic each record chooses names none."""
+    sink = output.sink
+    topic = plan.topic(sink) if sink is not None and isinstance(sink.topic, str) else None
+    return operators.OutputPort(output.key, output.value, sink.name if sink is not None else "", topic)
 
 
 def _bound_together(processors: Sequence[Process]) -> Iterator[tuple[str, str]]:
