@@ -92,10 +92,9 @@ EMPHASIS_OF_LATER_LESSONS = {
         "also somewhere else",
         "in memory",
         "fall back to a standby by themselves",
-        "between the two",
-        "adds up",
         "is",
     },
+    "15b": {"between the two", "adds up", "is"},
     "16": {"read-only", "Routing", "another"},
     "18": {"charts", "listener", "row of the table of counts"},
     "19": {
