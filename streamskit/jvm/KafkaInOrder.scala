@@ -58,6 +58,7 @@ class StreamInOrder(whole: KafkaMicroBatchStream, options: CaseInsensitiveString
   private val sizes = Option(options.get("bytes")).map { bytes =>
     val settings = consumerSettings
     settings.put(ConsumerConfig.MAX_POLL_RECORDS_CONFIG, Integer.valueOf(10))
+    settings.put(ConsumerConfig.MAX_PARTITION_FETCH_BYTES_CONFIG, Integer.valueOf(64 * 1024)) // a few records are enough
     new RecordSizes(bytes.toLong, () => new KafkaConsumer(settings))
   }
 
@@ -125,6 +126,9 @@ class StreamInOrder(whole: KafkaMicroBatchStream, options: CaseInsensitiveString
     changed.put(ConsumerConfig.AUTO_OFFSET_RESET_CONFIG, "none")
     changed.put(ConsumerConfig.MAX_POLL_RECORDS_CONFIG, Integer.valueOf(5000))
     changed.put(ConsumerConfig.RECEIVE_BUFFER_CONFIG, Integer.valueOf(-1))
+    // They are only asked for what is there. What they fetch beyond an end would keep their next question waiting.
+    changed.put(ConsumerConfig.FETCH_MIN_BYTES_CONFIG, Integer.valueOf(1))
+    changed.put(ConsumerConfig.FETCH_MAX_WAIT_MS_CONFIG, Integer.valueOf(5))
     // Spark makes its own clients anew when they have waited in vain; nobody does that for these.
     Option(options.get("patience")).foreach(changed.put(ConsumerConfig.DEFAULT_API_TIMEOUT_MS_CONFIG, _))
     changed.remove(ConsumerConfig.GROUP_ID_CONFIG)
