@@ -12,6 +12,7 @@ from contextvars import ContextVar
 from typing import Any, NoReturn
 
 from pyspark.errors import AnalysisException, PySparkException
+from pyspark.errors import utils as call_sites
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
@@ -170,6 +171,25 @@ def asked_only_for(condition: Column | None) -> Iterator[None]:
         _asked_only_for.reset(before)
 
 
+@contextmanager
+def noting_users_lines_only() -> Iterator[None]:
+    """Have PySpark note where a step on a Column stands, meanwhile, only for steps in functions that `apply` calls.
+
+    Spark's errors then still name a line of the user's. For each step PySpark asks Java ten times to note it.
+    """
+    before = _notes_lines.set(False)
+    try:
+        yield
+    finally:
+        _notes_lines.reset(before)
+
+
+_notes_lines: ContextVar[bool] = ContextVar("notes_lines", default=True)
+
+_is_debugging_enabled = call_sites.is_debugging_enabled
+
+call_sites.is_debugging_enabled = lambda: _notes_lines.get() and _is_debugging_enabled()
+
 _catching: ContextVar[list[Column] | None] = ContextVar("catching", default=None)
 
 _asked_only_for: ContextVar[Column | None] = ContextVar("asked_only_for", default=None)
@@ -207,12 +227,15 @@ def apply_pair(
 
 
 def _run(function: Callable[..., Any], arguments: list[Column], step: str) -> Any:
+    before = _notes_lines.set(True)
     try:
         return function(*_accepted(function, arguments))
     except TopologyError:
         raise
     except Exception as mistake:
         raise TopologyError(f"{step}: {_explain(mistake)}") from mistake
+    finally:
+        _notes_lines.reset(before)
 
 
 def result_type(column: Column, inputs: Mapping[str, T.DataType], step: str, aggregate: bool = False) -> T.DataType:

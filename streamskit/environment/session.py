@@ -33,8 +33,6 @@ SETTINGS = {
     # Python workers are forked from a process that has imported what they need.
     "spark.python.daemon.module": "streamskit.execution.python_daemon",
     "spark.ui.showConsoleProgress": "false",
-    # For each step on a Column, PySpark would ask Java ten times where the step stands in the program. Nodes know it.
-    "spark.python.sql.dataFrameDebugging.enabled": "false",
     "spark.driver.memory": "2g",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.shuffle.partitions": "4",

@@ -12,6 +12,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from streamskit.api.error_handlers import fails
+from streamskit.columns.user_functions import noting_users_lines_only
 from streamskit.execution.dead_letters import RecordOrigin, counted
 from streamskit.execution.error_guard import ErrorGuard
 from streamskit.execution.operator_results import compile_results
@@ -39,6 +40,7 @@ Read = Callable[[list[str]], DataFrame]
 """How a plan gets its input: a function from topics to their raw records, as Spark's Kafka source gives them."""
 
 
+@noting_users_lines_only()
 def compile_plan(
     plan: Plan,
     read: Read,

@@ -101,12 +101,12 @@ def test_record_takes_the_labs_that_are_named_or_those_that_changed(
 ) -> None:
     recorded = list[str]()
     monkeypatch.setattr(recording_of_answers, "record", lambda lab: recorded.append(lab.name))
-    monkeypatch.setattr(recording_of_answers, "_is_due", lambda lab: lab.name == "06-joins")
+    monkeypatch.setattr(recording_of_answers, "_is_due", lambda lab: lab.name == "05-joins")
     assert main(["record"]) == 0
     assert main(["record", "windows", "12"]) == 0
     monkeypatch.setattr(recording_of_answers, "_is_due", lambda lab: False)
     assert main(["record"]) == 0
-    assert recorded == ["06-joins", "08-windows", "12-error-handling"]
+    assert recorded == ["05-joins", "08-windows", "12-error-handling"]
     assert capsys.readouterr().out.splitlines()[-1] == "No lab has changed since it was recorded."
 
 
@@ -116,12 +116,12 @@ def test_a_lab_that_cannot_be_recorded_does_not_keep_the_others_from_it(
     recorded = list[str]()
 
     def record(lab: Lab) -> None:
-        if lab.name == "06-joins":
+        if lab.name == "05-joins":
             raise StreamsKitError("A sign is never seen.")
         recorded.append(lab.name)
 
     monkeypatch.setattr(recording_of_answers, "record", record)
-    with pytest.raises(StreamsKitError, match=r"Not recorded: 06-joins\."):
-        recording_of_answers.main(["05", "joins", "07"])
+    with pytest.raises(StreamsKitError, match=r"Not recorded: 05-joins\."):
+        recording_of_answers.main(["04", "joins", "07"])
     assert "A sign is never seen." in capsys.readouterr().out
-    assert recorded == ["05-serialization", "07-stateful-operations"]
+    assert recorded == ["04-serialization", "07-stateful-operations"]

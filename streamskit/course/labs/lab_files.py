@@ -27,7 +27,7 @@ def lab(name: str, **examiners: Examiner) -> Lab:
     """Return a lab: its words and its recorded outcomes, with how each of its exercises is examined.
 
     Args:
-        name: of its notebook, such as "06-joins".
+        name: of its notebook, such as "05-joins".
         examiners: judge what the learner wrote, by the names of the exercises.
 
     Raises:

@@ -1,6 +1,6 @@
 """The wrong answers that the labs know: what comes of each is recorded once, and checks compare with that.
 
-`python -m streamskit labs record 06-joins` examines each wrong answer of a lab. It has to be told as the mistake under
+`python -m streamskit labs record 05-joins` examines each wrong answer of a lab. It has to be told as the mistake under
 which it stands, and as no other; what came of it then goes into the lab's JSON file.
 """
 

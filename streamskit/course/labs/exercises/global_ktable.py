@@ -187,7 +187,7 @@ def codes_for_names(outcome: Outcome) -> bool:
 # ---- the lab ---------------------------------------------------------------------------------------------------------
 
 LAB = lab(
-    "04-global-ktable",
+    "06-global-ktable",
     orders_with_countries=Runs(
         joined,
         signs={

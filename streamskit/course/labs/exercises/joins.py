@@ -215,7 +215,7 @@ ERRORS = {"brings together": "topics of different size"}
 # ---- the lab ---------------------------------------------------------------------------------------------------------
 
 LAB = lab(
-    "06-joins",
+    "05-joins",
     bundle_deals=Runs(
         orders_of_both,
         signs={

@@ -342,7 +342,7 @@ def null_for_corrupt(outcome: Outcome) -> bool:
 # ---- the lab ---------------------------------------------------------------------------------------------------------
 
 LAB = lab(
-    "05-serialization",
+    "04-serialization",
     values_read=SaysEach(
         values_read, "Each of your values is the one that the serde reads in the bytes that Java wrote.", MISREAD
     ),
