@@ -4,9 +4,12 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from pyspark.errors import utils as call_sites
+from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from streamskit import KStream, Serdes, StreamsBuilder, TimeWindows, TopologyError
+from streamskit.columns.user_functions import apply, noting_users_lines_only
 
 pytestmark = [pytest.mark.columns, pytest.mark.usefixtures("spark")]
 
@@ -84,3 +87,18 @@ def test_a_retention_shorter_than_the_window_is_refused(trades: KStream) -> None
     grouped = trades.group_by_key().windowed_by(TimeWindows.of_size_and_grace("5 s", "1 s"))
     with pytest.raises(TopologyError, match=r"retention of 5000 ms .*\(5000 \+ 1000 ms\)"):
         grouped.count(Materialized("counts", retention="5 s"))
+
+
+def test_pyspark_notes_the_lines_of_users_functions_only_while_a_program_is_compiled(trades: KStream) -> None:
+    noted = list[bool]()
+
+    def doubled(value: Column) -> Column:
+        noted.append(call_sites.is_debugging_enabled())
+        return value * 2
+
+    assert call_sites.is_debugging_enabled()
+    with noting_users_lines_only():
+        apply(doubled, [F.lit(1)], "map_values")
+        assert not call_sites.is_debugging_enabled()
+    assert noted == [True]
+    assert call_sites.is_debugging_enabled()
