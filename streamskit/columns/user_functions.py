@@ -9,7 +9,7 @@ import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 from pyspark.errors import AnalysisException, PySparkException
 from pyspark.errors import utils as call_sites
@@ -22,6 +22,8 @@ from streamskit.columns.udf_errors import let_udfs_fail_by_record
 from streamskit.common.errors import TopologyError
 from streamskit.environment.session import spark_session
 from streamskit.jvm.functions import attempt
+
+V = TypeVar("V")
 
 STRING_METHODS = {
     "upper": "F.upper({0})", "lower": "F.lower({0})", "title": "F.initcap({0})", "capitalize": "F.initcap({0})",
@@ -151,11 +153,8 @@ def catching() -> Iterator[list[Column]]:
     ...     price = apply(lambda v: v.cast("double"), [text], "map_values")
     """
     errors: list[Column] = []
-    before = _catching.set(errors)
-    try:
+    with _within(_catching, errors):
         yield errors
-    finally:
-        _catching.reset(before)
 
 
 @contextmanager
@@ -164,11 +163,8 @@ def asked_only_for(condition: Column | None) -> Iterator[None]:
 
     Spark itself calls it for each row, also for those that a filter before it has dropped.
     """
-    before = _asked_only_for.set(condition)
-    try:
+    with _within(_asked_only_for, condition):
         yield
-    finally:
-        _asked_only_for.reset(before)
 
 
 @contextmanager
@@ -177,11 +173,17 @@ def noting_users_lines_only() -> Iterator[None]:
 
     Spark's errors then still name a line of the user's. For each step PySpark asks Java ten times to note it.
     """
-    before = _notes_lines.set(False)
+    with _within(_notes_lines, False):
+        yield
+
+
+@contextmanager
+def _within(variable: ContextVar[V], value: V) -> Iterator[None]:
+    before = variable.set(value)
     try:
         yield
     finally:
-        _notes_lines.reset(before)
+        variable.reset(before)
 
 
 _notes_lines: ContextVar[bool] = ContextVar("notes_lines", default=True)
@@ -227,15 +229,13 @@ def apply_pair(
 
 
 def _run(function: Callable[..., Any], arguments: list[Column], step: str) -> Any:
-    before = _notes_lines.set(True)
     try:
-        return function(*_accepted(function, arguments))
+        with _within(_notes_lines, True):
+            return function(*_accepted(function, arguments))
     except TopologyError:
         raise
     except Exception as mistake:
         raise TopologyError(f"{step}: {_explain(mistake)}") from mistake
-    finally:
-        _notes_lines.reset(before)
 
 
 def result_type(column: Column, inputs: Mapping[str, T.DataType], step: str, aggregate: bool = False) -> T.DataType:
