@@ -206,6 +206,21 @@ DURATION = Kind(
     int,
     advice_in_files="a whole number of milliseconds, without a unit",
 )
+
+
+def _duration_or_auto(value: Any) -> int | str:
+    return AUTO if value == AUTO else to_milliseconds(value)
+
+
+AUTO = "auto"
+"""The value of `real_time` that leaves the choice to the start."""
+
+DURATION_OR_AUTO = Kind(
+    f"a duration: '5 seconds', a timedelta, or milliseconds as a whole number; or '{AUTO}'",
+    _duration_or_auto,
+    lambda text: AUTO if text == AUTO else int(text),
+    advice_in_files=f"a whole number of milliseconds, without a unit, or {AUTO}",
+)
 PATH = Kind("a folder, as text or a Path", _path)
 HANDLER = Kind(
     "LogAndContinue(), LogAndFail(), or a function of context, record and exception",

@@ -9,7 +9,7 @@ from typing import Any, TypedDict, TypeVar, Unpack
 from streamskit.api import config_keys
 from streamskit.api.auto_offset_reset import AutoOffsetReset
 from streamskit.api.client_settings import ClientSettings
-from streamskit.api.config_keys import DURATION, HANDLER, PATH, ConfigKey, Kind, Property
+from streamskit.api.config_keys import AUTO, DURATION, DURATION_OR_AUTO, HANDLER, PATH, ConfigKey, Kind, Property
 from streamskit.api.error_handlers import Handler, Handlers
 from streamskit.common.durations import Duration, spell
 from streamskit.common.errors import StreamsError
@@ -54,7 +54,8 @@ class StreamsSettings(TypedDict, total=False):
 
 def _key(kafka_name: str, kind: Kind, doc: str, unit: str = "") -> dict[str, ConfigKey]:
     """Return the metadata of a field that is a key."""
-    return {"key": ConfigKey(kafka_name, kind, doc, unit or ("milliseconds" if kind is DURATION else ""))}
+    unit = unit or ("milliseconds" if kind in (DURATION, DURATION_OR_AUTO) else "")
+    return {"key": ConfigKey(kafka_name, kind, doc, unit)}
 
 
 def _explained(cls: type[T]) -> type[T]:
@@ -289,7 +290,7 @@ class StreamsConfig:
         default=None,
         metadata=_key(
             "streamskit.real.time.ms",
-            DURATION,
+            DURATION_OR_AUTO,
             "Runs steps of Columns, aggregations, windows, `suppress` and processors in Spark's real-time mode "
             "(`trigger(realTime=)`): every record and every update goes on as it comes, whatever the cache. "
             "Sub-topologies whose operators take several topics in the order of their time (joins, unless "
@@ -297,7 +298,9 @@ class StreamsConfig:
             "micro-batches beside it; `explain()` says which, and why. The duration, of 5 seconds or more, is that of "
             "one batch, after which it notes how far it has come and what its state is, and for which "
             "`await_processed` may wait. It keeps a slot of Spark's busy for each partition that is read, and one for "
-            "each in which state is kept. Not for `F.udf`, or serdes and handlers in Python.",
+            'each in which state is kept. Not for `F.udf`, or serdes and handlers in Python. With `"auto"` the start '
+            "chooses: real-time mode, in batches of 5 seconds, where some of the program fits it and Spark has the "
+            "slots, and micro-batches otherwise; `explain()` says which, and why.",
         ),
     )
     max_records_per_batch: int | None = field(
@@ -359,7 +362,7 @@ class StreamsConfig:
             known = ClientSettings.of(self.bootstrap_servers, self.client_settings)
             object.__setattr__(self, "client_settings", known)
         Handlers.of(self.deserialization_handler, self.processing_handler, self.production_handler)
-        if self.real_time is None:
+        if not self.in_real_time:
             return
         if self.milliseconds("real_time") < SHORTEST_REAL_TIME:
             raise StreamsError(
@@ -474,6 +477,11 @@ class StreamsConfig:
     def folder(self) -> Path:
         """Where the application keeps its checkpoints and stores."""
         return application_folder(self.application_id, self.state_dir)
+
+    @property
+    def in_real_time(self) -> bool:
+        """Whether it has to run in Spark's real-time mode: not where that is left to the start, or not wanted."""
+        return self.real_time not in (None, AUTO)
 
     @property
     def exactly_once(self) -> bool:

@@ -16,7 +16,7 @@ from streamskit.common.errors import SetupError, StreamsError
 from streamskit.common.ownership import make_private
 from streamskit.common.paths import state_dir
 from streamskit.environment.processes import eventually
-from streamskit.environment.session import spark_session
+from streamskit.environment.session import running_session, spark_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -130,9 +130,7 @@ class Cluster:
 
     def stop(self) -> None:
         """End the Spark session that this program has on the cluster, then all processes, and remove their files."""
-        from pyspark.sql import SparkSession
-
-        session = SparkSession.getActiveSession()
+        session = running_session()
         if session is not None and self.is_running and session.sparkContext.master == self.master_url:
             session.stop()
         if self._finalizer is not None:

@@ -88,6 +88,7 @@ MASTER_VARIABLE = "STREAMSKIT_MASTER"
 logger = logging.getLogger("streamskit")
 
 _starting = threading.Lock()
+_changing = threading.RLock()  # a query takes its settings from the session that all threads share
 
 
 def spark_session(master: str | None = None, **settings: str) -> "SparkSession":
@@ -122,7 +123,7 @@ def spark_session(master: str | None = None, **settings: str) -> "SparkSession":
                 "Spark's Java had ended, and a new one starts. DataFrames and Columns made before belong to the old "
                 "one: run the cells again that made them."
             )
-        running = SparkSession.getActiveSession()
+        running = running_session()
         master = master or os.environ.get(MASTER_VARIABLE)
         if running is not None:
             _check_master(running, master)
@@ -151,12 +152,25 @@ def spark_session(master: str | None = None, **settings: str) -> "SparkSession":
 
 def is_chosen() -> bool:
     """Whether it is settled where Spark runs: it runs already, or the environment says so."""
-    from pyspark.sql import SparkSession
-
     from streamskit.environment import spark_java
 
-    runs = SparkSession.getActiveSession() is not None and not spark_java.has_ended()
-    return runs or MASTER_VARIABLE in os.environ
+    return MASTER_VARIABLE in os.environ or (not spark_java.has_ended() and running_session() is not None)
+
+
+def running_session() -> "SparkSession | None":
+    """Return the session that runs in this process, whichever thread has started it; None if none does.
+
+    Spark knows a session in the thread that made it, and another thread would take a second for the same answer.
+    """
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
+    active = SparkSession.getActiveSession()
+    made = SparkSession._instantiatedSession
+    if active is not None or made is None or made._sc is not SparkContext._active_spark_context:
+        return active
+    made._jvm.SparkSession.setActiveSession(made._jsparkSession)  # type: ignore[union-attr]
+    return SparkSession.getActiveSession()
 
 
 def _check_master(running: "SparkSession", master: str | None) -> None:
@@ -173,15 +187,19 @@ def _check_master(running: "SparkSession", master: str | None) -> None:
 
 @contextmanager
 def settings(spark: "SparkSession", values: dict[str, str]) -> Iterator[None]:
-    """Change settings of a session for the time of a `with`; a query keeps those it was started with."""
-    before = {name: spark.conf.get(name, None) for name in values}
-    try:
-        for name, value in values.items():
-            spark.conf.set(name, value)
-        yield
-    finally:
-        for name, old in before.items():
-            spark.conf.unset(name) if old is None else spark.conf.set(name, old)
+    """Change settings of a session for the time of a `with`; a query keeps those it was started with.
+
+    Another thread that changes some waits until then.
+    """
+    with _changing:
+        before = {name: spark.conf.get(name, None) for name in values}
+        try:
+            for name, value in values.items():
+                spark.conf.set(name, value)
+            yield
+        finally:
+            for name, old in before.items():
+                spark.conf.unset(name) if old is None else spark.conf.set(name, old)
 
 
 @contextmanager

@@ -8,7 +8,7 @@ import pandas as pd
 
 from streamskit.api.client_settings import ClientSettings
 from streamskit.common.names import KAFKAS_OWN, own_name, own_prefix, plain_name
-from streamskit.kafka import consumer, producer, topics
+from streamskit.kafka import consumer, groups, producer, topics
 from streamskit.kafka.consumer import ConsumedRecord, FromOffsets
 from streamskit.kafka.encoding import SerdeLike
 from streamskit.kafka.records import Records
@@ -60,6 +60,20 @@ class KafkaClient(ABC):
         Mirrors Kafka's `Admin.deleteTopics`.
         """
         topics.delete_topics(self.connection, tuple(map(own_name, names)), missing_ok)
+
+    def delete_groups(self, *names: str) -> None:
+        """Delete consumer groups with the offsets that they have committed; one that isn't there is fine.
+
+        A group that is made anew begins where `auto.offset.reset` says. To delete a topic is not always enough: a
+        broker that has just started may keep what groups have committed in it.
+
+        Raises BrokerError for a group that still has members after 20 seconds.
+
+        >>> broker.delete_groups("billing", "shipping")  # doctest: +SKIP
+
+        Mirrors Kafka's `Admin.deleteConsumerGroups`.
+        """
+        groups.delete_groups(self.connection, tuple(map(own_name, names)))
 
     def topics(self, internal: bool = False) -> dict[str, int]:
         """The number of partitions of each topic, by name; Kafka's own topics only with `internal`.

@@ -13,7 +13,8 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
-from streamskit.api.streams_config import StreamsConfig
+from streamskit.api.config_keys import AUTO
+from streamskit.api.streams_config import SHORTEST_REAL_TIME, StreamsConfig
 from streamskit.broker import ExternalBroker
 from streamskit.common.errors import StreamsError, StreamsKitError
 from streamskit.environment.spark_java import LOST
@@ -39,7 +40,17 @@ from streamskit.runtime.group_offsets import LAST_COMMIT_SECONDS, GroupOffsets, 
 from streamskit.runtime.measures import measures
 from streamskit.runtime.purging import LAST_PURGE_SECONDS, Purging
 from streamskit.runtime.query import RunningQuery, query_options
-from streamskit.runtime.real_time import check_slots, check_some_fit, check_states, session_for
+from streamskit.runtime.real_time import (
+    against,
+    against_setting,
+    check_slots,
+    check_some_fit,
+    check_states,
+    free_slots,
+    session_for,
+    slots_needed,
+    why_none_fits,
+)
 from streamskit.runtime.recovery.application_folder import ApplicationFolder
 from streamskit.runtime.recovery.data_loss import DataLoss
 from streamskit.runtime.recovery.evolution import other_partitions
@@ -48,7 +59,7 @@ from streamskit.runtime.side_effects import SideEffects
 from streamskit.runtime.sole_runner import ApplicationLock, SoleRunner
 from streamskit.runtime.spark_io import KafkaTopics, fence_off
 from streamskit.runtime.startup_checks import StartupChecks
-from streamskit.runtime.states import State, StateMachine
+from streamskit.runtime.states import ACTIVE, State, StateMachine
 from streamskit.runtime.stream_threads import StreamThreads
 from streamskit.runtime.supervisor import FINISH_SECONDS, Supervisor
 from streamskit.runtime.topic_patterns import is_wanted, of_others
@@ -74,6 +85,7 @@ class Application:
         config: how to run it.
         spark: the session to run on; streamskit's own when not given.
         rest_service: the application's own routes, if it has any.
+        states: what its state is kept in, where another one has been made for the same application before.
 
     Raises:
         StreamsError: the topology, the names of its topics or the routes do not fit the config.
@@ -85,6 +97,7 @@ class Application:
         config: StreamsConfig,
         spark: SparkSession | None,
         rest_service: RestService | None = None,
+        states: StateMachine | None = None,
     ) -> None:
         if rest_service is not None and config.application_server is None:
             raise StreamsError(
@@ -97,13 +110,15 @@ class Application:
         if config.ensure_explicit_internal_resource_naming:
             check_names_are_explicit(topology)
         self.plans = plan(topology, config.application_id, query_options(config))
-        if config.real_time is not None:
+        if config.in_real_time:
             check_some_fit(config.application_id, self.plans)
+        self.why_mode = ""
+        """What it runs in and why, where the start has chosen."""
         self.topics = ApplicationTopics(
             config.application_id, self.plans, config.exactly_once, config.replication_factor
         )
         self.topics.check_names()
-        self.states = StateMachine()
+        self.states = states or StateMachine()
         self.threads = StreamThreads(config.application_id, config.num_stream_threads)
         self.catalogue = catalogue(config.application_id, topology, self.plans)
         self._partitions: dict[str, int] = {}
@@ -163,8 +178,54 @@ class Application:
             self.copies.instance.application = self._health
             self.copies.instance.measure = self._measures
 
-    def claim(self) -> None:
+    def in_chosen_mode(self, busy: int) -> "Application":
+        """Return it in real-time mode or in micro-batches: as its config says, or as fits it if that is "auto".
+
+        Args:
+            busy: how many slots of Spark's other applications of this process keep busy.
+
+        Raises:
+            StreamsError: a topic is missing.
+        """
+        if self.config.real_time != AUTO:
+            return self
+        why_not = against_setting(self.config) or why_none_fits(self._plans(SHORTEST_REAL_TIME))
+        if not why_not:
+            chosen = self._with_real_time(SHORTEST_REAL_TIME)
+            chosen.match_topics()
+            needed = slots_needed(chosen.plans, chosen.topics.partitions(self.brokers))
+            why_not = against(self.config, [*chosen.plans, *self.plans], needed, free_slots(self._spark, busy))
+            chosen.why_mode = f"in real-time mode, and keeps {needed} of Spark's slots busy"
+        if why_not:
+            chosen = self._with_real_time(None)
+            chosen.why_mode = f"in micro-batches, because {why_not}"
+        return chosen
+
+    def _plans(self, real_time: int) -> list[Plan]:
+        config = replace(self.config, real_time=real_time)
+        return plan(self.topology, config.application_id, query_options(config))
+
+    def _with_real_time(self, duration: int | None) -> "Application":
+        """Return it with batches of real-time mode of so many milliseconds, or with micro-batches."""
+        config = replace(self.config, real_time=duration)
+        other = Application(self.topology, config, self._spark, self._rest_service, self.states)
+        other.supervisor.handler = self.supervisor.handler
+        copies = self.copies.instance if isinstance(self.copies, QueryServer) else self.copies
+        if (listener := copies.restorations.listener) is not None:
+            other.tell_of_restoring(listener)
+        return other
+
+    def slots_kept_busy(self) -> int:
+        """Return how many of Spark's slots it keeps busy all the while."""
+        if not self.config.in_real_time or self.states.state not in ACTIVE:
+            return 0
+        return sum(plan_.slots(self._partitions) for plan_ in self.plans if plan_.fits_real_time)
+
+    def claim(self, busy: int = 0) -> None:
         """Become the one that runs the application, and leave all as it is where that cannot be.
+
+        Args:
+            busy: how many slots of Spark's other applications of this process keep busy.
 
         Raises:
             StreamsError: it runs elsewhere, its folder or its topics are not what they have to be, or Spark does not
@@ -178,6 +239,8 @@ class Application:
         self._checks.check_rights()
         self._runner.claim(self._a_topic)
         self._spark = self._spark or session_for(self.config, self.plans, partitions)
+        if self.config.in_real_time:
+            check_slots(self._spark, self.plans, partitions, busy)
         self._checks.warn_of_files(self._spark.sparkContext.master or "local")
         self._runner.confirm()
 
@@ -191,8 +254,6 @@ class Application:
         partitions = self._checks.prepare(lambda: self.topics.prepare(self.brokers), self._forget, self._rebuild)
         self.home.claim()
         self.catalogue.save(self.config.folder)
-        if self.config.real_time is not None:
-            check_slots(self._spark, self.plans, partitions)
         self._partitions = partitions
         topics = KafkaTopics(self._spark, self.config, partitions, self.losses.ids_of, self._checks.about)
         self.supervisor.broker.start()
@@ -277,7 +338,7 @@ class Application:
     @property
     def _finish_seconds(self) -> float:
         """How long a micro-batch may take to end that is under way; one in real time ends minutes later."""
-        return FINISH_SECONDS if self.config.real_time is None else 0.0
+        return FINISH_SECONDS if not self.config.in_real_time else 0.0
 
     def clean_up(self) -> None:
         """Delete its folder and its internal topics; it runs nowhere."""
@@ -368,7 +429,7 @@ class Application:
         if wider.is_stateful and before != after:
             raise other_partitions(self.config.application_id, wider.name, wider.topics_as_written, before, after)
         self.plans[number] = wider
-        if self.config.real_time is not None:
+        if self.config.in_real_time:
             assert self._spark is not None, "queries run"
             check_slots(self._spark, self.plans, counts)
         self._partitions |= counts  # those who start queries and look for losses have the same dict

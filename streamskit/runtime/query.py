@@ -30,11 +30,11 @@ def query_options(config: StreamsConfig, **changes: Any) -> QueryOptions:
         cache=config.statestore_cache_max_bytes > 0,
         cache_bytes=config.statestore_cache_max_bytes,
         emit_interval=config.milliseconds("emit_interval"),
-        real_time=config.real_time is not None,
+        real_time=config.in_real_time,
         as_they_come=config.max_task_idle_ms < 0,
         handlers=config.handlers,
         bootstrap_servers=config.connection,
-        threads_of="" if config.real_time is not None else config.application_id,
+        threads_of="" if config.in_real_time else config.application_id,
     )
     return replace(options, **changes)
 

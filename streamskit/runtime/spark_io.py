@@ -1,7 +1,6 @@
 """Spark's Kafka source and sink, with the settings that make them behave as Kafka Streams' consumer and producer."""
 
 import json
-import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -81,8 +80,6 @@ EARLIEST = -2
 END_OF_TIME = 2**62
 """No record is as late, so that what begins there begins behind the last."""
 
-_starting = threading.Lock()  # a query takes its settings from the session that all share
-
 
 @dataclass(frozen=True)
 class KafkaTopics:
@@ -157,7 +154,7 @@ class KafkaTopics:
             "spark.sql.execution.arrow.maxRecordsPerBatch": str(limits.rows),
         } | (WITH_STATE_IDS if kept.has_state_ids else {})
         sizes |= {} if plan.is_stateful else FROM_ANY_CHECKPOINT
-        with _starting, settings(self.spark, SETTINGS | sizes):
+        with settings(self.spark, SETTINGS | sizes):
             frame = compile_plan(
                 plan,
                 lambda topics: self.read(plan, topics, limits.records, begin),

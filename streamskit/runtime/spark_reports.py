@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from typing import Any, Protocol
 
 import pandas as pd
-from pyspark.sql import SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
 from streamskit import operators
+from streamskit.environment.session import running_session
 from streamskit.jvm.stream_threads import stream_threads_of
 from streamskit.planning.plan import Plan
 from streamskit.topology.nodes import Node
@@ -145,8 +145,8 @@ def spark_tasks(streams: RunsQueries) -> pd.DataFrame:
 
     Mirrors `KafkaStreams#metadataForLocalThreads`, which tells what task each stream thread has.
     """
-    context = SparkSession.getActiveSession()
-    store = context.sparkContext._jsc.sc().statusStore() if context else None
+    session = running_session()
+    store = session.sparkContext._jsc.sc().statusStore() if session else None
     rows = [row for query in streams.queries() if store for row in _tasks(store, str(query.runId), query.name)]
     return pd.DataFrame(rows, columns=TASK_COLUMNS).astype({"slots": "Int64"})
 

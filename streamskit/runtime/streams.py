@@ -188,11 +188,13 @@ class KafkaStreams:
             raise StreamsError(
                 f"'{self.application_id}' is {self.state.name} and cannot start (again): make a new KafkaStreams."
             )
-        application = self._application
         try:
+            busy = sum(each._application.slots_kept_busy() for each in list(self.running.values()))
+            self._application = application = self._application.in_chosen_mode(busy)
+            self.config = application.config
             application.lock.take(self.running)
             with telling_of_a_full_disk(self.folder):
-                application.claim()
+                application.claim(busy)
                 self.running[self.application_id] = self
                 application.run()
         except BaseException as failure:
@@ -467,7 +469,11 @@ class KafkaStreams:
             raise StreamsError(f"'{self.application_id}' has no Spark query until start() is called.")
         with self._application.supervisor.calls_of_spark():
             threads = self.num_stream_threads
-            return "\n\n".join(f"{in_words(query.plan, threads)}\n\n{spark_plan(query.query)}" for query in queries)
+            mode = self._application.why_mode
+            chosen = f"'{self.application_id}' runs {mode}.\n\n" if mode else ""
+            return chosen + "\n\n".join(
+                f"{in_words(query.plan, threads)}\n\n{spark_plan(query.query)}" for query in queries
+            )
 
     def _known(self, name: str) -> None:
         if name not in self._application.stores or not self.topology.stores[name].queryable:
@@ -479,7 +485,7 @@ class KafkaStreams:
 
     def _check_threads_can_change(self) -> None:
         self._application.supervisor.raise_failure()
-        if self.config.real_time is not None:
+        if self.config.in_real_time:
             raise StreamsError(
                 f"'{self.application_id}' runs in real-time mode, which keeps a slot of Spark's busy for each "
                 "partition all the while: stream threads can neither be added nor removed."

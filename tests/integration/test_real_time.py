@@ -1,14 +1,16 @@
 """Spark's real-time mode: a record does not wait for the end of a batch."""
 
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from streamskit import KafkaStreams, StreamsBuilder, StreamsError, Topology
+from streamskit import KafkaStreams, State, StreamsBuilder, StreamsError, Topology
 from streamskit.broker import Broker
+from streamskit.testing import wait_until
 
 pytestmark = [pytest.mark.spark, pytest.mark.broker]
 
@@ -72,6 +74,73 @@ def test_more_partitions_than_spark_can_read_at_a_time_are_refused(
     )
     with pytest.raises(StreamsError, match=f"needs {slots + 1}, and the session has {slots}"):
         streams.start()
+
+
+def loud(name: str) -> Topology:
+    builder = StreamsBuilder()
+    builder.stream(f"{name}-words").map_values(F.upper).to(f"{name}-loud")
+    return builder.build()
+
+
+def has_come(broker: Broker, topic: str) -> bool:
+    return list(broker.consume(topic)["value"]) == ["HELLO"]
+
+
+def test_with_auto_the_start_chooses_real_time_where_spark_has_the_slots_and_micro_batches_where_it_has_not(
+    broker: Broker, spark: SparkSession, name: str, state_dir: Path
+) -> None:
+    slots = spark.sparkContext.defaultParallelism
+    for each, partitions in ((f"{name}-1", 1), (f"{name}-2", slots)):
+        broker.create_topics(f"{each}-words", f"{each}-loud", partitions=partitions)
+    states: list[State] = []
+
+    def given(each: str) -> KafkaStreams:
+        return KafkaStreams(
+            loud(each), each, broker.bootstrap_servers, spark=spark, state_dir=state_dir, real_time="auto"
+        )
+
+    first = given(f"{name}-1")
+    first.set_state_listener(lambda new, old: states.append(new))
+    with first, given(f"{name}-2") as second:
+        assert first.explain().startswith(f"'{name}-1' runs in real-time mode, and keeps 1 of Spark's slots busy.\n")
+        why = f"because real-time mode would keep {slots} of Spark's slots busy (free: {slots - 1})"
+        assert second.explain().startswith(f"'{name}-2' runs in micro-batches, {why}.\n")
+        assert (first.config.real_time, second.config.real_time) == (5000, None)
+        for each in (f"{name}-1", f"{name}-2"):
+            broker.produce(f"{each}-words", [("a", "hello")])
+            wait_until(partial(has_come, broker, f"{each}-loud"), "the record in capitals", 60)
+    assert State.RUNNING in states
+    with given(f"{name}-2") as second:  # whose slots the first one has left
+        assert second.config.real_time == 5000
+
+
+def test_with_auto_what_real_time_mode_has_no_place_for_runs_in_micro_batches(
+    broker: Broker, spark: SparkSession, name: str, state_dir: Path
+) -> None:
+    broker.create_topics(f"{name}-words", f"{name}-loud")
+    streams = KafkaStreams(
+        loud(name), name, broker.bootstrap_servers, spark=spark, state_dir=state_dir, real_time="auto",
+        processing_guarantee="exactly_once",
+    )  # fmt: skip
+    with streams:
+        assert streams.explain().startswith(f"'{name}' runs in micro-batches, because exactly-once output shows no")
+
+
+def test_slots_that_another_application_keeps_busy_are_not_promised_again(
+    broker: Broker, spark: SparkSession, name: str, state_dir: Path
+) -> None:
+    slots = spark.sparkContext.defaultParallelism
+    broker.create_topics(f"{name}-1-words", f"{name}-1-loud", f"{name}-2-loud")
+    broker.create_topics(f"{name}-2-words", partitions=slots)
+    started = [
+        KafkaStreams(
+            loud(f"{name}-{number}"), f"{name}-{number}", broker.bootstrap_servers, spark=spark, state_dir=state_dir,
+            real_time="5 seconds",
+        )
+        for number in (1, 2)
+    ]  # fmt: skip
+    with started[0], pytest.raises(StreamsError, match=f"has {slots}, of which other applications keep 1 busy"):
+        started[1].start()
 
 
 def test_a_udf_is_refused_when_the_application_starts(
