@@ -8,6 +8,7 @@ from streamskit.course.labs.solutions import solution
 from streamskit.course.labs.stores import table, windows
 from streamskit.course.labs.student import reset
 from streamskit.course.labs.trying_out import try_out
+from streamskit.course.labs.warming_up import warm_up_in_a_kernel
 
 __all__ = [
     "CheckFailed",
@@ -24,3 +25,5 @@ __all__ = [
     "try_out",
     "windows",
 ]
+
+warm_up_in_a_kernel()

@@ -28,6 +28,8 @@ SETTINGS = {
     "spark.sql.streaming.pollingDelay": "1ms",
     "spark.sql.streaming.checkpoint.fileChecksum.enabled": "false",
     "spark.sql.streaming.checkpointFileManagerClass": FLEETING_CHECKPOINTS,
+    # Every record is planned anew, and what the optimizer could prove about it would save no time.
+    "spark.sql.constraintPropagation.enabled": "false",
 } | INTERPRETED
 
 
@@ -60,7 +62,7 @@ class MemoryQuery:
         self, spark: SparkSession, plan: Plan, tasks: int = 1, partitions: Mapping[str, int] | None = None
     ) -> None:
         self.plan = plan
-        self._spark = spark
+        self._spark, self._tasks = spark, tasks
         self._offsets: dict[tuple[str, int], int] = {}
         # Spark's own MemoryStream: a batch from it lists no files and starts no Python.
         streams = java_class("org.apache.spark.sql.execution.streaming.runtime.MemoryStream$")
@@ -117,6 +119,8 @@ class MemoryQuery:
 
     def _frame(self, topics: list[str]) -> DataFrame:
         lines = DataFrame(self._stream.toDF(), self._spark)
+        if self._tasks == 1:  # what is one partition anyway needs no shuffle before each operator
+            lines = lines.coalesce(1)
         rows = lines.select(F.from_json("value", RAW, {"mode": "FAILFAST"}).alias("row")).select("row.*")
         return rows.withColumn("timestamp", F.timestamp_millis("timestamp"))
 

@@ -32,7 +32,7 @@ def _warm_up() -> None:
     """Read all labs, start Spark, and take records through each kind of operator that a check may run first."""
     try:
         catalogue.labs()
-        for write in (_columns, _windows, _joins):
+        for write in (_columns, _functions, _joins):
             write(builder := StreamsBuilder())
             records_of(builder.build(), RECORDS)
     except Exception as failure:  # the learner's own first cell meets the same, and tells it in its place
@@ -40,12 +40,13 @@ def _warm_up() -> None:
 
 
 def _columns(builder: StreamsBuilder) -> None:
-    builder.stream("left").filter(lambda value: value.isNotNull()).group_by(lambda value: value).count("n")
+    words = builder.stream("left").filter(lambda value: value.isNotNull()).group_by(lambda value: value)
+    words.windowed_by(TimeWindows.of_size_with_no_grace("1 minute")).count("counts").to_stream().to("out")
 
 
-def _windows(builder: StreamsBuilder) -> None:
-    minutes = builder.stream("left").group_by_key().windowed_by(TimeWindows.of_size_with_no_grace("1 minute"))
-    minutes.reduce(lambda kept, new: kept + new).to_stream().to("out")
+def _functions(builder: StreamsBuilder) -> None:
+    latest = builder.table("table").group_by(lambda key, value: (value, value))
+    latest.reduce(lambda kept, new: new, lambda kept, old: kept, "latest")
 
 
 def _joins(builder: StreamsBuilder) -> None:
