@@ -31,6 +31,10 @@ NEEDED = (
     "streamskit.serdes",
 )
 
+COLLECT_AFTER = 100_000
+"""How many more objects there are before Python looks for cycles among them: rows and state have none, and Python's own
+threshold of 700 has it look through them all the time."""
+
 
 def import_all(names: Sequence[str]) -> None:
     """Import what workers need, and keep it out of the garbage collector's way: what it marks is shared no more."""
@@ -38,6 +42,7 @@ def import_all(names: Sequence[str]) -> None:
     for name in names:
         importlib.import_module(name)
     gc.freeze()
+    gc.set_threshold(COLLECT_AFTER, 20, 100)
 
 
 if __name__ == "__main__":

@@ -78,14 +78,16 @@ class StageResults:
 
     def take(self, outputs: Iterable[Output]) -> None:
         """Take the operators' results."""
-        where = (self._task, SEQUENCE)
-        for count, (operator, *values) in enumerate(outputs, self._count):
+        task, numbers, add = self._task, self._numbers, self._add
+        for count, output in enumerate(outputs, self._count):
+            operator = output[0]
             if operator == ERROR_ROW:
+                values = list(output[1:])
                 topic = None if values[OTHER - KEY] is None else values[OTHER - KEY].decode()
                 values[OTHER - KEY] = None
-                self._add((FINISHED, topic, *values, *where, count, 0))
+                add((FINISHED, topic, *values, task, SEQUENCE, count, 0))
             else:
-                self._add((RESULTS + self._numbers[operator], None, *values, *where, count, 0))
+                add((RESULTS + numbers[operator], None, *output[1:], task, SEQUENCE, count, 0))
             self._count = count + 1
 
     def pass_on(self, row: Row) -> None:
@@ -121,16 +123,15 @@ class StageResults:
 
     def _add(self, row: Row) -> None:
         """Add a row, and cut behind it where there are enough: what one record lets go has no limit."""
-        self._rows.append(row)
-        self._bytes += _size(row[KEY:TIMESTAMP])
+        rows = self._rows
+        rows.append(row)
+        for value in row[KEY:TIMESTAMP]:
+            if value:
+                self._bytes += len(value)
         begin = self._cuts[-1] if self._cuts else 0
-        if self._bytes >= CHUNK_BYTES or len(self._rows) - begin == CHUNK:
-            self._cuts.append(len(self._rows))
+        if self._bytes >= CHUNK_BYTES or len(rows) - begin == CHUNK:
+            self._cuts.append(len(rows))
             self._bytes = 0
-
-
-def _size(values: Iterable[bytes | None]) -> int:
-    return sum(map(len, filter(None, values)))
 
 
 def in_order(batches: Iterable[list[Row]], inputs: StageInputs) -> Iterator[Row]:
@@ -140,7 +141,7 @@ def in_order(batches: Iterable[list[Row]], inputs: StageInputs) -> Iterator[Row]
     Where there is but one topic, rows pass as they come, and a batch need not fit into memory.
     """
     if inputs.single:
-        yield from _checked(row for batch in batches for row in batch)
+        yield from _checked(batches)
         return
     topics: dict[int, list[Row]] = defaultdict(list)
     for batch in batches:
@@ -153,17 +154,14 @@ def in_order(batches: Iterable[list[Row]], inputs: StageInputs) -> Iterator[Row]
     yield from merge(*(topics[origin] for origin in sorted(topics)), key=itemgetter(TIMESTAMP))
 
 
-def _checked(rows: Iterable[Row]) -> Iterator[Row]:
+def _checked(batches: Iterable[list[Row]]) -> Iterator[Row]:
     last = (-1, -1)
-    for row in rows:
-        if row[PORT] == CLOCK:
-            yield row
-            continue
-        place = row[POSITION], row[STEP]
-        if place < last:
+    for rows in batches:
+        places = [last, *((row[POSITION], row[STEP]) for row in rows if row[PORT] != CLOCK)]
+        if places != sorted(places):
             raise out_of_order()
-        last = place
-        yield row
+        last = places[-1]
+        yield from rows
 
 
 def out_of_order() -> RuntimeError:

@@ -30,6 +30,9 @@ KEPT_BYTES = 32 * 1024 * 1024
 ROW_BYTES = 300
 """How many bytes a row takes beside its value, about, with what it has read."""
 
+OUTPUTS = 20
+"""After how many outputs they are taken from a task: few calls, and large ones are never many in memory."""
+
 
 class TaskProcessor:
     """Runs the operators of a stage on the records of one task.
@@ -147,6 +150,8 @@ class TaskProcessor:
             if row[PORT] == CLOCK and self._options.test and row[KEY] is None:
                 pages.save("wall clock", str(row[TIMESTAMP]).encode())
             self._process_row(row, stage, made, timing)
+            if len(stage.outputs) >= OUTPUTS:
+                made.take(stage.take_outputs())
             if made.are_many:
                 yield from made.take_packed()
         if timing is not None:
@@ -160,11 +165,10 @@ class TaskProcessor:
             operator, side = self._inputs.ports[port]
             record = OperatorRecord(row[KEY], row[VALUE], row[OLD], row[OTHER], row[TIMESTAMP], row[HEADERS])
             stage.process(operator, side, record)
-            if stage.outputs:
-                made.take(stage.take_outputs())
         elif port == CLOCK and self._options.test:
             if row[KEY] is None:
                 stage.advance_wall_clock(row[TIMESTAMP])
+            made.take(stage.take_outputs())
             made.pass_on(row)
         elif port != BEGIN:
             # In the middle of the results, so that a task's rows keep their order.

@@ -66,7 +66,7 @@ def test_why_an_application_did_not_start_is_told_though_it_cannot_be_closed_in_
     streams = application(tmp_path)
     inside = streams._application
 
-    def refuse() -> None:
+    def refuse(busy: int) -> None:
         raise StreamsError("a topic is missing")
 
     monkeypatch.setattr(inside, "claim", refuse)
