@@ -29,7 +29,7 @@ from streamskit.queries.measures import Measure
 from streamskit.queries.query_server import QueryServer
 from streamskit.queries.queryable_instance import InstanceHealth
 from streamskit.queries.rest_service import RestService
-from streamskit.queries.restore_listener import StateRestoreListener
+from streamskit.queries.restore_listener import Restorations, StateRestoreListener
 from streamskit.runtime.catch_up import CatchUp
 from streamskit.runtime.checkpoint_copies import LAST_COPY_SECONDS, CheckpointCopies
 from streamskit.runtime.co_partitioning import watch_out
@@ -189,31 +189,31 @@ class Application:
         """
         if self.config.real_time != AUTO:
             return self
-        why_not = against_setting(self.config) or why_none_fits(self._plans(SHORTEST_REAL_TIME))
+        needed, why_not = 0, against_setting(self.config)
         if not why_not:
-            chosen = self._with_real_time(SHORTEST_REAL_TIME)
-            chosen.match_topics()
-            needed = slots_needed(chosen.plans, chosen.topics.partitions(self.brokers))
-            why_not = against(self.config, [*chosen.plans, *self.plans], needed, free_slots(self._spark, busy))
-            chosen.why_mode = f"in real-time mode, and keeps {needed} of Spark's slots busy"
+            needed, why_not = self._against_real_time(busy)
         if why_not:
-            chosen = self._with_real_time(None)
-            chosen.why_mode = f"in micro-batches, because {why_not}"
+            self.config = replace(self.config, real_time=None)  # as it is planned already
+            self.why_mode = f"in micro-batches, because {why_not}"
+            return self
+        self.let_go()
+        config = replace(self.config, real_time=SHORTEST_REAL_TIME)
+        chosen = Application(self.topology, config, self._spark, self._rest_service, self.states)
+        chosen.supervisor.handler = self.supervisor.handler
+        if (listener := self._restorations.listener) is not None:
+            chosen.tell_of_restoring(listener)
+        chosen.why_mode = f"in real-time mode, and keeps {needed} of Spark's slots busy"
         return chosen
 
-    def _plans(self, real_time: int) -> list[Plan]:
-        config = replace(self.config, real_time=real_time)
-        return plan(self.topology, config.application_id, query_options(config))
-
-    def _with_real_time(self, duration: int | None) -> "Application":
-        """Return it with batches of real-time mode of so many milliseconds, or with micro-batches."""
-        config = replace(self.config, real_time=duration)
-        other = Application(self.topology, config, self._spark, self._rest_service, self.states)
-        other.supervisor.handler = self.supervisor.handler
-        copies = self.copies.instance if isinstance(self.copies, QueryServer) else self.copies
-        if (listener := copies.restorations.listener) is not None:
-            other.tell_of_restoring(listener)
-        return other
+    def _against_real_time(self, busy: int) -> tuple[int, str]:
+        """Return how many slots real-time mode takes, and why program, state or slots do not suit it; "" if they do."""
+        config = replace(self.config, real_time=SHORTEST_REAL_TIME)
+        plans = plan(self.topology, config.application_id, query_options(config))
+        if why_not := why_none_fits(plans):
+            return 0, why_not
+        plans = self._matched(plans)
+        needed = slots_needed(plans, replace(self.topics, plans=plans).partitions(self.brokers))
+        return needed, against(config, [*plans, *self.plans], needed, free_slots(self._spark, busy))
 
     def slots_kept_busy(self) -> int:
         """Return how many of Spark's slots it keeps busy all the while."""
@@ -349,9 +349,13 @@ class Application:
 
     def tell_of_restoring(self, listener: StateRestoreListener) -> None:
         """Let a listener hear how the local stores are filled."""
+        for each in (self._restorations, self.global_copies.restorations):
+            each.listener = listener
+
+    @property
+    def _restorations(self) -> Restorations:
         copies = self.copies.instance if isinstance(self.copies, QueryServer) else self.copies
-        for each in (copies, self.global_copies):
-            each.restorations.listener = listener
+        return copies.restorations
 
     def release(self) -> None:
         """Let another process run it."""
@@ -385,19 +389,27 @@ class Application:
             StreamsError: none does.
             TopologyError: one matches several.
         """
-        if not any(plan_.waits_for_topics for plan_ in self.plans):
+        matched = self._matched(self.plans)
+        if matched is self.plans:
             return
+        self.plans = matched
+        self.topics = replace(self.topics, plans=self.plans)
+        self._checks = StartupChecks(self.config.folder, self.topics, self.brokers, self.losses)
+
+    def _matched(self, plans: list[Plan]) -> list[Plan]:
+        """Return plans with the topics that match the program's patterns."""
+        if not any(plan_.waits_for_topics for plan_ in plans):
+            return plans
         there = of_others(list_topics(self.brokers.connection, internal=False), self.topics, self.topology)
-        self.plans = [plan_.with_topics(there) for plan_ in self.plans]
-        for plan_ in self.plans:
+        matched = [plan_.with_topics(there) for plan_ in plans]
+        for plan_ in matched:
             for each in plan_.inputs:
                 if not each.topics:
                     raise StreamsError(
                         f"{each.node.name} ({each.node.call_site}): no topic matches the pattern "
                         f"'{each.node.topic_names[0]}'. Create one before start()."
                     )
-        self.topics = replace(self.topics, plans=self.plans)
-        self._checks = StartupChecks(self.config.folder, self.topics, self.brokers, self.losses)
+        return matched
 
     def _look_at_topics(self, found: Mapping[str, TopicIdentity]) -> None:
         """Hear of topics as they are now: take in those that match a pattern, and have the others compared."""

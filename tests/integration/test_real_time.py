@@ -8,8 +8,9 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from streamskit import KafkaStreams, State, StreamsBuilder, StreamsError, Topology
+from streamskit import KafkaStreams, MaxFailures, State, StateRestoreListener, StreamsBuilder, StreamsError, Topology
 from streamskit.broker import Broker
+from streamskit.broker.settings import free_port
 from streamskit.testing import wait_until
 
 pytestmark = [pytest.mark.spark, pytest.mark.broker]
@@ -112,6 +113,35 @@ def test_with_auto_the_start_chooses_real_time_where_spark_has_the_slots_and_mic
     assert State.RUNNING in states
     with given(f"{name}-2") as second:  # whose slots the first one has left
         assert second.config.real_time == 5000
+
+
+def test_with_auto_an_instance_keeps_its_address_and_its_listeners(
+    broker: Broker, spark: SparkSession, name: str, state_dir: Path
+) -> None:
+    broker.create_topics(f"{name}-words")
+    builder = StreamsBuilder()
+    builder.stream(f"{name}-words").group_by_key().count("counts")
+
+    class Telling(StateRestoreListener):
+        def on_restore_start(self, *what: object) -> None: ...
+
+        def on_batch_restored(self, *what: object) -> None: ...
+
+        def on_restore_end(self, *what: object) -> None: ...
+
+    streams = KafkaStreams(
+        builder.build(), name, broker.bootstrap_servers, spark=spark, state_dir=state_dir, real_time="auto",
+        application_server=f"127.0.0.1:{free_port()}", uncaught_exception_handler=MaxFailures(3, "1 minute"),
+    )  # fmt: skip
+    handler = streams._application.supervisor.handler
+    listener = Telling()
+    streams.set_global_state_restore_listener(listener)
+    with streams:
+        assert " runs in real-time mode, and keeps 2 of Spark's slots busy.\n" in streams.explain()
+        assert streams._application.supervisor.handler is handler
+        assert streams._application.global_copies.restorations.listener is listener
+        broker.produce(f"{name}-words", [("a", "x"), ("a", "y")])
+        wait_until(lambda: streams.store("counts").get("a") == 2, "the count", 60)
 
 
 def test_with_auto_what_real_time_mode_has_no_place_for_runs_in_micro_batches(
