@@ -88,7 +88,7 @@ MASTER_VARIABLE = "STREAMSKIT_MASTER"
 logger = logging.getLogger("streamskit")
 
 _starting = threading.Lock()
-_changing = threading.RLock()  # a query takes its settings from the session that all threads share
+_starting_query = threading.RLock()  # it takes its settings from the session that all threads share
 
 
 def spark_session(master: str | None = None, **settings: str) -> "SparkSession":
@@ -187,19 +187,22 @@ def _check_master(running: "SparkSession", master: str | None) -> None:
 
 @contextmanager
 def settings(spark: "SparkSession", values: dict[str, str]) -> Iterator[None]:
-    """Change settings of a session for the time of a `with`; a query keeps those it was started with.
+    """Change settings of a session for the time of a `with`; a query keeps those it was started with."""
+    before = {name: spark.conf.get(name, None) for name in values}
+    try:
+        for name, value in values.items():
+            spark.conf.set(name, value)
+        yield
+    finally:
+        for name, old in before.items():
+            spark.conf.unset(name) if old is None else spark.conf.set(name, old)
 
-    Another thread that changes some waits until then.
-    """
-    with _changing:
-        before = {name: spark.conf.get(name, None) for name in values}
-        try:
-            for name, value in values.items():
-                spark.conf.set(name, value)
-            yield
-        finally:
-            for name, old in before.items():
-                spark.conf.unset(name) if old is None else spark.conf.set(name, old)
+
+@contextmanager
+def query_settings(spark: "SparkSession", values: dict[str, str]) -> Iterator[None]:
+    """Change settings of a session while one query is started in a `with`; another thread that starts one waits."""
+    with _starting_query, settings(spark, values):
+        yield
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from streamskit.api.auto_offset_reset import AutoOffsetReset
 from streamskit.api.client_settings import Role
 from streamskit.api.streams_config import StreamsConfig
 from streamskit.common.errors import BrokerError, StreamsError
-from streamskit.environment.session import CHECKPOINTS, settings
+from streamskit.environment.session import CHECKPOINTS, query_settings
 from streamskit.execution.compiler import compile_plan
 from streamskit.execution.partitioning import writers
 from streamskit.kafka.client_libraries import for_java, java_text
@@ -154,7 +154,7 @@ class KafkaTopics:
             "spark.sql.execution.arrow.maxRecordsPerBatch": str(limits.rows),
         } | (WITH_STATE_IDS if kept.has_state_ids else {})
         sizes |= {} if plan.is_stateful else FROM_ANY_CHECKPOINT
-        with settings(self.spark, SETTINGS | sizes):
+        with query_settings(self.spark, SETTINGS | sizes):
             frame = compile_plan(
                 plan,
                 lambda topics: self.read(plan, topics, limits.records, begin),

@@ -12,7 +12,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from streamskit.environment.session import FLEETING_CHECKPOINTS, INTERPRETED, settings
+from streamskit.environment.session import FLEETING_CHECKPOINTS, INTERPRETED, query_settings
 from streamskit.execution.compiler import compile_plan
 from streamskit.execution.record_columns import TIMESTAMP_HEADER, WRITE_ORDER
 from streamskit.execution.row_format import HEADER_TYPE
@@ -71,7 +71,7 @@ class MemoryQuery:
         )
         self._name = f"test_driver_{uuid.uuid4().hex}"
         self._checkpoint = tempfile.TemporaryDirectory(prefix="streamskit-test-", ignore_cleanup_errors=True)
-        with settings(spark, SETTINGS | {"spark.sql.shuffle.partitions": str(tasks)}):
+        with query_settings(spark, SETTINGS | {"spark.sql.shuffle.partitions": str(tasks)}):
             self.query = (
                 compile_plan(
                     plan,
