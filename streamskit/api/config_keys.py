@@ -216,10 +216,10 @@ AUTO = "auto"
 """The value of `real_time` that leaves the choice to the start."""
 
 DURATION_OR_AUTO = Kind(
-    f"a duration: '5 seconds', a timedelta, or milliseconds as a whole number; or '{AUTO}'",
+    f"{DURATION.advice}; or '{AUTO}'",
     _duration_or_auto,
     lambda text: AUTO if text == AUTO else int(text),
-    advice_in_files=f"a whole number of milliseconds, without a unit, or {AUTO}",
+    advice_in_files=f"{DURATION.advice_in_files}, or {AUTO}",
 )
 PATH = Kind("a folder, as text or a Path", _path)
 HANDLER = Kind(

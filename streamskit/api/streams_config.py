@@ -54,8 +54,7 @@ class StreamsSettings(TypedDict, total=False):
 
 def _key(kafka_name: str, kind: Kind, doc: str, unit: str = "") -> dict[str, ConfigKey]:
     """Return the metadata of a field that is a key."""
-    unit = unit or ("milliseconds" if kind in (DURATION, DURATION_OR_AUTO) else "")
-    return {"key": ConfigKey(kafka_name, kind, doc, unit)}
+    return {"key": ConfigKey(kafka_name, kind, doc, unit or ("milliseconds" if kind is DURATION else ""))}
 
 
 def _explained(cls: type[T]) -> type[T]:
@@ -301,6 +300,7 @@ class StreamsConfig:
             'each in which state is kept. Not for `F.udf`, or serdes and handlers in Python. With `"auto"` the start '
             "chooses: real-time mode, in batches of 5 seconds, where some of the program fits it and Spark has the "
             "slots, and micro-batches otherwise; `explain()` says which, and why.",
+            "milliseconds",
         ),
     )
     max_records_per_batch: int | None = field(

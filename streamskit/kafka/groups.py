@@ -42,9 +42,10 @@ def delete_groups(bootstrap_servers: BootstrapServers, names: tuple[str, ...]) -
                 left[name] = answer
         return not any(answer in PASSES for answer in left.values())
 
+    if not names:
+        return
     with admin_client(bootstrap_servers) as admin:
-        if names:
-            eventually(is_done, SETTLE_SECONDS)
+        eventually(is_done, SETTLE_SECONDS)
     if denied := [name for name, answer in left.items() if answer == DENIED]:
         raise no_right(bootstrap_servers, *(Right("Delete", "group", name) for name in denied))
     if left:

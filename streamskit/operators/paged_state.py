@@ -113,7 +113,7 @@ class PagedTable:
         self._sizes: dict[int, int] = {}
         self._rows: dict[int, int] = {}
         self._changed: set[int] = set()
-        self._last: tuple[bytes | None, int] = None, 0
+        self._last: tuple[bytes | None, int, int] = None, 0, 0
 
     def page(self, key: bytes) -> Rows:
         """Return the page of `key`, to read only."""
@@ -137,7 +137,6 @@ class PagedTable:
         """Save the pages that were changed."""
         if not self._changed:
             return
-        self._last = None, 0
         if self.expire is not None:
             self._expire()
         total, rows = self._known.get("bytes", 0), self._known.get("rows", 0)
@@ -154,15 +153,16 @@ class PagedTable:
 
     def _number(self, key: bytes) -> int:
         """Return the page of a key: those that were not split yet have one bit of its hash less."""
-        last, number = self._last
-        if key is last:  # a row is read and written again, as a rule
+        count = self._count or self._open()
+        last, count_then, number = self._last
+        if key is last and count == count_then:  # a row is read and written again, as a rule
             return number
-        count, hashed = self._count or self._open(), crc32(key)
+        hashed = crc32(key)
         whole = 1 << count.bit_length() - 1
         number = hashed & 2 * whole - 1
         if number >= count:
             number -= whole
-        self._last = key, number
+        self._last = key, count, number
         return number
 
     def _open(self) -> int:
@@ -187,7 +187,6 @@ class PagedTable:
 
     def _grow(self, count: int) -> None:
         """Have so many pages, and move the rows of those that are split."""
-        self._last = None, 0
         if count >= 2 * self._count:  # most rows move: all at once
             self._load_all()
             rows = [row for page in self._pages.values() for row in page.items()]

@@ -48,6 +48,7 @@ from streamskit.runtime.real_time import (
     check_states,
     free_slots,
     session_for,
+    slots_kept_busy,
     slots_needed,
     why_none_fits,
 )
@@ -219,7 +220,7 @@ class Application:
         """Return how many of Spark's slots it keeps busy all the while."""
         if not self.config.in_real_time or self.states.state not in ACTIVE:
             return 0
-        return sum(plan_.slots(self._partitions) for plan_ in self.plans if plan_.fits_real_time)
+        return slots_kept_busy(self.plans, self._partitions)
 
     def claim(self, busy: int = 0) -> None:
         """Become the one that runs the application, and leave all as it is where that cannot be.

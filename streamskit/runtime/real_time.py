@@ -80,8 +80,12 @@ def slots_needed(plans: Sequence[Plan], partitions: Mapping[str, int]) -> int:
         plans: the queries.
         partitions: how many each topic has.
     """
-    busy = sum(plan.slots(partitions) for plan in plans if plan.fits_real_time)
-    return busy + any(not plan.fits_real_time for plan in plans)
+    return slots_kept_busy(plans, partitions) + any(not plan.fits_real_time for plan in plans)
+
+
+def slots_kept_busy(plans: Sequence[Plan], partitions: Mapping[str, int]) -> int:
+    """Return how many slots of Spark's the queries in real-time mode keep busy all the while."""
+    return sum(plan.slots(partitions) for plan in plans if plan.fits_real_time)
 
 
 def check_slots(spark: SparkSession, plans: Sequence[Plan], partitions: Mapping[str, int], busy: int = 0) -> None:

@@ -1,6 +1,8 @@
 """What the state of operators costs: pages that are loaded and saved, and what goes away."""
 
 import pickle
+from collections.abc import Iterator
+from zlib import crc32
 
 import pytest
 
@@ -22,7 +24,7 @@ from streamskit.operators import (
     TableAggregateOperator,
     TableJoinOperator,
 )
-from streamskit.operators.paged_state import VISITS
+from streamskit.operators.paged_state import PAGE_BYTES, VISITS, MemoryPages, PagedTable
 from streamskit.serdes import LONG
 from tests.unit.operators.operator_harness import STRING, Harness, Pages, record
 from tests.unit.operators.operator_programs import window_count
@@ -112,3 +114,25 @@ def test_pages_are_told_apart_by_a_hash_that_is_the_same_everywhere() -> None:
         "rows/5": [b"2", b"9"],
         "rows/6": [b"5"],
     }
+
+
+def keys_of(page: int, pages: int) -> Iterator[bytes]:
+    """Yield keys whose hash leads to a page, where there are so many: a power of two."""
+    return (key for number in range(100_000) if crc32(key := b"%d" % number) % pages == page)
+
+
+def test_a_row_that_is_alone_in_its_page_is_found_after_the_page_was_looked_at_twice_while_the_table_grew() -> None:
+    store, known = MemoryPages(), dict[str, int]()
+    table = PagedTable("t", store, known=lambda: known)
+    alone = next(keys_of(10, 16))  # in page 2 of six, and in page 10 of eleven
+    others = [key for page in (4, 5) for key, _ in zip(keys_of(page, 8), range(6), strict=False)]
+    for key in (alone, *others[:4]):
+        table.changed_page(key)[key] = b"x" * PAGE_BYTES
+    table.save()
+    assert known["pages"] == 6
+    for key in others[4:9]:
+        table.changed_page(key)[key] = b"x" * PAGE_BYTES
+    table.save()
+    assert known["pages"] == 11
+    reopened = PagedTable("t", store, known=lambda: known)
+    assert [key for key in (alone, *others[:9]) if key not in reopened.page(key)] == []
