@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+from collections.abc import Generator
 
 import pytest
 from nbval.plugin import IPyNbCell
@@ -43,6 +44,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def pytest_runtest_setup(item: pytest.Item) -> None:
     if isinstance(item, IPyNbCell):
         notebook_spark.prepare(item.parent)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Show what a cell that failed wrote to stderr: nbval says only that it wrote something."""
+    report = yield
+    if report.failed and isinstance(item, IPyNbCell):
+        outputs = item.test_outputs or []
+        if said := "".join(each.get("text", "") for each in outputs if each.get("name") == "stderr"):
+            report.sections.append(("what the cell wrote to stderr", said))
+    return report
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

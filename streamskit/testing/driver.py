@@ -90,6 +90,7 @@ class TopologyTestDriver:
         if config.ensure_explicit_internal_resource_naming:
             check_names_are_explicit(topology)
         self._internal = {topic for plan_ in self._plans for topic in plan_.topics} & self._written()
+        self._handovers = {topic for plan_ in self._plans for topic in plan_.handovers.values()}
         self._waiting = WaitingRecords(self._plans, outside=[*self._global_tables, *filled_by_processors(topology)])
         self._dropped: Counter[str] = Counter()
         self._stores = {store.name: local_store(store) for store in topology.stores.values() if is_readable(store)}
@@ -293,6 +294,9 @@ class TopologyTestDriver:
             written = sorted(written, key=lambda record: record.key or b"" if record.topic in windowed else b"")
         for record in written:
             self._take(record)
+        # In Kafka Streams the next step is called there and then, before any other record.
+        for topic in self._handovers & {record.topic for record in written}:
+            self._process(topic, [self._placed(record) for record in written if record.topic == topic])
 
     def _take(self, record: Raw) -> None:
         record = self._placed(record)
@@ -304,7 +308,7 @@ class TopologyTestDriver:
             return
         if (store := self._changelogs.get(record.topic)) is not None:
             self._stores[store].apply(record.key or b"", record.value, record.timestamp, record.partition or 0)
-        if record.topic in self._internal:
+        if record.topic in self._internal - self._handovers:
             self._waiting.extend([record])
         self._outputs[record.topic].append(record)
 
