@@ -15,8 +15,16 @@ from pyspark.sql import functions as F
 
 from streamskit.execution.native_aggregation import SKIPPED
 from streamskit.execution.record_columns import RecordColumns
-from streamskit.execution.row_format import FINISHED, TO_OWN_PARTITION, TO_PARTITIONER, port_of, row_struct
-from streamskit.planning.plan import Plan
+from streamskit.execution.row_format import (
+    FIELDS,
+    FINISHED,
+    FINISHED_FIELDS,
+    TO_OWN_PARTITION,
+    TO_PARTITIONER,
+    port_of,
+    row_struct,
+)
+from streamskit.planning.plan import CLOCK_TOPIC, DROPPED_KEY, Plan
 from streamskit.topology.nodes import Node, OperatorInput
 
 
@@ -124,7 +132,14 @@ def rows_of(outcomes: Iterable[Outcome], plan: Plan) -> Rows:
             rows += Rows.of(_sent(outcome, plan))
         elif isinstance(outcome, Flatten):
             rows += _flattened(outcome, plan)
+        elif plan.options.in_turn:
+            rows += Rows.of(F.when(outcome.is_dropped, told_to_test(DROPPED_KEY, plan)))
     return rows
+
+
+def told_to_test(key: bytes, plan: Plan) -> Column:
+    """Return a finished row that tells a test driver something, in a record of the clock with this key."""
+    return _finished(plan, topic=F.lit(CLOCK_TOPIC), key=F.lit(key), timestamp=F.lit(0))
 
 
 def of_rows(outcome: Outcome, condition: Column) -> Outcome:
@@ -191,23 +206,31 @@ def _written(outcome: Write, plan: Plan) -> Column:
     """Return the row of a record to write; where there are stateful operators, it passes through them as it is."""
     record = outcome.record
     topic = F.lit(outcome.topic) if isinstance(outcome.topic, str) else outcome.topic
-    fields = {
-        "topic": topic,
-        "key": outcome.key,
-        "value": outcome.value,
-        "timestamp": record.timestamp,
-        "headers": record.headers,
-    }
+    row = _finished(
+        plan,
+        outcome.partition,
+        outcome.sink,
+        topic=topic,
+        key=outcome.key,
+        value=outcome.value,
+        timestamp=record.timestamp,
+        headers=record.headers,
+    )
+    return _unless_dropped(record, row)
+
+
+def _finished(plan: Plan, partition: Column | None = None, sink: str = "", **fields: Column) -> Column:
+    """Return a row that is ready to be written; fields that are not given are null."""
     if plan.operators:
-        there = None if outcome.partition is None else F.lit(TO_OWN_PARTITION)
-        other = F.lit(TO_PARTITIONER + outcome.sink.encode()) if outcome.sink else there
-        return _unless_dropped(record, row_struct(FINISHED, other=other, **fields))
+        there = None if partition is None else F.lit(TO_OWN_PARTITION)
+        other = F.lit(TO_PARTITIONER + sink.encode()) if sink else there
+        return row_struct(FINISHED, other=other, **fields)
+    row = {name: fields.get(name, F.lit(None)).cast(FIELDS[name]) for name in FINISHED_FIELDS}
     if plan.keeps_partitions:
-        own = F.lit(None) if outcome.partition is None else outcome.partition
-        fields |= {"partition": own.cast("int")}
+        row |= {"partition": (F.lit(None) if partition is None else partition).cast("int")}
     if plan.partitioned_sinks:
-        fields |= {"sink": F.lit(outcome.sink or None).cast("string")}
-    return _unless_dropped(record, F.struct(*(column.alias(name) for name, column in fields.items())))
+        row |= {"sink": F.lit(sink or None).cast("string")}
+    return F.struct(*(column.alias(name) for name, column in row.items()))
 
 
 def _sent(outcome: Send, plan: Plan) -> Column:

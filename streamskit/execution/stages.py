@@ -131,6 +131,7 @@ def _inputs(plan: Plan, numbers: list[int], tasks: tuple[int, ...]) -> StageInpu
     return replace(
         later,
         single=len(plan.topics) == 1,
+        in_turn=plan.options.in_turn,
         first=frozenset(number for number, topic in enumerate(plan.topics, 1) if topic in plan.broadcast_topics),
         topics=tuple(plan.topics),
         begins_apart=plan.tells_beginnings,

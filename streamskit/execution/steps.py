@@ -324,7 +324,7 @@ class Steps:
             while path[0].parents[0] != node.name:
                 path.insert(0, plan.topology[path[0].parents[0]])
             return path
-        if self.guard.handlers.make_rows:
+        if self.guard.handlers.make_rows or plan.options.in_turn:
             return []
         while len(children := plan.following(node)) == 1 and not any(has_changelog(node, s) for s in node.stores):
             node = children[0]

@@ -23,6 +23,7 @@ from streamskit.execution.whole_batches import WholeBatches, tables_in_order
 from streamskit.operators import Operator, OperatorRecord, StreamTask
 from streamskit.operators.paged_state import PageStore
 from streamskit.planning.options import QueryOptions
+from streamskit.planning.plan import END_OF_TURN_KEY
 
 KEPT_BYTES = 32 * 1024 * 1024
 """After so many bytes of rows in real-time mode the pages of a task's state are saved, and read again when needed."""
@@ -168,6 +169,9 @@ class TaskProcessor:
         elif port == CLOCK and self._options.test:
             if row[KEY] is None:
                 stage.advance_wall_clock(row[TIMESTAMP])
+            elif row[KEY] == END_OF_TURN_KEY:
+                stage.finish()
+                row = _counting_dropped(row, stage)
             made.take(stage.take_outputs())
             made.pass_on(row)
         elif port != BEGIN:
@@ -189,3 +193,9 @@ class TaskProcessor:
     def _run(self, batch: int) -> str:
         """Return the name of the run that a micro-batch belongs to."""
         return str(max((first for first in self._runs if first <= batch), default=self._runs[-1]))
+
+
+def _counting_dropped(end: Row, stage: StreamTask) -> Row:
+    """Return the row that ends a test's step, with how many records were dropped in the batch so far in `value`."""
+    count = int(end[VALUE] or b"0") + sum(stage.dropped.values())
+    return (*end[:VALUE], str(count).encode(), *end[VALUE + 1 :])

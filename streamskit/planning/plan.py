@@ -18,6 +18,12 @@ CLOCK_TOPIC = "streamskit-wall-clock"
 STREAM_TIME_KEY = b"stream time"
 """The key of a record of the clock that says how far stream time has come; others say it of the wall clock."""
 
+END_OF_TURN_KEY = b"end of turn"
+"""The key of a record of the clock that ends what comes of the records before it; it moves no clock."""
+
+DROPPED_KEY = b"dropped"
+"""The key of a record of the clock that says of the record before it that a step without state has dropped it."""
+
 WINDOW_BYTES: dict[type, int] = {TimeWindowedSerde: 8, SessionWindowedSerde: 16}
 """How many bytes of a windowed key are not the key."""
 
@@ -311,7 +317,9 @@ class Plan:
     @property
     def uses_wall_clock(self) -> bool:
         """Whether the wall clock comes in among the records."""
-        return self.wall_clock_interval is not None or (self.options.test and bool(self.operators))
+        return self.wall_clock_interval is not None or (
+            self.options.test and (bool(self.operators) or self.options.in_turn)
+        )
 
     @property
     def tells_beginnings(self) -> bool:

@@ -229,7 +229,7 @@ class SubtopologyPlanner:
             return False
         # Spark folds the updates of a batch, but not in real-time mode. A test driver's batch is one record, as long as
         # nothing multiplies it.
-        one_by_one = self.options.test and not any(step.flattens for step in path)
+        one_by_one = self.options.test and not self.options.in_turn and not any(step.flattens for step in path)
         if any(store.kind == "versioned" for store in node.stores):  # they have no cache, and drop what is too old
             return False
         if self.options.cache and not all(store.cached for store in node.stores):

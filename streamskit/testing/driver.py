@@ -2,7 +2,7 @@
 
 from collections import Counter, defaultdict, deque
 from dataclasses import replace
-from typing import Any, NamedTuple, Unpack
+from typing import Any, NamedTuple, Self, Unpack
 
 from pyspark.sql import SparkSession
 
@@ -11,6 +11,7 @@ from streamskit.common.durations import Duration, to_milliseconds
 from streamskit.common.errors import StreamsError, TopologyError
 from streamskit.environment.session import spark_session
 from streamskit.kafka.topic_reader import TopicRecord
+from streamskit.planning.options import QueryOptions
 from streamskit.planning.plan import CLOCK_TOPIC, STREAM_TIME_KEY, Plan, is_readable
 from streamskit.planning.planner import plan, punctuates_by_stream_time
 from streamskit.queries import LocalStore, local_store
@@ -81,7 +82,7 @@ class TopologyTestDriver:
         broker = None if isinstance(config, StreamsConfig) else "none"
         config = StreamsConfig.of(config, broker, **settings)
         options = query_options(config, cache=cache, test=True, real_time=False, bootstrap_servers="", threads_of="")
-        self._plans = plan(topology, config.application_id, options)
+        self._plans = self._planned(topology, config.application_id, options)
         self._partitions = TopicPartitions(topology, self._plans, partitions)
         self._changelogs = {topic: store.name for topic, store in changelogs(self._plans).items()}
         self._side_effects = side_effects(self._plans)
@@ -109,7 +110,7 @@ class TopologyTestDriver:
         self._timed = [query for query in self._queries if is_one_task and punctuates_by_stream_time(query.plan)]
         self._stream_time = -1
 
-    def __enter__(self) -> "TopologyTestDriver":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *failure: object) -> None:
@@ -199,6 +200,9 @@ class TopologyTestDriver:
         for query in self._queries:
             query.stop()
 
+    def _planned(self, topology: Topology, application_id: str, options: QueryOptions) -> list[Plan]:
+        return plan(topology, application_id, options)
+
     def _query(self, spark: SparkSession, plan_: Plan) -> MemoryQuery:
         tasks = self._partitions.tasks(plan_)
         # A task keeps what its partition brings, whatever the keys.
@@ -229,13 +233,7 @@ class TopologyTestDriver:
 
     def _process(self, topic: str, batch: list[Raw]) -> None:
         """Give records of a topic to all that read it."""
-        for node in self._global_tables.get(topic, ()):
-            if node.store is not None:
-                self._fill(self._stores[node.store.name], node, batch)
-        for node in self._unread.get(topic, ()):
-            self._dropped[node.name] += sum(each.key is None or not _is_readable(node, each) for each in batch)
-        for filled in self._filled.get(topic, ()):
-            filled.take(0, [self._in_topic(record) for record in batch])
+        self._fill_global(topic, batch)
         for query in self._queries:
             if not query.plan.reads(topic):
                 continue
@@ -243,6 +241,16 @@ class TopologyTestDriver:
             alone = query.plan.native is not None and topic in self._internal
             for part in [[record] for record in batch] if alone else [batch]:
                 self._run(query, part)
+
+    def _fill_global(self, topic: str, batch: list[Raw]) -> None:
+        """Put records of a global table's or store's topic there, and count those that are dropped."""
+        for node in self._global_tables.get(topic, ()):
+            if node.store is not None:
+                self._fill(self._stores[node.store.name], node, batch)
+        for node in self._unread.get(topic, ()):
+            self._dropped[node.name] += sum(each.key is None or not _is_readable(node, each) for each in batch)
+        for filled in self._filled.get(topic, ()):
+            filled.take(0, [self._in_topic(record) for record in batch])
 
     def _advance_stream_time(self, record: Raw) -> None:
         """Tell queries that punctuate how far a record that others read has moved stream time.
@@ -306,10 +314,14 @@ class TopologyTestDriver:
             except Exception as failure:
                 raise explain_call(failure, call) from failure
             return
-        if (store := self._changelogs.get(record.topic)) is not None:
-            self._stores[store].apply(record.key or b"", record.value, record.timestamp, record.partition or 0)
         if record.topic in self._internal - self._handovers:
             self._waiting.extend([record])
+        self._keep(record)
+
+    def _keep(self, record: Raw) -> None:
+        """Put a record that was written where it can be read: into its topic and, from a changelog, into its store."""
+        if (store := self._changelogs.get(record.topic)) is not None:
+            self._stores[store].apply(record.key or b"", record.value, record.timestamp, record.partition or 0)
         self._outputs[record.topic].append(record)
 
 

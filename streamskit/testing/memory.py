@@ -6,7 +6,7 @@ import tempfile
 import uuid
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -17,7 +17,7 @@ from streamskit.execution.compiler import compile_plan
 from streamskit.execution.record_columns import TIMESTAMP_HEADER, WRITE_ORDER
 from streamskit.execution.row_format import HEADER_TYPE
 from streamskit.jvm import java_class
-from streamskit.planning.plan import Plan
+from streamskit.planning.plan import CLOCK_TOPIC, DROPPED_KEY, END_OF_TURN_KEY, Plan
 from streamskit.runtime.progress import Metrics
 
 RAW = f"key binary, value binary, topic string, partition int, offset bigint, timestamp bigint, headers {HEADER_TYPE}"
@@ -48,8 +48,16 @@ class Raw:
     partition: int | None = None
 
 
+@dataclass
+class Turn:
+    """What came of some of the records of a micro-batch: what was written, and how many were dropped."""
+
+    written: list[Raw] = field(default_factory=list)
+    dropped: int = 0
+
+
 class MemoryQuery:
-    """Runs one plan on records from memory; each call of `run` is one micro-batch.
+    """Runs one plan on records from memory; each call of `run`, or of `run_in_turn`, is one micro-batch.
 
     Args:
         spark: the session.
@@ -96,7 +104,30 @@ class MemoryQuery:
 
     def run(self, records: list[Raw]) -> list[Raw]:
         """Process records as one micro-batch and return what the query writes."""
-        lines = [self._line(record) for record in records]
+        return [_output(row) for row in self._rows_of([self._line(record) for record in records])]
+
+    def run_in_turn(self, turns: list[list[Raw]]) -> list[Turn]:
+        """Process records as one micro-batch, and return for each turn what its records have made of the query.
+
+        The plan's options have to be `in_turn`. Records that could not be read are in `dropped` alone.
+        """
+        if not turns:
+            return []
+        end = Raw(CLOCK_TOPIC, END_OF_TURN_KEY, None, -1)
+        found, counted = [Turn()], 0
+        for row in self._rows_of([self._line(record) for turn in turns for record in (*turn, end)]):
+            if row["topic"] != CLOCK_TOPIC:
+                found[-1].written.append(_output(row))
+            elif _bytes(row["key"]) == DROPPED_KEY:
+                found[-1].dropped += 1
+            else:
+                before, counted = counted, int(_bytes(row.get("value")) or b"0")
+                found[-1].dropped += counted - before
+                found.append(Turn())
+        return found[:-1]
+
+    def _rows_of(self, lines: list[str]) -> list[dict[str, Any]]:
+        """Return the rows that a micro-batch of records writes, all in JSON."""
         jvm: Any = self._spark.sparkContext._jvm
         self._stream.addData(jvm.PythonUtils.toSeq(lines))
         self.query.processAllAvailable()
@@ -109,7 +140,7 @@ class MemoryQuery:
         if written and set(WRITE_ORDER) <= written[0].keys():  # tasks meet in the order of their time, as they do live
             _, *order = WRITE_ORDER
             written.sort(key=lambda row: [row[name] for name in order])
-        return [_output(row) for row in written]
+        return written
 
     def stop(self) -> None:
         """Stop the query and forget its state."""

@@ -1,7 +1,8 @@
-"""Every program gives what Kafka Streams gave: recorded vectors, one record at a time."""
+"""Every program gives what Kafka Streams gave: recorded vectors, one record at a time, and many at once."""
 
 import json
 from collections.abc import Iterator
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,8 @@ import pytest
 
 from streamskit import StreamsError, Topology, TopologyError, TopologyTestDriver, Windowed
 from streamskit.serdes import Serde, Serdes
+from streamskit.testing import TestInputTopic
+from streamskit.testing.turns import CannotTakeTurnsError, PipedRecord, TurnsTestDriver
 from tests.conformance.differences import DIFFERENCES
 from tests.conformance.programs import PROGRAMS
 from tests.conformance.queries import answers, ask
@@ -30,7 +33,18 @@ def vector(request: pytest.FixtureRequest) -> Vector:
 
 @pytest.mark.spark
 def test_the_records_stores_and_drops_are_those_of_kafka_streams(vector: Vector) -> None:
-    replayed = Replay(vector)
+    check(Replay(vector), vector)
+
+
+@pytest.mark.spark
+def test_records_that_share_a_micro_batch_give_what_kafka_streams_gave(vector: Vector) -> None:
+    try:
+        check(ReplayInTurn(vector), vector)
+    except CannotTakeTurnsError as refusal:
+        pytest.skip(str(refusal))
+
+
+def check(replayed: "Replay", vector: Vector) -> None:
     replayed.run()
     assert replayed.written == vector["outputs"]
     for name, rows in replayed.stores.items():
@@ -50,6 +64,8 @@ def test_the_records_stores_and_drops_are_those_of_kafka_streams(vector: Vector)
 class Replay:
     """Pipes a vector's steps through its program and notes what the vector notes."""
 
+    driver: type[TopologyTestDriver] = TopologyTestDriver
+
     def __init__(self, vector: Vector) -> None:
         self.vector = vector
         self.step = 0
@@ -64,25 +80,15 @@ class Replay:
         """Replay all steps."""
         try:
             topology = self.topology()
-            driver = TopologyTestDriver(topology, "oracle", **SETTINGS.get(self.vector["name"], {}))
+            driver = self.driver(topology, "oracle", **SETTINGS.get(self.vector["name"], {}))
         except TopologyError:
             self.failed_at.append(-1)
             return
         with driver:
             letters = driver.dead_letters(LETTERS)
             outputs = {name: driver.create_output_topic(name, value=self.json_of(name)) for name in self.written}
-            for number, step in enumerate(self.vector["steps"]):
+            for number, dropped in self.performed(driver, topology):
                 self.step = number
-                before = driver.dropped()
-                forget_effects()
-                if "query" in step:
-                    self.answers[number] = ask(driver.state_store(step["query"]["store"]), step["query"])
-                    continue
-                try:
-                    perform(driver, topology, step)
-                except StreamsError:
-                    self.failed_at.append(self.step)
-                    break
                 self.side_effects += [
                     {"after_step": self.step, "kind": kind, "data": text} for kind, text in take_effects()
                 ]
@@ -92,10 +98,25 @@ class Replay:
                 ]
                 for name, topic in outputs.items():
                     self.written[name] += [row(record, after_step=self.step) for record in topic.read_records_to_list()]
-                if driver.dropped() > before:
-                    self.dropped.append({"after_step": self.step, "count": driver.dropped() - before})
+                if dropped:
+                    self.dropped.append({"after_step": self.step, "count": dropped})
             kinds = self.vector["store_kinds"]
             self.stores = {name: list(stored(driver, name, kinds[name])) for name in self.vector["stores"]}
+
+    def performed(self, driver: TopologyTestDriver, topology: Topology) -> Iterator[tuple[int, int]]:
+        """Perform the steps, and yield after each that is no query its number, and how many records it dropped."""
+        for number, step in enumerate(self.vector["steps"]):
+            if "query" in step:
+                self.answers[number] = ask(driver.state_store(step["query"]["store"]), step["query"])
+                continue
+            before = driver.dropped()
+            forget_effects()
+            try:
+                perform(driver, topology, step)
+            except StreamsError:
+                self.failed_at.append(number)
+                return
+            yield number, driver.dropped() - before
 
     def json_of(self, topic: str) -> Serde | None:
         """Return a serde that reads any JSON if the topic holds that, however the program writes it."""
@@ -106,24 +127,47 @@ class Replay:
         return PROGRAMS[self.vector["name"]]()
 
 
+class ReplayInTurn(Replay):
+    """Pipes all records between two other steps together."""
+
+    driver = TurnsTestDriver
+
+    def performed(self, driver: TopologyTestDriver, topology: Topology) -> Iterator[tuple[int, int]]:
+        if self.vector.get("errors") or self.vector.get("side_effects"):
+            raise CannotTakeTurnsError("A record fails, or has side effects, and nothing says which.")
+        assert isinstance(driver, TurnsTestDriver)
+        steps = enumerate(self.vector["steps"])
+        for are_piped, group in groupby(steps, lambda step: "pipe" in step[1]):
+            together = list(group)
+            if are_piped:
+                records = [piped(driver, topology, step["pipe"]) for _, step in together]
+                yield from zip((number for number, _ in together), driver.pipe_in_turn(records), strict=True)
+                continue
+            for number, step in together:
+                before = driver.dropped()
+                if "query" in step:
+                    self.answers[number] = ask(driver.state_store(step["query"]["store"]), step["query"])
+                else:
+                    perform(driver, topology, step)
+                    yield number, driver.dropped() - before
+
+
 def perform(driver: TopologyTestDriver, topology: Topology, step: Vector) -> None:
     if "advance_wall_clock_ms" in step:
         driver.advance_wall_clock_time(step["advance_wall_clock_ms"])
     else:
-        pipe(driver, topology, step["pipe"])
+        topic, record = piped(driver, topology, step["pipe"])
+        topic.pipe_input(*record)
 
 
-def pipe(driver: TopologyTestDriver, topology: Topology, record: Vector) -> None:
+def piped(driver: TopologyTestDriver, topology: Topology, record: Vector) -> tuple[TestInputTopic, PipedRecord]:
+    """Return the topic that a record of a vector goes to, and the arguments of its `pipe_input`."""
     source = next(source for source in topology.sources if source.reads_topic(record["topic"]))
     key = as_it_is(record, "key", source.key)
     value = as_it_is(record, "value", source.value)
     headers = tuple((name, text.encode()) for name, text in record.get("headers", {}).items())
-    driver.create_input_topic(record["topic"], key, value).pipe_input(
-        record.get("key", record.get("key_utf8")),
-        record.get("value", record.get("value_utf8")),
-        record["timestamp"],
-        headers,
-    )
+    data = (record.get(part, record.get(f"{part}_utf8")) for part in ("key", "value"))
+    return driver.create_input_topic(record["topic"], key, value), (*data, record["timestamp"], headers)
 
 
 def as_it_is(record: Vector, part: str, serde: Serde) -> Serde:

@@ -2,14 +2,17 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import groupby
 from typing import Any
 
 from streamskit.common.errors import StreamsKitError
 from streamskit.course.labs.recording import Advance, Batch, OutcomeRow, Piped, Recording, Step
 from streamskit.serdes import Serdes
 from streamskit.serdes.serde import SerdeError
-from streamskit.testing import TopologyTestDriver
+from streamskit.testing import TestInputTopic, TestOutputTopic, TopologyTestDriver
+from streamskit.testing.turns import PipedRecord, TurnsTestDriver
 from streamskit.topology import Topology
 
 
@@ -35,15 +38,26 @@ class Trial:
 
 
 def run(topology: Topology, recording: Recording) -> Trial:
-    """Run a topology on the steps of a recording, one record at a time.
+    """Run a topology on the steps of a recording, as if one record came after the other.
+
+    Raises:
+        TopologyError: it cannot run at all.
+    """
+    # A record that fails fails again below, where it is known which one it is.
+    with suppress(StreamsKitError, SerdeError):
+        return run_in_turn(topology, recording)
+    return run_one_by_one(topology, recording)
+
+
+def run_one_by_one(topology: Topology, recording: Recording) -> Trial:
+    """Run a topology on the steps of a recording, each in a micro-batch of its own.
 
     Raises:
         TopologyError: it cannot run at all.
     """
     trial = Trial(topology)
     with TopologyTestDriver(topology, **recording.driver) as driver:
-        topics = {name: driver.create_output_topic(name) for name in _written(topology, recording)}
-        topics |= {name: driver.dead_letters(name) for name in recording.letters}
+        topics = _topics(driver, recording)
         for number, step in enumerate(recording.steps):
             before = driver.dropped()
             try:
@@ -51,15 +65,50 @@ def run(topology: Topology, recording: Recording) -> Trial:
             except (StreamsKitError, SerdeError) as error:
                 trial.error, trial.stopped_at = error, number
                 break
-            if driver.dropped() > before:
-                trial.dropped[number] = driver.dropped() - before
-            for name, topic in topics.items():
-                came = topic.read_records_to_list()
-                trial.outputs[name] += [
-                    OutcomeRow(number, record.key, record.value, record.timestamp) for record in came
-                ]
+            _note(trial, number, topics, driver.dropped() - before)
         trial.stores = {name: _rows(driver, name) for name in recording.stores if name in topology.stores}
     return trial
+
+
+def run_in_turn(topology: Topology, recording: Recording) -> Trial:
+    """Run a topology on the steps of a recording, as many as possible in one micro-batch.
+
+    Raises:
+        CannotTakeTurnsError: of this topology, or these records, it could not be told what came of which.
+        StreamsKitError: a record failed.
+        TopologyError: it cannot run at all.
+    """
+    trial = Trial(topology)
+    with TurnsTestDriver(topology, **recording.driver) as driver:
+        topics = _topics(driver, recording)
+        for are_piped, group in groupby(enumerate(recording.steps), lambda step: isinstance(step[1], Piped)):
+            steps = list(group)
+            if are_piped:
+                records = [_piped(driver, step) for _, step in steps if isinstance(step, Piped)]
+                for (number, _), dropped in zip(steps, driver.pipe_in_turn(records), strict=True):
+                    _note(trial, number, topics, dropped)
+            else:
+                for number, step in steps:
+                    before = driver.dropped()
+                    _perform(driver, step)
+                    _note(trial, number, topics, driver.dropped() - before)
+        trial.stores = {name: _rows(driver, name) for name in recording.stores if name in topology.stores}
+    return trial
+
+
+def _topics(driver: TopologyTestDriver, recording: Recording) -> dict[str, TestOutputTopic]:
+    """The output topics of a driver by name, those of dead letters among them."""
+    topics = {name: driver.create_output_topic(name) for name in _written(driver.topology, recording)}
+    return topics | {name: driver.dead_letters(name) for name in recording.letters}
+
+
+def _note(trial: Trial, number: int, topics: dict[str, TestOutputTopic], dropped: int) -> None:
+    """Note what is in the topics, and what was dropped, as what came of a step."""
+    if dropped:
+        trial.dropped[number] = dropped
+    for name, topic in topics.items():
+        came = topic.read_records_to_list()
+        trial.outputs[name] += [OutcomeRow(number, record.key, record.value, record.timestamp) for record in came]
 
 
 def records_of(topology: Topology, steps: Sequence[Step], driver: dict[str, Any] | None = None) -> Trial:
@@ -80,8 +129,15 @@ def _perform(driver: TopologyTestDriver, step: Step) -> None:
     elif isinstance(step, Batch):
         driver.create_input_topic(step.records[0].topic).pipe_records([record[1:5] for record in step.records])
     elif isinstance(step, Piped):
-        serdes = {part: Serdes.byte_array() for part in step.raw}
-        driver.create_input_topic(step.topic, **serdes).pipe_input(step.key, step.value, step.timestamp, step.headers)
+        topic, record = _piped(driver, step)
+        topic.pipe_input(*record)
+
+
+def _piped(driver: TopologyTestDriver, step: Piped) -> tuple[TestInputTopic, PipedRecord]:
+    """The topic that a record goes to, and the arguments of its `pipe_input`."""
+    serdes = {part: Serdes.byte_array() for part in step.raw}
+    record = step.key, step.value, step.timestamp, step.headers
+    return driver.create_input_topic(step.topic, **serdes), record
 
 
 def _rows(driver: TopologyTestDriver, name: str) -> list[OutcomeRow]:
