@@ -38,7 +38,7 @@ class TurnsTestDriver(TopologyTestDriver):
 
     >>> with TurnsTestDriver(topology) as driver:
     ...     orders, out = driver.create_input_topic("orders"), driver.create_output_topic("out")
-    ...     for dropped in driver.pipe_in_turn([(orders, ("ada", 1, 0, ())), (orders, ("bob", 2, 5, ()))]):
+    ...     for dropped in driver.pipe_in_turn([(orders, ("key", "value", 0, ())), (orders, ("key", "next", 5, ()))]):
     ...         print(dropped, out.read_records_to_list())
     """
 

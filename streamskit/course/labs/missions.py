@@ -146,6 +146,7 @@ class Lives:
         wrong: functions that act wrongly, by the mistake that they make.
         errors: a part of an error's message, and the mistake that it tells of.
         returns_application: whether the function has to return the application that it leaves running.
+        returns_topology: whether it has to return a topology.
     """
 
     name: str
@@ -154,6 +155,7 @@ class Lives:
     wrong: Wrong = field(default_factory=dict, kw_only=True)
     errors: Mapping[str, str] = field(default_factory=dict, kw_only=True)
     returns_application: bool = field(default=False, kw_only=True)
+    returns_topology: bool = field(default=False, kw_only=True)
 
     def __call__(self, answer: Any) -> Verdict:
         with Site(self.name, answer=answer) as site:
@@ -162,6 +164,8 @@ class Lives:
                 returned = answer(site)
                 if self.returns_application and not isinstance(returned, KafkaStreams):
                     return wrong(f"It has to return the KafkaStreams that runs now; it returned {returned!r}.")
+                if self.returns_topology and not isinstance(returned, Topology):
+                    return wrong(f"It has to return the topology that builder.build() gives; it returned {returned!r}.")
                 return self.judge(site, returned)
             except StreamsKitError as error:
                 return self._failed(error)

@@ -160,10 +160,8 @@ def orders_and_customers(site: Site) -> None:
     site.broker.produce(site.topic("customers"), list(NAMES.items()))
 
 
-def judge_names_of_customers(site: Site, topology: Any) -> Verdict:
+def judge_names_of_customers(site: Site, topology: Topology) -> Verdict:
     """Judge a topology by the orders that come out with a name."""
-    if not isinstance(topology, Topology):
-        return wrong(f"It has to return the topology that builder.build() gives; it returned {topology!r}.")
     if any(isinstance(node, GlobalTableSource) for nodes in topology.sub_topologies() for node in nodes):
         return mistaken("a copy in every instance")
     with site.application(topology) as streams:
@@ -259,7 +257,9 @@ LAB = lab(
         },
         errors={"a table can be joined with": "sides swapped"},
     ),
-    names_of_customers=Lives("names_of_customers", orders_and_customers, judge_names_of_customers, errors=ERRORS),
+    names_of_customers=Lives(
+        "names_of_customers", orders_and_customers, judge_names_of_customers, errors=ERRORS, returns_topology=True
+    ),
     open_deliveries=Runs(
         deliveries,
         signs={

@@ -218,10 +218,8 @@ def topics_of_different_size(site: Site) -> None:
     site.broker.produce(site.topic("returns"), RETURNS, value=LONG)
 
 
-def judge_balances(site: Site, topology: Any) -> Verdict:
+def judge_balances(site: Site, topology: Topology) -> Verdict:
     """Judge balances of orders and returns, by those of an application that runs on topics of different size."""
-    if not isinstance(topology, Topology):
-        return wrong(f"It has to return the topology that builder.build() gives; it returned {topology!r}.")
     with site.application(topology) as streams:
         streams.await_processed("60 seconds")
         found = dict(streams.store("balances").all())
@@ -264,10 +262,8 @@ def a_busy_shop(site: Site) -> None:
     site.broker.produce(site.topic("sales"), MORNING, value=SALE)
 
 
-def judge_even_load(site: Site, topology: Any) -> Verdict:
+def judge_even_load(site: Site, topology: Topology) -> Verdict:
     """Judge a topology by what its tasks got, and by the totals at noon and in the evening."""
-    if not isinstance(topology, Topology):
-        return wrong(f"It has to return the topology that builder.build() gives; it returned {topology!r}.")
     with site.application(topology) as streams:
         streams.await_processed("60 seconds")
         site.broker.produce(site.topic("sales"), AFTERNOON, value=SALE)
@@ -340,6 +336,7 @@ LAB = lab(
         topics_of_different_size,
         judge_balances,
         errors={"brings together": "topics of different size"},
+        returns_topology=True,
     ),
-    even_load=Lives("even_load", a_busy_shop, judge_even_load),
+    even_load=Lives("even_load", a_busy_shop, judge_even_load, returns_topology=True),
 )
