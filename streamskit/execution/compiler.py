@@ -29,11 +29,11 @@ from streamskit.execution.row_format import (
     row_struct,
 )
 from streamskit.execution.sinks import learn_to_ask_for_topics
-from streamskit.execution.sources import DecodedInput, decode, with_clock
+from streamskit.execution.sources import DecodedInput, decode, dropped_by_global_table, with_clock
 from streamskit.execution.stages import run_stages, task_numbers, with_order
 from streamskit.execution.steps import Steps
 from streamskit.jvm.stream_threads import end_of_stage
-from streamskit.planning.plan import CLOCK_TOPIC, END_OF_TURN_KEY, STREAM_TIME_KEY, Plan
+from streamskit.planning.plan import CLOCK_TOPIC, DROPPED_KEY, END_OF_TURN_KEY, STREAM_TIME_KEY, Plan
 from streamskit.topology.nodes import Source
 
 Read = Callable[[list[str]], DataFrame]
@@ -134,6 +134,9 @@ def _with_operators(
     alternatives = [
         either([rows_of(one, plan), rows_of(other, plan)]) for one, other in zip(outcomes, unread, strict=True)
     ]
+    if plan.options.in_turn:
+        dropped = (dropped_by_global_table(plan, each, frame) for each in plan.inputs)
+        alternatives += [Rows.of(F.when(each, told_to_test(DROPPED_KEY, plan))) for each in dropped if each is not None]
     if plan.uses_wall_clock:
         clock = row_struct(CLOCK, key=frame["key"], timestamp=frame["timestamp"])
         alternatives.append(Rows.of(F.when(frame["topic"] == CLOCK_TOPIC, clock)))

@@ -59,18 +59,26 @@ def decode(plan: Plan, raw: DataFrame) -> tuple[DataFrame, list[DecodedInput]]:
     ))  # fmt: skip
     inputs = []
     for number, source in enumerate(plan.inputs):
-        if source.tells and _is_of_global_table(plan, source):  # every task gets its records, and a row needs a key
-            without_key = frame["topic"].isin(*source.topics) & frame["key"].isNull()
+        if (dropped := dropped_by_global_table(plan, source, frame)) is not None:
             name = source.node.name
-            frame = frame.observe(f"{SKIPPED} {name} without a key", F.count_if(without_key).alias(name))
+            frame = frame.observe(f"{SKIPPED} {name} without a key", F.count_if(dropped).alias(name))
         frame, decoded = _decoded(plan, source, number, frame)
         inputs.append(decoded)
     return frame, inputs
 
 
-def _is_of_global_table(plan: Plan, source: PlanInput) -> bool:
-    """Return whether an input is the topic of a global table, and not of a global store that a processor fills."""
-    return source.is_broadcast and bool(of_kind(GlobalTableSource, plan.topology.children(source.node)))
+def dropped_by_global_table(plan: Plan, source: PlanInput, frame: DataFrame) -> Column | None:
+    """Return whether a raw record is one of a global table without a key, if an input is its topic and tells of them.
+
+    Every task gets its records, and a row needs a key. A global store, which a processor fills, takes any record.
+    """
+    if (
+        not source.tells
+        or not source.is_broadcast
+        or not of_kind(GlobalTableSource, plan.topology.children(source.node))
+    ):
+        return None
+    return frame["topic"].isin(*source.topics) & frame["key"].isNull()
 
 
 def _decoded(plan: Plan, source: PlanInput, number: int, frame: DataFrame) -> tuple[DataFrame, DecodedInput]:

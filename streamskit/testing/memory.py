@@ -104,7 +104,8 @@ class MemoryQuery:
 
     def run(self, records: list[Raw]) -> list[Raw]:
         """Process records as one micro-batch and return what the query writes."""
-        return [_output(row) for row in self._rows_of([self._line(record) for record in records])]
+        rows = self._rows_of([self._line(record) for record in records])
+        return [_output(row) for row in rows if row["topic"] != CLOCK_TOPIC]
 
     def run_in_turn(self, turns: list[list[Raw]]) -> list[Turn]:
         """Process records as one micro-batch, and return for each turn what its records have made of the query.
@@ -124,6 +125,7 @@ class MemoryQuery:
                 before, counted = counted, int(_bytes(row.get("value")) or b"0")
                 found[-1].dropped += counted - before
                 found.append(Turn())
+        found[-2].written += found[-1].written  # what the end of the batch has let go
         return found[:-1]
 
     def _rows_of(self, lines: list[str]) -> list[dict[str, Any]]:

@@ -27,11 +27,11 @@ class CannotTakeTurnsError(StreamsError):
 class TurnsTestDriver(TopologyTestDriver):
     """Runs a topology on many records at once, and tells of each what a `TopologyTestDriver` would.
 
-    A micro-batch takes as long for twenty records as for one. So whoever has all records at hand, as a check of an
-    exercise has, gets their results in a tenth of the time.
+    A micro-batch takes about as long for twenty records as for one. So whoever has all records at hand, as a check of
+    an exercise has, waits less.
 
     Args:
-        as those of `TopologyTestDriver`, but for partitions.
+        topology: as of a `TopologyTestDriver`, and so are the others; there are no partitions.
 
     Raises:
         CannotTakeTurnsError: of this topology only records that come one by one have results that can be told apart.

@@ -36,6 +36,7 @@ RECORDS: list[tuple[str, PipedRecord]] = [
     ("right", ("bob", 2, 500, ())),
     ("left", ("bob", 4, 70_000, ())),
     ("right", ("ada", None, 71_000, ())),
+    ("right", (None, 3, 72_000, ())),
     ("left", ("ada", 6, 4_000, ())),
     ("left", ("bob", 3, 140_000, ())),
 ]
