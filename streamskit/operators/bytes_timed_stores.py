@@ -29,15 +29,19 @@ class BytesWindowStore:
         retention: in milliseconds.
         by_time: also keeps the windows in the order of their starts, to emit them when they close. Such a store shows
             windows for one millisecond longer.
+        emits_old: whether a window that goes out of sight as it closes is emitted, as it still is in the record cache.
     """
 
-    def __init__(self, context: OperatorContext, name: str, retention: int, by_time: bool = False) -> None:
+    def __init__(
+        self, context: OperatorContext, name: str, retention: int, by_time: bool = False, emits_old: bool = False
+    ) -> None:
         self._table = context.table(name, self._expire)
         self._memory = context.task.memory.of(name)
         self._memory.setdefault("latest start", -1)
         self._reach = retention if by_time else retention - 1
         self._retention, self._segment = retention, max(retention // 2, SEGMENT)
         self._by_time = context.time_ordered_map(f"{name}/starts", retention) if by_time else None
+        self._emits_old = emits_old
 
     def put(self, key: bytes, value: Any, start: int) -> None:
         """Set the value of a key's window; None deletes it."""
@@ -101,7 +105,7 @@ class BytesWindowStore:
     def take_closed(self, last: int) -> Iterator[tuple[bytes, int, Any]]:
         """Yield, once, key, start and value of the windows that start no later than `last`, by start and key.
 
-        Windows out of sight are passed over. Needs a store `by_time`.
+        Windows out of sight are passed over, unless it `emits_old`. Needs a store `by_time`.
 
         Raises:
             ValueError: it is no such store.
@@ -109,8 +113,8 @@ class BytesWindowStore:
         if self._by_time is None:
             raise ValueError("Only a store by time knows its closed windows: make it with by_time=True.")
         for (start, key), _ in self._by_time.take_until(last):
-            value = self.fetch(key, start)
-            if value is not None:
+            value = self._table.page(key).get(key, {}).get(start)
+            if value is not None and (self._emits_old or self.is_in_sight(start)):
                 yield key, start, value
 
     def _oldest_start(self) -> int:
@@ -119,6 +123,8 @@ class BytesWindowStore:
 
     def _expire(self, windows: dict[int, Any]) -> None:
         oldest = self._oldest_start()
+        if self._emits_old and self._by_time is not None and (first := self._by_time.first_time()) is not None:
+            oldest = min(oldest, first)
         for start in [start for start in windows if start < oldest]:
             del windows[start]
 

@@ -99,11 +99,15 @@ class OperatorContext:
     """Operator context: what a task gives to one operator, which is its state, the clocks, and `forward`.
 
     `forward(key, value, timestamp, headers, old=, other=, other_old=)` passes a result on. `is_cached` says that the
-    record cache merges the results. Mirrors `org.apache.kafka.streams.processor.api.ProcessorContext`.
+    record cache merges the results, and `has_cache` that the store has one, whatever becomes of the results.
+    Mirrors `org.apache.kafka.streams.processor.api.ProcessorContext`.
     """
 
-    def __init__(self, task: "StreamTask", index: int, name: str, forward: Forward, is_cached: bool) -> None:
-        self.task, self.name, self.forward, self.is_cached = task, name, forward, is_cached
+    def __init__(
+        self, task: "StreamTask", index: int, name: str, forward: Forward, is_cached: bool, has_cache: bool = False
+    ) -> None:
+        self.task, self.name, self.forward = task, name, forward
+        self.is_cached, self.has_cache = is_cached, has_cache or is_cached
         self._index = index
 
     @property
@@ -308,7 +312,8 @@ class StreamTask:
 
     def _opened(self, index: int, opening: Callable[[OperatorContext], Opened]) -> Opened:
         operator = self.operators[index]
-        is_cached = self._cache and operator.is_cacheable and operator.name not in self._uncached
+        has_cache = self._cache and operator.name not in self._uncached
+        is_cached = has_cache and operator.is_cacheable
         if is_cached:
             self._caches[index] = RecordCache(self._room, self.outputs.extend)
         add = self._caches[index].add if is_cached else self.outputs.append
@@ -316,7 +321,7 @@ class StreamTask:
             add = self._also_at_once(add)
         if self.handlers.ask_for_sources:
             add = self._with_source(add)
-        context = OperatorContext(self, index, operator.name, _forward(index, add), is_cached)
+        context = OperatorContext(self, index, operator.name, _forward(index, add), is_cached, has_cache)
         try:
             return opening(context)
         except Exception as failure:

@@ -101,7 +101,7 @@ class WindowAggregateOperator(AbstractWindowedAggregate):
     windows: TimeWindows
 
     def open(self, context: OperatorContext) -> ProcessRecord:
-        store = BytesWindowStore(context, self.name, self.retention, by_time=self.on_close)
+        store = BytesWindowStore(context, self.name, self.retention, by_time=self.on_close, emits_old=context.has_cache)
         deserializers, update = self.deserializers(), self.update(context.is_cached)
         forward, emit_closed = self.forward_updates(context), self.emit_closed(context, closed_windows(store))
         memory, drop, windows_of, begin = context.memory, context.drop, store.windows_of, store.begin

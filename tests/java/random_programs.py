@@ -15,7 +15,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from streamskit import StreamsError
+from streamskit.common.errors import StreamsKitError
 from streamskit.environment.java import find_java
 from tests.conformance.inventor import Inventor
 from tests.conformance.random_programs import RECORDED, Program, differences, outcome
@@ -45,7 +45,7 @@ def compare(jars: Path, seed: int, count: int) -> None:
             continue  # Kafka Streams refuses some, and fails on others
         try:
             found = differences(expected, outcome(program))
-        except StreamsError as error:
+        except StreamsKitError as error:
             found = [str(error)]
         if found:
             print(json.dumps({"name": f"seed-{seed}-{number}", "program": program}), *found, sep="\n  ", flush=True)

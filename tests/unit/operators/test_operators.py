@@ -143,6 +143,25 @@ def test_hopping_windows_speak_on_close_in_order_of_start_and_key() -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize("cache", [True, False])
+@pytest.mark.parametrize("emit_interval", [0, 1000])
+def test_a_window_that_closes_after_a_long_silence_speaks_if_there_is_a_record_cache(
+    cache: bool, emit_interval: int
+) -> None:
+    # As in Kafka Streams, whose store has deleted it by then, and whose cache has not.
+    windows = TimeWindows.of_size_with_no_grace(1000)
+    task = Harness([window_count(windows, 1000, on_close=True)], cache=cache, emit_interval=emit_interval)
+    assert task.give_all(0, 0, [record(b"a", b"x", 0), record(b"a", b"x", 900)]) == []
+    made = [output for time in (1_000_000, 1_000_001) for output in _a_second_later(task, record(b"b", b"x", time))]
+    assert [(each.key[:1], LONG.deserialize(each.value)) for each in made if each.key] == ([(b"a", 2)] if cache else [])
+
+
+def _a_second_later(task: Harness, given: OperatorRecord) -> list[Output]:
+    made = task.give(0, 0, given)
+    task.advance(1000)
+    return made
+
+
 def test_updates_that_wait_for_their_window_to_close_come_out_for_the_changelog_where_there_is_one() -> None:
     windows = TimeWindows.of_size_with_no_grace(10)
     fold = WindowAggregateOperator(

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from streamskit import Processor, Record, Serdes, SessionWindows, Stores, StreamsBuilder, StreamsError, TimeWindows
+from streamskit.course.labs.exercises.risk_management_mission import ANOTHER_STEP
 from streamskit.dsl.kstream import KStream
 from streamskit.planning.options import QueryOptions
 from streamskit.planning.planner import plan
@@ -106,6 +107,7 @@ def test_another_operator_is_refused_with_both_names() -> None:
     assert "'app' has changed, and what is kept in folder no longer matches it: sub-topology 0 kept the" in said
     assert "of KSTREAM-REDUCE-0000000001 (Reduce) and now keeps that of KSTREAM-AGGREGATE-0000000001 (Count" in said
     assert "clean_up() forgets what was kept" in said
+    assert ANOTHER_STEP in said  # by which lab 21 knows the mistake
 
 
 def test_no_operator_any_more_is_refused() -> None:

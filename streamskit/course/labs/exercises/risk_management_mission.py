@@ -125,5 +125,5 @@ def held(deals: Iterable[KeyedDeal], without: str = "") -> dict[str, int]:
 # ---- wrong answers ---------------------------------------------------------------------------------------------------
 
 
-ANOTHER_STEP = "does not fit to it any more"
+ANOTHER_STEP = "no longer matches it"
 """What a start says that is refused, because what is kept belongs to a step that the program does not have."""
