@@ -245,6 +245,11 @@ class Plan:
         """Return the real name of a sink's topic: an internal one begins with the application's id."""
         return f"{self.application_id}-{sink.topic}" if sink.internal else str(sink.topic)
 
+    @property
+    def named_topics(self) -> set[str]:
+        """The topics that its sinks write whose names are known before a record is."""
+        return {self.topic(sink) for sink in self.sinks if isinstance(sink.topic, str)}
+
     def changelog(self, store: Store) -> str:
         """Return the name of the topic that holds a store's updates, as Kafka Streams names it."""
         return f"{self.application_id}-{store.name}-changelog"

@@ -180,5 +180,5 @@ def _feeds(plan: Plan, reader: Plan) -> bool:
 
 
 def _written(plan: Plan) -> set[str]:
-    topics = {plan.topic(sink) for sink in plan.sinks if isinstance(sink.topic, str)}
+    topics = plan.named_topics
     return topics | set(plan.handovers.values()) | {plan.changelog(store) for store in plan.stores}

@@ -91,7 +91,7 @@ class TopologyTestDriver:
         if config.ensure_explicit_internal_resource_naming:
             check_names_are_explicit(topology)
         self._internal = {topic for plan_ in self._plans for topic in plan_.topics} & self._written()
-        self._handovers = {topic for plan_ in self._plans for topic in plan_.handovers.values()}
+        self._queued = self._internal - {topic for plan_ in self._plans for topic in plan_.handovers.values()}
         self._waiting = WaitingRecords(self._plans, outside=[*self._global_tables, *filled_by_processors(topology)])
         self._dropped: Counter[str] = Counter()
         self._stores = {store.name: local_store(store) for store in topology.stores.values() if is_readable(store)}
@@ -288,8 +288,7 @@ class TopologyTestDriver:
 
     def _written(self) -> set[str]:
         """Return the topics that queries write, as far as they are named."""
-        sinks = {plan_.topic(sink) for plan_ in self._plans for sink in plan_.sinks if isinstance(sink.topic, str)}
-        return sinks | {topic for plan_ in self._plans for topic in plan_.handovers.values()}
+        return set[str]().union(*(plan_.named_topics.union(plan_.handovers.values()) for plan_ in self._plans))
 
     def _run(self, query: MemoryQuery, records: list[Raw]) -> None:
         try:
@@ -300,21 +299,22 @@ class TopologyTestDriver:
             # Kafka Streams updates the windows of a record from the earliest on; their keys differ by the start only.
             windowed = query.plan.windowed_topics()
             written = sorted(written, key=lambda record: record.key or b"" if record.topic in windowed else b"")
-        for record in written:
+        placed = [self._placed(record) for record in written]
+        for record in placed:
             self._take(record)
         # In Kafka Streams the next step is called there and then, before any other record.
-        for topic in self._handovers & {record.topic for record in written}:
-            self._process(topic, [self._placed(record) for record in written if record.topic == topic])
+        for topic in query.plan.handovers.values():
+            if handed_over := [record for record in placed if record.topic == topic]:
+                self._process(topic, handed_over)
 
     def _take(self, record: Raw) -> None:
-        record = self._placed(record)
         if (call := self._side_effects.get(record.topic)) is not None:
             try:
                 call.action(call.key.deserialize(record.key), call.value.deserialize(record.value))
             except Exception as failure:
                 raise explain_call(failure, call) from failure
             return
-        if record.topic in self._internal - self._handovers:
+        if record.topic in self._queued:
             self._waiting.extend([record])
         self._keep(record)
 

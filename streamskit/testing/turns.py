@@ -106,12 +106,12 @@ def _against_turns(plans: list[Plan]) -> str:
     if len(plans) > 1 and any(map(punctuates_by_stream_time, plans)):
         return "Stream time goes on in all sub-topologies with each record"
     known: set[str] = set()
-    every = {each.topic(sink) for each in plans for sink in each.sinks if isinstance(sink.topic, str)}
+    every = set[str]().union(*(each.named_topics for each in plans))
     for each in plans:
         between = every & set(each.topics)
         if each.patterns or len(between) > 1 or not between <= known:
             return f"Sub-topology {each.name} reads more than one topic that is written meanwhile, or may be"
-        known |= {each.topic(sink) for sink in each.sinks if isinstance(sink.topic, str)}
+        known |= each.named_topics
     return ""
 
 

@@ -106,17 +106,23 @@ class Replay:
     def performed(self, driver: TopologyTestDriver, topology: Topology) -> Iterator[tuple[int, int]]:
         """Perform the steps, and yield after each that is no query its number, and how many records it dropped."""
         for number, step in enumerate(self.vector["steps"]):
-            if "query" in step:
-                self.answers[number] = ask(driver.state_store(step["query"]["store"]), step["query"])
-                continue
-            before = driver.dropped()
             forget_effects()
             try:
-                perform(driver, topology, step)
+                yield from self.performed_alone(driver, topology, number, step)
             except StreamsError:
                 self.failed_at.append(number)
                 return
-            yield number, driver.dropped() - before
+
+    def performed_alone(
+        self, driver: TopologyTestDriver, topology: Topology, number: int, step: Vector
+    ) -> Iterator[tuple[int, int]]:
+        """Perform one step; of a query note the answer, of any other yield what `performed` does."""
+        if "query" in step:
+            self.answers[number] = ask(driver.state_store(step["query"]["store"]), step["query"])
+            return
+        before = driver.dropped()
+        perform(driver, topology, step)
+        yield number, driver.dropped() - before
 
     def json_of(self, topic: str) -> Serde | None:
         """Return a serde that reads any JSON if the topic holds that, however the program writes it."""
@@ -144,12 +150,7 @@ class ReplayInTurn(Replay):
                 yield from zip((number for number, _ in together), driver.pipe_in_turn(records), strict=True)
                 continue
             for number, step in together:
-                before = driver.dropped()
-                if "query" in step:
-                    self.answers[number] = ask(driver.state_store(step["query"]["store"]), step["query"])
-                else:
-                    perform(driver, topology, step)
-                    yield number, driver.dropped() - before
+                yield from self.performed_alone(driver, topology, number, step)
 
 
 def perform(driver: TopologyTestDriver, topology: Topology, step: Vector) -> None:

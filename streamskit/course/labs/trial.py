@@ -60,14 +60,13 @@ def run_one_by_one(topology: Topology, recording: Recording) -> Trial:
     with TopologyTestDriver(topology, **recording.driver) as driver:
         topics = _topics(driver, recording)
         for number, step in enumerate(recording.steps):
-            before = driver.dropped()
             try:
-                _perform(driver, step)
+                dropped = _perform(driver, step)
             except (StreamsKitError, SerdeError) as error:
                 trial.error, trial.stopped_at = error, number
                 break
-            _note(trial, number, topics, driver.dropped() - before)
-        trial.stores = {name: _rows(driver, name) for name in recording.stores if name in topology.stores}
+            _note(trial, number, topics, dropped)
+        trial.stores = _stores(driver, recording)
     return trial
 
 
@@ -83,17 +82,14 @@ def run_in_turn(topology: Topology, recording: Recording) -> Trial:
     with TurnsTestDriver(topology, **recording.driver) as driver:
         topics = _topics(driver, recording)
         for are_piped, group in groupby(enumerate(recording.steps), lambda step: isinstance(step[1], Piped)):
-            steps = list(group)
+            numbers, steps = zip(*group, strict=True)
             if are_piped:
-                records = [_piped(driver, step) for _, step in steps if isinstance(step, Piped)]
-                for (number, _), dropped in zip(steps, driver.pipe_in_turn(records), strict=True):
-                    _note(trial, number, topics, dropped)
+                counts = driver.pipe_in_turn([_piped(driver, step) for step in steps])
             else:
-                for number, step in steps:
-                    before = driver.dropped()
-                    _perform(driver, step)
-                    _note(trial, number, topics, driver.dropped() - before)
-        trial.stores = {name: _rows(driver, name) for name in recording.stores if name in topology.stores}
+                counts = (_perform(driver, step) for step in steps)
+            for number, dropped in zip(numbers, counts, strict=True):
+                _note(trial, number, topics, dropped)
+        trial.stores = _stores(driver, recording)
     return trial
 
 
@@ -124,7 +120,9 @@ def _written(topology: Topology, recording: Recording) -> list[str]:
     return list(dict.fromkeys([*named, *(recording.outputs if len(named) < len(sinks) else ())]))
 
 
-def _perform(driver: TopologyTestDriver, step: Step) -> None:
+def _perform(driver: TopologyTestDriver, step: Step) -> int:
+    """Perform a step, and return how many records were dropped because of it."""
+    before = driver.dropped()
     if isinstance(step, Advance):
         driver.advance_wall_clock_time(step.milliseconds)
     elif isinstance(step, Batch):
@@ -132,6 +130,7 @@ def _perform(driver: TopologyTestDriver, step: Step) -> None:
     elif isinstance(step, Piped):
         topic, record = _piped(driver, step)
         topic.pipe_input(*record)
+    return driver.dropped() - before
 
 
 def _piped(driver: TopologyTestDriver, step: Piped) -> tuple[TestInputTopic, PipedRecord]:
@@ -139,6 +138,11 @@ def _piped(driver: TopologyTestDriver, step: Piped) -> tuple[TestInputTopic, Pip
     serdes = {part: Serdes.byte_array() for part in step.raw}
     record = step.key, step.value, step.timestamp, step.headers
     return driver.create_input_topic(step.topic, **serdes), record
+
+
+def _stores(driver: TopologyTestDriver, recording: Recording) -> dict[str, list[OutcomeRow]]:
+    """The final rows of the stores that a recording asks for, as far as the topology has them."""
+    return {name: _rows(driver, name) for name in recording.stores if name in driver.topology.stores}
 
 
 def _rows(driver: TopologyTestDriver, name: str) -> list[OutcomeRow]:
