@@ -164,7 +164,9 @@ def _operator_for(node: Node, name: str, plan: Plan) -> PlannedOperator:
         history = store.retention if store is not None and store.kind == "versioned" else None
         timed = history is None and plan.is_used(node)
         given = node.tells_given_old_values
-        latest = operators.LatestValueOperator(name, history, node.skips_absent_rows, timed, given)
+        # A versioned store remembers rows in any case; who is not asked for old values lets every deletion through.
+        skips = node.skips_absent_rows and (history is None or sends_old_values(node, plan.topology))
+        latest = operators.LatestValueOperator(name, history, skips, timed, given)
         return PlannedOperator(latest, node, shared_table=plan.level_with(node))
     nodes = nodes_of(name, plan)
     planned = plan_operator(nodes[0], nodes, name, plan)

@@ -1,19 +1,21 @@
-"""The records of global tables' topics on their way into stores: which of them are dropped, and how many."""
+"""Records of global tables and stores on their way into copies: which of them are dropped, and how many."""
 
 from collections import Counter
 from collections.abc import Sequence
 
 from streamskit.api.error_handlers import Handlers, fails
 from streamskit.planning.plan import Plan
+from streamskit.runtime.global_stores import filled_by_processors
 from streamskit.runtime.topics import global_tables
 from streamskit.topology import Topology
+from streamskit.topology.nodes import GlobalProcess, GlobalTableSource
 
 
 class GlobalTableRecords:
-    """Drops the records that have no place in a global table, and counts them by node.
+    """Drops the records that have no place in a global table or store, and counts them by node.
 
-    A record without a key is dropped, and one that cannot be read, if the deserialization handler goes on. Those of
-    topics that queries read, too, are counted there.
+    A record that cannot be read is dropped, if the deserialization handler goes on; so is one without a key, which only
+    a store's processor takes. Those of topics that queries read, too, are counted there.
 
     Args:
         topology: what runs.
@@ -24,7 +26,10 @@ class GlobalTableRecords:
     """
 
     def __init__(self, topology: Topology, plans: Sequence[Plan], handlers: Handlers) -> None:
-        self._nodes = {topic: nodes[0] for topic, nodes in global_tables(topology).items()}
+        self._nodes: dict[str, GlobalTableSource | GlobalProcess] = {
+            **{topic: nodes[0] for topic, nodes in filled_by_processors(topology).items()},
+            **{topic: nodes[0] for topic, nodes in global_tables(topology).items()},
+        }
         self._counted_elsewhere = {topic for plan in plans for topic in plan.broadcast_topics}
         self._goes_on = not fails(handlers.deserialization)
         self.dropped: Counter[str] = Counter()
@@ -40,9 +45,11 @@ class GlobalTableRecords:
         return False
 
     def _is_readable(self, topic: str, key: bytes | None, value: bytes | None) -> bool:
-        if key is None or not self._goes_on:
-            return key is not None
         node = self._nodes[topic]
+        if key is None and isinstance(node, GlobalTableSource):
+            return False
+        if not self._goes_on:
+            return True
         try:
             node.key.deserialize(key)
             node.value.deserialize(value)

@@ -17,6 +17,7 @@ from streamskit.planning.planner import plan, punctuates_by_stream_time
 from streamskit.queries import LocalStore, local_store
 from streamskit.runtime.failures import explain, explain_call
 from streamskit.runtime.global_stores import FilledStore, filled_by_processors
+from streamskit.runtime.global_tables import GlobalTableRecords
 from streamskit.runtime.query import query_options
 from streamskit.runtime.topics import changelogs, global_tables, side_effects
 from streamskit.serdes import Serde, Serdes
@@ -88,6 +89,7 @@ class TopologyTestDriver:
         self._side_effects = side_effects(self._plans)
         self._global_tables = global_tables(topology)
         self._unread = _unread_tables(topology, self._plans)
+        self._global_records = GlobalTableRecords(topology, self._plans, config.handlers)
         if config.ensure_explicit_internal_resource_naming:
             check_names_are_explicit(topology)
         self._internal = {topic for plan_ in self._plans for topic in plan_.topics} & self._written()
@@ -189,7 +191,7 @@ class TopologyTestDriver:
 
         Late ones count once for each window they missed. Mirrors the metric `dropped-records-total`.
         """
-        return dict(sum((query.dropped for query in self._queries), self._dropped))
+        return dict(sum((query.dropped for query in self._queries), self._dropped + self._global_records.dropped))
 
     def dropped(self) -> int:
         """Return how many records were dropped in all: too late, or without the key or value that a step needs."""
@@ -250,7 +252,8 @@ class TopologyTestDriver:
         for node in self._unread.get(topic, ()):
             self._dropped[node.name] += sum(each.key is None or not _is_readable(node, each) for each in batch)
         for filled in self._filled.get(topic, ()):
-            filled.take(0, [self._in_topic(record) for record in batch])
+            kept = [each for each in batch if self._global_records.keep(topic, each.key, each.value)]
+            filled.take(0, [self._in_topic(record) for record in kept])
 
     def _advance_stream_time(self, record: Raw) -> None:
         """Tell queries that punctuate how far a record that others read has moved stream time.
@@ -277,7 +280,7 @@ class TopologyTestDriver:
         """Take records of a global table's topic into its store; one without a key is dropped."""
         for record in records:
             if record.key is None or not _is_readable(node, record):
-                is_counted = record.key is None and any(record.topic in query.plan.topics for query in self._queries)
+                is_counted = any(record.topic in query.plan.topics for query in self._queries)
                 self._dropped[node.name] += not is_counted
             else:
                 store.apply(record.key, record.value, record.timestamp)
@@ -340,7 +343,7 @@ def _is_readable(node: Node, record: Raw) -> bool:
     try:
         node.key.deserialize(record.key)
         node.value.deserialize(record.value)
-    except ValueError:
+    except Exception:  # a serde may be a user's own
         return False
     return True
 

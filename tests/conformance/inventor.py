@@ -27,13 +27,15 @@ class Inventor:
         """Return the next program."""
         self._steps, self._kinds, self._windows = [], [], {}
         self._unit = self._random.choice([1, 1, 1, 1000])
+        self._continues = self._random.random() < 0.2
         for number, op in enumerate(self._sources()):
             kept = getattr(self, f"_{op}")()
             self._add(op, {"op": op, "topic": f"t{number}"} | kept)
         for _ in range(self._random.randint(1, 8)):
             self._step()
         self._write()
-        return {"steps": self._steps, "records": self._records(), "cache": self._random.random() < 0.25}
+        made = {"steps": self._steps, "records": self._records(), "cache": self._random.random() < 0.25}
+        return made | ({"continue": True} if self._continues else {})
 
     def _sources(self) -> list[str]:
         kinds = ["stream", "table", "global", "global_store"]
@@ -62,6 +64,18 @@ class Inventor:
 
     def _kept(self) -> Step:
         return {"store": self._store() if self._random.random() < 0.5 else None}
+
+    def _kept_as(self, step: Step, made: str) -> Step:
+        """Say how the table that a step makes is kept."""
+        kept = self._kept()
+        if kept["store"] is None:
+            return kept
+        draw = self._random.random()
+        if draw < 0.15:
+            return kept | {"caching": False}
+        return kept | (
+            {"history": self._random.choice([30, 1000]) * self._unit} if draw < 0.3 and made == "table" else {}
+        )
 
     def _store(self) -> str:
         return f"s-{len(self._steps)}"
@@ -105,16 +119,14 @@ class Inventor:
             if step["with"] is None:
                 return
         getattr(self, f"_fill_{op}", lambda step: None)(step)
-        made = MAKES.get(op, kind)
+        has_windows = op in ("aggregate", "cogroup") and step.get("windows")
+        made = "windowed" if has_windows else MAKES.get(op, kind)
         if op in MAY_BE_KEPT:
-            step |= self._kept()
+            step |= self._kept_as(step, made)
         if op in PROCESSORS:
             step["store"] = self._store()
-        if op in ("aggregate", "cogroup") and step.get("windows"):
-            made = "windowed"
-            self._windows[len(self._steps)] = step["windows"]
-        elif made == "windowed":
-            self._windows[len(self._steps)] = self._windows[step["of"]]
+        if made == "windowed":
+            self._windows[len(self._steps)] = step.get("windows") or self._windows[step["of"]]
         self._add(made, step)
 
     def _other(self, op: str, step: Step) -> int | None:
@@ -135,7 +147,7 @@ class Inventor:
         step["windows"] = self._window("time", "sliding", "session") if self._random.random() < 0.5 else None
         kind = (step["windows"] or {}).get("kind")
         only = {"session": [], "sliding": ["none"], None: ["none", "column sum"], "time": ["none", "column sum"]}[kind]
-        step["fold"] = self._random.choice(["count", "reduce", "sum", *only])
+        step["fold"] = self._random.choice(["count", "reduce", "sum", *only, *["failing"] * 3 * self._continues])
         is_python = step["fold"] != "column sum"
         step["emit"] = is_python and step["windows"] is not None and self._random.random() < 0.25
         if step["windows"] is not None and self._random.random() < 0.2:
@@ -151,28 +163,36 @@ class Inventor:
         step["windows"] = self._window("join")
         if self._random.random() < 0.3:
             step["windows"][self._random.choice(["before", "after"])] = self._random.choice([0, 5]) * self._unit
+        self._fill_joiner(step)
+
+    def _fill_joiner(self, step: Step) -> None:
+        if self._random.random() < 0.3:
+            step["keyed"] = True
 
     def _fill_stream_table(self, step: Step) -> None:
         step["kind"] = self._random.choice(["inner", "left"])
         if self._steps[step["with"]].get("history") and self._random.random() < 0.6:
             step["grace"] = self._random.choice([0, 10, 30]) * self._unit
+        self._fill_joiner(step)
 
     def _fill_stream_global(self, step: Step) -> None:
         step["kind"] = self._random.choice(["inner", "left"])
+        self._fill_joiner(step)
 
     def _fill_table_table(self, step: Step) -> None:
         step["kind"] = self._random.choice(["inner", "left", "outer"])
 
     _fill_windowed_join = _fill_table_table
 
-    def _fill_foreign_key(self, step: Step) -> None:
-        step["kind"] = self._random.choice(["inner", "left"])
+    _fill_foreign_key = _fill_stream_global
 
     def _fill_table_aggregate(self, step: Step) -> None:
         step["fold"] = self._random.choice(["count", "reduce", "aggregate"])
 
     def _fill_process(self, step: Step) -> None:
-        step["kind"] = self._random.choice(["each", "each", "stream time", "wall clock"])
+        step["kind"] = self._random.choice(
+            ["each", "each", "stream time", "wall clock", *["failing"] * 3 * self._continues]
+        )
 
     def _fill_process_windows(self, step: Step) -> None:
         step["kind"] = self._random.choice(["fetch", "backward", "range", "all", "everything"])
@@ -197,6 +217,8 @@ class Inventor:
     def _fill_suppress(self, step: Step) -> None:
         step["limit"] = self._random.choice([0, 10, 40]) * self._unit
         step["records"] = self._random.choice([None, 1, 2])
+
+    _fill_windowed_limit = _fill_suppress
 
     def _write(self) -> None:
         """Write what nothing reads, and some of the rest, to topics."""
@@ -227,6 +249,7 @@ class Inventor:
                     "timestamp": max(0, time - late),
                 }
                 | ({"headers": {"h": str(len(records))}} if self._random.random() < with_headers else {})
+                | ({"bad": True} if self._continues and self._random.random() < 0.1 else {})
             )
         return records
 
@@ -246,7 +269,7 @@ STEPS_OF = {
     ],
     "windowed": [
         *("windowed_filter", "windowed_map_values", "windowed_suppress", "windowed_join", "windowed_to_stream"),
-        "windowed_group",
+        *("windowed_group", "windowed_limit"),
     ],
 }
 """What can be done with a node of each kind; what is named twice comes twice as often."""
@@ -274,4 +297,5 @@ MAKES = {
 MAY_BE_KEPT = {
     *("to_table", "aggregate", "cogroup", "table_filter", "table_filter_not", "table_map_values", "table_nullify"),
     *("table_aggregate", "table_table", "foreign_key", "windowed_group"),
+    *("windowed_filter", "windowed_map_values", "windowed_join"),
 }

@@ -52,7 +52,9 @@ class Counting(WithStore, Processor):
             return
         now = (self.kept.get(record.key) or 0) + record.value
         self.kept.put(record.key, now)
-        if self.kind == "each":
+        if self.kind == "failing" and now % 3 == 0:
+            raise ValueError(f"{now} can be divided by three")
+        if self.kind in ("each", "failing"):
             self.context.forward(record.with_value(now))
             if now % 2 == self.number % 2:
                 self.context.forward(record.with_value(-now).with_timestamp(record.timestamp + self.number))

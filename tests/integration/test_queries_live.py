@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
-from streamskit import KafkaStreams, Processor, Record, Serdes, Stores, StreamsBuilder
+from streamskit import KafkaStreams, LogAndContinue, Processor, Record, Serdes, Stores, StreamsBuilder
 from streamskit.broker import Broker
 from streamskit.queries.client import QueryClient
+from streamskit.testing import wait_until
 from tests.conformance.programs import PROGRAMS
 from tests.conformance.queries import answers, ask
 from tests.conformance.test_vectors import VECTORS
@@ -57,6 +58,29 @@ class UpperCase(Processor):
         where, ((_, by),) = self.context.record_metadata(), record.headers
         said = f"{record.value.upper()} by {by.decode()} at {where.partition}/{where.offset}"
         self.context.state_store("names").put(record.key, said)
+
+
+class Doubled(Processor):
+    """Keeps twice the values of a topic."""
+
+    def process(self, record: Record) -> None:
+        self.context.state_store("numbers").put(record.key, 2 * record.value)
+
+
+def test_a_global_store_goes_on_without_a_record_that_cannot_be_read(broker: Broker, name: str, run: Run) -> None:
+    broker.create_topics(f"{name}-numbers", f"{name}-in", f"{name}-out")
+    broker.produce(f"{name}-numbers", [("bad", b"bad"), ("two", Serdes.long().serialize(2))])
+    builder = StreamsBuilder()
+    numbers = Stores.persistent_key_value_store("numbers", Serdes.string(), Serdes.long())
+    builder.add_global_store(numbers, f"{name}-numbers", Doubled, value=Serdes.long())
+    builder.stream(f"{name}-in").to(f"{name}-out")
+    streams = run(builder.build(), deserialization_handler=LogAndContinue())
+    broker.produce(f"{name}-numbers", [("three", Serdes.long().serialize(3))])
+    wait_until(
+        lambda: {row.key: row.value for row in streams.store("numbers").all()} == {"two": 4, "three": 6},
+        "the numbers before and after the one that cannot be read",
+    )
+    assert streams.metrics()["dropped"].sum() == 1
 
 
 class Named(Processor):

@@ -13,6 +13,7 @@ import org.apache.kafka.common.header.internals.RecordHeaders;
 import org.apache.kafka.common.serialization.*;
 import org.apache.kafka.common.utils.Bytes;
 import org.apache.kafka.streams.*;
+import org.apache.kafka.streams.errors.*;
 import org.apache.kafka.streams.kstream.*;
 import org.apache.kafka.streams.processor.PunctuationType;
 import org.apache.kafka.streams.processor.StateStore;
@@ -67,6 +68,10 @@ public class RandomPrograms {
         properties.put(StreamsConfig.DEFAULT_KEY_SERDE_CLASS_CONFIG, Serdes.StringSerde.class);
         properties.put(StreamsConfig.DEFAULT_VALUE_SERDE_CLASS_CONFIG, Serdes.LongSerde.class);
         properties.put(StreamsConfig.STATE_DIR_CONFIG, Files.createTempDirectory("random").toString());
+        if (program.path("continue").asBoolean()) {
+            properties.put(StreamsConfig.DESERIALIZATION_EXCEPTION_HANDLER_CLASS_CONFIG, LogAndContinueExceptionHandler.class);
+            properties.put(StreamsConfig.PROCESSING_EXCEPTION_HANDLER_CLASS_CONFIG, LogAndContinueProcessingExceptionHandler.class);
+        }
         properties.put("__emit.interval.ms.kstreams.outer.join.spurious.results.fix__", 0);
         properties.put("__emit.interval.ms.kstreams.windowed.aggregation__", 0);
         try (TopologyTestDriver driver = new TopologyTestDriver(topology, properties, Instant.EPOCH)) {
@@ -87,8 +92,9 @@ public class RandomPrograms {
             } else {
                 RecordHeaders headers = new RecordHeaders();
                 record.path("headers").fields().forEachRemaining(each -> headers.add(each.getKey(), each.getValue().asText().getBytes(StandardCharsets.UTF_8)));
-                driver.createInputTopic(record.get("topic").asText(), new StringSerializer(), new LongSerializer())
-                    .pipeInput(new TestRecord<>(text(record.get("key")), number(record.get("value")), headers, record.get("timestamp").asLong()));
+                byte[] value = record.path("bad").asBoolean() ? "bad".getBytes() : new LongSerializer().serialize("", number(record.get("value")));
+                driver.createInputTopic(record.get("topic").asText(), new StringSerializer(), new ByteArraySerializer())
+                    .pipeInput(new TestRecord<>(text(record.get("key")), value, headers, record.get("timestamp").asLong()));
             }
             for (Map.Entry<String, Deserializer<?>> output : outputs.entrySet()) {
                 TestOutputTopic<?, Long> topic = driver.createOutputTopic(output.getKey(), output.getValue(), new LongDeserializer());
@@ -244,8 +250,23 @@ public class RandomPrograms {
 
         <S extends StateStore> Materialized<String, Long, S> stored() {
             Materialized<String, Long, S> made = store() == null ? Materialized.with(Serdes.String(), Serdes.Long()) : Materialized.as(store());
+            if (step.hasNonNull("history")) {
+                made = (Materialized) Materialized.as(Stores.persistentVersionedKeyValueStore(store(), millis(step, "history")));
+            }
+            if (step.hasNonNull("caching")) {
+                made = made.withCachingDisabled();
+            }
             made = step.hasNonNull("retention") ? made.withRetention(millis(step, "retention")) : made;
             return made.withKeySerde(Serdes.String()).withValueSerde(Serdes.Long());
+        }
+
+        Materialized<Windowed<String>, Long, KeyValueStore<Bytes, byte[]>> storedWindows() {
+            Serde<Windowed<String>> serde = windowed().sessions
+                ? WindowedSerdes.sessionWindowedSerdeFrom(String.class)
+                : WindowedSerdes.timeWindowedSerdeFrom(String.class, windowed().size);
+            Materialized<Windowed<String>, Long, KeyValueStore<Bytes, byte[]>> made = Materialized.as(store());
+            made = step.hasNonNull("caching") ? made.withCachingDisabled() : made;
+            return made.withKeySerde(serde).withValueSerde(Serdes.Long());
         }
 
         void add() {
@@ -291,9 +312,10 @@ public class RandomPrograms {
                 case "table_aggregate": nodes.add(aggregateTable()); break;
                 case "table_table": nodes.add(joinTables()); break;
                 case "foreign_key": nodes.add(joinByForeignKey()); break;
-                case "suppress": nodes.add(suppress()); break;
-                case "windowed_filter": nodes.add(of(rows("of").filter((k, v) -> holds(v, n())))); break;
-                case "windowed_map_values": nodes.add(of(rows("of").mapValues(v -> plus(v, n())))); break;
+                case "suppress": nodes.add(table().suppress(limit())); break;
+                case "windowed_filter": nodes.add(of(store() == null ? rows("of").filter((k, v) -> holds(v, n())) : rows("of").filter((k, v) -> holds(v, n()), storedWindows()))); break;
+                case "windowed_map_values": nodes.add(of(store() == null ? rows("of").mapValues(v -> plus(v, n())) : rows("of").mapValues(v -> plus(v, n()), storedWindows()))); break;
+                case "windowed_limit": nodes.add(of(rows("of").suppress(limit()))); break;
                 case "windowed_suppress": nodes.add(of(rows("of").suppress(Suppressed.untilWindowCloses(Suppressed.BufferConfig.unbounded())))); break;
                 case "windowed_join": nodes.add(of(joinWindows())); break;
                 case "windowed_to_stream": nodes.add(rows("of").toStream((k, v) -> k == null ? null : k.key() + k.window().start() % 2)); break;
@@ -308,9 +330,6 @@ public class RandomPrograms {
 
         KTable<String, Long> source() {
             String topic = step.get("topic").asText();
-            if (step.hasNonNull("history")) {
-                return builder.table(topic, Materialized.as(Stores.persistentVersionedKeyValueStore(store(), Duration.ofMillis(step.get("history").asLong()))));
-            }
             Consumed<String, Long> consumed = consumed();
             return store() == null ? builder.table(topic, consumed) : builder.table(topic, consumed, stored());
         }
@@ -497,9 +516,9 @@ public class RandomPrograms {
                 within = within.after(millis(windows, "after"));
             }
             switch (step.get("kind").asText()) {
-                case "inner": return stream().join(other, RandomPrograms::both, within);
-                case "left": return stream().leftJoin(other, RandomPrograms::both, within);
-                default: return stream().outerJoin(other, RandomPrograms::both, within);
+                case "inner": return stream().join(other, joiner(), within);
+                case "left": return stream().leftJoin(other, joiner(), within);
+                default: return stream().outerJoin(other, joiner(), within);
             }
         }
 
@@ -509,14 +528,19 @@ public class RandomPrograms {
             if (step.hasNonNull("grace")) {
                 joined = joined.withGracePeriod(millis(step, "grace"));
             }
-            return step.get("kind").asText().equals("inner") ? stream().join(rows, RandomPrograms::both, joined) : stream().leftJoin(rows, RandomPrograms::both, joined);
+            return step.get("kind").asText().equals("inner") ? stream().join(rows, joiner(), joined) : stream().leftJoin(rows, joiner(), joined);
+        }
+
+        ValueJoinerWithKey<String, Long, Long, Long> joiner() {
+            boolean keyed = step.path("keyed").asBoolean();
+            return (key, one, two) -> both(one, two) + (keyed ? key == null ? 7 : key.length() : 0);
         }
 
         KStream<String, Long> lookUpGlobally() {
             GlobalKTable<String, Long> rows = (GlobalKTable<String, Long>) with();
             return step.get("kind").asText().equals("inner")
-                ? stream().join(rows, (k, v) -> letter(v), RandomPrograms::both)
-                : stream().leftJoin(rows, (k, v) -> letter(v), RandomPrograms::both);
+                ? stream().join(rows, (k, v) -> letter(v), joiner())
+                : stream().leftJoin(rows, (k, v) -> letter(v), joiner());
         }
 
         KTable<String, Long> aggregateTable() {
@@ -541,25 +565,31 @@ public class RandomPrograms {
 
         KTable<Windowed<String>, Long> joinWindows() {
             KTable<Windowed<String>, Long> one = rows("of"), other = rows("with");
-            switch (step.get("kind").asText()) {
-                case "inner": return one.join(other, RandomPrograms::both);
-                case "left": return one.leftJoin(other, RandomPrograms::both);
-                default: return one.outerJoin(other, RandomPrograms::both);
+            String kind = step.get("kind").asText();
+            if (store() == null) {
+                return kind.equals("inner") ? one.join(other, RandomPrograms::both)
+                    : kind.equals("left") ? one.leftJoin(other, RandomPrograms::both) : one.outerJoin(other, RandomPrograms::both);
             }
+            return kind.equals("inner") ? one.join(other, RandomPrograms::both, storedWindows())
+                : kind.equals("left") ? one.leftJoin(other, RandomPrograms::both, storedWindows()) : one.outerJoin(other, RandomPrograms::both, storedWindows());
         }
 
         KTable<String, Long> joinByForeignKey() {
             KTable<String, Long> other = (KTable<String, Long>) with();
             return step.get("kind").asText().equals("inner")
-                ? table().join(other, RandomPrograms::letter, RandomPrograms::both, stored())
-                : table().leftJoin(other, RandomPrograms::letter, RandomPrograms::both, stored());
+                ? table().join(other, this::foreignKey, RandomPrograms::both, stored())
+                : table().leftJoin(other, this::foreignKey, RandomPrograms::both, stored());
         }
 
-        KTable<String, Long> suppress() {
+        String foreignKey(String key, Long value) {
+            return letter(step.path("keyed").asBoolean() ? plus(value, key.length()) : value);
+        }
+
+        <K> Suppressed<K> limit() {
             Duration limit = millis(step, "limit");
             return step.hasNonNull("records")
-                ? table().suppress(Suppressed.untilTimeLimit(limit, Suppressed.BufferConfig.maxRecords(step.get("records").asLong()).emitEarlyWhenFull()))
-                : table().suppress(Suppressed.untilTimeLimit(limit, Suppressed.BufferConfig.unbounded()));
+                ? Suppressed.untilTimeLimit(limit, Suppressed.BufferConfig.maxRecords(step.get("records").asLong()).emitEarlyWhenFull())
+                : Suppressed.untilTimeLimit(limit, Suppressed.BufferConfig.unbounded());
         }
     }
 
@@ -581,6 +611,11 @@ public class RandomPrograms {
 
     static Long folded(String fold, Long value, Long total) {
         switch (fold) {
+            case "failing":
+                if (value != null && value % 5 == 4) {
+                    throw new IllegalStateException(value + " is not to be added");
+                }
+                return total + or(value, 0);
             case "sum": return total + or(value, 0); // a session's aggregator is called without a value, too
             case "column sum": return total + or(value, 0);
             case "first": return total + or(value, 0);
@@ -638,7 +673,10 @@ public class RandomPrograms {
             }
             long now = or(counts.get(record.key()), 0) + record.value();
             counts.put(record.key(), now);
-            if (kind.equals("each")) {
+            if (kind.equals("failing") && now % 3 == 0) {
+                throw new IllegalStateException(now + " can be divided by three");
+            }
+            if (kind.equals("each") || kind.equals("failing")) {
                 context.forward(record.withValue(now));
                 if (now % 2 == number % 2) {
                     context.forward(record.withValue(-now).withTimestamp(record.timestamp() + number));

@@ -10,6 +10,7 @@ from pyspark.sql import functions as F
 from streamskit import (
     FixedKeyProcessor,
     FixedKeyRecord,
+    LogAndContinue,
     Processor,
     ProcessorContext,
     PunctuationType,
@@ -166,6 +167,47 @@ def test_a_record_without_a_key_is_dropped_once_from_a_global_table_that_several
         pipe("names", "a", "y", 2)
         assert pipe("in", "k", "?", 3) == pipe("in-too", "k", "?", 3) == [("k", "a", 3)]
         assert driver.dropped() == 1
+
+
+@pytest.mark.parametrize("is_read", [True, False], ids=["read by a query", "read by nobody"])
+@pytest.mark.parametrize("is_table", [True, False], ids=["table", "store"])
+def test_a_record_that_cannot_be_read_is_dropped_once_from_a_global_table_or_store(
+    is_table: bool, is_read: bool
+) -> None:
+    class Fill(Processor):
+        def process(self, record: Record) -> None:
+            self.context.state_store("names").put(record.key, record.value)
+
+    builder = StreamsBuilder()
+    if is_table:
+        builder.global_table("names", value=LONG, materialized="names")
+    else:
+        store = Stores.persistent_key_value_store("names", STRING, LONG).with_logging(False)
+        builder.add_global_store(store, "names", Fill, value=LONG)
+    stream = builder.stream("in")
+    (stream.process(Rows) if is_read else stream).to("out")
+    with TopologyTestDriver(builder.build(), deserialization_handler=LogAndContinue()) as driver:
+        driver.create_input_topic("names", value=Serdes.bytes()).pipe_input("a", b"bad", 1)
+        driver.create_input_topic("names").pipe_input("b", 7, 2)
+        assert [(row.key, row.value) for row in driver.state_store("names").all()] == [("b", 7)]
+        assert driver.dropped() == 1
+
+
+def test_a_record_that_cannot_be_read_is_named_where_a_processor_fills_a_global_store() -> None:
+    class Fill(Processor):
+        def process(self, record: Record) -> None:
+            raise AssertionError("no record can be read")
+
+    builder = StreamsBuilder()
+    store = Stores.persistent_key_value_store("names", STRING, LONG).with_logging(False)
+    builder.add_global_store(store, "names", Fill, value=LONG)
+    builder.stream("in").to("out")
+    with TopologyTestDriver(builder.build()) as driver:
+        said = (
+            r"cannot read a record in partition 0 of topic 'names': Serdes.long\(\) cannot read 3 bytes.*LogAndContinue"
+        )
+        with pytest.raises(StreamsError, match=said):
+            driver.create_input_topic("names", value=Serdes.bytes()).pipe_input("a", b"bad", 1)
 
 
 class Twice(FixedKeyProcessor):
