@@ -46,7 +46,7 @@ class GlobalTableRecords:
 
     def _is_readable(self, topic: str, key: bytes | None, value: bytes | None) -> bool:
         node = self._nodes[topic]
-        if key is None and isinstance(node, GlobalTableSource):
+        if key is None and node.is_table:
             return False
         if not self._goes_on:
             return True

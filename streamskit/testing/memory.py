@@ -7,6 +7,7 @@ import uuid
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -80,7 +81,7 @@ class MemoryQuery:
         self._name = f"test_driver_{uuid.uuid4().hex}"
         self._checkpoint = tempfile.TemporaryDirectory(prefix="streamskit-test-", ignore_cleanup_errors=True)
         with query_settings(spark, SETTINGS | {"spark.sql.shuffle.partitions": str(tasks)}):
-            self.query = (
+            frame = _optimized(
                 compile_plan(
                     plan,
                     self._frame,
@@ -89,7 +90,11 @@ class MemoryQuery:
                     partitions=partitions or None,
                     by_time=tasks > 1 and bool(plan.topics_by_time),
                 )
-                .writeStream.format("memory")
+            )
+        settings = SETTINGS | {"spark.sql.shuffle.partitions": str(tasks)} | _without_rules(spark)
+        with query_settings(spark, settings):
+            self.query = (
+                frame.writeStream.format("memory")
                 .queryName(self._name)
                 .outputMode(plan.output_mode)
                 .option("checkpointLocation", self._checkpoint.name)
@@ -172,6 +177,25 @@ class MemoryQuery:
                 "headers": headers or None,
             }
         )
+
+
+def _optimized(frame: DataFrame) -> DataFrame:
+    """Return a query whose plan is optimized: Spark optimizes it anew for each micro-batch, and has less to do then."""
+    session = frame.sparkSession._jsparkSession
+    plan = session.sessionState().optimizer().execute(frame._jdf.queryExecution().analyzed())
+    datasets = java_class("org.apache.spark.sql.classic.Dataset$").__getattr__("MODULE$")
+    return DataFrame(datasets.ofRows(session, plan), frame.sparkSession)
+
+
+@cache
+def _without_rules(spark: SparkSession) -> dict[str, str]:
+    """Return settings that leave out all rules of the optimizer that may be left out."""
+    optimizer = spark._jsparkSession.sessionState().optimizer()
+    batches, needed = optimizer.defaultBatches(), optimizer.nonExcludableRules()
+    rules = [batches.apply(number).rules() for number in range(batches.size())]
+    names = [each.apply(number).ruleName() for each in rules for number in range(each.size())]
+    kept = {needed.apply(number) for number in range(needed.size())}
+    return {"spark.sql.optimizer.excludedRules": ",".join(dict.fromkeys(name for name in names if name not in kept))}
 
 
 def _text(data: bytes | None) -> str | None:
