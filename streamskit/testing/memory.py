@@ -80,18 +80,18 @@ class MemoryQuery:
         )
         self._name = f"test_driver_{uuid.uuid4().hex}"
         self._checkpoint = tempfile.TemporaryDirectory(prefix="streamskit-test-", ignore_cleanup_errors=True)
-        with query_settings(spark, SETTINGS | {"spark.sql.shuffle.partitions": str(tasks)}):
-            frame = _optimized(
-                compile_plan(
-                    plan,
-                    self._frame,
-                    tasks=tasks,
-                    checkpoint=self._checkpoint.name,
-                    partitions=partitions or None,
-                    by_time=tasks > 1 and bool(plan.topics_by_time),
-                )
+        settings = SETTINGS | {"spark.sql.shuffle.partitions": str(tasks)}
+        with query_settings(spark, settings):
+            frame = compile_plan(
+                plan,
+                self._frame,
+                tasks=tasks,
+                checkpoint=self._checkpoint.name,
+                partitions=partitions or None,
+                by_time=tasks > 1 and bool(plan.topics_by_time),
             )
-        settings = SETTINGS | {"spark.sql.shuffle.partitions": str(tasks)} | _without_rules(spark)
+            if not _asks_for_the_time(frame):
+                frame, settings = _optimized(frame), settings | _without_rules(spark)
         with query_settings(spark, settings):
             self.query = (
                 frame.writeStream.format("memory")
@@ -177,6 +177,13 @@ class MemoryQuery:
                 "headers": headers or None,
             }
         )
+
+
+def _asks_for_the_time(frame: DataFrame) -> bool:
+    """Return whether a query has something like `F.current_timestamp()`, which the optimizer makes a constant."""
+    pattern = java_class("org.apache.spark.sql.catalyst.trees.TreePattern").CURRENT_LIKE()
+    found: bool = frame._jdf.queryExecution().analyzed().containsPattern(pattern)
+    return found
 
 
 def _optimized(frame: DataFrame) -> DataFrame:

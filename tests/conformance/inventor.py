@@ -34,7 +34,10 @@ class Inventor:
         for _ in range(self._random.randint(1, 8)):
             self._step()
         self._write()
-        made = {"steps": self._steps, "records": self._records(), "cache": self._random.random() < 0.25}
+        records, is_cached = self._records(), self._random.random() < 0.25
+        # A cache still shows windows that its store has given up.
+        queries = [] if is_cached else self._queries(max(each.get("timestamp", 0) for each in records))
+        made = {"steps": self._steps, "records": records, "queries": queries, "cache": is_cached}
         return made | ({"continue": True} if self._continues else {})
 
     def _sources(self) -> list[str]:
@@ -252,6 +255,83 @@ class Inventor:
                 | ({"bad": True} if self._continues and self._random.random() < 0.1 else {})
             )
         return records
+
+    def _queries(self, latest: int) -> list[Step]:
+        """Return what the stores are asked at the end; `latest` is the latest time of a record."""
+        asked = list[Step]()
+        for step in self._steps:
+            kind = _store_kind(step)
+            if step.get("store") is None or kind is None:
+                continue
+            for op in self._random.sample(sorted(QUERIES[kind]), 3):
+                asked.append(
+                    {"store": step["store"], "kind": kind, "op": op}
+                    | {"args": [self._argument(kind, latest) for kind in QUERIES[kind][op]]}
+                )
+        return asked
+
+    def _argument(self, kind: str, latest: int) -> str | int | None:
+        match kind:
+            case "key":
+                return self._random.choice(["a", "a", "b", "c", "g0", "g1", "t0"])
+            case "bound":
+                return self._random.choice([None, "a", "b", "c", "g", "t1"])
+            case "prefix":
+                return self._random.choice(["a", "g", "t", "w1"])
+        return self._random.choice([0, latest // 3, latest // 2, latest, latest + 50 * self._unit])
+
+
+def _store_kind(step: Step) -> str | None:
+    """Return what kind of store a step's is; None if its keys have windows and its rows have no times."""
+    match step["op"]:
+        case "process_windows":
+            return "window"
+        case "process_sessions":
+            return "session"
+        case "process_versions":
+            return "versioned"
+        case "windowed_filter" | "windowed_map_values" | "windowed_join":
+            return None
+    if step.get("history"):
+        return "versioned"
+    if step["op"] in ("aggregate", "cogroup") and step.get("windows"):
+        return "session" if step["windows"]["kind"] == "session" else "window"
+    return "key-value"
+
+
+QUERIES = {
+    "key-value": {
+        "get": ["key"],
+        "range": ["bound", "bound"],
+        "reverse_range": ["bound", "bound"],
+        "prefix_scan": ["prefix"],
+        "all": [],
+        "reverse_all": [],
+    },
+    "window": {
+        "fetch": ["key", "time", "time"],
+        "backward_fetch": ["key", "time", "time"],
+        "backward_all": [],
+        "fetch_range": ["bound", "bound", "time", "time"],
+        "fetch_all": ["time", "time"],
+        "all": [],
+        "backward_fetch_range": ["bound", "bound", "time", "time"],
+        "backward_fetch_all": ["time", "time"],
+    },
+    "session": {
+        "fetch": ["key"],
+        "backward_fetch": ["key"],
+        "fetch_session": ["key", "time", "time"],
+        "fetch_range": ["bound", "bound"],
+        "backward_fetch_range": ["bound", "bound"],
+        "find_sessions": ["key", "time", "time"],
+        "backward_find_sessions": ["key", "time", "time"],
+        "find_sessions_range": ["bound", "bound", "time", "time"],
+        "backward_find_sessions_range": ["bound", "bound", "time", "time"],
+    },
+    "versioned": {"get": ["key"], "get at": ["key", "time"], "get again": ["key", "time"]},
+}
+"""What stores can be asked, by their kind, and the arguments of each question."""
 
 
 STEPS_OF = {

@@ -29,6 +29,7 @@ from streamskit import (
     Topology,
     TopologyTestDriver,
 )
+from tests.conformance.queries import as_recorded
 from tests.conformance.random_processors import (
     Asking,
     Counting,
@@ -416,7 +417,14 @@ def outcome(program: Program, partitions: int | None = None) -> Program:
                 dropped.append([number, driver.dropped() - before])
                 before = driver.dropped()
         stores = {name: list(stored(driver, name, kind)) for name, kind in store_kinds(program, topology).items()}
-    return {"describe": str(topology.describe()), "outputs": written, "dropped": dropped, "stores": stores}
+        answers = [_answer(driver, query) for query in program.get("queries", [])]
+    made = {"describe": str(topology.describe()), "outputs": written, "dropped": dropped, "stores": stores}
+    return made | ({"answers": answers} if answers else {})
+
+
+def _answer(driver: TopologyTestDriver, query: Step) -> Any:
+    store = driver.state_store(query["store"])
+    return as_recorded(getattr(store, query["op"].split()[0])(*query["args"]))
 
 
 def store_kinds(program: Program, topology: Topology) -> dict[str, str]:
@@ -436,6 +444,9 @@ def differences(expected: Program, found: Program) -> list[str]:
     for topic, rows in expected["outputs"].items():
         if found["outputs"][topic] != rows:
             said.append(f"wrote to {topic}: {found['outputs'][topic]}, there {rows}")
+    for number, answer in enumerate(expected.get("answers", [])):
+        if found["answers"][number] != answer:
+            said.append(f"answered question {number} with {found['answers'][number]}, there {answer}")
     for store, rows in expected["stores"].items():
         if _unordered(found["stores"][store]) != _unordered(rows):
             said.append(f"kept in {store}: {found['stores'][store]}, there {rows}")

@@ -77,6 +77,10 @@ public class RandomPrograms {
         try (TopologyTestDriver driver = new TopologyTestDriver(topology, properties, Instant.EPOCH)) {
             pipe(driver, program.get("records"), outputs, outcome);
             stores(driver, outcome.putObject("stores"));
+            if (program.path("queries").size() > 0) {
+                ArrayNode answers = outcome.putArray("answers");
+                program.get("queries").forEach(query -> answers.add(answer(driver, query)));
+            }
         }
     }
 
@@ -155,6 +159,78 @@ public class RandomPrograms {
                 }
             }
         }
+    }
+
+    /** Returns what a store answers to a question. */
+    static JsonNode answer(TopologyTestDriver driver, JsonNode query) {
+        String name = query.get("store").asText(), op = query.get("op").asText();
+        JsonNode args = query.get("args");
+        String one = args.size() > 0 ? text(args.get(0)) : null, two = args.size() > 1 && !args.get(1).isNumber() ? text(args.get(1)) : null;
+        Instant from = args.size() > 1 ? Instant.ofEpochMilli(args.get(args.size() - 2).asLong()) : null;
+        Instant to = args.size() > 0 ? Instant.ofEpochMilli(args.get(args.size() - 1).asLong()) : null;
+        switch (query.get("kind").asText()) {
+            case "key-value": return ofRows(driver.getKeyValueStore(name), op, one, two);
+            case "window": return ofWindows(driver.getWindowStore(name), op, one, two, from, to);
+            case "session": return ofSessions(driver.getSessionStore(name), op, one, two, from, to);
+            default:
+                VersionedKeyValueStore<String, Long> versions = driver.getVersionedKeyValueStore(name);
+                VersionedRecord<Long> found = op.equals("get") ? versions.get(one) : versions.get(one, to.toEpochMilli());
+                return found == null ? MAPPER.nullNode() : MAPPER.createObjectNode().put("value", found.value()).put("timestamp", found.timestamp());
+        }
+    }
+
+    static JsonNode ofRows(KeyValueStore<String, Long> rows, String op, String one, String two) {
+        switch (op) {
+            case "get": return MAPPER.valueToTree(rows.get(one));
+            case "range": return list(rows.range(one, two));
+            case "reverse_range": return list(rows.reverseRange(one, two));
+            case "prefix_scan": return list(rows.prefixScan(one, new StringSerializer()));
+            case "reverse_all": return list(rows.reverseAll());
+            default: return list(rows.all());
+        }
+    }
+
+    static JsonNode ofWindows(WindowStore<String, Long> windows, String op, String one, String two, Instant from, Instant to) {
+        switch (op) {
+            case "fetch": return starts(windows.fetch(one, from, to));
+            case "backward_fetch": return starts(windows.backwardFetch(one, from, to));
+            case "fetch_range": return list(windows.fetch(one, two, from, to));
+            case "backward_fetch_range": return list(windows.backwardFetch(one, two, from, to));
+            case "fetch_all": return list(windows.fetchAll(from, to));
+            case "backward_fetch_all": return list(windows.backwardFetchAll(from, to));
+            case "backward_all": return list(windows.backwardAll());
+            default: return list(windows.all());
+        }
+    }
+
+    static JsonNode ofSessions(SessionStore<String, Long> sessions, String op, String one, String two, Instant from, Instant to) {
+        switch (op) {
+            case "fetch": return list(sessions.fetch(one));
+            case "backward_fetch": return list(sessions.backwardFetch(one));
+            case "fetch_range": return list(sessions.fetch(one, two));
+            case "backward_fetch_range": return list(sessions.backwardFetch(one, two));
+            case "fetch_session": return MAPPER.valueToTree(sessions.fetchSession(one, from, to));
+            case "find_sessions": return list(sessions.findSessions(one, from, to));
+            case "backward_find_sessions": return list(sessions.backwardFindSessions(one, from, to));
+            case "find_sessions_range": return list(sessions.findSessions(one, two, from, to));
+            default: return list(sessions.backwardFindSessions(one, two, from, to));
+        }
+    }
+
+    static ArrayNode list(KeyValueIterator<?, Long> found) {
+        ArrayNode rows = MAPPER.createArrayNode();
+        try (KeyValueIterator<?, Long> rest = found) {
+            rest.forEachRemaining(each -> row(rows.addObject(), each.key, each.value));
+        }
+        return rows;
+    }
+
+    static ArrayNode starts(WindowStoreIterator<Long> found) {
+        ArrayNode rows = MAPPER.createArrayNode();
+        try (WindowStoreIterator<Long> rest = found) {
+            rest.forEachRemaining(each -> rows.addObject().put("window_start", each.key).put("value", each.value));
+        }
+        return rows;
     }
 
     static ObjectNode row(ObjectNode row, Object key, Object value) {

@@ -195,3 +195,11 @@ def test_a_topology_that_makes_nothing_of_any_record_is_refused() -> None:
         TopologyError, match=r"test_topology_test_driver\.py line \d+\): nothing uses its records\. End"
     ):
         driver_of(write)
+
+
+@pytest.mark.parametrize(
+    "ask", [lambda: F.unix_micros(F.current_timestamp()).cast("string"), F.uuid, lambda: F.rand().cast("string")]
+)
+def test_what_spark_answers_anew_for_each_micro_batch_differs_from_record_to_record(ask: Callable[[], Any]) -> None:
+    made = run(lambda builder: builder.stream("in").map_values(lambda v: ask()).to("out"), {"in": [("k", "v", 1)] * 3})
+    assert len({value for _, value, _ in made}) == 3
