@@ -3,6 +3,7 @@
 from typing import Any
 
 from pyspark import SparkContext
+from pyspark.sql import DataFrame
 
 PACKAGE = "org.apache.spark.sql.streamskit"
 
@@ -15,3 +16,20 @@ def java_class(name: str) -> Any:
     """
     jvm: Any = SparkContext._jvm
     return getattr(jvm, name if "." in name else f"{PACKAGE}.{name}")
+
+
+def scala_object(name: str) -> Any:
+    """Return an object of Scala's, such as the one beside a class, by its full name."""
+    return java_class(f"{name}$").__getattr__("MODULE$")
+
+
+def plan_contains(frame: DataFrame, pattern: str) -> bool:
+    """Return whether the analyzed plan of a DataFrame contains what one of Spark's tree patterns stands for.
+
+    Args:
+        frame: the DataFrame, with any columns.
+        pattern: the pattern's name, such as `PYTHON_UDF`.
+    """
+    patterns = java_class("org.apache.spark.sql.catalyst.trees.TreePattern")
+    found: bool = frame._jdf.queryExecution().analyzed().containsPattern(getattr(patterns, pattern)())
+    return found

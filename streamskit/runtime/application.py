@@ -34,8 +34,8 @@ from streamskit.runtime.catch_up import CatchUp
 from streamskit.runtime.checkpoint_copies import LAST_COPY_SECONDS, CheckpointCopies
 from streamskit.runtime.co_partitioning import watch_out
 from streamskit.runtime.failures import explain
+from streamskit.runtime.global_records import GlobalRecords
 from streamskit.runtime.global_stores import FilledStore, filled_by_processors
-from streamskit.runtime.global_tables import GlobalTableRecords
 from streamskit.runtime.group_offsets import LAST_COMMIT_SECONDS, GroupOffsets, forget, least
 from streamskit.runtime.measures import measures
 from streamskit.runtime.purging import LAST_PURGE_SECONDS, Purging
@@ -133,7 +133,7 @@ class Application:
             topic: [self.stores[store] for store in stores]
             for topic, stores in filled_stores(self.topology, self.plans).items()
         }
-        self.global_records = GlobalTableRecords(self.topology, self.plans, self.config.handlers)
+        self.global_records = GlobalRecords(self.topology, self.plans, self.config.handlers)
         self.made_global = {
             topic: [
                 FilledStore(node, self.config.application_id, self.stores[store.name])

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from streamskit.common.errors import StreamsError
 from streamskit.kafka.topic_reader import TopicRecord
 from streamskit.operators.global_store import GlobalStoreFiller
-from streamskit.serdes import SerdeError
 from streamskit.state.local import LocalStore
 from streamskit.topology import Topology
 from streamskit.topology.nodes import GlobalProcess, of_kind
@@ -20,8 +19,11 @@ class FilledStore:
     def __init__(self, node: GlobalProcess, application_id: str, copy: LocalStore) -> None:
         if node.store is None:
             raise StreamsError(f"{node.name}: a global store's processor without its store.")
-        self._copy, self.name, self._place = copy, copy.name, f"{node.name} ({node.call_site})"
-        self._filler = GlobalStoreFiller(node.name, application_id, node.supplier, node.store, node.key, node.value)
+        self._copy, self.name = copy, copy.name
+        place = f"{node.name} ({node.call_site})"
+        self._filler = GlobalStoreFiller(
+            node.name, place, application_id, node.supplier, node.store, node.key, node.value
+        )  # fmt: skip
 
     def take(self, partition: int, records: Sequence[TopicRecord], position: int = 0) -> None:
         """Take records of the topic in.
@@ -34,15 +36,7 @@ class FilledStore:
         Raises:
             StreamsError: one of them cannot be read.
         """
-        try:
-            changes = self._filler.changes(records)
-        except SerdeError as error:
-            place = f"partition {partition} of topic '{records[0].topic}'"
-            raise StreamsError(
-                f"{self._place} cannot read a record in {place}: {error} Choose deserialization_handler="
-                "LogAndContinue() to go on without such records."
-            ) from error
-        self._copy.take(partition, changes, position)
+        self._copy.take(partition, self._filler.changes(records), position)
 
     def clear(self, partition: int) -> None:
         """Empty a partition of the copy: its topic begins anew."""

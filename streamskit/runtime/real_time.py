@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 from streamskit.api.streams_config import StreamsConfig
 from streamskit.common.errors import StreamsError
 from streamskit.environment.session import is_chosen, spark_session
-from streamskit.jvm import java_class
+from streamskit.jvm import plan_contains
 from streamskit.planning.plan import Plan
 from streamskit.runtime.recovery.checkpoint import Checkpoint
 
@@ -121,8 +121,7 @@ def check_no_udf(plan: Plan, frame: DataFrame) -> None:
     Raises:
         StreamsError: one does, and Spark would stop the query at its first batch.
     """
-    pattern = java_class("org.apache.spark.sql.catalyst.trees.TreePattern").PYTHON_UDF()
-    if frame._jdf.queryExecution().analyzed().containsPattern(pattern):
+    if plan_contains(frame, "PYTHON_UDF"):
         names = ", ".join(node.name for node in plan.nodes if node.functions)
         raise StreamsError(
             f"A function of sub-topology {plan.name} of '{plan.application_id}' ({names}) calls F.udf or another UDF "

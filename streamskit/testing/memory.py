@@ -17,7 +17,7 @@ from streamskit.environment.session import FLEETING_CHECKPOINTS, INTERPRETED, qu
 from streamskit.execution.compiler import compile_plan
 from streamskit.execution.record_columns import TIMESTAMP_HEADER, WRITE_ORDER
 from streamskit.execution.row_format import HEADER_TYPE
-from streamskit.jvm import java_class
+from streamskit.jvm import java_class, plan_contains, scala_object
 from streamskit.planning.plan import CLOCK_TOPIC, DROPPED_KEY, END_OF_TURN_KEY, Plan
 from streamskit.runtime.progress import Metrics
 
@@ -74,10 +74,8 @@ class MemoryQuery:
         self._spark, self._tasks = spark, tasks
         self._offsets: dict[tuple[str, int], int] = {}
         # Spark's own MemoryStream: a batch from it lists no files and starts no Python.
-        streams = java_class("org.apache.spark.sql.execution.streaming.runtime.MemoryStream$")
-        self._stream = streams.__getattr__("MODULE$").apply(
-            java_class("org.apache.spark.sql.Encoders").STRING(), spark._jsparkSession
-        )
+        streams = scala_object("org.apache.spark.sql.execution.streaming.runtime.MemoryStream")
+        self._stream = streams.apply(java_class("org.apache.spark.sql.Encoders").STRING(), spark._jsparkSession)
         self._name = f"test_driver_{uuid.uuid4().hex}"
         self._checkpoint = tempfile.TemporaryDirectory(prefix="streamskit-test-", ignore_cleanup_errors=True)
         settings = SETTINGS | {"spark.sql.shuffle.partitions": str(tasks)}
@@ -90,7 +88,8 @@ class MemoryQuery:
                 partitions=partitions or None,
                 by_time=tasks > 1 and bool(plan.topics_by_time),
             )
-            if not _asks_for_the_time(frame):
+            # The optimizer would make the time of day a constant.
+            if not plan_contains(frame, "CURRENT_LIKE"):
                 frame, settings = _optimized(frame), settings | _without_rules(spark)
         with query_settings(spark, settings):
             self.query = (
@@ -179,18 +178,11 @@ class MemoryQuery:
         )
 
 
-def _asks_for_the_time(frame: DataFrame) -> bool:
-    """Return whether a query has something like `F.current_timestamp()`, which the optimizer makes a constant."""
-    pattern = java_class("org.apache.spark.sql.catalyst.trees.TreePattern").CURRENT_LIKE()
-    found: bool = frame._jdf.queryExecution().analyzed().containsPattern(pattern)
-    return found
-
-
 def _optimized(frame: DataFrame) -> DataFrame:
     """Return a query whose plan is optimized: Spark optimizes it anew for each micro-batch, and has less to do then."""
     session = frame.sparkSession._jsparkSession
     plan = session.sessionState().optimizer().execute(frame._jdf.queryExecution().analyzed())
-    datasets = java_class("org.apache.spark.sql.classic.Dataset$").__getattr__("MODULE$")
+    datasets = scala_object("org.apache.spark.sql.classic.Dataset")
     return DataFrame(datasets.ofRows(session, plan), frame.sparkSession)
 
 

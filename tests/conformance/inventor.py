@@ -2,7 +2,7 @@
 
 import random
 
-from tests.conformance.random_programs import Program, Step, topics_read
+from tests.conformance.random_programs import KEPT_BY, Program, Step, topics_read
 
 
 class Inventor:
@@ -284,10 +284,6 @@ class Inventor:
 def _store_kind(step: Step) -> str | None:
     """Return what kind of store a step's is; None if its keys have windows and its rows have no times."""
     match step["op"]:
-        case "process_windows":
-            return "window"
-        case "process_sessions":
-            return "session"
         case "process_versions":
             return "versioned"
         case "windowed_filter" | "windowed_map_values" | "windowed_join":
@@ -296,7 +292,7 @@ def _store_kind(step: Step) -> str | None:
         return "versioned"
     if step["op"] in ("aggregate", "cogroup") and step.get("windows"):
         return "session" if step["windows"]["kind"] == "session" else "window"
-    return "key-value"
+    return KEPT_BY.get(step["op"], "key-value")
 
 
 QUERIES = {

@@ -29,7 +29,7 @@ from streamskit import (
     Topology,
     TopologyTestDriver,
 )
-from tests.conformance.queries import as_recorded
+from tests.conformance.queries import ask
 from tests.conformance.random_processors import (
     Asking,
     Counting,
@@ -59,6 +59,10 @@ def holds(value: Column, number: int) -> Column:
 
 def letter(value: Column) -> Column:
     return F.substring(F.lit("abcd"), (F.pmod(value, F.lit(4)) + 1).cast("int"), F.lit(1))
+
+
+def letter_of_both(key: Column, value: Column) -> Column:
+    return letter(value + F.length(key).cast("long"))
 
 
 def both(one: Column, two: Column) -> Column:
@@ -295,10 +299,8 @@ def _windowed_group(builder: StreamsBuilder, step: Step, table: KTable, other: N
 
 
 def _foreign_key(builder: StreamsBuilder, step: Step, table: KTable, other: KTable) -> KTable:
-    of_both = lambda k, v: letter(v + F.length(k).cast("long"))  # noqa: E731  # a Column function, as the other is
-    return _joining(step, table)(
-        other, both, foreign_key=of_both if step.get("keyed") else letter, materialized=_kept(step)
-    )  # fmt: skip
+    foreign_key = letter_of_both if step.get("keyed") else letter
+    return _joining(step, table)(other, both, foreign_key=foreign_key, materialized=_kept(step))
 
 
 def _stream_table(builder: StreamsBuilder, step: Step, stream: KStream, table: KTable) -> KStream:
@@ -417,14 +419,12 @@ def outcome(program: Program, partitions: int | None = None) -> Program:
                 dropped.append([number, driver.dropped() - before])
                 before = driver.dropped()
         stores = {name: list(stored(driver, name, kind)) for name, kind in store_kinds(program, topology).items()}
-        answers = [_answer(driver, query) for query in program.get("queries", [])]
+        answers = [
+            ask(driver.state_store(query["store"]), query | {"op": query["op"].split()[0]})
+            for query in program.get("queries", [])
+        ]
     made = {"describe": str(topology.describe()), "outputs": written, "dropped": dropped, "stores": stores}
     return made | ({"answers": answers} if answers else {})
-
-
-def _answer(driver: TopologyTestDriver, query: Step) -> Any:
-    store = driver.state_store(query["store"])
-    return as_recorded(getattr(store, query["op"].split()[0])(*query["args"]))
 
 
 def store_kinds(program: Program, topology: Topology) -> dict[str, str]:

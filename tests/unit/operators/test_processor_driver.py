@@ -24,6 +24,7 @@ from streamskit import (
     TopologyTestDriver,
     ValueAndTimestamp,
 )
+from streamskit.serdes import SerdeError
 from tests.unit.operators.processor_harness import LONG, STRING, key_value
 from tests.unit.operators.test_processor_routing import Pass, Peek, Refuse, Write
 
@@ -208,6 +209,20 @@ def test_a_record_that_cannot_be_read_is_named_where_a_processor_fills_a_global_
         )
         with pytest.raises(StreamsError, match=said):
             driver.create_input_topic("names", value=Serdes.bytes()).pipe_input("a", b"bad", 1)
+
+
+def test_a_value_that_the_store_cannot_keep_is_not_told_as_a_record_that_cannot_be_read() -> None:
+    class Fill(Processor):
+        def process(self, record: Record) -> None:
+            self.context.state_store("names").put(record.key, "no number")
+
+    builder = StreamsBuilder()
+    store = Stores.persistent_key_value_store("names", STRING, LONG).with_logging(False)
+    builder.add_global_store(store, "names", Fill, value=LONG)
+    builder.stream("in").to("out")
+    with TopologyTestDriver(builder.build()) as driver, pytest.raises(SerdeError, match="cannot write") as caught:
+        driver.create_input_topic("names").pipe_input("a", 7, 1)
+    assert "LogAndContinue" not in str(caught.value)
 
 
 class Twice(FixedKeyProcessor):

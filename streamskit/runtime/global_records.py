@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from streamskit.api.error_handlers import Handlers, fails
+from streamskit.operators.global_store import can_be_read
 from streamskit.planning.plan import Plan
 from streamskit.runtime.global_stores import filled_by_processors
 from streamskit.runtime.topics import global_tables
@@ -11,7 +12,7 @@ from streamskit.topology import Topology
 from streamskit.topology.nodes import GlobalProcess, GlobalTableSource
 
 
-class GlobalTableRecords:
+class GlobalRecords:
     """Drops the records that have no place in a global table or store, and counts them by node.
 
     A record that cannot be read is dropped, if the deserialization handler goes on; so is one without a key, which only
@@ -48,11 +49,4 @@ class GlobalTableRecords:
         node = self._nodes[topic]
         if key is None and node.is_table:
             return False
-        if not self._goes_on:
-            return True
-        try:
-            node.key.deserialize(key)
-            node.value.deserialize(value)
-        except Exception:  # a serde may be a user's own
-            return False
-        return True
+        return not self._goes_on or can_be_read(key, value, node.key, node.value)
