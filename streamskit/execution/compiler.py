@@ -16,7 +16,7 @@ from streamskit.columns.user_functions import noting_users_lines_only
 from streamskit.execution.dead_letters import RecordOrigin, counted
 from streamskit.execution.error_guard import ErrorGuard
 from streamskit.execution.operator_results import compile_results
-from streamskit.execution.outcomes import Outcome, Rows, Write, count_dropped, either, rows_of, told_to_test
+from streamskit.execution.outcomes import Outcome, Rows, Write, count_dropped, either, rows_of
 from streamskit.execution.partitioning import with_partitions, with_write_order
 from streamskit.execution.record_columns import RecordColumns, to_sink
 from streamskit.execution.row_format import (
@@ -29,11 +29,11 @@ from streamskit.execution.row_format import (
     row_struct,
 )
 from streamskit.execution.sinks import learn_to_ask_for_topics
-from streamskit.execution.sources import DecodedInput, decode, dropped_by_global_table, with_clock
+from streamskit.execution.sources import DecodedInput, decode, with_clock
 from streamskit.execution.stages import run_stages, task_numbers, with_order
 from streamskit.execution.steps import Steps
 from streamskit.jvm.stream_threads import end_of_stage
-from streamskit.planning.plan import CLOCK_TOPIC, DROPPED_KEY, END_OF_TURN_KEY, STREAM_TIME_KEY, Plan
+from streamskit.planning.plan import CLOCK_TOPIC, STREAM_TIME_KEY, Plan
 from streamskit.topology.nodes import Source
 
 Read = Callable[[list[str]], DataFrame]
@@ -106,13 +106,11 @@ def _in_one_pass(plan: Plan, frame: DataFrame, inputs: list[DecodedInput], check
             guard = ErrorGuard(guard.handlers, origin)
         outcomes += Steps(plan, guard).go_on(node, record)
     rows = rows_of(outcomes, plan)
-    if plan.options.in_turn:
-        rows += Rows.of(F.when(_ends_turn(frame), told_to_test(END_OF_TURN_KEY, plan)))
     # There may be nothing to write: where the query is there for records that fail, and none can.
     rows = rows or rows_of([_nothing(inputs[0].record)], plan)
     # All outputs of a record leave in one pass over it, whatever their number.
     row = rows.alone if rows.is_alone else F.explode(rows.as_array())
-    return count_dropped(frame, outcomes).select(row.alias("row")).where("row is not null").select("row.*")
+    return count_dropped(frame, outcomes, plan).select(row.alias("row")).where("row is not null").select("row.*")
 
 
 def _nothing(record: RecordColumns) -> Outcome:
@@ -134,18 +132,14 @@ def _with_operators(
     alternatives = [
         either([rows_of(one, plan), rows_of(other, plan)]) for one, other in zip(outcomes, unread, strict=True)
     ]
-    if plan.options.in_turn:
-        dropped = (dropped_by_global_table(plan, each, frame) for each in plan.inputs)
-        alternatives += [Rows.of(F.when(each, told_to_test(DROPPED_KEY, plan))) for each in dropped if each is not None]
     if plan.uses_wall_clock:
         clock = row_struct(CLOCK, key=frame["key"], timestamp=frame["timestamp"])
         alternatives.append(Rows.of(F.when(frame["topic"] == CLOCK_TOPIC, clock)))
     rows = _beginning(plan, frame, inputs, either(alternatives))
-    frame = count_dropped(frame, [outcome for each in outcomes for outcome in each])
+    frame = count_dropped(frame, [outcome for each in outcomes for outcome in each], plan)
     frame = with_order(plan, frame, rows, tasks)
     finished = run_stages(plan, frame, lambda frame, numbers: compile_results(plan, frame, numbers), tasks, runs)
     if plan.uses_wall_clock or _has_beginnings(plan) or plan.runs_in_real_time:
-        finished = _with_ends_of_turns(finished) if plan.options.in_turn else finished
         finished = finished.where(finished["port"] == FINISHED)
     own = F.array_position(F.array(*map(F.lit, task_numbers(finished.sparkSession, tasks))), finished["task"]) - 1
     partition = F.when(finished["other"] == F.lit(TO_OWN_PARTITION), own).cast("int").alias("partition")
@@ -155,18 +149,6 @@ def _with_operators(
     )
     sinks = [sink.cast("string").alias("sink")] if plan.partitioned_sinks else []
     return finished.select("topic", "key", "value", "timestamp", "headers", partition, *sinks)
-
-
-def _ends_turn(frame: DataFrame) -> Column:
-    """Return whether a raw record ends what comes of those before it, in a test driver."""
-    return (frame["topic"] == CLOCK_TOPIC) & (frame["key"] == F.lit(END_OF_TURN_KEY))
-
-
-def _with_ends_of_turns(frame: DataFrame) -> DataFrame:
-    """Return rows of which those that end what comes of a test's records are finished; the columns stay as they are."""
-    ends = (frame["port"] == CLOCK) & (frame["key"] == F.lit(END_OF_TURN_KEY))
-    told = {"port": F.lit(FINISHED), "topic": F.lit(CLOCK_TOPIC), "timestamp": F.lit(0)}
-    return frame.withColumns({name: F.when(ends, value).otherwise(frame[name]) for name, value in told.items()})
 
 
 def _has_beginnings(plan: Plan) -> bool:

@@ -38,7 +38,7 @@ from streamskit.api.error_handlers import (
 )
 from streamskit.api.processor import Headers, Record
 from streamskit.common.errors import StreamsError
-from streamskit.execution.native_aggregation import SAID, SKIPPED
+from streamskit.execution.dropped_records import once, tell_dropped, tell_quotes
 from streamskit.execution.outcomes import Write
 from streamskit.execution.record_columns import Datum, RecordColumns
 from streamskit.execution.row_format import FINISHED_FIELDS, HEADER_TYPE
@@ -201,9 +201,9 @@ def counted(plan: Plan, frame: DataFrame) -> DataFrame:
         return frame
     is_note, key = frame["topic"].isNull(), frame["key"].cast("string")
     names = [node.name for node in plan.nodes]
-    counts = [F.count_if(is_note & (key == name)).alias(name) for name in names]
-    quotes = [F.max(F.when(is_note & (key == name), frame["value"].cast("string"))).alias(name) for name in names]
-    frame = frame.observe(f"{SKIPPED} failed", *counts).observe(f"{SAID} failed", *quotes)
+    times = {name: once(is_note & (key == name)) for name in names}
+    quotes = {name: F.when(is_note & (key == name), frame["value"].cast("string")) for name in names}
+    frame = tell_quotes(tell_dropped(frame, "failed", times, plan.options), "failed", quotes, plan.options)
     if all(isinstance(handler, LogAndContinue) for handler in handlers.that_continue):
         return frame.where(~is_note)
     itself, plan_number = F.struct(*(frame[name] for name in FINISHED_FIELDS)), plan.number

@@ -10,17 +10,14 @@ from pyspark.sql import functions as F
 from streamskit.api.windows import TimeWindows
 from streamskit.columns import user_functions
 from streamskit.common.errors import TopologyError
+from streamskit.execution.dropped_records import once, tell_dropped
 from streamskit.execution.row_format import HEADER_TYPE
 from streamskit.jvm.functions import stream_time
 from streamskit.jvm.stream_threads import end_of_stage
+from streamskit.planning.options import QueryOptions
 from streamskit.topology.nodes import Aggregation, ColumnAggregate, Node
 
-SAID = "streamskit said"
-"""How the name begins under which a query quotes, node by node, what was wrong with one of the records it dropped."""
-
-SKIPPED = "skipped records"
-"""How the name begins under which a query reports, node by node, how many records it dropped."""
-
+DEFAULT_OPTIONS = QueryOptions()
 
 HEADERS = ("headers", "order")
 """The columns of a record's headers, and of its place in the order in which records came.
@@ -35,7 +32,7 @@ def aggregate(
     parent: Node,
     folder: str,
     by_partition: bool = False,
-    threads_of: str = "",
+    options: QueryOptions = DEFAULT_OPTIONS,
 ) -> DataFrame:
     """Return the updates of an aggregate: one row for each key (and window) that the batch changed.
 
@@ -48,7 +45,7 @@ def aggregate(
         parent: the node that passes them on.
         folder: where the query keeps stream time from one micro-batch to the next.
         by_partition: whether equal keys of different partitions are counted apart; then the result has `partition`.
-        threads_of: the application whose stream threads limit the tasks of a stage; "" for no limit.
+        options: how the query runs.
 
     Raises:
         TopologyError: Spark has no operator for the windows.
@@ -68,16 +65,19 @@ def aggregate(
         F.max("timestamp").alias("timestamp"),
         F.max_by(*HEADERS).alias("headers") if _has_headers(frame) else F.lit(None).cast(HEADER_TYPE).alias("headers"),
     )
-    skipped, left_out = f"{SKIPPED} {node.name}", F.count_if(~takes_part)
+    left_out, threads_of = once(~takes_part), options.threads_of
     if node.windows is None:
-        counted = frame.observe(skipped, left_out.alias(node.name)).where(takes_part)
+        counted = tell_dropped(frame, node.name, {node.name: left_out}, options).where(takes_part)
         return end_of_stage(counted, threads_of).groupBy("key", *own).agg(*results)
     if not isinstance(node.windows, TimeWindows):
         raise TopologyError(f"{node.name} ({node.call_site}): Spark has no windows of this kind for Columns.")
     timed = _timed(node.windows, frame, folder, own)
-    counted = timed.observe(skipped, (left_out + F.coalesce(F.sum("late"), F.lit(0))).alias(node.name))
+    times = F.coalesce(left_out, F.lit(0)) + F.coalesce(timed["late"], F.lit(0))
+    counted = tell_dropped(timed, node.name, {node.name: times}, options)
     windowed_key = F.struct("key", "start", (F.col("start") + node.windows.size).alias("end"))
     in_windows = _in_open_windows(node.windows, counted.where(takes_part), own)
+    if options.driver:  # Spark does not know, behind a watermark, that it is one partition
+        in_windows = in_windows.coalesce(1)
     return (
         end_of_stage(in_windows, threads_of)
         .groupBy("key", "start", "closes", *own)

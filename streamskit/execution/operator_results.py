@@ -72,7 +72,7 @@ def compile_results(plan: Plan, frame: DataFrame, numbers: list[int]) -> tuple[D
         if isinstance(node, Process):
             made, rows[number] = _forwarded(plan, guard, node, frame, number)
             outcomes += [of_rows(outcome, frame["port"] == RESULTS + number) for outcome in made]
-    return count_dropped(frame, outcomes), rows
+    return count_dropped(frame, outcomes, plan), rows
 
 
 def _results_of(frame: DataFrame, number: int) -> dict[str, Column]:

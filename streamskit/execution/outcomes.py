@@ -13,7 +13,7 @@ from operator import add, itemgetter
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from streamskit.execution.native_aggregation import SKIPPED
+from streamskit.execution.dropped_records import tell_dropped
 from streamskit.execution.record_columns import RecordColumns
 from streamskit.execution.row_format import (
     FIELDS,
@@ -24,7 +24,7 @@ from streamskit.execution.row_format import (
     port_of,
     row_struct,
 )
-from streamskit.planning.plan import CLOCK_TOPIC, DROPPED_KEY, Plan
+from streamskit.planning.plan import Plan
 from streamskit.topology.nodes import Node, OperatorInput
 
 
@@ -132,14 +132,7 @@ def rows_of(outcomes: Iterable[Outcome], plan: Plan) -> Rows:
             rows += Rows.of(_sent(outcome, plan))
         elif isinstance(outcome, Flatten):
             rows += _flattened(outcome, plan)
-        elif plan.options.in_turn:
-            rows += Rows.of(F.when(outcome.is_dropped, told_to_test(DROPPED_KEY, plan)))
     return rows
-
-
-def told_to_test(key: bytes, plan: Plan) -> Column:
-    """Return a finished row that tells a test driver something, in a record of the clock with this key."""
-    return _finished(plan, topic=F.lit(CLOCK_TOPIC), key=F.lit(key), timestamp=F.lit(0))
 
 
 def of_rows(outcome: Outcome, condition: Column) -> Outcome:
@@ -160,18 +153,16 @@ def either(alternatives: Sequence[Rows]) -> Rows:
     return every
 
 
-def count_dropped(frame: DataFrame, outcomes: Iterable[Outcome]) -> DataFrame:
+def count_dropped(frame: DataFrame, outcomes: Iterable[Outcome], plan: Plan) -> DataFrame:
     """Return a frame that reports, under the nodes' names, how many of its records are dropped.
 
     Args:
         frame: with the columns that the outcomes were made of; they stay as they are.
         outcomes: of the records of the frame.
+        plan: what runs.
     """
     dropped = _dropped(outcomes)
-    if not dropped:
-        return frame
-    counts = [F.coalesce(F.sum(times), F.lit(0)).alias(name) for name, times in dropped.items()]
-    return frame.observe(f"{SKIPPED} {', '.join(dropped)}", *counts)
+    return tell_dropped(frame, ", ".join(dropped), dropped, plan.options) if dropped else frame
 
 
 def _dropped(outcomes: Iterable[Outcome]) -> dict[str, Column]:

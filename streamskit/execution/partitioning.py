@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 
 from streamskit.api.error_handlers import fails
 from streamskit.execution.dead_letters import GivenRecord, RecordOrigin, failed
-from streamskit.execution.native_aggregation import SKIPPED
+from streamskit.execution.dropped_records import once, tell_dropped
 from streamskit.execution.optimization_barrier import materialize_once
 from streamskit.execution.outcomes import Write
 from streamskit.execution.record_columns import WRITE_ORDER
@@ -49,8 +49,8 @@ def with_partitions(plan: Plan, frame: DataFrame, counts: Mapping[str, int] | No
         frame = with_sources(frame, frame["sink"].isNotNull())
     choice = frame["choice"]
     nowhere = choice["error"].isNull() & (F.size(choice["partitions"]) == 0)
-    counted = [F.count_if((frame["sink"] == sink.name) & nowhere).alias(sink.name) for sink in sinks]
-    frame = frame.observe(f"{SKIPPED} partitioners", *counted)
+    times = {sink.name: once((frame["sink"] == sink.name) & nowhere) for sink in sinks}
+    frame = tell_dropped(frame, "partitioners", times, plan.options)
     own = frame["partition"] if "partition" in frame.columns else F.lit(None).cast("int")
     as_it_is = F.array(_row(frame, own))
     copies = F.transform(choice["partitions"], lambda partition: _row(frame, partition))

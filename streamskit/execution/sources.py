@@ -8,7 +8,7 @@ from pyspark.sql.streaming.listener import SourceProgress
 
 from streamskit.api.error_handlers import LogAndContinue, fails
 from streamskit.api.timestamp_extractor import TimestampExtractor
-from streamskit.execution.native_aggregation import SAID, SKIPPED
+from streamskit.execution.dropped_records import once, tell_dropped, tell_quotes
 from streamskit.execution.optimization_barrier import materialize_once
 from streamskit.execution.record_columns import Datum, RecordColumns, change_from_bytes
 from streamskit.operators.records import NO_TIMESTAMP
@@ -59,15 +59,15 @@ def decode(plan: Plan, raw: DataFrame) -> tuple[DataFrame, list[DecodedInput]]:
     ))  # fmt: skip
     inputs = []
     for number, source in enumerate(plan.inputs):
-        if (dropped := dropped_by_global_table(plan, source, frame)) is not None:
+        if (dropped := _dropped_by_global_table(plan, source, frame)) is not None:
             name = source.node.name
-            frame = frame.observe(f"{SKIPPED} {name} without a key", F.count_if(dropped).alias(name))
+            frame = tell_dropped(frame, f"{name} without a key", {name: once(dropped)}, plan.options)
         frame, decoded = _decoded(plan, source, number, frame)
         inputs.append(decoded)
     return frame, inputs
 
 
-def dropped_by_global_table(plan: Plan, source: PlanInput, frame: DataFrame) -> Column | None:
+def _dropped_by_global_table(plan: Plan, source: PlanInput, frame: DataFrame) -> Column | None:
     """Return whether a raw record is one of a global table without a key, if an input is its topic and tells of them.
 
     Every task gets its records, and a row needs a key. A global store, which a processor fills, takes any record.
@@ -133,8 +133,8 @@ def _forgiving_decoded(plan: Plan, source: PlanInput, number: int, frame: DataFr
     if source.tells and plan.options.handlers.deserialization == LogAndContinue():
         bad, place = is_of_source & error.isNotNull(), F.concat_ws("-", frame["topic"], frame["partition"])
         said = F.concat(place, F.lit("@"), frame["offset"], F.lit(": "), error)
-        frame = frame.observe(f"{SKIPPED} {node.name} read", F.count_if(bad).alias(node.name))
-        frame = frame.observe(f"{SAID} {node.name}", F.max(F.when(bad, said)).alias(node.name))
+        frame = tell_dropped(frame, f"{node.name} read", {node.name: once(bad)}, plan.options)
+        frame = tell_quotes(frame, node.name, {node.name: F.when(bad, said)}, plan.options)
     record = RecordColumns(key, value, frame["timestamp"], frame["headers"]).where(is_of_source & error.isNull())
     frame, record = _timed(plan, source, frame, record, is_of_source & error.isNull())
     return frame, DecodedInput(source, record, _partition(frame), error)
@@ -164,7 +164,7 @@ def _timed(
         )  # fmt: skip
         return frame, replace(record, timestamp=F.when(invalid, F.raise_error(message).cast("bigint")).otherwise(time))
     if source.tells:
-        frame = frame.observe(f"{SKIPPED} {node.name}", F.count_if(is_of_source & invalid).alias(node.name))
+        frame = tell_dropped(frame, node.name, {node.name: once(is_of_source & invalid)}, plan.options)
     return frame, replace(record, timestamp=time).where(~invalid)
 
 

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from heapq import merge
-from itertools import chain, pairwise
+from itertools import pairwise
 from operator import itemgetter
 
 from streamskit.execution.arrow_batches import pack
@@ -37,16 +37,15 @@ CLOCK_ORIGIN = 0
 class StageInputs:
     """What a stage knows of the rows that come in.
 
-    `ports` says which operator and side each port leads to; `single` that all rows have one origin, `first` which
-    origins come before others, and `in_turn` that all rows are to be taken as they come. The first stage of a query
-    knows the `topics` by origin; every stage has the `tasks` by partition and the number of its `sub_topology`.
-    `begins_apart` says that each record has a `BEGIN` row; otherwise its first row stands for that, too. `is_timed`
-    says that an operator wants to hear of every record, and `tells` that one in a later stage does.
+    `ports` says which operator and side each port leads to; `single` that all rows have one origin, and `first` which
+    origins come before others. The first stage of a query knows the `topics` by origin; every stage has the `tasks` by
+    partition and the number of its `sub_topology`. `begins_apart` says that each record has a `BEGIN` row; otherwise
+    its first row stands for that, too. `is_timed` says that an operator wants to hear of every record, and `tells` that
+    one in a later stage does.
     """
 
     ports: dict[int, tuple[int, int]]
     single: bool
-    in_turn: bool = False
     first: frozenset[int] = frozenset()
     topics: tuple[str, ...] = ()
     tasks: tuple[int, ...] = ()
@@ -141,9 +140,6 @@ def in_order(batches: Iterable[list[Row]], inputs: StageInputs) -> Iterator[Row]
     Rows of one topic stay in order of their offsets; between topics the one whose next record is the earliest goes on.
     Where there is but one topic, rows pass as they come, and a batch need not fit into memory.
     """
-    if inputs.in_turn:
-        yield from chain.from_iterable(batches)
-        return
     if inputs.single:
         yield from _checked(batches)
         return

@@ -7,7 +7,7 @@ from functools import cache
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from streamskit.execution.native_aggregation import SKIPPED
+from streamskit.execution.dropped_records import tell_dropped
 from streamskit.execution.optimization_barrier import materialize_once
 from streamskit.execution.outcomes import Rows
 from streamskit.execution.row_format import (
@@ -87,6 +87,8 @@ def run_stages(
         ports = [*numbers, *(number + AT_ONCE for number in numbers)]
         processor = TaskProcessor(operators, ports, inputs, plan.options, runs, uncached, looked)
         frame = _by_row(frame, processor) if plan.runs_in_real_time else _by_batch(frame, processor, plan)
+        if plan.options.driver:  # Spark does not know that it is one partition still
+            frame = frame.coalesce(1)
         frame = _without_dropped(plan, frame, numbers, level)
         if plan.options.handlers.ask_for_sources:
             frame = with_sources(frame, frame["port"] >= RESULTS)
@@ -131,7 +133,6 @@ def _inputs(plan: Plan, numbers: list[int], tasks: tuple[int, ...]) -> StageInpu
     return replace(
         later,
         single=len(plan.topics) == 1,
-        in_turn=plan.options.in_turn,
         first=frozenset(number for number, topic in enumerate(plan.topics, 1) if topic in plan.broadcast_topics),
         topics=tuple(plan.topics),
         begins_apart=plan.tells_beginnings,
@@ -141,13 +142,9 @@ def _inputs(plan: Plan, numbers: list[int], tasks: tuple[int, ...]) -> StageInpu
 
 def _without_dropped(plan: Plan, frame: DataFrame, numbers: list[int], level: int) -> DataFrame:
     """Report how many records operators dropped, by port, origin and position; the rows that said so are taken out."""
-    counts = [
-        F.sum(F.when((frame["port"] == DROPPED) & (frame["origin"] == number), frame["position"])).alias(
-            plan.operators[number].node.name
-        )
-        for number in numbers
-    ]
-    return frame.observe(f"{SKIPPED} {level}", *counts).where(frame["port"] != DROPPED)
+    said = {number: (frame["port"] == DROPPED) & (frame["origin"] == number) for number in numbers}
+    times = {plan.operators[number].node.name: F.when(each, frame["position"]) for number, each in said.items()}
+    return tell_dropped(frame, str(level), times, plan.options).where(frame["port"] != DROPPED)
 
 
 def with_sources(frame: DataFrame, carries: Column) -> DataFrame:

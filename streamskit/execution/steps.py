@@ -17,6 +17,7 @@ from streamskit.execution.sinks import NO_TOPIC, bytes_of, refused, tried, writa
 from streamskit.execution.sources import DecodedInput
 from streamskit.execution.stateless import elements_of, one_of_many, regrouped, transform
 from streamskit.execution.update_order import as_kafka_streams_reads
+from streamskit.jvm.functions import driver_place
 from streamskit.operators import OUT_OF_ORDER, STORE_ONLY
 from streamskit.operators.table_join import STORED
 from streamskit.planning.lookups import (
@@ -324,7 +325,7 @@ class Steps:
             while path[0].parents[0] != node.name:
                 path.insert(0, plan.topology[path[0].parents[0]])
             return path
-        if self.guard.handlers.make_rows or plan.options.in_turn:
+        if self.guard.handlers.make_rows:
             return []
         while len(children := plan.following(node)) == 1 and not any(has_changelog(node, s) for s in node.stores):
             node = children[0]
@@ -370,10 +371,11 @@ class Steps:
         columns = {"key": record.key.typed, "value": record.value.typed, "timestamp": record.timestamp}
         if self.plan.options.test:
             order = F.struct(F.current_timestamp().alias("batch"), kept["offset"].alias("offset"))
+            order = driver_place(self.plan.options.driver) if self.plan.options.driver else order
             columns |= dict(zip(HEADERS, (record.headers, order), strict=True))
         records = kept.select(*(column.alias(name) for name, column in columns.items()), kept["partition"])
-        folder, threads_of = f"{self.checkpoint}/stream-time", self.plan.options.threads_of
-        made = aggregate(node, records, parent, folder, self.plan.keeps_partitions, threads_of)
+        folder = f"{self.checkpoint}/stream-time"
+        made = aggregate(node, records, parent, folder, self.plan.keeps_partitions, self.plan.options)
         return made, RecordColumns(Datum(made["key"]), Datum(made["value"]), made["timestamp"], made["headers"])
 
 

@@ -23,7 +23,7 @@ from streamskit.execution.whole_batches import WholeBatches, tables_in_order
 from streamskit.operators import Operator, OperatorRecord, StreamTask
 from streamskit.operators.paged_state import PageStore
 from streamskit.planning.options import QueryOptions
-from streamskit.planning.plan import END_OF_TURN_KEY
+from streamskit.planning.plan import FLUSH_KEY
 
 KEPT_BYTES = 32 * 1024 * 1024
 """After so many bytes of rows in real-time mode the pages of a task's state are saved, and read again when needed."""
@@ -104,9 +104,14 @@ class TaskProcessor:
         taken = 0
         for row in rows:
             is_end = row[PORT] == BATCH_END
+            self._keep_clock(pages, row)
             if not is_end:
                 self._process_row(row, stage, made, timing)
+                stage.write_changelogs()
                 made.take(stage.take_outputs())
+                if self._options.driver:
+                    made.count_dropped(stage.dropped)
+                    stage.dropped.clear()
                 taken += ROW_BYTES + len(row[VALUE] or b"")
             # Pages that were read stay in memory, and a batch may last for hours. Between the rows of one record the
             # clocks would forget which one it is.
@@ -148,8 +153,7 @@ class TaskProcessor:
         self, pages: PageStore, stage: StreamTask, made: StageResults, timing: TaskClock | None, packs: Iterator[bytes]
     ) -> Iterator[bytes]:
         for row in in_order((unpack(pack, NAMES) for pack in packs), self._inputs):
-            if row[PORT] == CLOCK and self._options.test and row[KEY] is None:
-                pages.save("wall clock", str(row[TIMESTAMP]).encode())
+            self._keep_clock(pages, row)
             self._process_row(row, stage, made, timing)
             if len(stage.outputs) >= OUTPUTS:
                 made.take(stage.take_outputs())
@@ -157,6 +161,11 @@ class TaskProcessor:
                 yield from made.take_packed()
         if timing is not None:
             timing.finish()
+
+    def _keep_clock(self, pages: PageStore, row: Row) -> None:
+        """Save the wall clock of a test driver, which is moved by hand."""
+        if row[PORT] == CLOCK and self._options.test and row[KEY] is None:
+            pages.save("wall clock", str(row[TIMESTAMP]).encode())
 
     def _process_row(self, row: Row, stage: StreamTask, made: StageResults, timing: TaskClock | None) -> None:
         port = row[PORT]
@@ -169,9 +178,8 @@ class TaskProcessor:
         elif port == CLOCK and self._options.test:
             if row[KEY] is None:
                 stage.advance_wall_clock(row[TIMESTAMP])
-            elif row[KEY] == END_OF_TURN_KEY:
-                stage.finish()
-                row = _counting_dropped(row, stage)
+            elif row[KEY] == FLUSH_KEY:
+                stage.flush()
             made.take(stage.take_outputs())
             made.pass_on(row)
         elif port != BEGIN:
@@ -193,9 +201,3 @@ class TaskProcessor:
     def _run(self, batch: int) -> str:
         """Return the name of the run that a micro-batch belongs to."""
         return str(max((first for first in self._runs if first <= batch), default=self._runs[-1]))
-
-
-def _counting_dropped(end: Row, stage: StreamTask) -> Row:
-    """Return the row that ends a test's step, with how many records were dropped in the batch so far in `value`."""
-    count = int(end[VALUE] or b"0") + sum(stage.dropped.values())
-    return (*end[:VALUE], str(count).encode(), *end[VALUE + 1 :])

@@ -38,6 +38,10 @@ object Functions {
 
   def withEnds(row: Column): Column = call("streamskit_end_of_batch", row)
 
+  def driverTold(what: Column, id: String): Column = call("streamskit_driver_told", what, lit(id))
+
+  def driverPlace(id: String): Column = call("streamskit_driver_place", lit(id))
+
   private def call(name: String, arguments: Column*): Column = Column.internalFn(name, arguments: _*)
 
   register("streamskit_attempt") { case Seq(child) => Attempt(child) }
@@ -59,6 +63,9 @@ object Functions {
   register("streamskit_pack") { case Seq(record) => PackRecords(record) }
   register("streamskit_unpack") { case Seq(records, schema) => UnpackRecords(records, StructType.fromDDL(text(schema))) }
   register("streamskit_end_of_batch") { case Seq(row) => EndOfBatch(row) }
+  register("streamskit_driver_told") { case Seq(what, id) => DriverTold(what, text(id)) }
+
+  register("streamskit_driver_place") { case Seq(id) => DriverPlace(text(id)) }
 
   private def register(name: String)(make: PartialFunction[Seq[Expression], Expression]): Unit =
     FunctionRegistry.internal.registerFunction(

@@ -128,5 +128,25 @@ def with_ends(row: Column) -> Column:
     return ClassicColumn(_functions().withEnds(row._jc))
 
 
+def driver_told(what: Column, driver: str) -> Column:
+    """Return a Column that is always true, and tells a test driver which records were dropped.
+
+    Args:
+        what: a struct by the names of nodes: of longs, how many records each has dropped, or of texts, what was wrong
+            with one of them. A null says nothing.
+        driver: the id of the driver's query.
+    """
+    return ClassicColumn(_functions().driverTold(what._jc, driver))
+
+
+def driver_place(driver: str) -> Column:
+    """Return a Column of the number of the record that a test driver's query has in hand, counted from 1.
+
+    Args:
+        driver: the id of the query.
+    """
+    return ClassicColumn(_functions().driverPlace(driver))
+
+
 def _functions() -> Any:
     return java_class("Functions")

@@ -227,7 +227,7 @@ class RunningProcessors:
 
     def _changelog(self, store: Store, port: bytes | None) -> ChangelogBuffer:
         changelog = ChangelogBuffer(partial(self._write_changelog, port), store.cached, lambda: self.timestamp)
-        self.task.saved.append(changelog)
+        self.task.changelogs.append(changelog)
         return changelog
 
     def _updates(self, store: Store, port: bytes | None) -> ChangelogBuffer:

@@ -208,6 +208,7 @@ class StreamTask:
         self.dropped: dict[int, int] = {}
         self.tables: dict[str, PagedTable] = {}
         self.saved: list[Saved] = []
+        self.changelogs: list[Saved] = []
         self.punctuations: list[Punctuate] = []
         self._cache, self._uncached, self._looked_into = cache, uncached, looked_into
         self._room = CacheRoom(cache_bytes)
@@ -299,12 +300,24 @@ class StreamTask:
 
     def finish(self) -> None:
         """Flush the caches into the outputs and save the state that has changed."""
-        for _, cache in sorted(self._caches.items()):
-            self.outputs.extend(cache.flush())
-        for state in (*self.saved, *self.tables.values()):
+        self.flush()
+        for state in self.saved:  # a processor that is closed may still change its stores
             state.save()
+        self.write_changelogs()
+        for table in self.tables.values():
+            table.save()
         if self._memory is not None:
             self._memory.save()
+
+    def flush(self) -> None:
+        """Pass on the updates of tables that are cached."""
+        for _, cache in sorted(self._caches.items()):
+            self.outputs.extend(cache.flush())
+
+    def write_changelogs(self) -> None:
+        """Pass on the updates of processors' stores, of which the last of each key is kept back until then."""
+        for changelog in self.changelogs:
+            changelog.save()
 
     def _open(self, index: int) -> ProcessRecord:
         process = self._processes[index] = self._opened(index, self.operators[index].open)

@@ -30,22 +30,22 @@ class QueryOptions:
 
     With `cache` the updates of a key are folded within a micro-batch, up to `cache_bytes` of them in all tasks.
     `emit_interval` (milliseconds) is how often unmatched and final results are looked for. `test` says that records
-    come from a test driver, one a batch, or `in_turn`: many a batch, with a row after each that ends what comes of it.
-    `real_time` says that queries run in Spark's real-time mode where they can. The `handlers` decide about records that
-    fail. Whether a topic is there is asked of the `bootstrap_servers`, if there are any. The `rules` are those of the
-    topics that are written, as far as known. `threads_of` is the application whose stream threads say how many slots
-    of Spark's a query may use; "" for all slots. `as_they_come` says that nobody waits for the records of one topic
-    before those of another are taken (`max_task_idle_ms=-1`).
+    come from a test driver, one after the other. `real_time` says that queries run in Spark's real-time mode where they
+    can. The `handlers` decide about records that fail. Whether a topic is there is asked of the `bootstrap_servers`, if
+    there are any. The `rules` are those of the topics that are written, as far as known. `threads_of` is the
+    application whose stream threads say how many slots of Spark's a query may use; "" for all slots. `as_they_come`
+    says that nobody waits for the records of one topic before those of another are taken (`max_task_idle_ms=-1`).
+    `driver` is the id of a test driver's query that has one task and a batch that stays open; "" for others.
     """
 
     cache: bool = False
     cache_bytes: int = CACHE_BYTES
     emit_interval: int = 0
     test: bool = False
-    in_turn: bool = False
     real_time: bool = False
     handlers: Handlers = field(default_factory=Handlers)
     bootstrap_servers: BootstrapServers = ""
     rules: Mapping[str, TopicRules] = field(default_factory=dict)
     threads_of: str = ""
     as_they_come: bool = False
+    driver: str = ""

@@ -18,11 +18,8 @@ CLOCK_TOPIC = "streamskit-wall-clock"
 STREAM_TIME_KEY = b"stream time"
 """The key of a record of the clock that says how far stream time has come; others say it of the wall clock."""
 
-END_OF_TURN_KEY = b"end of turn"
-"""The key of a record of the clock that ends what comes of the records before it; it moves no clock."""
-
-DROPPED_KEY = b"dropped"
-"""The key of a record of the clock that says of the record before it that a step without state has dropped it."""
+FLUSH_KEY = b"flush"
+"""The key of a record of the clock behind which the record caches are empty; it moves no clock."""
 
 WINDOW_BYTES: dict[type, int] = {TimeWindowedSerde: 8, SessionWindowedSerde: 16}
 """How many bytes of a windowed key are not the key."""
@@ -322,9 +319,7 @@ class Plan:
     @property
     def uses_wall_clock(self) -> bool:
         """Whether the wall clock comes in among the records."""
-        return self.wall_clock_interval is not None or (
-            self.options.test and (bool(self.operators) or self.options.in_turn)
-        )
+        return self.wall_clock_interval is not None or (self.options.test and bool(self.operators))
 
     @property
     def tells_beginnings(self) -> bool:
@@ -371,13 +366,23 @@ class Plan:
         for node in self.nodes:
             if node.topic_names and (node.key.runs_in_python or node.value.runs_in_python):
                 return f"a serde of {node.name} runs in Python"
-        if self.native is not None and self.native.windows is not None and self._reads_several:
+        return self._against_native_in_real_time
+
+    @property
+    def _against_native_in_real_time(self) -> str:
+        """Why Spark's own aggregation cannot run in real-time mode, in such words; "" if it can, or there is none."""
+        if self.native is None:
+            return ""
+        if self.options.test and self.options.cache:  # an application has no cache there
+            return f"the record cache folds the updates of {self.native.name}"
+        if self.native.windows is not None and self._reads_several:
             return f"the windows of {self.native.name} go by the time of several topics, read side by side there"
         return ""
 
     @property
     def _reads_several(self) -> bool:
-        return len(self.topics) > 1 or self.waits_for_topics
+        """Whether Spark reads several topics side by side; a test driver gives it one record after the other."""
+        return not self.options.test and (len(self.topics) > 1 or self.waits_for_topics)
 
     def slots(self, partitions: Mapping[str, int]) -> int:
         """Return how many tasks run side by side in real-time mode: those that read, and those that keep state.

@@ -80,8 +80,9 @@ def planned(cut: Plan) -> Plan:
     interval = wall_clock_interval(plan)
     if not plan.options.test:
         plan = replace(plan, wall_clock_interval=interval)
-    # A cache would hold updates back until a batch of real-time mode ends, and that is long.
-    return replace(plan, options=replace(plan.options, cache=False)) if plan.runs_in_real_time else plan
+    # A cache would hold updates back until a batch of real-time mode ends, and that is long; a test driver empties it.
+    keeps_cache = plan.options.test or not plan.runs_in_real_time
+    return plan if keeps_cache else replace(plan, options=replace(plan.options, cache=False))
 
 
 def reached_nodes(cut: Plan) -> tuple[Node, ...]:
@@ -229,10 +230,12 @@ class SubtopologyPlanner:
             return False
         # Spark folds the updates of a batch, but not in real-time mode. A test driver's batch is one record, as long as
         # nothing multiplies it.
-        one_by_one = self.options.test and not self.options.in_turn and not any(step.flattens for step in path)
+        one_by_one = self.options.test and not any(step.flattens for step in path)
         if any(store.kind == "versioned" for store in node.stores):  # they have no cache, and drop what is too old
             return False
         if self.options.cache and not all(store.cached for store in node.stores):
+            return False
+        if self.options.test and self.options.real_time and self.options.cache:  # Spark lets each update out there
             return False
         return self.options.cache or one_by_one or (self.options.real_time and self._fits_real_time(node, path))
 

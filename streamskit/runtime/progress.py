@@ -11,7 +11,7 @@ from typing import Any
 from pyspark.sql.streaming import StreamingQuery
 from pyspark.sql.streaming.listener import StreamingQueryProgress
 
-from streamskit.execution.native_aggregation import SAID, SKIPPED
+from streamskit.execution.dropped_records import SAID, SKIPPED
 from streamskit.execution.sources import is_clock
 from streamskit.planning.plan import Plan
 
@@ -57,6 +57,12 @@ def batches_after(query: StreamingQuery, batch: int) -> list[StreamingQueryProgr
     return progresses
 
 
+def warn_of_dropped(plan: Plan, node: str, lost: int, quote: str) -> None:
+    """Log that a node went on without some records, and what was wrong with one of them."""
+    count = "1 record" if lost == 1 else f"{lost} records"
+    logger.warning("'%s': %s went on without %s, such as %s", plan.application_id, node, count, quote)
+
+
 class Metrics:
     """Counts what a query's micro-batches report, each once; it has to ask before Spark forgets them."""
 
@@ -95,10 +101,7 @@ class Metrics:
                 lost = dropped(progress)
                 self.dropped.update(lost)
                 for node, quote in quotes(progress).items():
-                    count = "1 record" if lost[node] == 1 else f"{lost[node]} records"
-                    logger.warning(
-                        "'%s': %s went on without %s, such as %s", self._plan.application_id, node, count, quote
-                    )
+                    warn_of_dropped(self._plan, node, lost[node], quote)
         return self
 
     def _count(self, progress: StreamingQueryProgress) -> None:

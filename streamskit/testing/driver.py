@@ -1,6 +1,8 @@
 """`TopologyTestDriver`: a topology run one record at a time, without a broker."""
 
+import uuid
 from collections import Counter, defaultdict, deque
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, NamedTuple, Self, Unpack
 
@@ -10,6 +12,7 @@ from streamskit.api.streams_config import StreamsConfig, StreamsSettings
 from streamskit.common.durations import Duration, to_milliseconds
 from streamskit.common.errors import StreamsError, TopologyError
 from streamskit.environment.session import spark_session
+from streamskit.environment.spark_processes import is_local
 from streamskit.kafka.topic_reader import TopicRecord
 from streamskit.operators.global_store import can_be_read
 from streamskit.planning.options import QueryOptions
@@ -24,11 +27,15 @@ from streamskit.runtime.topics import changelogs, global_tables, side_effects
 from streamskit.serdes import Serde, Serdes
 from streamskit.testing.memory import MemoryQuery, Raw
 from streamskit.testing.partitions import Declared, TopicPartitions
+from streamskit.testing.real_time import NotInRealTimeError, RealTimeQuery
 from streamskit.testing.waiting import WaitingRecords
 from streamskit.topology import Topology
 from streamskit.topology.explicit_names import check_names_are_explicit
 from streamskit.topology.nodes import GlobalTableSource, Node, Sink, of_kind
 from streamskit.topology.wiring import check_read_once
+
+DriverQuery = MemoryQuery | RealTimeQuery
+"""A query of a test driver, in either of Spark's modes."""
 
 
 class TestRecord(NamedTuple):
@@ -44,7 +51,11 @@ TestRecord.__test__ = False  # type: ignore[attr-defined]  # no test class, what
 
 
 class TopologyTestDriver:
-    """Runs a topology on records that a test pipes in, each in a micro-batch of its own, on the plan that runs live.
+    """Runs a topology on records that a test pipes in, one after the other, on the plan that runs live.
+
+    Spark's real-time mode takes a record in about a millisecond. What does not run in that mode (functions that Spark
+    calls in Python between two steps, such as UDFs, serdes, partitioners and error handlers, and several partitions)
+    takes a micro-batch for each record, which is the same, and about fifty times as slow.
 
     Args:
         topology: what to run.
@@ -69,6 +80,9 @@ class TopologyTestDriver:
     Mirrors `org.apache.kafka.streams.TopologyTestDriver`, and for `partitions` KIP-1238, which Kafka has put off.
     """
 
+    _is_for_real_time = True
+    """Whether queries run in Spark's real-time mode where they can; a subclass may have all run in micro-batches."""
+
     def __init__(
         self,
         topology: Topology,
@@ -84,7 +98,23 @@ class TopologyTestDriver:
         broker = None if isinstance(config, StreamsConfig) else "none"
         config = StreamsConfig.of(config, broker, **settings)
         options = query_options(config, cache=cache, test=True, real_time=False, bootstrap_servers="", threads_of="")
-        self._plans = self._planned(topology, config.application_id, options)
+        self._queries: list[DriverQuery] = []
+        self._is_closed = False
+        spark = spark_session()
+        if partitions is None and self._is_for_real_time and is_local(spark.sparkContext.master or ""):
+            with suppress(NotInRealTimeError):
+                self._open(spark, config, replace(options, real_time=True), None)
+        if not self._queries:
+            self._open(spark, config, options, partitions)
+
+    def _open(self, spark: SparkSession, config: StreamsConfig, options: QueryOptions, partitions: Declared) -> None:
+        """Start the queries, and keep what is to be known about them.
+
+        Raises:
+            NotInRealTimeError: one of them does not run in real-time mode, where the options want that.
+        """
+        topology = self.topology
+        self._plans = plan(topology, config.application_id, options)
         self._partitions = TopicPartitions(topology, self._plans, partitions)
         self._changelogs = {topic: store.name for topic, store in changelogs(self._plans).items()}
         self._side_effects = side_effects(self._plans)
@@ -106,8 +136,7 @@ class TopologyTestDriver:
         self._offsets: Counter[tuple[str, int]] = Counter()
         self._outputs: dict[str, deque[Raw]] = defaultdict(deque)
         self._wall_clock = 0
-        spark = spark_session()
-        self._queries = [self._query(spark, plan_) for plan_ in self._plans]
+        self._start(spark)
         # Without partitions all sub-topologies are one task, as in Kafka Streams' driver, and have one stream time.
         is_one_task = partitions is None and len(self._queries) > 1
         self._timed = [query for query in self._queries if is_one_task and punctuates_by_stream_time(query.plan)]
@@ -200,13 +229,23 @@ class TopologyTestDriver:
 
     def close(self) -> None:
         """Stop the queries and forget all state."""
+        self._is_closed = True
         for query in self._queries:
             query.stop()
 
-    def _planned(self, topology: Topology, application_id: str, options: QueryOptions) -> list[Plan]:
-        return plan(topology, application_id, options)
+    def _start(self, spark: SparkSession) -> None:
+        """Start the queries, or none of them."""
+        try:
+            for plan_ in self._plans:
+                self._queries.append(self._query(spark, plan_))
+        except BaseException:
+            while self._queries:
+                self._queries.pop().stop()
+            raise
 
-    def _query(self, spark: SparkSession, plan_: Plan) -> MemoryQuery:
+    def _query(self, spark: SparkSession, plan_: Plan) -> DriverQuery:
+        if plan_.runs_in_real_time:
+            return RealTimeQuery(spark, replace(plan_, options=replace(plan_.options, driver=uuid.uuid4().hex)))
         tasks = self._partitions.tasks(plan_)
         # A task keeps what its partition brings, whatever the keys.
         plan_ = replace(plan_, keeps_partitions=True) if tasks > 1 else plan_
@@ -215,6 +254,8 @@ class TopologyTestDriver:
     # ---- records on their way ----------------------------------------------------------------------------------------
 
     def _pipe(self, records: list[Raw]) -> None:
+        if self._is_closed:
+            raise StreamsError("The test driver is closed, and its state is gone: open a new one, and pipe into that.")
         placed = [self._placed(record) for record in records]
         for part in [[record] for record in placed] if self._timed else [placed]:
             self._waiting.by_time = len(part) == 1
@@ -240,8 +281,8 @@ class TopologyTestDriver:
         for query in self._queries:
             if not query.plan.reads(topic):
                 continue
-            # Spark's own aggregations fold what a batch brings, so that records of other queries go one by one.
-            alone = query.plan.native is not None and topic in self._internal
+            # Spark's own aggregations fold what a micro-batch brings, as only a cache should.
+            alone = query.plan.native is not None and (topic in self._internal or not query.plan.options.cache)
             for part in [[record] for record in batch] if alone else [batch]:
                 self._run(query, part)
 
@@ -295,7 +336,7 @@ class TopologyTestDriver:
         """Return the topics that queries write, as far as they are named."""
         return set[str]().union(*(plan_.named_topics.union(plan_.handovers.values()) for plan_ in self._plans))
 
-    def _run(self, query: MemoryQuery, records: list[Raw]) -> None:
+    def _run(self, query: DriverQuery, records: list[Raw]) -> None:
         try:
             written = query.run(records)
         except Exception as failure:
@@ -376,7 +417,10 @@ class TestInputTopic:
         self._driver._pipe([self._raw(key, value, timestamp, headers, partition)])
 
     def pipe_records(self, records: list[tuple[Any, ...]]) -> None:
-        """Send many records, each with the arguments of `pipe_input` or the first of them, as one micro-batch."""
+        """Send many records, each with the arguments of `pipe_input` or the first of them, one after the other.
+
+        A record cache is emptied after the last of them, as an application's is when it commits.
+        """
         self._driver._pipe([self._raw(*record) for record in records])
 
     def _raw(

@@ -6,7 +6,7 @@ import tempfile
 import uuid
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -18,7 +18,7 @@ from streamskit.execution.compiler import compile_plan
 from streamskit.execution.record_columns import TIMESTAMP_HEADER, WRITE_ORDER
 from streamskit.execution.row_format import HEADER_TYPE
 from streamskit.jvm import java_class, plan_contains, scala_object
-from streamskit.planning.plan import CLOCK_TOPIC, DROPPED_KEY, END_OF_TURN_KEY, Plan
+from streamskit.planning.plan import CLOCK_TOPIC, Plan
 from streamskit.runtime.progress import Metrics
 
 RAW = f"key binary, value binary, topic string, partition int, offset bigint, timestamp bigint, headers {HEADER_TYPE}"
@@ -49,16 +49,8 @@ class Raw:
     partition: int | None = None
 
 
-@dataclass
-class Turn:
-    """What came of some of the records of a micro-batch: what was written, and how many were dropped."""
-
-    written: list[Raw] = field(default_factory=list)
-    dropped: int = 0
-
-
 class MemoryQuery:
-    """Runs one plan on records from memory; each call of `run`, or of `run_in_turn`, is one micro-batch.
+    """Runs one plan on records from memory; each call of `run` is one micro-batch.
 
     Args:
         spark: the session.
@@ -90,7 +82,7 @@ class MemoryQuery:
             )
             # The optimizer would make the time of day a constant.
             if not plan_contains(frame, "CURRENT_LIKE"):
-                frame, settings = _optimized(frame), settings | _without_rules(spark)
+                frame, settings = optimized(frame, spark), settings | without_rules(spark)
         with query_settings(spark, settings):
             self.query = (
                 frame.writeStream.format("memory")
@@ -110,27 +102,6 @@ class MemoryQuery:
         """Process records as one micro-batch and return what the query writes."""
         rows = self._rows_of([self._line(record) for record in records])
         return [_output(row) for row in rows if row["topic"] != CLOCK_TOPIC]
-
-    def run_in_turn(self, turns: list[list[Raw]]) -> list[Turn]:
-        """Process records as one micro-batch, and return for each turn what its records have made of the query.
-
-        The plan's options have to be `in_turn`. Records that could not be read are in `dropped` alone.
-        """
-        if not turns:
-            return []
-        end = Raw(CLOCK_TOPIC, END_OF_TURN_KEY, None, -1)
-        found, counted = [Turn()], 0
-        for row in self._rows_of([self._line(record) for turn in turns for record in (*turn, end)]):
-            if row["topic"] != CLOCK_TOPIC:
-                found[-1].written.append(_output(row))
-            elif _bytes(row["key"]) == DROPPED_KEY:
-                found[-1].dropped += 1
-            else:
-                before, counted = counted, int(_bytes(row.get("value")) or b"0")
-                found[-1].dropped += counted - before
-                found.append(Turn())
-        found[-2].written += found[-1].written  # what the end of the batch has let go
-        return found[:-1]
 
     def _rows_of(self, lines: list[str]) -> list[dict[str, Any]]:
         """Return the rows that a micro-batch of records writes, all in JSON."""
@@ -178,16 +149,20 @@ class MemoryQuery:
         )
 
 
-def _optimized(frame: DataFrame) -> DataFrame:
-    """Return a query whose plan is optimized: Spark optimizes it anew for each micro-batch, and has less to do then."""
-    session = frame.sparkSession._jsparkSession
-    plan = session.sessionState().optimizer().execute(frame._jdf.queryExecution().analyzed())
+def optimized(frame: DataFrame, spark: SparkSession) -> DataFrame:
+    """Return a query whose plan is optimized: Spark optimizes it anew for each micro-batch, and has less to do then.
+
+    Args:
+        frame: the query.
+        spark: a session with all rules of the optimizer.
+    """
+    plan = spark._jsparkSession.sessionState().optimizer().execute(frame._jdf.queryExecution().analyzed())
     datasets = scala_object("org.apache.spark.sql.classic.Dataset")
-    return DataFrame(datasets.ofRows(session, plan), frame.sparkSession)
+    return DataFrame(datasets.ofRows(frame.sparkSession._jsparkSession, plan), frame.sparkSession)
 
 
 @cache
-def _without_rules(spark: SparkSession) -> dict[str, str]:
+def without_rules(spark: SparkSession) -> dict[str, str]:
     """Return settings that leave out all rules of the optimizer that may be left out."""
     optimizer = spark._jsparkSession.sessionState().optimizer()
     batches, needed = optimizer.defaultBatches(), optimizer.nonExcludableRules()

@@ -13,7 +13,8 @@ from streamskit.kafka.tail import Tail
 from streamskit.runtime import KafkaStreams
 from streamskit.serdes import Serde
 from streamskit.testing import TopologyTestDriver
-from streamskit.testing.memory import MemoryQuery, Raw
+from streamskit.testing.driver import DriverQuery
+from streamskit.testing.memory import Raw
 from streamskit.views import streams_source
 from streamskit.views.html import as_text
 from streamskit.views.upstream import UpstreamSource
@@ -45,16 +46,16 @@ class DriverRecords:
         self._driver, self._topics = driver, frozenset(topics)
         self._kept: deque[Raw] = deque(maxlen=keep)
         self._came = 0
-        self._reader: dict[str, MemoryQuery] = {}
+        self._reader: dict[str, DriverQuery] = {}
         run = driver._run
 
-        def run_and_note(query: MemoryQuery, records: list[Raw]) -> None:
+        def run_and_note(query: DriverQuery, records: list[Raw]) -> None:
             self._note(query, records)
             run(query, records)
 
         driver._run = run_and_note  # type: ignore[method-assign]  # the one place where topics between queries pass too
 
-    def _note(self, query: MemoryQuery, records: list[Raw]) -> None:
+    def _note(self, query: DriverQuery, records: list[Raw]) -> None:
         # Two queries may read the same topic: each record counts once.
         new = [each for each in records if each.topic in self._topics
                and self._reader.setdefault(each.topic, query) is query]  # fmt: skip

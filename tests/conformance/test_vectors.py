@@ -1,8 +1,7 @@
-"""Every program gives what Kafka Streams gave: recorded vectors, one record at a time, and many at once."""
+"""Every program gives what Kafka Streams gave: recorded vectors in a test driver."""
 
 import json
 from collections.abc import Iterator
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +10,11 @@ import pytest
 from streamskit import StreamsError, Topology, TopologyError, TopologyTestDriver, Windowed
 from streamskit.serdes import Serde, Serdes
 from streamskit.testing import TestInputTopic
-from streamskit.testing.turns import CannotTakeTurnsError, PipedRecord, TurnsTestDriver
 from tests.conformance.differences import DIFFERENCES
 from tests.conformance.programs import PROGRAMS
 from tests.conformance.queries import answers, ask
 from tests.conformance.registry import LETTERS, QUICK, SETTINGS, forget_effects, take_effects
+from tests.driver_in_micro_batches import DriverInMicroBatches
 
 VECTORS = Path(__file__).parent / "vectors"
 
@@ -28,7 +27,11 @@ Vector = dict[str, Any]
 def vector(request: pytest.FixtureRequest) -> Vector:
     if request.param in DIFFERENCES:
         request.applymarker(pytest.mark.xfail(reason=DIFFERENCES[request.param], strict=True))
-    return json.loads((VECTORS / f"{request.param}.json").read_text())
+    return recorded(request.param)
+
+
+def recorded(name: str) -> Vector:
+    return json.loads((VECTORS / f"{name}.json").read_text())
 
 
 @pytest.mark.spark
@@ -37,11 +40,11 @@ def test_the_records_stores_and_drops_are_those_of_kafka_streams(vector: Vector)
 
 
 @pytest.mark.spark
-def test_records_that_share_a_micro_batch_give_what_kafka_streams_gave(vector: Vector) -> None:
-    try:
-        check(ReplayInTurn(vector), vector)
-    except CannotTakeTurnsError as refusal:
-        pytest.skip(str(refusal))
+@pytest.mark.parametrize("name", sorted(QUICK))
+def test_micro_batches_give_what_kafka_streams_gave(name: str) -> None:
+    """One of each kind; `test_live_vectors` takes them all through a running application's micro-batches."""
+    vector = recorded(name)
+    check(ReplayInMicroBatches(vector), vector)
 
 
 def check(replayed: "Replay", vector: Vector) -> None:
@@ -133,24 +136,10 @@ class Replay:
         return PROGRAMS[self.vector["name"]]()
 
 
-class ReplayInTurn(Replay):
-    """Pipes all records between two other steps together."""
+class ReplayInMicroBatches(Replay):
+    """Pipes each record as a micro-batch."""
 
-    driver = TurnsTestDriver
-
-    def performed(self, driver: TopologyTestDriver, topology: Topology) -> Iterator[tuple[int, int]]:
-        if self.vector.get("errors") or self.vector.get("side_effects"):
-            raise CannotTakeTurnsError("A record fails, or has side effects, and nothing says which.")
-        assert isinstance(driver, TurnsTestDriver)
-        steps = enumerate(self.vector["steps"])
-        for are_piped, group in groupby(steps, lambda step: "pipe" in step[1]):
-            together = list(group)
-            if are_piped:
-                records = [piped(driver, topology, step["pipe"]) for _, step in together]
-                yield from zip((number for number, _ in together), driver.pipe_in_turn(records), strict=True)
-                continue
-            for number, step in together:
-                yield from self.performed_alone(driver, topology, number, step)
+    driver = DriverInMicroBatches
 
 
 def perform(driver: TopologyTestDriver, topology: Topology, step: Vector) -> None:
@@ -161,7 +150,7 @@ def perform(driver: TopologyTestDriver, topology: Topology, step: Vector) -> Non
         topic.pipe_input(*record)
 
 
-def piped(driver: TopologyTestDriver, topology: Topology, record: Vector) -> tuple[TestInputTopic, PipedRecord]:
+def piped(driver: TopologyTestDriver, topology: Topology, record: Vector) -> tuple[TestInputTopic, tuple[Any, ...]]:
     """Return the topic that a record of a vector goes to, and the arguments of its `pipe_input`."""
     source = next(source for source in topology.sources if source.reads_topic(record["topic"]))
     key = as_it_is(record, "key", source.key)

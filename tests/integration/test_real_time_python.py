@@ -16,6 +16,7 @@ from streamskit import (
     Record,
     Serdes,
     SessionWindows,
+    Stores,
     StreamsBuilder,
     StreamsError,
     Topology,
@@ -83,6 +84,26 @@ def ticks(name: str) -> Topology:
     return builder.build()
 
 
+class Last(Processor):
+    """Keeps the last value of each key."""
+
+    def init(self, context: ProcessorContext) -> None:
+        super().init(context)
+        self.rows = context.state_store("last")
+
+    def process(self, record: Record) -> None:
+        self.rows.put(record.key, record.value)
+
+
+def last_values(name: str) -> Topology:
+    """Return a topology with a processor that keeps a store."""
+    builder = StreamsBuilder()
+    builder.stream(f"{name}-in").process(
+        Last, stores=[Stores.persistent_key_value_store("last", Serdes.string(), Serdes.string())]
+    )
+    return builder.build()
+
+
 def failing(name: str) -> Topology:
     """Return a topology whose reducer fails on some words."""
     builder = StreamsBuilder()
@@ -128,6 +149,15 @@ def test_each_update_of_a_reducer_goes_out_long_before_the_batch_ends(
         "every update", SECONDS,
     )  # fmt: skip
     wait_until(lambda: dict(driver.rows("longest")) == {"a": "answer", "o": "or"}, "the local store", SECONDS)
+    assert driver.metrics()["batches"].sum() == 0
+
+
+@pytest.mark.parametrize("driver", [(last_values, "10 minutes")], indirect=True)
+def test_what_a_processor_puts_can_be_queried_long_before_the_batch_ends(
+    driver: Driver, broker: Broker, name: str
+) -> None:
+    broker.produce(f"{name}-in", [("a", "one"), ("b", "two"), ("a", "three")])
+    wait_until(lambda: dict(driver.rows("last")) == {"a": "three", "b": "two"}, "the processor's store", SECONDS)
     assert driver.metrics()["batches"].sum() == 0
 
 

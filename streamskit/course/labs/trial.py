@@ -2,17 +2,14 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
-from itertools import groupby
 from typing import Any
 
 from streamskit.common.errors import StreamsKitError
 from streamskit.course.labs.recording import Advance, Batch, OutcomeRow, Piped, Recording, Step
 from streamskit.serdes import Serdes
 from streamskit.serdes.serde import SerdeError
-from streamskit.testing import TestInputTopic, TestOutputTopic, TopologyTestDriver
-from streamskit.testing.turns import PipedRecord, TurnsTestDriver
+from streamskit.testing import TestOutputTopic, TopologyTestDriver
 from streamskit.topology import Topology
 
 
@@ -38,20 +35,7 @@ class Trial:
 
 
 def run(topology: Topology, recording: Recording) -> Trial:
-    """Run a topology on the steps of a recording, as if one record came after the other.
-
-    Raises:
-        TopologyError: it cannot run at all.
-    """
-    if not recording.fails:
-        # A record that fails fails again below, where it is known which one it is.
-        with suppress(StreamsKitError, SerdeError):
-            return run_in_turn(topology, recording)
-    return run_one_by_one(topology, recording)
-
-
-def run_one_by_one(topology: Topology, recording: Recording) -> Trial:
-    """Run a topology on the steps of a recording, each in a micro-batch of its own.
+    """Run a topology on the steps of a recording, one after the other.
 
     Raises:
         TopologyError: it cannot run at all.
@@ -66,29 +50,6 @@ def run_one_by_one(topology: Topology, recording: Recording) -> Trial:
                 trial.error, trial.stopped_at = error, number
                 break
             _note(trial, number, topics, dropped)
-        trial.stores = _stores(driver, recording)
-    return trial
-
-
-def run_in_turn(topology: Topology, recording: Recording) -> Trial:
-    """Run a topology on the steps of a recording, as many as possible in one micro-batch.
-
-    Raises:
-        CannotTakeTurnsError: of this topology, or these records, it could not be told what came of which.
-        StreamsKitError: a record failed.
-        TopologyError: it cannot run at all.
-    """
-    trial = Trial(topology)
-    with TurnsTestDriver(topology, **recording.driver) as driver:
-        topics = _topics(driver, recording)
-        for are_piped, group in groupby(enumerate(recording.steps), lambda step: isinstance(step[1], Piped)):
-            numbers, steps = zip(*group, strict=True)
-            if are_piped:
-                counts = driver.pipe_in_turn([_piped(driver, step) for step in steps])
-            else:
-                counts = (_perform(driver, step) for step in steps)
-            for number, dropped in zip(numbers, counts, strict=True):
-                _note(trial, number, topics, dropped)
         trial.stores = _stores(driver, recording)
     return trial
 
@@ -128,16 +89,9 @@ def _perform(driver: TopologyTestDriver, step: Step) -> int:
     elif isinstance(step, Batch):
         driver.create_input_topic(step.records[0].topic).pipe_records([record[1:5] for record in step.records])
     elif isinstance(step, Piped):
-        topic, record = _piped(driver, step)
-        topic.pipe_input(*record)
+        topic = driver.create_input_topic(step.topic, **{part: Serdes.byte_array() for part in step.raw})
+        topic.pipe_input(step.key, step.value, step.timestamp, step.headers)
     return driver.dropped() - before
-
-
-def _piped(driver: TopologyTestDriver, step: Piped) -> tuple[TestInputTopic, PipedRecord]:
-    """The topic that a record goes to, and the arguments of its `pipe_input`."""
-    serdes = {part: Serdes.byte_array() for part in step.raw}
-    record = step.key, step.value, step.timestamp, step.headers
-    return driver.create_input_topic(step.topic, **serdes), record
 
 
 def _stores(driver: TopologyTestDriver, recording: Recording) -> dict[str, list[OutcomeRow]]:

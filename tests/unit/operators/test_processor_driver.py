@@ -330,7 +330,8 @@ def test_a_store_is_written_out_beside_what_is_forwarded() -> None:
     with TopologyTestDriver(builder.build(), "app") as driver:
         driver.create_input_topic("in").pipe_records([("a", "1", 1), ("b", "2", 2), ("a", None, 3)])
         assert [record[:3] for record in driver.create_output_topic("app-rows-changelog").read_records_to_list()] == [
-            ("a", None, 3),
+            ("a", "1", 1),
             ("b", "2", 2),
+            ("a", None, 3),
         ]
         assert driver.state_store("rows").all() == [("b", "2")]

@@ -8,9 +8,9 @@ from pyspark.sql import SparkSession
 from streamskit import KStream, Serdes, StreamsBuilder
 from streamskit.planning.options import QueryOptions
 from streamskit.planning.planner import plan
-from streamskit.testing import TopologyTestDriver
 from streamskit.testing.memory import Raw
 from streamskit.testing.waiting import WaitingRecords
+from tests.driver_in_micro_batches import DriverInMicroBatches
 
 LETTERS = "abab"
 
@@ -72,7 +72,7 @@ def test_many_records_of_two_aggregations_take_a_micro_batch_for_each_query(spar
         source.select_key(lambda key, value: value).group_by_key().reduce(
             lambda total, value: total, materialized=letter
         )
-    with TopologyTestDriver(builder.build()) as driver:
+    with DriverInMicroBatches(builder.build()) as driver:
         driver.create_input_topic("in").pipe_records([("k", f"v{number % 3}", number) for number in range(12)])
         done = [[each for each in query.query.recentProgress if each["numInputRows"]] for query in driver._queries]
         assert dict(driver.state_store("a").all()) == {f"v{number}": f"v{number}" for number in range(3)}

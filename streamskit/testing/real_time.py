@@ -1,0 +1,164 @@
+"""Topics in memory whose query never pauses: how a test driver has Spark process a record in about a millisecond."""
+
+import struct
+import tempfile
+from collections import Counter
+from functools import cache
+from io import BytesIO
+
+from pyspark.sql import DataFrame, SparkSession
+
+from streamskit.common.errors import StreamsError
+from streamskit.execution.compiler import compile_plan
+from streamskit.execution.record_columns import TIMESTAMP_HEADER
+from streamskit.execution.task_worker import INT, framed
+from streamskit.jvm import java_class, plan_contains
+from streamskit.planning.plan import CLOCK_TOPIC, FLUSH_KEY, Plan
+from streamskit.runtime.progress import warn_of_dropped
+from streamskit.runtime.real_time import FROM_ANY_CHECKPOINT, WITH_STATE_IDS
+from streamskit.testing.memory import SETTINGS, Raw, optimized, without_rules
+
+TOPICS = "org.apache.spark.sql.streamskit.DriverTopicsFormat"
+"""The source and the sink (`streamskit/jvm/DriverTopics.scala`)."""
+
+IN_MEMORY = {
+    "spark.sql.shuffle.partitions": "1",
+    # Spark has a list of operators and sinks that it has tried in this mode. One task needs no more than `coalesce`.
+    "spark.sql.streaming.realTimeMode.allowlistCheck": "false",
+    "spark.sql.streaming.realTimeMode.asyncProgressTrackingByDefault.enabled": "false",
+}
+OPEN = {"realTime": "1 day"}
+"""How long a batch may last: it ends before that, when nobody gives it a record."""
+
+PLACE = struct.Struct(">iqq")
+"""Partition, offset and timestamp of a record."""
+
+
+class NotInRealTimeError(StreamsError):
+    """A query has to run in micro-batches: one of its steps gathers rows, or stands still during a batch."""
+
+
+class RealTimeQuery:
+    """Runs one plan on records from memory in Spark's real-time mode, with one task and a batch that stays open.
+
+    Args:
+        spark: the session.
+        plan: what to run.
+
+    Raises:
+        NotInRealTimeError: it does something that only micro-batches do.
+
+    Mirrors a thread of `org.apache.kafka.streams.TopologyTestDriver`: one record after the other, each whole.
+    """
+
+    def __init__(self, spark: SparkSession, plan: Plan) -> None:
+        self.plan = plan
+        self.dropped: Counter[str] = Counter()
+        self._offsets: Counter[tuple[str, int]] = Counter()
+        self._id, own = plan.options.driver, _own_session(spark)
+        self._topics = java_class("DriverTopics").open(self._id, spark.sparkContext.defaultParallelism)
+        self._checkpoint = tempfile.TemporaryDirectory(prefix="streamskit-test-", ignore_cleanup_errors=True)
+
+        def read(topics: list[str]) -> DataFrame:
+            return own.readStream.format(TOPICS).option("id", self._id).load().coalesce(1)
+
+        try:
+            frame = compile_plan(plan, read, tasks=1, checkpoint=self._checkpoint.name)
+            if plan_contains(frame, "PYTHON_UDF") or plan_contains(frame, "CURRENT_LIKE"):
+                raise NotInRealTimeError(f"A function of sub-topology {plan.name} calls Python, or asks for the time.")
+            self.query = (
+                optimized(frame, spark)
+                .writeStream.format(TOPICS)
+                .option("id", self._id)
+                .outputMode("update")
+                .option("checkpointLocation", self._checkpoint.name)
+                .trigger(**OPEN)
+                .start()
+            )
+        except BaseException:
+            self._forget()
+            raise
+
+    def run(self, records: list[Raw]) -> list[Raw]:
+        """Process records, one after the other, and return what the query writes; then the record cache is empty."""
+        if self.plan.options.cache and self.plan.operators:
+            records = [*records, Raw(CLOCK_TOPIC, FLUSH_KEY, None, -1)]
+        made = self._topics.process(bytearray(self._packed(records)), self.query._jsq.streamingQuery())
+        if made is None:
+            self.query.awaitTermination()  # says why
+            raise StreamsError(f"Sub-topology {self.plan.name} of the test driver was stopped: open a new driver.")
+        from_query = Reader(bytes(made))
+        written = [record for record in from_query.records() if record.topic != CLOCK_TOPIC]
+        before, self.dropped = self.dropped, from_query.counts()
+        for node, quote in from_query.quotes().items():
+            warn_of_dropped(self.plan, node, self.dropped[node] - before[node], quote)
+        return written
+
+    def stop(self) -> None:
+        """Stop the query and forget its state."""
+        self.query.stop()
+        self._forget()
+
+    def _forget(self) -> None:
+        java_class("DriverTopics").close(self._id)
+        self._checkpoint.cleanup()
+
+    def _packed(self, records: list[Raw]) -> bytes:
+        parts = [INT.pack(len(records))]
+        for record in records:
+            place = record.topic, record.partition or 0
+            parts += [framed(record.topic.encode()), framed(record.key), framed(record.value)]
+            parts.append(PLACE.pack(place[1], self._offsets[place], record.timestamp))
+            parts.append(INT.pack(len(record.headers)))
+            for name, value in record.headers:
+                parts += [framed(name.encode()), framed(value)]
+            self._offsets[place] += 1
+        return b"".join(parts)
+
+
+class Reader:
+    """Reads what a query says of records: those that it writes, and how many each node has dropped so far."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = BytesIO(data)
+
+    def records(self) -> list[Raw]:
+        """Return the records that were written."""
+        found = []
+        while self._data.read(1) == b"\x01":
+            topic, key, value = self._text(), self._bytes(), self._bytes()
+            partition = self._int()
+            headers = {self._text(): self._bytes() or b"" for _ in range(self._int())}
+            timestamp = int(headers.pop(TIMESTAMP_HEADER))
+            found.append(
+                Raw(topic, key, value, timestamp, tuple(headers.items()), partition if partition >= 0 else None)
+            )
+        return found
+
+    def counts(self) -> Counter[str]:
+        """Return how many records each node has dropped."""
+        return Counter({self._text(): int.from_bytes(self._data.read(8), "big") for _ in range(self._int())})
+
+    def quotes(self) -> dict[str, str]:
+        """Return by node what was wrong with one of the records that it has just dropped."""
+        return {self._text(): self._text() for _ in range(self._int())}
+
+    def _int(self) -> int:
+        return int.from_bytes(self._data.read(4), "big", signed=True)
+
+    def _bytes(self) -> bytes | None:
+        length = self._int()
+        return None if length < 0 else self._data.read(length)
+
+    def _text(self) -> str:
+        return (self._bytes() or b"").decode()
+
+
+@cache
+def _own_session(spark: SparkSession) -> SparkSession:
+    """Return a session for the queries of test drivers, on the Spark that runs, with settings of their own."""
+    own = spark.newSession()
+    settings = SETTINGS | IN_MEMORY | WITH_STATE_IDS | FROM_ANY_CHECKPOINT | without_rules(spark)
+    for name, value in settings.items():
+        own.conf.set(name, value)
+    return own
