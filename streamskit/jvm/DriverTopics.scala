@@ -1,6 +1,7 @@
 package org.apache.spark.sql.streamskit
 
 import java.io.{ByteArrayInputStream, ByteArrayOutputStream}
+import java.nio.ByteBuffer
 import java.nio.charset.StandardCharsets.UTF_8
 import java.util.{Map => JavaMap, Set => JavaSet}
 import java.util.concurrent.ConcurrentHashMap
@@ -8,7 +9,8 @@ import java.util.concurrent.ConcurrentHashMap
 import scala.collection.mutable
 import scala.jdk.CollectionConverters._
 
-import org.apache.spark.TaskContext
+import org.apache.spark.{SparkContext, TaskContext, TaskState}
+import org.apache.spark.scheduler.local.LocalSchedulerBackend
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.{Expression, GenericInternalRow, LeafExpression, Nondeterministic, UnaryExpression}
 import org.apache.spark.sql.catalyst.expressions.codegen.CodegenFallback
@@ -30,10 +32,10 @@ import org.apache.spark.unsafe.types.UTF8String
 /** The topics of one query of a test driver, in the memory of this process.
   *
   * The query runs in Spark's real-time mode with one task that does everything: a record is processed whole when the task
-  * asks for the next one. Nothing is planned for a record then. A batch, which keeps a slot of Spark's busy, lasts until
-  * no record has come for a while, or another query needs the slot.
+  * asks for the next one. Nothing is planned for a record then. A batch lasts until no record has come for a while, or
+  * too many others are open.
   */
-class DriverTopics(slots: Int) {
+class DriverTopics {
   private val waiting = mutable.Queue.empty[InternalRow]
   private var made = new ByteArrayOutputStream
   private var out = new TaskOutput(made)
@@ -43,17 +45,29 @@ class DriverTopics(slots: Int) {
   private var isIdle = false // a task waits for a record
   private var isEnding = false
   private var hasTask = false
+  private var hasFailed = false
   private var lastUsed = 0L
   private var taken = 0L
 
   /** What a query has made of records, and what it has dropped by then; null if it has ended. */
   def process(records: Array[Byte], query: StreamingQuery): Array[Byte] = {
-    DriverTopics.admit(this, slots)
+    DriverTopics.admit(this)
     give(DriverTopics.read(records))
     val begun = System.nanoTime
     while (!awaitDone() && query.isActive)
-      if (System.nanoTime - begun > DriverTopics.Patience * 1000000L) DriverTopics.yieldTo(this)
+      if (System.nanoTime - begun > DriverTopics.Starting * 1000000L) DriverTopics.yieldTo(this)
     if (awaitDone()) answer() else { DriverTopics.leave(this); null }
+  }
+
+  /** Have the batch end that is open, if any, and say whether all its state could be kept. */
+  def finish(query: StreamingQuery): Boolean = {
+    end()
+    val deadline = System.nanoTime + DriverTopics.LongestEnd * 1000000L
+    def goesOn = query.isActive && System.nanoTime < deadline
+    while (isRunning && goesOn) synchronized(wait(DriverTopics.Look))
+    val failed = synchronized(hasFailed)
+    while (failed && goesOn) Thread.sleep(1) // the query is about to say why
+    !failed
   }
 
   private def give(records: Seq[InternalRow]): Unit = synchronized {
@@ -106,7 +120,10 @@ class DriverTopics(slots: Int) {
   }
 
   private[streamskit] def begin(): Unit = { DriverTopics.enter(this); synchronized { hasTask = true; isEnding = false } }
-  private[streamskit] def ended(): Unit = { synchronized { hasTask = false }; DriverTopics.leave(this) }
+  private[streamskit] def ended(failed: Boolean): Unit = {
+    synchronized { hasTask = false; hasFailed = failed }
+    DriverTopics.leave(this)
+  }
   private[streamskit] def offset: Long = synchronized(taken)
 
   private[streamskit] def drop(name: String, count: Long): Unit =
@@ -135,39 +152,64 @@ case class Columns(topic: Int, key: Int, value: Int, headers: Int, partition: In
 
 object DriverTopics {
   private val Look = 20L
-  private val Patience = 300L
+  private val Patience = 2000L
+  private val LongestEnd = 10000L
+  private val Starting = 3000L
+  private val MostOpen = 16
+  private val NoTask = -1L
   private[streamskit] val Timestamp = 5
   private val every = new ConcurrentHashMap[String, DriverTopics]
   private val running = mutable.LinkedHashSet.empty[DriverTopics]
+  private var slots: (SparkContext, Int) = (null, 0) // that were given for batches so far
 
-  def open(id: String, slots: Int): DriverTopics = { val topics = new DriverTopics(slots); every.put(id, topics); topics }
+  def open(id: String): DriverTopics = { val topics = new DriverTopics; every.put(id, topics); topics }
   def close(id: String): Unit = Option(every.remove(id)).foreach(leave)
   def of(id: String): DriverTopics = every.get(id)
 
-  /** Wait until a slot is free for a query; one that is idle makes room. */
-  private def admit(topics: DriverTopics, slots: Int): Unit =
-    while (!entered(topics, slots)) {
+  /** Wait until one more batch may be open, and open it; one that is idle makes room. */
+  private def admit(topics: DriverTopics): Unit =
+    while (!entered(topics)) {
       endOne(others(topics))
       running.synchronized(running.wait(Look))
     }
 
-  private def entered(topics: DriverTopics, slots: Int): Boolean = running.synchronized {
-    if (running.contains(topics) || running.size < slots) running += topics
+  private def entered(topics: DriverTopics): Boolean = running.synchronized {
+    if (running.size < MostOpen) enter(topics)
     running.contains(topics)
   }
 
-  /** Have another query's batch end, where this one waits: something else keeps slots of Spark's busy. */
+  private[streamskit] def enter(topics: DriverTopics): Unit = running.synchronized {
+    running += topics
+    giveSlot()
+  }
+
+  private[streamskit] def leave(topics: DriverTopics): Unit =
+    running.synchronized { running -= topics; running.notifyAll() }
+
+  /** Have Spark run one task more at a time, for each batch that is open: its task does nothing but wait, most of the time.
+    *
+    * Otherwise the queries of two drivers, or of one with many sub-topologies, would have to begin and end a batch for
+    * each record on a small machine, and an application beside them would wait. Spark counts a slot as free when a task
+    * is reported as finished; it knows no task of this number, and passes that over.
+    */
+  private def giveSlot(): Unit = {
+    val context = SparkContext.getOrCreate()
+    if (slots._1 ne context) slots = (context, 0)
+    if (running.size > slots._2) context.schedulerBackend match {
+      case local: LocalSchedulerBackend =>
+        local.statusUpdate(NoTask, TaskState.FINISHED, ByteBuffer.allocate(0))
+        slots = (context, slots._2 + 1)
+      case _ =>
+    }
+  }
+
+  /** Have another query's batch end, where this one waits: something else keeps all slots of Spark's busy. */
   private def yieldTo(topics: DriverTopics): Unit = if (!topics.isRunning) endOne(others(topics))
 
   private def others(topics: DriverTopics): Seq[DriverTopics] = running.synchronized(running.toSeq).filter(_ ne topics)
 
   private def endOne(queries: Seq[DriverTopics]): Unit =
     queries.flatMap(each => each.idleSince.map(_ -> each)).sortBy(_._1).headOption.foreach(_._2.end())
-
-  private[streamskit] def leave(topics: DriverTopics): Unit =
-    running.synchronized { running -= topics; running.notifyAll() }
-
-  private[streamskit] def enter(topics: DriverTopics): Unit = running.synchronized { running += topics }
 
   private def read(records: Array[Byte]): Seq[InternalRow] = {
     val from = new TaskInput(new ByteArrayInputStream(records))
@@ -276,7 +318,7 @@ object DriverReaders extends PartitionReaderFactory {
 class DriverReader(topics: DriverTopics) extends SupportsRealTimeRead[InternalRow] {
   private var current: InternalRow = _
   topics.begin()
-  TaskContext.get().addTaskCompletionListener[Unit](_ => topics.ended())
+  TaskContext.get().addTaskCompletionListener[Unit](context => topics.ended(context.isFailed()))
 
   override def nextWithTimeout(start: java.lang.Long, timeout: java.lang.Long): RecordStatus = {
     val found = topics.next()

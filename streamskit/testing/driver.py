@@ -145,8 +145,11 @@ class TopologyTestDriver:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *failure: object) -> None:
-        self.close()
+    def __exit__(self, kind: object, failure: BaseException | None, trace: object) -> None:
+        if failure is None:
+            self.close()
+        else:
+            self._stop()
 
     def create_input_topic(self, name: str, key: Serde | None = None, value: Serde | None = None) -> "TestInputTopic":
         """Return the way into a source topic; the serdes are the source's own unless others are given.
@@ -228,7 +231,21 @@ class TopologyTestDriver:
         return sum(self.metrics().values())
 
     def close(self) -> None:
-        """Stop the queries and forget all state."""
+        """Stop the queries and forget all state.
+
+        Raises:
+            StreamsError: a processor holds something that an application could not keep from one micro-batch to the
+                next.
+        """
+        try:
+            for query in self._queries if not self._is_closed else ():
+                query.finish()
+        except Exception as failure:
+            raise explain(failure, query.plan) from failure
+        finally:
+            self._stop()
+
+    def _stop(self) -> None:
         self._is_closed = True
         for query in self._queries:
             query.stop()

@@ -119,6 +119,9 @@ class MemoryQuery:
             written.sort(key=lambda row: [row[name] for name in order])
         return written
 
+    def finish(self) -> None:
+        """Do nothing: each micro-batch has ended."""
+
     def stop(self) -> None:
         """Stop the query and forget its state."""
         self.query.stop()

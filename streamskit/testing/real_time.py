@@ -3,7 +3,6 @@
 import struct
 import tempfile
 from collections import Counter
-from functools import cache
 from io import BytesIO
 
 from pyspark.sql import DataFrame, SparkSession
@@ -54,9 +53,10 @@ class RealTimeQuery:
     def __init__(self, spark: SparkSession, plan: Plan) -> None:
         self.plan = plan
         self.dropped: Counter[str] = Counter()
+        self._has_failed = False
         self._offsets: Counter[tuple[str, int]] = Counter()
-        self._id, own = plan.options.driver, _own_session(spark)
-        self._topics = java_class("DriverTopics").open(self._id, spark.sparkContext.defaultParallelism)
+        self._id, own = plan.options.driver, own_session(spark)
+        self._topics = java_class("DriverTopics").open(self._id)
         self._checkpoint = tempfile.TemporaryDirectory(prefix="streamskit-test-", ignore_cleanup_errors=True)
 
         def read(topics: list[str]) -> DataFrame:
@@ -85,6 +85,7 @@ class RealTimeQuery:
             records = [*records, Raw(CLOCK_TOPIC, FLUSH_KEY, None, -1)]
         made = self._topics.process(bytearray(self._packed(records)), self.query._jsq.streamingQuery())
         if made is None:
+            self._has_failed = True
             self.query.awaitTermination()  # says why
             raise StreamsError(f"Sub-topology {self.plan.name} of the test driver was stopped: open a new driver.")
         from_query = Reader(bytes(made))
@@ -93,6 +94,15 @@ class RealTimeQuery:
         for node, quote in from_query.quotes().items():
             warn_of_dropped(self.plan, node, self.dropped[node] - before[node], quote)
         return written
+
+    def finish(self) -> None:
+        """Have the batch end, if it is to be seen whether what processors hold can be kept.
+
+        Raises:
+            Exception: it cannot, as in an application, which keeps it from one micro-batch to the next.
+        """
+        if self.plan.groups and not self._has_failed and not self._topics.finish(self.query._jsq.streamingQuery()):
+            self.query.awaitTermination()
 
     def stop(self) -> None:
         """Stop the query and forget its state."""
@@ -154,10 +164,9 @@ class Reader:
         return (self._bytes() or b"").decode()
 
 
-@cache
-def _own_session(spark: SparkSession) -> SparkSession:
-    """Return a session for the queries of test drivers, on the Spark that runs, with settings of their own."""
-    own = spark.newSession()
+def own_session(spark: SparkSession) -> SparkSession:
+    """Return a copy of a session as it is now, with the settings of a test driver's queries."""
+    own = SparkSession(spark.sparkContext, spark._jsparkSession.cloneSession())
     settings = SETTINGS | IN_MEMORY | WITH_STATE_IDS | FROM_ANY_CHECKPOINT | without_rules(spark)
     for name, value in settings.items():
         own.conf.set(name, value)

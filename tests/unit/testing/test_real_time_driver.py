@@ -53,14 +53,17 @@ def built(write: Write) -> Any:
     return builder.build()
 
 
-def told(driver: TopologyTestDriver, wait: Callable[[], None] = lambda: None) -> list[Told]:
+def told(driver: TopologyTestDriver, is_cut: bool = False) -> list[Told]:
+    """Return what comes of each of the records, of which each may have a batch of its own."""
     found: list[Told] = []
     with driver:
         out = driver.create_output_topic("out")
         for topic, record in RECORDS:
             driver.create_input_topic(topic).pipe_input(*record)
             found.append(([made[:3] for made in out.read_records_to_list()], driver.metrics()))
-            wait()
+            for query in driver._queries if is_cut else ():
+                assert isinstance(query, RealTimeQuery)
+                query._topics.finish(query.query._jsq.streamingQuery())
     return found
 
 
@@ -173,12 +176,11 @@ def test_both_of_sparks_modes_tell_the_same_of_each_record(write: Write, cache: 
 
 
 @pytest.mark.parametrize("write", [a_reducer, windows_with_late_records, a_processor_that_punctuates])
-def test_state_goes_on_when_no_record_has_come_for_a_while(write: Write) -> None:
-    paused = told(TopologyTestDriver(built(write)), wait=lambda: time.sleep(0.5))
-    assert paused == told(TopologyTestDriver(built(write)))
+def test_state_goes_on_from_one_batch_to_the_next(write: Write) -> None:
+    assert told(TopologyTestDriver(built(write)), is_cut=True) == told(TopologyTestDriver(built(write)))
 
 
-def test_more_queries_than_slots_take_turns() -> None:
+def test_a_program_may_have_more_queries_than_spark_has_slots() -> None:
     slots = spark_session().sparkContext.defaultParallelism
     builder = StreamsBuilder()
     stream = builder.stream("in", value=LONG)
@@ -240,6 +242,54 @@ def test_a_record_that_fails_is_told_at_once_and_the_driver_stays_failed() -> No
             left.pipe_input("a", 7)
         with pytest.raises(StreamsError, match="seven is too many"):
             left.pipe_input("a", 2)
+
+
+class Locked(Processor):
+    """Holds what no application can keep from one micro-batch to the next."""
+
+    def init(self, context: Any) -> None:
+        super().init(context)
+        self.lock = threading.Lock()
+
+    def process(self, record: Record) -> None:
+        self.context.forward(record)
+
+
+def locked(builder: StreamsBuilder) -> None:
+    builder.stream("left", value=LONG).process(Locked, value=LONG).to("out")
+
+
+def test_what_a_processor_cannot_keep_is_told_when_the_driver_is_closed() -> None:
+    driver = TopologyTestDriver(built(locked))
+    driver.create_input_topic("left").pipe_input("a", 1)
+    assert not driver.create_output_topic("out").is_empty()
+    with pytest.raises(StreamsError, match="its field 'lock' is a lock, which cannot be kept"):
+        driver.close()
+
+
+def test_what_a_processor_cannot_keep_is_told_of_the_next_record_when_a_batch_has_ended() -> None:
+    with TopologyTestDriver(built(locked)) as driver:
+        driver.create_input_topic("left").pipe_input("a", 1)
+        time.sleep(3)
+        with pytest.raises(StreamsError, match="its field 'lock' is a lock, which cannot be kept"):
+            driver.create_input_topic("left").pipe_input("a", 1)
+
+
+def test_the_settings_of_the_session_hold_as_they_are_when_a_driver_is_opened() -> None:
+    builder = StreamsBuilder()
+    builder.stream("left", value=LONG).map_values(lambda v: F.hour(F.timestamp_millis(v)).cast("bigint")).to("out")
+    spark = spark_session()
+    zone = spark.conf.get("spark.sql.session.timeZone") or "UTC"
+    hours = []
+    try:
+        for each in ("UTC", "Asia/Tokyo"):
+            spark.conf.set("spark.sql.session.timeZone", each)
+            with TopologyTestDriver(builder.build()) as driver:
+                driver.create_input_topic("left").pipe_input("a", 0)
+                hours.append(driver.create_output_topic("out").read_record().value)
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", zone)
+    assert hours == [0, 9]
 
 
 def test_a_driver_that_was_closed_says_so() -> None:
