@@ -184,7 +184,15 @@ def _bytes(text: str | None) -> bytes | None:
 
 
 def _output(row: dict[str, Any]) -> Raw:
-    headers = {header["key"]: base64.b64decode(header["value"]) for header in row["headers"]}
-    timestamp = int(headers.pop(TIMESTAMP_HEADER))
+    headers = [(header["key"], base64.b64decode(header["value"])) for header in row["headers"]]
     key, value = _bytes(row.get("key")), _bytes(row.get("value"))
-    return Raw(row["topic"], key, value, timestamp, tuple(headers.items()), row.get("partition"))
+    return raw_record(row["topic"], key, value, headers, row.get("partition"))
+
+
+def raw_record(
+    topic: str, key: bytes | None, value: bytes | None, headers: list[tuple[str, bytes]], partition: int | None
+) -> Raw:
+    """Return a record that a query writes, whose time is in a header of its own."""
+    (time,) = (value for name, value in headers if name == TIMESTAMP_HEADER)
+    own = tuple((name, value) for name, value in headers if name != TIMESTAMP_HEADER)
+    return Raw(topic, key, value, int(time), own, partition)

@@ -9,13 +9,12 @@ from pyspark.sql import DataFrame, SparkSession
 
 from streamskit.common.errors import StreamsError
 from streamskit.execution.compiler import compile_plan
-from streamskit.execution.record_columns import TIMESTAMP_HEADER
 from streamskit.execution.task_worker import INT, framed
 from streamskit.jvm import java_class, plan_contains
 from streamskit.planning.plan import CLOCK_TOPIC, FLUSH_KEY, Plan
 from streamskit.runtime.progress import warn_of_dropped
 from streamskit.runtime.real_time import FROM_ANY_CHECKPOINT, WITH_STATE_IDS
-from streamskit.testing.memory import SETTINGS, Raw, optimized, without_rules
+from streamskit.testing.memory import SETTINGS, Raw, optimized, raw_record, without_rules
 
 TOPICS = "org.apache.spark.sql.streamskit.DriverTopicsFormat"
 """The source and the sink (`streamskit/jvm/DriverTopics.scala`)."""
@@ -89,11 +88,11 @@ class RealTimeQuery:
             self.query.awaitTermination()  # says why
             raise StreamsError(f"Sub-topology {self.plan.name} of the test driver was stopped: open a new driver.")
         from_query = Reader(bytes(made))
-        written = [record for record in from_query.records() if record.topic != CLOCK_TOPIC]
+        records = [record for record in from_query.records() if record.topic != CLOCK_TOPIC]
         before, self.dropped = self.dropped, from_query.counts()
         for node, quote in from_query.quotes().items():
             warn_of_dropped(self.plan, node, self.dropped[node] - before[node], quote)
-        return written
+        return records
 
     def finish(self) -> None:
         """Have the batch end, if it is to be seen whether what processors hold can be kept.
@@ -136,13 +135,9 @@ class Reader:
         """Return the records that were written."""
         found = []
         while self._data.read(1) == b"\x01":
-            topic, key, value = self._text(), self._bytes(), self._bytes()
-            partition = self._int()
-            headers = {self._text(): self._bytes() or b"" for _ in range(self._int())}
-            timestamp = int(headers.pop(TIMESTAMP_HEADER))
-            found.append(
-                Raw(topic, key, value, timestamp, tuple(headers.items()), partition if partition >= 0 else None)
-            )
+            topic, key, value, partition = self._text(), self._bytes(), self._bytes(), self._int()
+            headers = [(self._text(), self._bytes() or b"") for _ in range(self._int())]
+            found.append(raw_record(topic, key, value, headers, partition if partition >= 0 else None))
         return found
 
     def counts(self) -> Counter[str]:

@@ -18,7 +18,7 @@ def verdict(exercise: str, answer: Any) -> Verdict:
 
 @pytest.mark.spark
 def test_an_answer_with_a_part_missing_is_told_which_parts_there_are() -> None:
-    assert "'as a batch'" in verdict("alarms_of_five", {"one by one": 3}).says
+    assert "'together'" in verdict("alarms_of_five", {"one by one": 3}).says
 
 
 @pytest.mark.spark

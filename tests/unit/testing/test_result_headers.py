@@ -4,6 +4,7 @@ import pytest
 from pyspark.sql import functions as F
 
 from streamskit import StreamsBuilder, TimeWindows, TopologyTestDriver
+from tests.driver_in_micro_batches import DriverInMicroBatches
 
 pytestmark = pytest.mark.spark
 
@@ -22,3 +23,13 @@ def test_results_of_native_aggregations_have_the_headers_of_the_record_that_came
         for topic in ("counted", "highest"):
             made = driver.create_output_topic(topic).read_records_to_list()
             assert [record.headers for record in made] == [(("h", b"1"),), (("h", b"2"),), ()], topic
+
+
+@pytest.mark.parametrize("driver", [TopologyTestDriver, DriverInMicroBatches])
+def test_a_record_keeps_headers_of_the_same_name_in_their_order(driver: type[TopologyTestDriver]) -> None:
+    builder = StreamsBuilder()
+    builder.stream("in").to("out")
+    headers = (("trace", b"1"), ("from", b"shop"), ("trace", b"2"))
+    with driver(builder.build()) as opened:
+        opened.create_input_topic("in").pipe_input("a", "x", 50, headers)
+        assert opened.create_output_topic("out").read_record().headers == headers
