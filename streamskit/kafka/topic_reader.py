@@ -406,6 +406,7 @@ class TopicReader(Generic[R]):
             topics = ", ".join(sorted({where.topic for where in self._goals}))
             named = f" ({topics})" if topics else ""
             self._failure = StreamsError(f"{self._who} could not be read on from their topics{named}: {failure}")
+            self._failure.__cause__ = failure
             logger.debug("%s", self._failure, exc_info=True)
             self._failed(self._failure)
         finally:

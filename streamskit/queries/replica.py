@@ -6,6 +6,7 @@ from typing import Generic, Protocol, TypeVar
 from confluent_kafka import Message
 
 from streamskit.api.client_settings import BootstrapServers
+from streamskit.common.errors import StreamsError
 from streamskit.kafka.topic_partition import TopicPartition
 from streamskit.kafka.topic_reader import Offsets, TopicReader
 from streamskit.queries.restore_listener import Restorations
@@ -34,6 +35,7 @@ class Replica(Generic[R]):
         bootstrap_servers: the broker's address.
         stores: for each changelog the stores that it fills.
         convert: makes of a message what the stores take, or None to leave it out.
+        failed: called with the reason when no more updates will come, though nobody asked to stop.
 
     Mirrors the standby task of Kafka Streams, which keeps a copy of a store the same way.
     """
@@ -43,8 +45,9 @@ class Replica(Generic[R]):
         bootstrap_servers: BootstrapServers,
         stores: Mapping[str, Sequence[Copy[R]]],
         convert: Callable[[Message], R | None],
+        failed: Callable[[StreamsError], None] = lambda failure: None,
     ) -> None:
-        self._stores = stores
+        self._stores, self._failed = stores, failed
         self.restorations = Restorations(lambda where: [store.name for store in stores[where.topic]])
         self._reader = TopicReader(
             bootstrap_servers,
@@ -53,7 +56,7 @@ class Replica(Generic[R]):
             convert,
             restart=self._restart,
             followed=lambda where: self.restorations.begin(where, *self._reader.restored_from(where)),
-            failed=lambda failure: self.say_stopped(f"No more updates come: {failure}"),
+            failed=self._stopped_by,
         )
 
     def start(self) -> None:
@@ -87,6 +90,10 @@ class Replica(Generic[R]):
             StreamsError: they don't by the deadline, or reading has failed.
         """
         self._reader.wait_for(offsets, deadline, check)
+
+    def _stopped_by(self, failure: StreamsError) -> None:
+        self.say_stopped(f"No more updates come: {failure}")
+        self._failed(failure)
 
     def say_stopped(self, why: str) -> None:
         """Tell those who look at the stores why no more updates come, unless they were told already."""

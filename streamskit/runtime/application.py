@@ -16,7 +16,7 @@ from pyspark.sql.streaming import StreamingQuery
 from streamskit.api.config_keys import AUTO
 from streamskit.api.streams_config import SHORTEST_REAL_TIME, StreamsConfig
 from streamskit.broker import ExternalBroker
-from streamskit.common.errors import StreamsError, StreamsKitError
+from streamskit.common.errors import BrokerError, StreamsError, StreamsKitError
 from streamskit.environment.spark_java import LOST
 from streamskit.kafka.topic_partition import ChangelogRecord
 from streamskit.kafka.topic_reader import Isolation, changelog_records, topic_records
@@ -142,12 +142,22 @@ class Application:
             for topic, filling in filled_by_processors(self.topology).items()
         }  # fmt: skip
         # What a processor makes of a topic only this program can tell: no other instance has to be asked.
-        self.global_copies = Replica(self.config.connection, self.made_global, topic_records(self.global_records.keep))
+        self.global_copies = Replica(
+            self.config.connection,
+            self.made_global,
+            topic_records(self.global_records.keep),
+            self._global_store_failed,
+        )
         self.copies: Replica[ChangelogRecord] | QueryServer = (
             Replica(self.config.connection, self.changelogs, changelog_records(self.global_records.keep))
             if self.config.application_server is None
             else QueryServer(self.catalogue, self.config, keeps=self.global_records.keep, service=self._rest_service)
         )
+
+    def _global_store_failed(self, failure: StreamsError) -> None:
+        """Stop the application: a global store's processor failed. A broker that is away is the queries' business."""
+        if not isinstance(failure.__cause__, BrokerError):
+            self.supervisor.fail(failure)
 
     def _build_supervision(self) -> None:
         """Make what watches over the queries, and what they need before they start."""

@@ -5,7 +5,17 @@ from typing import Any
 
 import pytest
 
-from streamskit import KafkaStreams, LogAndContinue, Processor, Record, Serdes, Stores, StreamsBuilder
+from streamskit import (
+    KafkaStreams,
+    LogAndContinue,
+    Processor,
+    Record,
+    Serdes,
+    State,
+    Stores,
+    StreamsBuilder,
+    StreamsError,
+)
 from streamskit.broker import Broker
 from streamskit.queries.client import QueryClient
 from streamskit.testing import wait_until
@@ -81,6 +91,19 @@ def test_a_global_store_goes_on_without_a_record_that_cannot_be_read(broker: Bro
         "the numbers before and after the one that cannot be read",
     )
     assert streams.metrics()["dropped"].sum() == 1
+
+
+def test_a_global_store_that_cannot_read_a_record_stops_its_application(broker: Broker, name: str, run: Run) -> None:
+    broker.create_topics(f"{name}-numbers", f"{name}-in", f"{name}-out")
+    builder = StreamsBuilder()
+    numbers = Stores.persistent_key_value_store("numbers", Serdes.string(), Serdes.long())
+    builder.add_global_store(numbers, f"{name}-numbers", Doubled, value=Serdes.long())
+    builder.stream(f"{name}-in").to(f"{name}-out")
+    streams = run(builder.build())
+    broker.produce(f"{name}-numbers", [("bad", b"bad")])
+    wait_until(lambda: streams.state is State.ERROR, "the end of the application", 60)
+    with pytest.raises(StreamsError, match=rf"cannot read a record in partition 0 of topic '{name}-numbers'"):
+        streams.await_processed()
 
 
 class Named(Processor):
