@@ -165,10 +165,12 @@ PROGRAMS = [
     a_table_and_a_stream_with_another_key,
     a_processor_that_punctuates,
 ]
+CACHED = [a_reducer, windows_with_late_records, two_sub_topologies]
 
 
-@pytest.mark.parametrize("cache", [False, True], ids=["without a cache", "with the cache"])
-@pytest.mark.parametrize("write", PROGRAMS)
+@pytest.mark.parametrize(
+    ("write", "cache"), [*((write, False) for write in PROGRAMS), *((write, True) for write in CACHED)]
+)
 def test_both_of_sparks_modes_tell_the_same_of_each_record(write: Write, cache: bool) -> None:
     driver = TopologyTestDriver(built(write), cache=cache)
     assert kinds(driver) == {RealTimeQuery}
