@@ -49,6 +49,8 @@ SETTINGS = {
     "spark.sql.streaming.numRecentProgressUpdates": "500",
     # In real-time mode a record goes from task to task; others are not waited for.
     "spark.shuffle.streaming.networkBufferMaxWaitTimeMs": "1",
+    # The start sees to the slots of such an application. Spark would stop it where any other job has one for a moment.
+    "spark.scheduler.pipelinedGroup.slotCheck.enabled": "false",
     # Each query has a producer of its own: one that is not used any more goes after a minute, not ten.
     "spark.kafka.producer.cache.timeout": "60s",
 }

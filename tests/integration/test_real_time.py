@@ -1,5 +1,9 @@
 """Spark's real-time mode: a record does not wait for the end of a batch."""
 
+import json
+import os
+import subprocess
+import sys
 import time
 from functools import partial
 from pathlib import Path
@@ -14,6 +18,8 @@ from streamskit.broker.settings import free_port
 from streamskit.testing import wait_until
 
 pytestmark = [pytest.mark.spark, pytest.mark.broker]
+
+ROOT = Path(__file__).parents[2]
 
 
 def shouting(name: str) -> Topology:
@@ -190,3 +196,17 @@ def test_a_udf_is_refused_when_the_application_starts(
 def test_a_batch_shorter_than_spark_allows_is_refused(name: str) -> None:
     with pytest.raises(StreamsError, match=r"wants them to take 5 s"):
         KafkaStreams(shouting(name), name, "127.0.0.1:1", real_time="1 second")
+
+
+def test_a_test_driver_beside_an_application_that_needs_all_slots_lets_its_batches_end_and_begin(
+    broker: Broker, name: str, state_dir: Path
+) -> None:
+    program = [sys.executable, "-m", "tests.integration.driver_beside_real_time_program"]
+    ran = subprocess.run(
+        [*program, broker.bootstrap_servers, name, str(state_dir)],
+        cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, timeout=240, check=False,
+    )  # fmt: skip
+    assert ran.returncode == 0, ran.stderr
+    seen = json.loads(ran.stdout.splitlines()[-1])
+    assert seen["state"] == "RUNNING", seen
+    assert seen["sent"] == seen["added"] == seen["counted"] > 5, seen
