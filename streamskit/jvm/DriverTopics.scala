@@ -151,11 +151,13 @@ class DriverTopics {
 case class Columns(topic: Int, key: Int, value: Int, headers: Int, partition: Int)
 
 object DriverTopics {
+  // In milliseconds: how often a wait looks around; for how long an open batch waits for a record; how long a batch may
+  // take to end, and to begin before others make room.
   private val Look = 20L
   private val Patience = 2000L
   private val LongestEnd = 10000L
   private val Starting = 3000L
-  private val MostOpen = 16
+  private val MostOpen = 16 // batches
   private val NoTask = -1L
   private[streamskit] val Timestamp = 5
   private val every = new ConcurrentHashMap[String, DriverTopics]

@@ -58,11 +58,27 @@ def fair_shares() -> dict[int, list[int]]:
 # ---- 2, 3: live ------------------------------------------------------------------------------------------------------
 
 
+class OneTooManyError(Exception):
+    """An instance was about to be started that nobody asked for."""
+
+
+class AtMost(Instances):
+    """Instances that are no more than so many: who waits for a share of each would wait for ever with more."""
+
+    most = 4
+
+    def start(self, *arguments: Any, **settings: Any) -> HostInfo:
+        """Start one more instance, if it is not one too many."""
+        if len(self) == self.most:
+            raise OneTooManyError
+        return super().start(*arguments, **settings)
+
+
 @contextmanager
-def no_instances() -> Iterator[tuple[Instances, dict[str, int]]]:
+def no_instances() -> Iterator[tuple[AtMost, dict[str, int]]]:
     """Yield instances of that application, none of which runs yet, and what they have to say."""
     folder = state_of_the_application()
-    with Instances(APPLICATION, shared_broker().bootstrap_servers, applications=folder) as instances:
+    with AtMost(APPLICATION, shared_broker().bootstrap_servers, applications=folder) as instances:
         yield instances, COUNTS
 
 
@@ -76,7 +92,11 @@ def examine_grow(answer: Any) -> Verdict:
     """Judge a function that starts instances, by what they host when it returns."""
     with no_instances() as (instances, _):
         for count, due in ((1, [4]), (2, [2, 2])):
-            answer(instances, count)
+            instances.most = count
+            try:
+                answer(instances, count)
+            except OneTooManyError:
+                return mistaken("start what is missing", count=count, left=count + 1)
             found = hosted(instances)
             if len(instances) != count:
                 return mistaken("start what is missing", count=count, left=len(instances))
