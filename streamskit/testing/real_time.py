@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from streamskit.common.errors import StreamsError
 from streamskit.execution.compiler import compile_plan
-from streamskit.execution.task_worker import INT, framed
+from streamskit.execution.task_worker import INT, Line, framed
 from streamskit.jvm import java_class, plan_contains
 from streamskit.planning.plan import CLOCK_TOPIC, FLUSH_KEY, Plan
 from streamskit.runtime.progress import warn_of_dropped
@@ -30,6 +30,9 @@ OPEN = {"realTime": "1 day"}
 
 PLACE = struct.Struct(">iqq")
 """Partition, offset and timestamp of a record."""
+
+IS_MORE, COUNT = struct.Struct(">?"), struct.Struct(">q")
+"""Whether a written record follows, and how many records were dropped."""
 
 
 class NotInRealTimeError(StreamsError):
@@ -129,34 +132,25 @@ class Reader:
     """Reads what a query says of records: those that it writes, and how many each node has dropped so far."""
 
     def __init__(self, data: bytes) -> None:
-        self._data = BytesIO(data)
+        self._line = Line(BytesIO(data), BytesIO())
 
     def records(self) -> list[Raw]:
         """Return the records that were written."""
-        found = []
-        while self._data.read(1) == b"\x01":
-            topic, key, value, partition = self._text(), self._bytes(), self._bytes(), self._int()
-            headers = [(self._text(), self._bytes() or b"") for _ in range(self._int())]
+        line, found = self._line, list[Raw]()
+        while line.read_struct(IS_MORE) == (True,):
+            topic, key, value, partition = line.read_text(), line.read_bytes(), line.read_bytes(), line.read_int()
+            headers = [(line.read_text(), line.read_bytes() or b"") for _ in range(line.read_int())]
             found.append(raw_record(topic, key, value, headers, partition if partition >= 0 else None))
         return found
 
     def counts(self) -> Counter[str]:
         """Return how many records each node has dropped."""
-        return Counter({self._text(): int.from_bytes(self._data.read(8), "big") for _ in range(self._int())})
+        line = self._line
+        return Counter({line.read_text(): line.read_struct(COUNT)[0] for _ in range(line.read_int())})
 
     def quotes(self) -> dict[str, str]:
         """Return by node what was wrong with one of the records that it has just dropped."""
-        return {self._text(): self._text() for _ in range(self._int())}
-
-    def _int(self) -> int:
-        return int.from_bytes(self._data.read(4), "big", signed=True)
-
-    def _bytes(self) -> bytes | None:
-        length = self._int()
-        return None if length < 0 else self._data.read(length)
-
-    def _text(self) -> str:
-        return (self._bytes() or b"").decode()
+        return {self._line.read_text(): self._line.read_text() for _ in range(self._line.read_int())}
 
 
 def own_session(spark: SparkSession) -> SparkSession:

@@ -1,9 +1,5 @@
 """Spark's real-time mode: a record does not wait for the end of a batch."""
 
-import json
-import os
-import subprocess
-import sys
 import time
 from functools import partial
 from pathlib import Path
@@ -16,10 +12,9 @@ from streamskit import KafkaStreams, MaxFailures, State, StateRestoreListener, S
 from streamskit.broker import Broker
 from streamskit.broker.settings import free_port
 from streamskit.testing import wait_until
+from tests.integration.own_process import seen_by
 
 pytestmark = [pytest.mark.spark, pytest.mark.broker]
-
-ROOT = Path(__file__).parents[2]
 
 
 def shouting(name: str) -> Topology:
@@ -201,12 +196,6 @@ def test_a_batch_shorter_than_spark_allows_is_refused(name: str) -> None:
 def test_a_test_driver_beside_an_application_that_needs_all_slots_lets_its_batches_end_and_begin(
     broker: Broker, name: str, state_dir: Path
 ) -> None:
-    program = [sys.executable, "-m", "tests.integration.driver_beside_real_time_program"]
-    ran = subprocess.run(
-        [*program, broker.bootstrap_servers, name, str(state_dir)],
-        cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, timeout=240, check=False,
-    )  # fmt: skip
-    assert ran.returncode == 0, ran.stderr
-    seen = json.loads(ran.stdout.splitlines()[-1])
+    seen = seen_by("driver_beside_real_time_program", broker.bootstrap_servers, name, str(state_dir))
     assert seen["state"] == "RUNNING", seen
     assert seen["sent"] == seen["added"] == seen["counted"] > 5, seen

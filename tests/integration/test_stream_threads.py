@@ -1,9 +1,5 @@
 """Stream threads: how many tasks of a query run at a time, at the start and changed while it runs."""
 
-import json
-import os
-import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -11,6 +7,7 @@ from typing import Any
 import pytest
 
 from streamskit.broker import Broker
+from tests.integration.own_process import seen_by
 
 pytestmark = [pytest.mark.spark, pytest.mark.broker, pytest.mark.soak]  # lesson 13 does it in `make test`
 
@@ -21,10 +18,8 @@ def test_no_more_tasks_run_at_a_time_than_there_are_stream_threads_and_a_change_
     guarantee: str, broker: Broker, name: str, state_dir: Path
 ) -> None:
     broker.create_topics(f"{name}-in", f"{name}-out", partitions=4)
-    command = [sys.executable, "-m", "tests.integration.stream_threads_program", broker.bootstrap_servers, name]
-    done = subprocess.run([*command, str(state_dir), guarantee], capture_output=True, text=True, env=os.environ)
-    assert done.returncode == 0, done.stderr[-3000:]
-    said: list[tuple[str, Any]] = json.loads(done.stdout.splitlines()[-1])
+    arguments = broker.bootstrap_servers, name, str(state_dir), guarantee
+    said: list[tuple[str, Any]] = seen_by("stream_threads_program", *arguments, seconds=880)
     seen = dict(said)
 
     for number in (1, 2, 4):
