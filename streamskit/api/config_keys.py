@@ -208,18 +208,14 @@ DURATION = Kind(
 )
 
 
-def _duration_or_auto(value: Any) -> int | str:
-    return AUTO if value == AUTO else to_milliseconds(value)
+AUTO, OFF = "auto", "off"
+"""The values of `real_time` that leave the choice to the start, and that mean micro-batches."""
 
-
-AUTO = "auto"
-"""The value of `real_time` that leaves the choice to the start."""
-
-DURATION_OR_AUTO = Kind(
-    f"{DURATION.advice}; or '{AUTO}'",
-    _duration_or_auto,
-    lambda text: AUTO if text == AUTO else int(text),
-    advice_in_files=f"{DURATION.advice_in_files}, or {AUTO}",
+REAL_TIME = Kind(
+    f"{DURATION.advice}; or '{AUTO}', or '{OFF}'",
+    lambda value: value if value in (AUTO, OFF) else to_milliseconds(value),
+    lambda text: text if text in (AUTO, OFF) else int(text),
+    advice_in_files=f"{DURATION.advice_in_files}, or {AUTO}, or {OFF}",
 )
 PATH = Kind("a folder, as text or a Path", _path)
 HANDLER = Kind(

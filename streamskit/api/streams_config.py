@@ -9,7 +9,7 @@ from typing import Any, TypedDict, TypeVar, Unpack
 from streamskit.api import config_keys
 from streamskit.api.auto_offset_reset import AutoOffsetReset
 from streamskit.api.client_settings import ClientSettings
-from streamskit.api.config_keys import AUTO, DURATION, DURATION_OR_AUTO, HANDLER, PATH, ConfigKey, Kind, Property
+from streamskit.api.config_keys import AUTO, DURATION, HANDLER, OFF, PATH, REAL_TIME, ConfigKey, Kind, Property
 from streamskit.api.error_handlers import Handler, Handlers
 from streamskit.common.durations import Duration, spell
 from streamskit.common.errors import StreamsError
@@ -44,7 +44,7 @@ class StreamsSettings(TypedDict, total=False):
     auto_offset_reset: AutoOffsetReset | str
     replication_factor: int
     emit_interval: Duration
-    real_time: Duration | None
+    real_time: Duration
     max_records_per_batch: int | None
     on_data_loss: str
     listen: str | None
@@ -285,21 +285,24 @@ class StreamsConfig:
             "time; 0 for at every record. Kafka Streams has internal settings for that, of one second.",
         ),
     )
-    real_time: Duration | None = field(
-        default=None,
+    real_time: Duration = field(
+        default=AUTO,
         metadata=_key(
             "streamskit.real.time.ms",
-            DURATION_OR_AUTO,
-            "Runs steps of Columns, aggregations, windows, `suppress` and processors in Spark's real-time mode "
-            "(`trigger(realTime=)`): every record and every update goes on as it comes, whatever the cache. "
-            "Sub-topologies whose operators take several topics in the order of their time (joins, unless "
+            REAL_TIME,
+            "Whether Spark's real-time mode (`trigger(realTime=)`) runs the program, where every record and every "
+            'update goes on as it comes, or micro-batches do. `"auto"`, the default, has the start choose: real-time '
+            "mode, in batches of 5 seconds, for programs that write the same records in it, only sooner. Those keep "
+            "no state, or count and aggregate with Columns without a record cache (`statestore_cache_max_bytes=0`); "
+            "they read one topic, call no Python, and run in this process. `explain()` says which it is, and why. A "
+            "duration, of 5 seconds or more, chooses real-time mode, and says how long a batch takes, after which it "
+            "notes how far it has come and what its state is (`await_processed` and `close` end a batch at once). "
+            "Then aggregations, windows, `suppress` and processors run in it whatever the cache, those in Python, "
+            "too. Sub-topologies whose operators take several topics in the order of their time (joins, unless "
             "`max_task_idle_ms=-1` does without it), read a global table, or schedule by the wall clock, run in "
-            "micro-batches beside it; `explain()` says which, and why. The duration, of 5 seconds or more, is that of "
-            "one batch, after which it notes how far it has come and what its state is, and for which "
-            "`await_processed` may wait. It keeps a slot of Spark's busy for each partition that is read, and one for "
-            'each in which state is kept. Not for `F.udf`, or serdes and handlers in Python. With `"auto"` the start '
-            "chooses: real-time mode, in batches of 5 seconds, where some of the program fits it and Spark has the "
-            "slots, and micro-batches otherwise; `explain()` says which, and why.",
+            "micro-batches beside it. Real-time mode keeps a slot of Spark's busy for each partition that is read, "
+            "and one for each in which state is kept: in this process they are added, on a cluster they have to be "
+            'there. It is not for `F.udf`, or serdes and handlers in Python. `"off"` chooses micro-batches.',
             "milliseconds",
         ),
     )
@@ -481,7 +484,7 @@ class StreamsConfig:
     @property
     def in_real_time(self) -> bool:
         """Whether it has to run in Spark's real-time mode: not where that is left to the start, or not wanted."""
-        return self.real_time not in (None, AUTO)
+        return self.real_time not in (AUTO, OFF)
 
     @property
     def exactly_once(self) -> bool:

@@ -16,7 +16,8 @@ def call_site() -> str:
 
 def file_label(filename: str) -> str:
     """Return a file's name, or In[n] for the cell of a notebook."""
-    ipython = sys.modules.get("IPython")
-    shell = ipython.get_ipython() if ipython else None
+    # Another thread may be importing it at this moment: then it has no name yet, and no cell runs.
+    get_ipython = getattr(sys.modules.get("IPython"), "get_ipython", None)
+    shell = get_ipython() if get_ipython else None
     cells = getattr(getattr(shell, "compile", None), "_filename_map", {})
     return f"In[{cells[filename]}]" if filename in cells else Path(filename).name

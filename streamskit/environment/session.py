@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 
 _STATE = "org.apache.spark.sql.execution.streaming.state"
 
+SLOT_CHECK = "spark.scheduler.pipelinedGroup.slotCheck.enabled"
+"""Whether Spark stops a query in real-time mode for which it has fewer slots than it began with."""
+
 SETTINGS = {
     "spark.ui.enabled": "false",
     # Python workers are forked from a process that has imported what they need.
@@ -50,7 +53,7 @@ SETTINGS = {
     # In real-time mode a record goes from task to task; others are not waited for.
     "spark.shuffle.streaming.networkBufferMaxWaitTimeMs": "1",
     # The start sees to the slots of such an application. Spark would stop it where any other job has one for a moment.
-    "spark.scheduler.pipelinedGroup.slotCheck.enabled": "false",
+    SLOT_CHECK: "false",
     # Each query has a producer of its own: one that is not used any more goes after a minute, not ten.
     "spark.kafka.producer.cache.timeout": "60s",
 }

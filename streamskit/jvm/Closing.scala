@@ -4,6 +4,7 @@ import java.time.Duration
 import java.util.concurrent.atomic.AtomicReference
 
 import org.apache.spark.sql.execution.streaming.runtime.{State, StreamExecution, StreamingQueryWrapper, TERMINATED}
+import org.apache.spark.sql.kafka010.OpenBatch
 
 /** What Spark has no call for when a query is to end in good order. */
 object Closing {
@@ -15,10 +16,12 @@ object Closing {
     * `stop()` interrupts its tasks: what they have written already would be written once more, and what reads their
     * state on behalf of Python may do so while it is closed. A query that is marked as ended begins no further
     * micro-batch, but gives up one that is still being planned. So it is marked while a job of it runs, or while it
-    * waits for records.
+    * waits for records. A batch in real-time mode, known to `OpenBatch` by the name `batch`, would go on: it is told to
+    * end, and not waited for where it cannot be told. `batch` is empty for micro-batches.
     */
-  def finish(query: StreamingQueryWrapper, milliseconds: Long): Unit = {
-    val deadline = System.nanoTime + milliseconds * 1000000
+  def finish(query: StreamingQueryWrapper, batch: String, milliseconds: Long): Unit = {
+    val goesOn = batch.nonEmpty && OpenBatch.of(batch) == null
+    val deadline = System.nanoTime + (if (goesOn) 0 else milliseconds * 1000000)
     def left = (deadline - System.nanoTime) / 1000000
     val thread = query.streamingQuery.queryExecutionThread
     var idle = 0 // between two micro-batches it may be about to begin one
@@ -27,6 +30,7 @@ object Closing {
       Thread.sleep(5)
     }
     if (left > 0) state(query).set(TERMINATED)
+    if (left > 0) Option(OpenBatch.of(batch)).foreach(_.end())
     if (left > 0 && idle < Idle) thread.join(Math.max(1, left))
   }
 

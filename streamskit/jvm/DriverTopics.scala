@@ -1,7 +1,6 @@
 package org.apache.spark.sql.streamskit
 
 import java.io.{ByteArrayInputStream, ByteArrayOutputStream}
-import java.nio.ByteBuffer
 import java.nio.charset.StandardCharsets.UTF_8
 import java.util.{Map => JavaMap, Set => JavaSet}
 import java.util.concurrent.ConcurrentHashMap
@@ -9,8 +8,7 @@ import java.util.concurrent.ConcurrentHashMap
 import scala.collection.mutable
 import scala.jdk.CollectionConverters._
 
-import org.apache.spark.{SparkContext, TaskContext, TaskState}
-import org.apache.spark.scheduler.local.LocalSchedulerBackend
+import org.apache.spark.TaskContext
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.{Expression, GenericInternalRow, LeafExpression, Nondeterministic, UnaryExpression}
 import org.apache.spark.sql.catalyst.expressions.codegen.CodegenFallback
@@ -158,11 +156,9 @@ object DriverTopics {
   private val LongestEnd = 10000L
   private val Starting = 3000L
   private val MostOpen = 16 // batches
-  private val NoTask = -1L
   private[streamskit] val Timestamp = 5
   private val every = new ConcurrentHashMap[String, DriverTopics]
   private val running = mutable.LinkedHashSet.empty[DriverTopics]
-  private var slots: (SparkContext, Int) = (null, 0) // that were given for batches so far
 
   def open(id: String): DriverTopics = { val topics = new DriverTopics; every.put(id, topics); topics }
   def close(id: String): Unit = Option(every.remove(id)).foreach(leave)
@@ -180,29 +176,20 @@ object DriverTopics {
     running.contains(topics)
   }
 
-  private[streamskit] def enter(topics: DriverTopics): Unit = running.synchronized {
-    running += topics
-    giveSlot()
-  }
-
-  private[streamskit] def leave(topics: DriverTopics): Unit =
-    running.synchronized { running -= topics; running.notifyAll() }
-
-  /** Have Spark run one task more at a time, for each batch that is open: its task does nothing but wait, most of the time.
+  /** Each open batch has a slot beside those of the cores: its task does nothing but wait, most of the time.
     *
     * Otherwise the queries of two drivers, or of one with many sub-topologies, would have to begin and end a batch for
-    * each record on a small machine, and an application beside them would wait. Spark counts a slot as free when a task
-    * is reported as finished; it knows no task of this number, and passes that over.
+    * each record on a small machine, and an application beside them would wait.
     */
-  private def giveSlot(): Unit = {
-    val context = SparkContext.getOrCreate()
-    if (slots._1 ne context) slots = (context, 0)
-    if (running.size > slots._2) context.schedulerBackend match {
-      case local: LocalSchedulerBackend =>
-        local.statusUpdate(NoTask, TaskState.FINISHED, ByteBuffer.allocate(0))
-        slots = (context, slots._2 + 1)
-      case _ =>
-    }
+  private[streamskit] def enter(topics: DriverTopics): Unit = running.synchronized {
+    running += topics
+    ExtraSlots.take(topics, 1)
+  }
+
+  private[streamskit] def leave(topics: DriverTopics): Unit = running.synchronized {
+    running -= topics
+    ExtraSlots.giveBack(topics)
+    running.notifyAll()
   }
 
   /** Have another query's batch end, where this one waits: something else keeps all slots of Spark's busy. */

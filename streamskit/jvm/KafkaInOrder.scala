@@ -51,6 +51,8 @@ class StreamInOrder(whole: KafkaMicroBatchStream, options: CaseInsensitiveString
     options.getLong("most", Long.MaxValue), idle, () => new Lookahead(new KafkaConsumer(consumerSettings))
   )
 
+  private def consumerSettings = StreamInOrder.consumerSettings(options)
+
   private val ids = new TopicIds(Option(options.get("ids")).getOrElse(""), consumerSettings)
 
   override def getDefaultReadLimit: ReadLimit = if (idle < 0) whole.getDefaultReadLimit else ReadLimit.allAvailable()
@@ -116,8 +118,13 @@ class StreamInOrder(whole: KafkaMicroBatchStream, options: CaseInsensitiveString
     closing.start()
     closing.join(StreamInOrder.CloseMilliseconds)
   }
+}
 
-  private def consumerSettings: JavaMap[String, Object] = {
+object StreamInOrder {
+  private val CloseMilliseconds = 1000
+
+  /** The settings of a client in the driver that looks at the topics of a source with these options. */
+  def consumerSettings(options: CaseInsensitiveStringMap): JavaMap[String, Object] = {
     val own = options.asCaseSensitiveMap.asScala.collect {
       case (name, value) if name.toLowerCase.startsWith("kafka.") => name.drop("kafka.".length) -> value
     }
@@ -134,10 +141,6 @@ class StreamInOrder(whole: KafkaMicroBatchStream, options: CaseInsensitiveString
     changed.remove(ConsumerConfig.GROUP_ID_CONFIG)
     changed
   }
-}
-
-object StreamInOrder {
-  private val CloseMilliseconds = 1000
 }
 
 /** The partitions of equal number, one of each topic: what a task of Kafka Streams reads. */

@@ -22,7 +22,9 @@ MEASURES = {
     "stream_thread_metrics_process_total": "Records that a query has processed.",
     "stream_thread_metrics_process_rate": "Records a second, in the last micro-batch that had some.",
     "stream_thread_metrics_commit_total": "Micro-batches that a query has done.",
-    "stream_thread_metrics_commit_latency_avg": "Milliseconds that a micro-batch took, of the last ten.",
+    "stream_thread_metrics_commit_latency_avg": (
+        "Milliseconds that a micro-batch took, of the last ten; in real-time mode, beside reading."
+    ),
     "stream_thread_metrics_commit_latency_max": "The most milliseconds that one of the last ten took.",
     "stream_task_metrics_dropped_records_total": "Records that a node dropped: late, or incomplete.",
     "stream_task_metrics_lost_records_total": "Records that were deleted before a query read them.",

@@ -13,10 +13,11 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
-from streamskit.api.config_keys import AUTO
+from streamskit.api.config_keys import AUTO, OFF
 from streamskit.api.streams_config import SHORTEST_REAL_TIME, StreamsConfig
 from streamskit.broker import ExternalBroker
 from streamskit.common.errors import BrokerError, StreamsError, StreamsKitError
+from streamskit.environment.session import spark_session
 from streamskit.environment.spark_java import LOST
 from streamskit.kafka.topic_partition import ChangelogRecord
 from streamskit.kafka.topic_reader import Isolation, changelog_records, topic_records
@@ -38,25 +39,16 @@ from streamskit.runtime.global_records import GlobalRecords
 from streamskit.runtime.global_stores import FilledStore, filled_by_processors
 from streamskit.runtime.group_offsets import LAST_COMMIT_SECONDS, GroupOffsets, forget, least
 from streamskit.runtime.measures import measures
+from streamskit.runtime.mode import against, against_settings
 from streamskit.runtime.purging import LAST_PURGE_SECONDS, Purging
 from streamskit.runtime.query import RunningQuery, query_options
-from streamskit.runtime.real_time import (
-    against,
-    against_setting,
-    check_slots,
-    check_some_fit,
-    check_states,
-    free_slots,
-    session_for,
-    slots_kept_busy,
-    slots_needed,
-    why_none_fits,
-)
+from streamskit.runtime.real_time import check_some_fit, check_states
 from streamskit.runtime.recovery.application_folder import ApplicationFolder
 from streamskit.runtime.recovery.data_loss import DataLoss
 from streamskit.runtime.recovery.evolution import other_partitions
 from streamskit.runtime.recovery.rebuilding import Rebuilding
 from streamskit.runtime.side_effects import SideEffects
+from streamskit.runtime.slots import give_back_slots, in_real_time, slots_kept_busy, take_slots
 from streamskit.runtime.sole_runner import ApplicationLock, SoleRunner
 from streamskit.runtime.spark_io import KafkaTopics, fence_off
 from streamskit.runtime.startup_checks import StartupChecks
@@ -114,7 +106,7 @@ class Application:
         if config.in_real_time:
             check_some_fit(config.application_id, self.plans)
         self.why_mode = ""
-        """What it runs in and why, where the start has chosen."""
+        """What it runs in, and why, in words; "" before the start, and for micro-batches that were asked for."""
         self.topics = ApplicationTopics(
             config.application_id, self.plans, config.exactly_once, config.replication_factor
         )
@@ -189,22 +181,17 @@ class Application:
             self.copies.instance.application = self._health
             self.copies.instance.measure = self._measures
 
-    def in_chosen_mode(self, busy: int) -> "Application":
+    def in_chosen_mode(self) -> "Application":
         """Return it in real-time mode or in micro-batches: as its config says, or as fits it if that is "auto".
 
-        Args:
-            busy: how many slots of Spark's other applications of this process keep busy.
-
         Raises:
-            StreamsError: a topic is missing.
+            StreamsError: a topic is missing, or its folder holds something else.
         """
         if self.config.real_time != AUTO:
             return self
-        needed, why_not = 0, against_setting(self.config)
-        if not why_not:
-            needed, why_not = self._against_real_time(busy)
-        if why_not:
-            self.config = replace(self.config, real_time=None)  # as it is planned already
+        self.home.check()
+        if why_not := against_settings(self.config) or self._against_real_time():
+            self.config = replace(self.config, real_time=OFF)  # as it is planned already
             self.why_mode = f"in micro-batches, because {why_not}"
             return self
         self.let_go()
@@ -213,18 +200,14 @@ class Application:
         chosen.supervisor.handler = self.supervisor.handler
         if (listener := self._restorations.listener) is not None:
             chosen.tell_of_restoring(listener)
-        chosen.why_mode = f"in real-time mode, and keeps {needed} of Spark's slots busy"
         return chosen
 
-    def _against_real_time(self, busy: int) -> tuple[int, str]:
-        """Return how many slots real-time mode takes, and why program, state or slots do not suit it; "" if they do."""
+    def _against_real_time(self) -> str:
+        """Return why the program, its state or Spark does not suit real-time mode; "" if they do."""
         config = replace(self.config, real_time=SHORTEST_REAL_TIME)
-        plans = plan(self.topology, config.application_id, query_options(config))
-        if why_not := why_none_fits(plans):
-            return 0, why_not
-        plans = self._matched(plans)
-        needed = slots_needed(plans, replace(self.topics, plans=plans).partitions(self.brokers))
-        return needed, against(config, [*plans, *self.plans], needed, free_slots(self._spark, busy))
+        plans = self._matched(plan(self.topology, config.application_id, query_options(config)))
+        partitions = partial(replace(self.topics, plans=plans).partitions, self.brokers)
+        return against(config, plans, self.plans, partitions, self._spark)
 
     def slots_kept_busy(self) -> int:
         """Return how many of Spark's slots it keeps busy all the while."""
@@ -249,9 +232,10 @@ class Application:
         check_states(self.plans, self.config)
         self._checks.check_rights()
         self._runner.claim(self._a_topic)
-        self._spark = self._spark or session_for(self.config, self.plans, partitions)
+        self._spark = self._spark or spark_session()
         if self.config.in_real_time:
-            check_slots(self._spark, self.plans, partitions, busy)
+            take_slots(self._spark, str(self.config.folder), self.plans, partitions, busy)
+            self.why_mode = in_real_time(self.plans, partitions)
         self._checks.warn_of_files(self._spark.sparkContext.master or "local")
         self._runner.confirm()
 
@@ -312,6 +296,7 @@ class Application:
         """
         with ExitStack() as left:  # the last first; what one of them raises keeps none of the others
             left.callback(self.release)
+            left.callback(give_back_slots, str(self.config.folder))
             left.callback(self.threads.stop)
             left.callback(self.side_effects.stop)
             left.callback(self.global_copies.stop)
@@ -323,7 +308,7 @@ class Application:
                 left.callback(beside.stop)
             self._watchdog.stop()
             self._topic_watch.stop()
-            in_time = self.supervisor.stop(max(0.0, deadline - time.monotonic()), self._finish_seconds)
+            in_time = self.supervisor.stop(max(0.0, deadline - time.monotonic()), FINISH_SECONDS)
             self.checkpoint_copies.finish(LAST_COPY_SECONDS)
             if in_time and self.supervisor.failure is None:
                 ends = partial(self._catch_up(deadline).ends, self.topics.side_effects)
@@ -339,17 +324,12 @@ class Application:
 
     def pause(self) -> None:
         """Process nothing until the supervisor resumes."""
-        self.supervisor.pause(self._finish_seconds)
+        self.supervisor.pause(FINISH_SECONDS)
 
     def slots(self) -> int:
         """Return how many slots Spark has, for applications together."""
         assert self._spark is not None, "queries run"
         return self._spark.sparkContext.defaultParallelism
-
-    @property
-    def _finish_seconds(self) -> float:
-        """How long a micro-batch may take to end that is under way; one in real time ends minutes later."""
-        return FINISH_SECONDS if not self.config.in_real_time else 0.0
 
     def clean_up(self) -> None:
         """Delete its folder and its internal topics; it runs nowhere."""
@@ -454,13 +434,13 @@ class Application:
         self.plans[number] = wider
         if self.config.in_real_time:
             assert self._spark is not None, "queries run"
-            check_slots(self._spark, self.plans, counts)
+            take_slots(self._spark, str(self.config.folder), self.plans, counts)
         self._partitions |= counts  # those who start queries and look for losses have the same dict
         ids = {topic: identity.id for topic, identity in new.items()}
         self.losses.add(wider, ids)
         self._checks.note_topics(ids)
         said = f"reads {', '.join(map(repr, new))} too from now on: the name matches its pattern."
-        self.supervisor.replan(wider, said, self._finish_seconds)
+        self.supervisor.replan(wider, said, FINISH_SECONDS)
 
     @property
     def _has_patterns(self) -> bool:

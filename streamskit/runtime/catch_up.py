@@ -1,7 +1,8 @@
 """Waits until an application has processed all that its topics hold."""
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
@@ -16,6 +17,9 @@ from streamskit.runtime.query import RunningQuery
 from streamskit.runtime.side_effects import SideEffects
 from streamskit.runtime.states import ACTIVE, State, StateMachine
 from streamskit.runtime.supervisor import Supervisor
+
+NOT_RUNNING = "The application did not run again in time: look at its metrics()."
+FEEDING = "Its queries still feed each other. Give await_processed() a longer timeout."
 
 
 class CatchUp:
@@ -59,7 +63,7 @@ class CatchUp:
             for query in self._supervisor.queries:
                 waited |= not self._has_caught_up(query, now)
             if waited and rounds > 0:
-                self._check_time("Its queries still feed each other. Give await_processed() a longer timeout.")
+                self._check_time(lambda: FEEDING)
 
     def of_readers(self, *readers: tuple[Replica[Any] | QueryServer | SideEffects, Iterable[str]]) -> None:
         """Wait until the stores hold the updates that were written, and the functions were called.
@@ -102,7 +106,9 @@ class CatchUp:
         if query.progress.has_reached(ends):
             return True
         while not (progress := query.progress).has_reached(ends):
-            self._check_time(_not_done(query, progress.lag(ends), time.monotonic() - self._began))
+            self._check_time(partial(_not_done, query, progress.lag(ends), time.monotonic() - self._began))
+            if query.plan.runs_in_real_time:
+                query.end_batch(ends)
             time.sleep(0.02)
         return False
 
@@ -124,7 +130,7 @@ class CatchUp:
         if self._supervisor.is_paused:
             raise StreamsError("The application is paused and processes nothing: call resume() first.")
 
-    def _check_time(self, otherwise: str = "The application did not run again in time: look at its metrics().") -> None:
+    def _check_time(self, otherwise: Callable[[], str] = lambda: NOT_RUNNING) -> None:
         """Raise what ended the application, or a sentence if time is up."""
         self._check()
         if time.monotonic() <= self.deadline:
@@ -135,16 +141,17 @@ class CatchUp:
                 f"The broker at {self._brokers.bootstrap_servers} has not answered for {away:.0f} s, so that not all "
                 "could be processed in time. Bring it back; the application goes on by itself."
             )
-        raise StreamsError(otherwise)
+        raise StreamsError(otherwise())
 
 
 def _not_done(query: RunningQuery, left: int, seconds: float) -> str:
     name = query.plan.name
-    if query.plan.runs_in_real_time:
+    if query.plan.runs_in_real_time and not query.can_end_batch:
         return (
-            f"Sub-topology {name} runs in real-time mode, where only the end of a batch, after the time in "
-            "real_time=, shows what was processed. Wait for a result that you know instead, with wait_until() of "
-            f"streamskit.testing, or give await_processed() a timeout longer than a batch.{query.trouble}"
+            f"Sub-topology {name} runs in real-time mode on executors of other machines, where only the end of a "
+            "batch, after the time in real_time=, shows what was processed. Wait for a result that you know instead, "
+            "with wait_until() of streamskit.testing, or give await_processed() a timeout longer than a "
+            f"batch.{query.trouble}"
         )
     records = "1 record is" if left == 1 else f"{left} records are"
     return (

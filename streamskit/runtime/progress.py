@@ -76,7 +76,7 @@ class Metrics:
         self.rate = 0.0
         """How many records a second the last micro-batch has processed that had some."""
         self.latencies: deque[int] = deque(maxlen=LATENCIES)
-        """How many milliseconds the last micro-batches took."""
+        """How many milliseconds the last micro-batches took, in real-time mode without the time in which they read."""
 
     def follow(self, query: StreamingQuery) -> None:
         """Go on with another query that runs the same plan on the same checkpoint: its batches count on."""
@@ -108,7 +108,8 @@ class Metrics:
         records = sum(source.numInputRows for source in progress.sources if not is_clock(source))
         took = progress.batchDuration
         self.processed += records
-        self.latencies.append(took)
+        # A batch in real-time mode lasts for as long as it is told to: what it takes is what comes before and after.
+        self.latencies.append(took - (progress.durationMs["addBatch"] if self._plan.runs_in_real_time else 0))
         if records:
             self.rate = 1000 * records / max(took, 1)
 

@@ -1,5 +1,6 @@
 """A query of an application: its plan, the Spark query that runs it now, and what it has done so far."""
 
+import json
 import uuid
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -19,6 +20,9 @@ from streamskit.planning.plan import Plan
 from streamskit.runtime.progress import Metrics, Progress
 from streamskit.runtime.recovery.checkpoint import Checkpoint
 from streamskit.runtime.recovery.exactly_once import TOO_LONG
+
+OPEN_BATCH = "org.apache.spark.sql.kafka010.OpenBatch"
+"""What a query in real-time mode reads now (`streamskit/jvm/KafkaInRealTime.scala`)."""
 
 FIRST_WAIT, LONGEST_WAIT = 0.5, 30.0
 """How many seconds a query waits before it is run again: at first, and at most."""
@@ -86,7 +90,8 @@ class RunningQuery:
         with suppress(*LOST):  # with its Java, a query has ended
             if self.query.isActive:
                 if finish:
-                    _closing().finish(self.query._jsq, int(finish * 1000))
+                    batch = str(self.checkpoint) if self.plan.runs_in_real_time else ""
+                    _closing().finish(self.query._jsq, batch, int(finish * 1000))
                 self.query.stop()
         self.close_producers()
 
@@ -96,6 +101,19 @@ class RunningQuery:
             return
         with suppress(*LOST):
             _closing().closeProducers(self._producers)
+
+    def end_batch(self, ends: Mapping[str, Mapping[int, int]]) -> None:
+        """Have a batch in real-time mode end when it has read up to these offsets, and say then how far it has come.
+
+        Spark would end it when its time is over.
+        """
+        if (batch := java_class(OPEN_BATCH).of(str(self.checkpoint))) is not None:
+            batch.endBehind(json.dumps(ends))
+
+    @property
+    def can_end_batch(self) -> bool:
+        """Whether tasks hear of that: those in other processes do not."""
+        return bool(java_class(OPEN_BATCH).canEnd())
 
     def interrupt(self, why: StreamsError, finish: float = 0.0) -> None:
         """Stop the Spark query, if it runs, as if it had failed so.

@@ -32,6 +32,9 @@ STAMP = "streamskit.RecordStamp"
 IN_ORDER = "org.apache.spark.sql.kafka010.KafkaInOrder"
 """The source (in `streamskit/jvm`) that takes the records of several topics in the order of their timestamps."""
 
+AS_IT_COMES = "org.apache.spark.sql.kafka010.KafkaInRealTime"
+"""The source (in `streamskit/jvm`) whose batch in real-time mode can be ended before its time is over."""
+
 BY_TIME = "org.apache.spark.sql.kafka010.KafkaByTime"
 """The sink (in `streamskit/jvm`) that writes the records of a micro-batch in the order of their time."""
 
@@ -103,12 +106,14 @@ class KafkaTopics:
         Kafka source.
         """
         options = {} if most is None else {"maxOffsetsPerTrigger": str(most)}
-        source = "kafka" if plan.runs_in_real_time else IN_ORDER
-        if source == IN_ORDER:
+        source = AS_IT_COMES if plan.runs_in_real_time else IN_ORDER
+        ids = self.ids(plan)
+        options["ids"] = ",".join(f"{topic}={ids[topic]}" for topic in topics if topic in ids)
+        if source == AS_IT_COMES:
+            options["batch"] = str(self.config.folder / plan.name)
+        else:
             options |= {} if most is None else {"bytes": str(BATCH_BYTES)}
-            # One topic alone needs no order; that it is still the same topic is looked at for it, too.
-            ids = self.ids(plan)
-            options |= {"idle": "-1", "ids": ",".join(f"{topic}={ids[topic]}" for topic in topics if topic in ids)}
+            options |= {"idle": "-1"}  # one topic alone needs no order
         if source == IN_ORDER and (len(topics) > 1 or self._writes_by_time(plan)):
             options |= {} if most is None else {"most": str(most)}
             options |= {"idle": str(self.config.max_task_idle_ms), "first": ",".join(plan.broadcast_topics)}

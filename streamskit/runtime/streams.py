@@ -190,7 +190,7 @@ class KafkaStreams:
             )
         try:
             busy = sum(each._application.slots_kept_busy() for each in list(self.running.values()))
-            self._application = application = self._application.in_chosen_mode(busy)
+            self._application = application = self._application.in_chosen_mode()
             self.config = application.config
             application.lock.take(self.running)
             with telling_of_a_full_disk(self.folder):
@@ -214,8 +214,9 @@ class KafkaStreams:
             timeout: how long it may take; or `CloseOptions`, which also say whether an instance leaves its group.
 
         A closed application keeps its stores as they were, and the next start goes on after the last whole micro-batch.
-        A micro-batch that is under way is finished if that takes no more than ten seconds, or half of the timeout;
-        otherwise, in real-time mode, or while the broker is away, it is interrupted and runs again at the next start.
+        A micro-batch that is under way is finished if that takes no more than ten seconds, or half of the timeout; one
+        in real-time mode ends at once. Otherwise, while the broker is away, or in real-time mode on executors of other
+        machines, it is interrupted and runs again at the next start.
         The functions of `foreach`, `peek` and `print` are called for all that was processed; those for which the time
         does not suffice are called at the next start.
 
@@ -329,8 +330,9 @@ class KafkaStreams:
     def await_processed(self, timeout: Duration = "60 seconds") -> None:
         """Wait until all that is in the source topics now is processed, and its outputs and store updates can be seen.
 
-        While the broker is away, or a failed query is about to run again, this goes on waiting. In real-time mode it is
-        known only at the end of a batch what was processed: wait for a result there (`streamskit.testing.wait_until`).
+        While the broker is away, or a failed query is about to run again, this goes on waiting. In real-time mode it
+        has the batch end as soon as it has read that far. Executors on other machines do not hear of it: wait for a
+        result there (`streamskit.testing.wait_until`).
 
         Args:
             timeout: how long to wait at most: "5 minutes", or a number of milliseconds.
@@ -488,7 +490,8 @@ class KafkaStreams:
         if self.config.in_real_time:
             raise StreamsError(
                 f"'{self.application_id}' runs in real-time mode, which keeps a slot of Spark's busy for each "
-                "partition all the while: stream threads can neither be added nor removed."
+                "partition all the while: stream threads can neither be added nor removed. Start it with "
+                "num_stream_threads, and it runs in micro-batches."
             )
         if self.state not in ACTIVE:
             raise StreamsError(

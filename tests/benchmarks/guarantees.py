@@ -28,7 +28,7 @@ def rows(spark: SparkSession, broker: Broker, records: int, rounds: int, probes:
     """
     # First: Java's producer would remember the more partitions that a topic has had for throughput.
     for program, seen in ((filter_and_map, "topic"), (count, "store")):
-        then, now = (cuts(latencies(spark, broker, program, probes, None, seen, each))[0] for each in GUARANTEES)
+        then, now = (cuts(latencies(spark, broker, program, probes, "off", seen, each))[0] for each in GUARANTEES)
         what = "exactly once: latency, a count" if seen == "store" else "exactly once: latency, no state"
         yield Row(what, f"p50 {then:,.0f} ms", f"p50 {now:,.0f} ms", now / then, BESIDE)
     for case in (each for each in CASES if each.program in (filter_and_map, count)):

@@ -169,7 +169,7 @@ def _timed_by_hand(servers: str, case: Case, probes: int) -> list[float]:
 
 
 def _timed(servers: str, case: Case, probes: int) -> list[float]:
-    spark, real_time = spark_session(f"local[{SLOTS}]"), REAL_TIME_BATCH if case.real_time else None
+    spark, real_time = spark_session(f"local[{SLOTS}]"), REAL_TIME_BATCH if case.real_time else "off"
     return with_streamskit(
         spark,
         ExternalBroker(servers),
@@ -202,7 +202,7 @@ def with_streamskit(
     broker: Broker,
     program: Callable[[StreamsBuilder], None],
     probes: int,
-    real_time: str | None,
+    real_time: str,
     seen: str = "topic",
     processing_guarantee: str = "at_least_once",
     store: str = "counts",

@@ -47,6 +47,9 @@ Step = dict[str, Any]
 Program = dict[str, Any]
 LONG = Serdes.long()
 
+BAD = b"bad"
+"""What the value of a record is that no serde of these programs reads."""
+
 RECORDED = Path(__file__).with_name("random_programs.jsonl")
 """Programs with the outcomes that Kafka Streams has, one a line."""
 
@@ -401,8 +404,7 @@ def outcome(program: Program, partitions: int | None = None) -> Program:
     }  # fmt: skip
     dropped, before = list[list[int]](), 0
     settings: dict[str, Any] = {"emit_interval": 0, "cache": program.get("cache", False), "partitions": partitions}
-    if program.get("continue"):
-        settings |= {"deserialization_handler": LogAndContinue(), "processing_handler": LogAndContinue()}
+    settings |= handlers_of(program)
     with TopologyTestDriver(topology, "oracle", **settings) as driver:
         outputs = {name: driver.create_output_topic(name) for name in written}
         for number, record in enumerate(program["records"]):
@@ -410,7 +412,7 @@ def outcome(program: Program, partitions: int | None = None) -> Program:
                 driver.advance_wall_clock_time(record["advance"])
             else:
                 topic = driver.create_input_topic(record["topic"], value=Serdes.bytes() if record.get("bad") else None)
-                value = b"bad" if record.get("bad") else record["value"]
+                value = BAD if record.get("bad") else record["value"]
                 headers = tuple((name, value.encode()) for name, value in record.get("headers", {}).items())
                 topic.pipe_input(record["key"], value, record["timestamp"], headers=headers)
             for name, output in outputs.items():
@@ -425,6 +427,13 @@ def outcome(program: Program, partitions: int | None = None) -> Program:
         ]
     made = {"describe": str(topology.describe()), "outputs": written, "dropped": dropped, "stores": stores}
     return made | ({"answers": answers} if answers else {})
+
+
+def handlers_of(program: Program) -> dict[str, Any]:
+    """Return the settings by which a program goes on without the records that it fails on, if it does."""
+    if not program.get("continue"):
+        return {}
+    return {"deserialization_handler": LogAndContinue(), "processing_handler": LogAndContinue()}
 
 
 def store_kinds(program: Program, topology: Topology) -> dict[str, str]:

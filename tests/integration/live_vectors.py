@@ -32,6 +32,7 @@ from streamskit.kafka.topic_partition import partition_for
 from streamskit.serdes import Serde, Serdes
 from streamskit.topology.nodes import Sink, Source
 from tests.conformance.programs import PROGRAMS, SETTINGS
+from tests.conformance.random_programs import BAD
 from tests.conformance.registry import LETTERS, forget_effects, take_effects
 from tests.conformance.test_vectors import VECTORS, Vector, as_it_is, row
 from tests.integration.live_outcomes import Outcome, globals_of, source_of
@@ -53,9 +54,9 @@ COMPILED = {"spark.sql.codegen.wholeStage": "true", "spark.sql.codegen.factoryMo
 """Plans are compiled, as in an application; most other tests take them as they are, as the test driver does."""
 
 SECONDS = 600
+"""How long an application may take for a micro-batch, at most."""
 QUEUE_SECONDS = 3000
 """How long a run may take with those that are before it."""
-"""How long an application may take for a micro-batch, at most."""
 
 starting = threading.Lock()
 """Applications and test drivers take settings from one session while they start."""
@@ -259,7 +260,7 @@ class Application:
             self.bench.bootstrap_servers,
             state_dir=self.folder,
             commit_interval="10 ms",
-            **self.settings,
+            **{"real_time": "off"} | self.settings,
         )
         outcome = Outcome()
         try:
@@ -292,6 +293,8 @@ class Application:
                 as_it_is(record, part, serde).serialize(record.get(part, record.get(f"{part}_utf8")))
                 for part, serde in (("key", source.key), ("value", source.value))
             ]
+            if record.get("bad"):
+                data[1] = BAD
             partition = 0 if data[0] is None else partition_for(data[0], self.partitions)
             headers = [(name, text.encode()) for name, text in record.get("headers", {}).items()]
             return topic, partition, *data, record["timestamp"], headers

@@ -21,7 +21,7 @@ def live(program: Program) -> Program:
     Spark's own aggregations fold the updates of a record that becomes several: the sums are Python's.
 
     >>> live({"steps": [{"op": "process", "kind": "wall clock"}], "records": [{"advance": 5}], "cache": True})
-    {'steps': [{'op': 'process', 'kind': 'each'}], 'records': [], 'cache': False}
+    {'steps': [{'op': 'process', 'kind': 'each'}], 'records': [], 'cache': False, 'continue': False}
     """
     steps = [
         step
@@ -30,7 +30,8 @@ def live(program: Program) -> Program:
         | ({"store": f"s-{number}"} if step["op"] == "global" else {})
         for number, step in enumerate(program["steps"])
     ]
-    return {"steps": steps, "records": [each for each in program["records"] if "topic" in each], "cache": False}
+    records = [each for each in program["records"] if "topic" in each]
+    return {"steps": steps, "records": records, "cache": False, "continue": program.get("continue", False)}
 
 
 def cuts_of(program: Program) -> tuple[str, ...]:

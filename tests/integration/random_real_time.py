@@ -19,7 +19,7 @@ from streamskit.broker import ExternalBroker
 from streamskit.planning.options import QueryOptions
 from streamskit.planning.planner import plan
 from tests.conformance.inventor import Inventor
-from tests.conformance.random_programs import Program, topology_of
+from tests.conformance.random_programs import Program, handlers_of, topology_of
 from tests.integration.live_outcomes import difference
 from tests.integration.live_vectors import IN_REAL_TIME, QUEUE_SECONDS, WAITING_FOR_NONE, Bench
 from tests.integration.random_programs import cuts_of, live, replayed
@@ -63,6 +63,7 @@ def main(servers: str, seed: int, count: int) -> None:
         bench, runs = Bench(ExternalBroker(servers), Path(scratch)), []
         for number, (program, how, settings) in zip(range(count), fitting(seed), strict=False):
             vector = replayed(program)
+            settings = settings | handlers_of(program)
             run = bench.run_made(f"invented-{seed}-{number}.", topology_of(program), vector, how, settings)
             runs.append((program, how, vector, run))
         for program, how, vector, run in runs:

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from streamskit.broker import Broker
-from tests.conformance.random_programs import Program, topology_of
+from tests.conformance.random_programs import Program, handlers_of, topology_of
 from tests.integration.live_outcomes import difference
 from tests.integration.live_vectors import QUEUE_SECONDS, Bench
 from tests.integration.random_programs import live_programs, replayed
@@ -39,7 +39,7 @@ def check(bench: Bench, cases: list[tuple[Program, str]]) -> None:
     """Run programs beside each other, and compare each with a test driver."""
     vectors = [replayed(program) for program, _ in cases]
     runs = [
-        bench.run_made(f"random-{next(_count)}.", topology_of(program), vector, how)
+        bench.run_made(f"random-{next(_count)}.", topology_of(program), vector, how, handlers_of(program))
         for (program, how), vector in zip(cases, vectors, strict=True)
     ]
     for (program, how), vector, run in zip(cases, vectors, runs, strict=True):

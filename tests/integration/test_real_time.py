@@ -5,12 +5,23 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from kafka import KafkaProducer
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from streamskit import KafkaStreams, MaxFailures, State, StateRestoreListener, StreamsBuilder, StreamsError, Topology
+from streamskit import (
+    KafkaStreams,
+    MaxFailures,
+    Serdes,
+    State,
+    StateRestoreListener,
+    StreamsBuilder,
+    StreamsError,
+    Topology,
+)
 from streamskit.broker import Broker
 from streamskit.broker.settings import free_port
+from streamskit.runtime import mode, slots
 from streamskit.testing import wait_until
 from tests.integration.own_process import seen_by
 
@@ -66,16 +77,100 @@ def test_what_takes_several_topics_or_a_partitioner_runs_in_micro_batches_beside
         assert list(broker.consume(f"{name}-copies")["value"]) == ["x"]
 
 
-def test_more_partitions_than_spark_can_read_at_a_time_are_refused(
+def test_partitions_beyond_the_slots_of_spark_are_all_read(
     broker: Broker, spark: SparkSession, name: str, state_dir: Path
 ) -> None:
-    slots = spark.sparkContext.defaultParallelism
-    broker.create_topics(f"{name}-words", f"{name}-shouts", f"{name}-cries", partitions=slots + 1)
+    partitions = 2 * spark.sparkContext.defaultParallelism + 1
+    broker.create_topics(f"{name}-words", f"{name}-shouts", f"{name}-cries", partitions=partitions)
     streams = KafkaStreams(
-        shouting(name), name, broker.bootstrap_servers, spark=spark, state_dir=state_dir, real_time="5 seconds"
+        shouting(name), name, broker.bootstrap_servers, spark=spark, state_dir=state_dir, real_time="10 minutes"
     )
-    with pytest.raises(StreamsError, match=f"needs {slots + 1}, and the session has {slots}"):
+    with streams:
+        broker.produce(f"{name}-words", [(f"k{number}", "hello") for number in range(20 * partitions)])
+        streams.await_processed("60 seconds")
+        assert len(broker.consume(f"{name}-shouts")) == 20 * partitions
+        assert len(set(broker.consume(f"{name}-words")["partition"])) == partitions
+        assert spark.range(100).repartition(4).count() == 100  # other jobs have the slots that they had
+
+
+def counting(name: str) -> Topology:
+    builder = StreamsBuilder()
+    words = builder.stream(f"{name}-words").group_by(lambda v: v)
+    words.count("counts").to_stream().to(f"{name}-counts", value=Serdes.long())
+    totals = builder.stream(f"{name}-words").group_by_key()
+    totals.reduce(lambda one, other: one + other, "joined").to_stream().to(f"{name}-joined")
+    return builder.build()
+
+
+def test_who_waits_for_what_is_processed_need_not_wait_for_the_end_of_a_batch(
+    broker: Broker, spark: SparkSession, name: str, state_dir: Path
+) -> None:
+    broker.create_topics(f"{name}-words", f"{name}-counts", f"{name}-joined", partitions=2)
+    streams = KafkaStreams(
+        counting(name), name, broker.bootstrap_servers, spark=spark, state_dir=state_dir, real_time="10 minutes"
+    )
+    with streams:
+        for number in range(1, 4):
+            broker.produce(f"{name}-words", [("a", "x"), ("b", "x"), ("c", "y")])
+            streams.await_processed("60 seconds")
+            assert dict(streams.store("counts").all()) == {"x": 2 * number, "y": number}
+            assert streams.store("joined").get("c") == "y" * number
+            assert streams.metrics()["lag"].sum() == 0
+
+
+def test_records_of_a_transaction_are_waited_for_although_its_end_is_no_record(
+    broker: Broker, spark: SparkSession, name: str, state_dir: Path
+) -> None:
+    broker.create_topics(f"{name}-words", f"{name}-loud")
+    producer = KafkaProducer(bootstrap_servers=broker.bootstrap_servers, transactional_id=f"{name}-producer")
+    producer.init_transactions()
+    streams = KafkaStreams(
+        loud(name), name, broker.bootstrap_servers, spark=spark, state_dir=state_dir, real_time="10 minutes"
+    )
+    with streams:
+        for number in (1, 2):
+            producer.begin_transaction()
+            producer.send(f"{name}-words", b"hello")
+            producer.commit_transaction()
+            streams.await_processed("60 seconds")
+            assert list(broker.consume(f"{name}-loud")["value"]) == ["HELLO"] * number
+    producer.close()
+
+
+@pytest.mark.parametrize("in_between", ["closed", "paused"])
+def test_what_is_stopped_in_the_middle_of_a_batch_does_nothing_twice(
+    in_between: str, broker: Broker, spark: SparkSession, name: str, state_dir: Path
+) -> None:
+    broker.create_topics(f"{name}-words", f"{name}-counts", f"{name}-joined", partitions=2)
+
+    def new() -> KafkaStreams:
+        return KafkaStreams(
+            counting(name), name, broker.bootstrap_servers, spark=spark, state_dir=state_dir, real_time="10 minutes"
+        )
+
+    streams = new()
+    try:
         streams.start()
+        broker.produce(f"{name}-words", [("a", "x"), ("b", "x"), ("c", "y")])
+        wait_until(lambda: _counts(broker, name) == [1, 1, 2], "the first three updates", 60)
+        wait_until(lambda: len(broker.consume(f"{name}-joined")) == 3, "what is joined", 60)
+        if in_between == "closed":
+            streams.close()
+            streams = new()
+            streams.start()
+        else:
+            streams.pause()
+            streams.resume()
+        broker.produce(f"{name}-words", [("a", "x")])
+        streams.await_processed("60 seconds")
+        assert _counts(broker, name) == [1, 1, 2, 3]
+        assert sorted(broker.consume(f"{name}-joined")["value"]) == ["x", "x", "xx", "y"]
+    finally:
+        streams.close()
+
+
+def _counts(broker: Broker, name: str) -> list[int]:
+    return sorted(broker.consume(f"{name}-counts", value=Serdes.long())["value"])
 
 
 def loud(name: str) -> Topology:
@@ -88,32 +183,28 @@ def has_come(broker: Broker, topic: str) -> bool:
     return list(broker.consume(topic)["value"]) == ["HELLO"]
 
 
-def test_with_auto_the_start_chooses_real_time_where_spark_has_the_slots_and_micro_batches_where_it_has_not(
-    broker: Broker, spark: SparkSession, name: str, state_dir: Path
+def test_the_start_chooses_real_time_unless_that_takes_too_many_slots(
+    broker: Broker, spark: SparkSession, name: str, state_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    slots = spark.sparkContext.defaultParallelism
-    for each, partitions in ((f"{name}-1", 1), (f"{name}-2", slots)):
+    monkeypatch.setattr(mode, "MOST_EXTRA", 3)
+    for each, partitions in ((f"{name}-1", 3), (f"{name}-2", 4)):
         broker.create_topics(f"{each}-words", f"{each}-loud", partitions=partitions)
     states: list[State] = []
 
     def given(each: str) -> KafkaStreams:
-        return KafkaStreams(
-            loud(each), each, broker.bootstrap_servers, spark=spark, state_dir=state_dir, real_time="auto"
-        )
+        return KafkaStreams(loud(each), each, broker.bootstrap_servers, spark=spark, state_dir=state_dir)
 
     first = given(f"{name}-1")
     first.set_state_listener(lambda new, old: states.append(new))
     with first, given(f"{name}-2") as second:
-        assert first.explain().startswith(f"'{name}-1' runs in real-time mode, and keeps 1 of Spark's slots busy.\n")
-        why = f"because real-time mode would keep {slots} of Spark's slots busy (free: {slots - 1})"
+        assert first.explain().startswith(f"'{name}-1' runs in real-time mode, and keeps 3 of Spark's slots busy.\n")
+        why = "because real-time mode would keep 4 of Spark's slots busy, and adds 3 at most"
         assert second.explain().startswith(f"'{name}-2' runs in micro-batches, {why}.\n")
-        assert (first.config.real_time, second.config.real_time) == (5000, None)
+        assert [each.config.real_time for each in (first, second)] == [5000, "off"]
         for each in (f"{name}-1", f"{name}-2"):
             broker.produce(f"{each}-words", [("a", "hello")])
             wait_until(partial(has_come, broker, f"{each}-loud"), "the record in capitals", 60)
     assert State.RUNNING in states
-    with given(f"{name}-2") as second:  # whose slots the first one has left
-        assert second.config.real_time == 5000
 
 
 def test_with_auto_an_instance_keeps_its_address_and_its_listeners(
@@ -131,7 +222,7 @@ def test_with_auto_an_instance_keeps_its_address_and_its_listeners(
         def on_restore_end(self, *what: object) -> None: ...
 
     streams = KafkaStreams(
-        builder.build(), name, broker.bootstrap_servers, spark=spark, state_dir=state_dir, real_time="auto",
+        builder.build(), name, broker.bootstrap_servers, spark=spark, state_dir=state_dir, statestore_cache_max_bytes=0,
         application_server=f"127.0.0.1:{free_port()}", uncaught_exception_handler=MaxFailures(3, "1 minute"),
     )  # fmt: skip
     handler = streams._application.supervisor.handler
@@ -150,28 +241,32 @@ def test_with_auto_what_real_time_mode_has_no_place_for_runs_in_micro_batches(
 ) -> None:
     broker.create_topics(f"{name}-words", f"{name}-loud")
     streams = KafkaStreams(
-        loud(name), name, broker.bootstrap_servers, spark=spark, state_dir=state_dir, real_time="auto",
+        loud(name), name, broker.bootstrap_servers, spark=spark, state_dir=state_dir,
         processing_guarantee="exactly_once",
     )  # fmt: skip
     with streams:
         assert streams.explain().startswith(f"'{name}' runs in micro-batches, because exactly-once output shows no")
 
 
-def test_slots_that_another_application_keeps_busy_are_not_promised_again(
-    broker: Broker, spark: SparkSession, name: str, state_dir: Path
+def test_where_no_slots_can_be_added_those_of_another_application_are_not_promised_again(
+    broker: Broker, spark: SparkSession, name: str, state_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    slots = spark.sparkContext.defaultParallelism
-    broker.create_topics(f"{name}-1-words", f"{name}-1-loud", f"{name}-2-loud")
-    broker.create_topics(f"{name}-2-words", partitions=slots)
-    started = [
+    monkeypatch.setattr(slots, "can_add_slots", lambda session: False)  # as on a cluster
+    there = spark.sparkContext.defaultParallelism
+    broker.create_topics(f"{name}-1-words", f"{name}-1-loud", f"{name}-2-loud", f"{name}-3-loud")
+    broker.create_topics(f"{name}-2-words", partitions=there)
+    broker.create_topics(f"{name}-3-words", partitions=there + 1)
+    one, two, three = (
         KafkaStreams(
             loud(f"{name}-{number}"), f"{name}-{number}", broker.bootstrap_servers, spark=spark, state_dir=state_dir,
             real_time="5 seconds",
         )
-        for number in (1, 2)
-    ]  # fmt: skip
-    with started[0], pytest.raises(StreamsError, match=f"has {slots}, of which other applications keep 1 busy"):
-        started[1].start()
+        for number in (1, 2, 3)
+    )  # fmt: skip
+    with one, pytest.raises(StreamsError, match=f"has {there}, of which other applications keep 1 busy"):
+        two.start()
+    with pytest.raises(StreamsError, match=f"needs {there + 1}, and the session has {there}"):
+        three.start()
 
 
 def test_a_udf_is_refused_when_the_application_starts(

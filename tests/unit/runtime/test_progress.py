@@ -6,6 +6,7 @@ from typing import Any
 from uuid import uuid4
 
 from streamskit import StreamsBuilder
+from streamskit.planning.options import QueryOptions
 from streamskit.planning.planner import plan
 from streamskit.runtime.progress import Metrics
 
@@ -17,13 +18,21 @@ class Reports:
         self.reports: list[Any] = []
         self._jsq = SimpleNamespace(recentProgress=lambda: self.reports)
 
-    def add(self, batch: int, read: int) -> None:
-        """Report a micro-batch; one that has read nothing is a query that waits for records."""
+    def add(self, batch: int, read: int, reading: int = 1, whole: int = 1) -> None:
+        """Report a micro-batch; one that has read nothing is a query that waits for records.
+
+        Args:
+            batch: its number.
+            read: how many records it has read.
+            reading: for how many milliseconds it has read them.
+            whole: how many milliseconds it has taken.
+        """
         said = {
             "id": str(uuid4()), "runId": str(uuid4()), "name": None, "timestamp": "", "batchId": batch,
-            "batchDuration": 1, "durationMs": {"addBatch": 1} if read else {"triggerExecution": 1}, "eventTime": {},
-            "stateOperators": [], "sources": [source(read)], "sink": {"description": "", "numOutputRows": 0},
-            "numInputRows": read, "inputRowsPerSecond": 0.0, "processedRowsPerSecond": 0.0, "observedMetrics": {},
+            "batchDuration": whole, "durationMs": {"addBatch": reading} if read else {"triggerExecution": 1},
+            "eventTime": {}, "stateOperators": [], "sources": [source(read)],
+            "sink": {"description": "", "numOutputRows": 0}, "numInputRows": read, "inputRowsPerSecond": 0.0,
+            "processedRowsPerSecond": 0.0, "observedMetrics": {},
         }  # fmt: skip
         took = said["durationMs"]
         self.reports.append(
@@ -51,3 +60,13 @@ def test_a_micro_batch_counts_though_its_query_has_said_before_that_it_waits_for
     query.add(1, 3)
     metrics.update()
     assert (metrics.batches, metrics.processed) == (2, 5)
+
+
+def test_a_batch_in_real_time_mode_is_as_slow_as_what_it_does_beside_reading() -> None:
+    builder = StreamsBuilder()
+    builder.stream("in").to("out")
+    for real_time, took in ((True, [40]), (False, [5_040])):
+        query: Any = Reports()
+        metrics = Metrics(query, plan(builder.build(), "app", QueryOptions(real_time=real_time))[0])
+        query.add(0, 5, reading=5_000, whole=5_040)
+        assert list(metrics.update().latencies) == took

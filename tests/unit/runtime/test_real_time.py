@@ -1,7 +1,6 @@
 """What Spark's real-time mode can run, how many slots that takes, and what it is told that cannot."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,7 +13,6 @@ from streamskit import (
     Record,
     Serdes,
     StreamsBuilder,
-    StreamsConfig,
     StreamsError,
     Suppressed,
     TimeWindows,
@@ -24,8 +22,9 @@ from streamskit.api.error_handlers import Handlers, Response
 from streamskit.planning.options import QueryOptions
 from streamskit.planning.plan import Plan
 from streamskit.planning.planner import plan
-from streamskit.runtime.real_time import against, against_setting, check_some_fit, check_state, slots_needed
+from streamskit.runtime.real_time import check_some_fit, check_state
 from streamskit.runtime.recovery.checkpoint_errors import checksum_file, checksums
+from streamskit.runtime.slots import slots_needed
 from streamskit.runtime.spark_reports import in_words
 
 pytestmark = pytest.mark.columns
@@ -202,29 +201,6 @@ def test_state_of_micro_batches_is_refused_in_real_time_and_that_of_real_time_un
     check_state(second, of_real_time, in_real_time=True, exactly_once=False)
     check_state(second, of_real_time, in_real_time=False, exactly_once=False)
     check_state(second, of_batches, in_real_time=False, exactly_once=True)
-
-
-@pytest.mark.usefixtures("spark")
-def test_with_auto_state_stays_in_the_mode_that_it_was_kept_in(tmp_path: Path) -> None:
-    config = StreamsConfig("app", "localhost:9092", state_dir=tmp_path, real_time="auto")
-    counted, (reducing,) = plans(behind_a_repartition), plans(reduced)
-    assert against(config, counted, needed=4, free=4) == against(config, counted, needed=4, free=None) == ""
-    assert against(config, counted, needed=4, free=3) == "real-time mode would keep 4 of Spark's slots busy (free: 3)"
-    begun(config.folder / counted[1].name, "v1")
-    goes_on = f"sub-topology {counted[1].name} has kept its state in micro-batches, and goes on in them"
-    assert against(config, counted, needed=4, free=4) == goes_on
-    # Micro-batches cannot go on with what Python has kept in real time: the lack of slots is told as an error.
-    begun(config.folder / reducing.name, "v2")
-    assert against(config, [reducing], needed=4, free=3) == ""
-
-
-def test_with_auto_settings_that_need_micro_batches_have_them() -> None:
-    given = StreamsConfig("app", "localhost:9092", real_time="auto")
-    assert not given.in_real_time
-    assert against_setting(given) == ""
-    assert against_setting(replace(given, processing_guarantee="exactly_once")).startswith("exactly-once output")
-    assert against_setting(replace(given, num_stream_threads=2)).startswith("num_stream_threads limits")
-    assert StreamsConfig.from_properties(given.as_properties()) == given
 
 
 @pytest.mark.usefixtures("spark")

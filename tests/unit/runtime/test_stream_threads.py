@@ -65,9 +65,7 @@ def built(tmp_path: Path, **settings: str) -> KafkaStreams:
 @pytest.mark.usefixtures("spark")
 def test_threads_come_and_go_while_an_application_runs_and_not_in_real_time(tmp_path: Path) -> None:
     for streams in (built(tmp_path), built(tmp_path, real_time="5 seconds")):
-        said = (
-            "is CREATED: stream threads come and go" if streams.config.real_time is None else "runs in real-time mode"
-        )
+        said = "runs in real-time mode" if streams.config.in_real_time else "is CREATED: stream threads come and go"
         for change in (streams.add_stream_thread, streams.remove_stream_thread):
             with pytest.raises(StreamsError, match=said):
                 change()
