@@ -4,6 +4,7 @@ from typing import Any
 
 from pyspark import SparkContext
 from pyspark.sql import DataFrame
+from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 
 PACKAGE = "org.apache.spark.sql.streamskit"
 
@@ -21,6 +22,17 @@ def java_class(name: str) -> Any:
 def scala_object(name: str) -> Any:
     """Return an object of Scala's, such as the one beside a class, by its full name."""
     return java_class(f"{name}$").__getattr__("MODULE$")
+
+
+def with_time_of_each_record(frame: DataFrame) -> DataFrame:
+    """Return the same DataFrame, where functions of the time of day look at the clock for each record.
+
+    Spark takes the time once for a batch, and a batch in real-time mode lasts for minutes.
+
+    Args:
+        frame: the DataFrame, with any columns; they stay.
+    """
+    return ClassicDataFrame(java_class("PresentTime").forEachRecord(frame._jdf), frame.sparkSession)
 
 
 def plan_contains(frame: DataFrame, pattern: str) -> bool:

@@ -16,6 +16,7 @@ from streamskit.common.errors import BrokerError, StreamsError
 from streamskit.environment.session import CHECKPOINTS, query_settings
 from streamskit.execution.compiler import compile_plan
 from streamskit.execution.partitioning import writers
+from streamskit.jvm import with_time_of_each_record
 from streamskit.kafka.client_libraries import for_java, java_text
 from streamskit.kafka.topics import configs, first_from
 from streamskit.planning.options import ANY_TIME, TopicRules
@@ -171,6 +172,7 @@ class KafkaTopics:
             )
             if plan.runs_in_real_time:
                 check_no_udf(plan, frame)
+                frame = with_time_of_each_record(frame)
             return (
                 frame.writeStream.format(sink)
                 .queryName(f"{plan.application_id}: sub-topology {plan.name}")

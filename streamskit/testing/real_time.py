@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from streamskit.common.errors import StreamsError
 from streamskit.execution.compiler import compile_plan
 from streamskit.execution.task_worker import INT, Line, framed
-from streamskit.jvm import java_class, plan_contains
+from streamskit.jvm import java_class, plan_contains, with_time_of_each_record
 from streamskit.planning.plan import CLOCK_TOPIC, FLUSH_KEY, Plan
 from streamskit.runtime.progress import warn_of_dropped
 from streamskit.runtime.real_time import FROM_ANY_CHECKPOINT, WITH_STATE_IDS
@@ -66,10 +66,12 @@ class RealTimeQuery:
 
         try:
             frame = compile_plan(plan, read, tasks=1, checkpoint=self._checkpoint.name)
-            if plan_contains(frame, "PYTHON_UDF") or plan_contains(frame, "CURRENT_LIKE"):
-                raise NotInRealTimeError(f"A function of sub-topology {plan.name} calls Python, or asks for the time.")
+            if plan_contains(frame, "PYTHON_UDF"):
+                raise NotInRealTimeError(
+                    f"A function of sub-topology {plan.name} calls F.udf or another UDF in Python."
+                )
             self.query = (
-                optimized(frame, spark)
+                optimized(with_time_of_each_record(frame), spark)
                 .writeStream.format(TOPICS)
                 .option("id", self._id)
                 .outputMode("update")

@@ -269,6 +269,28 @@ def test_where_no_slots_can_be_added_those_of_another_application_are_not_promis
         three.start()
 
 
+def test_the_time_of_day_goes_on_during_a_batch(
+    broker: Broker, spark: SparkSession, name: str, state_dir: Path
+) -> None:
+    broker.create_topics(f"{name}-words", f"{name}-times")
+    builder = StreamsBuilder()
+    builder.stream(f"{name}-words").map_values(lambda word: F.unix_millis(F.now())).to(f"{name}-times")
+    streams = KafkaStreams(
+        builder.build(), name, broker.bootstrap_servers, spark=spark, state_dir=state_dir, real_time="10 minutes"
+    )
+    with streams:
+        for number in (1, 2):
+            before = int(time.time() * 1000)
+            broker.produce(f"{name}-words", [("a", "x")])
+            wait_until(partial(_holds, broker, f"{name}-times", number), f"{number} records", 60)
+            times = list(broker.consume(f"{name}-times", value=Serdes.long())["value"])
+            assert before <= times[-1] <= int(time.time() * 1000)
+
+
+def _holds(broker: Broker, topic: str, number: int) -> bool:
+    return len(broker.consume(topic)) == number
+
+
 def test_a_udf_is_refused_when_the_application_starts(
     broker: Broker, spark: SparkSession, name: str, state_dir: Path
 ) -> None:

@@ -313,10 +313,13 @@ def the_time_of_day(builder: StreamsBuilder) -> None:
     builder.stream("right", value=LONG).to("other")
 
 
-@pytest.mark.parametrize("write", [a_udf, the_time_of_day])
-def test_what_stands_still_or_gathers_rows_in_a_batch_runs_in_micro_batches(write: Write) -> None:
+@pytest.mark.usefixtures("spark")
+@pytest.mark.parametrize(("write", "kind"), [(a_udf, MemoryQuery), (the_time_of_day, RealTimeQuery)])
+def test_a_udf_runs_in_micro_batches_and_the_time_of_day_goes_on_in_an_open_batch(
+    write: Write, kind: type
+) -> None:
     with TopologyTestDriver(built(write)) as driver:
-        assert kinds(driver) == {MemoryQuery}
+        assert kinds(driver) == {kind}
         topic, out = driver.create_input_topic("left"), driver.create_output_topic("out")
         topic.pipe_input("a", 1)
         time.sleep(0.01)
