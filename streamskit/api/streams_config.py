@@ -131,8 +131,9 @@ class StreamsConfig:
         metadata=_key(
             "commit.interval.ms",
             DURATION,
-            "How long a micro-batch gathers records before it runs; with its end they are committed. Kafka's own "
-            "default is 30 seconds, and 100 ms for exactly once.",
+            "How long a micro-batch gathers records before it runs; with its end they are committed. In real-time mode "
+            "that the start has chosen (see `real_time`), how long a batch takes, but 5 seconds at least; records wait "
+            "for none there. Kafka's own default is 30 seconds, and 100 ms for exactly once.",
         ),
     )
     statestore_cache_max_bytes: int = field(
@@ -292,17 +293,17 @@ class StreamsConfig:
             REAL_TIME,
             "Whether Spark's real-time mode (`trigger(realTime=)`) runs the program, where every record and every "
             'update goes on as it comes, or micro-batches do. `"auto"`, the default, has the start choose: real-time '
-            "mode, in batches of 5 seconds, for programs that write the same records in it, only sooner. Those keep "
-            "no state, or count and aggregate with Columns without a record cache (`statestore_cache_max_bytes=0`); "
-            "they read one topic, call no Python, and run in this process. `explain()` says which it is, and why. A "
-            "duration, of 5 seconds or more, chooses real-time mode, and says how long a batch takes, after which it "
-            "notes how far it has come and what its state is (`await_processed` and `close` end a batch at once). "
-            "Then aggregations, windows, `suppress` and processors run in it whatever the cache, those in Python, "
-            "too. Sub-topologies whose operators take several topics in the order of their time (joins, unless "
-            "`max_task_idle_ms=-1` does without it), read a global table, or schedule by the wall clock, run in "
-            "micro-batches beside it. Real-time mode keeps a slot of Spark's busy for each partition that is read, "
-            "and one for each in which state is kept: in this process they are added, on a cluster they have to be "
-            'there. It is not for `F.udf`, or serdes and handlers in Python. `"off"` chooses micro-batches.',
+            "mode for programs that write the same records in it, only sooner. Those keep no state, or count and "
+            "aggregate with Columns without a record cache (`statestore_cache_max_bytes=0`); they read one topic, "
+            "call no Python, and run in this process. `explain()` says which it is, and why. A duration, of 5 seconds"
+            " or more, chooses real-time mode, and says how long a batch takes, after which it notes how far it has "
+            "come and what its state is (`await_processed` and `close` end a batch at once). Then aggregations, "
+            "windows, `suppress` and processors run in it whatever the cache, those in Python, too. Sub-topologies "
+            "whose operators take several topics in the order of their time (joins, unless `max_task_idle_ms=-1` does"
+            " without it), read a global table, or schedule by the wall clock, run in micro-batches beside it. Real-"
+            "time mode keeps a slot of Spark's busy for each partition that is read, and one for each in which state "
+            "is kept: in this process they are added, on a cluster they have to be there. It is not for `F.udf`, or "
+            'serdes and handlers in Python. `"off"` chooses micro-batches.',
             "milliseconds",
         ),
     )

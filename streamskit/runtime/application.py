@@ -195,7 +195,8 @@ class Application:
             self.why_mode = f"in micro-batches, because {why_not}"
             return self
         self.let_go()
-        config = replace(self.config, real_time=SHORTEST_REAL_TIME)
+        batch = max(SHORTEST_REAL_TIME, self.config.milliseconds("commit_interval"))
+        config = replace(self.config, real_time=batch)
         chosen = Application(self.topology, config, self._spark, self._rest_service, self.states)
         chosen.supervisor.handler = self.supervisor.handler
         if (listener := self._restorations.listener) is not None:

@@ -192,7 +192,9 @@ def test_the_start_chooses_real_time_unless_that_takes_too_many_slots(
     states: list[State] = []
 
     def given(each: str) -> KafkaStreams:
-        return KafkaStreams(loud(each), each, broker.bootstrap_servers, spark=spark, state_dir=state_dir)
+        return KafkaStreams(
+            loud(each), each, broker.bootstrap_servers, spark=spark, state_dir=state_dir, commit_interval="7 seconds"
+        )
 
     first = given(f"{name}-1")
     first.set_state_listener(lambda new, old: states.append(new))
@@ -200,7 +202,7 @@ def test_the_start_chooses_real_time_unless_that_takes_too_many_slots(
         assert first.explain().startswith(f"'{name}-1' runs in real-time mode, and keeps 3 of Spark's slots busy.\n")
         why = "because real-time mode would keep 4 of Spark's slots busy, and adds 3 at most"
         assert second.explain().startswith(f"'{name}-2' runs in micro-batches, {why}.\n")
-        assert [each.config.real_time for each in (first, second)] == [5000, "off"]
+        assert [each.config.real_time for each in (first, second)] == [7_000, "off"]
         for each in (f"{name}-1", f"{name}-2"):
             broker.produce(f"{each}-words", [("a", "hello")])
             wait_until(partial(has_come, broker, f"{each}-loud"), "the record in capitals", 60)

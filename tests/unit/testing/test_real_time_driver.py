@@ -315,9 +315,7 @@ def the_time_of_day(builder: StreamsBuilder) -> None:
 
 @pytest.mark.usefixtures("spark")
 @pytest.mark.parametrize(("write", "kind"), [(a_udf, MemoryQuery), (the_time_of_day, RealTimeQuery)])
-def test_a_udf_runs_in_micro_batches_and_the_time_of_day_goes_on_in_an_open_batch(
-    write: Write, kind: type
-) -> None:
+def test_a_udf_runs_in_micro_batches_and_the_time_of_day_goes_on_in_an_open_batch(write: Write, kind: type) -> None:
     with TopologyTestDriver(built(write)) as driver:
         assert kinds(driver) == {kind}
         topic, out = driver.create_input_topic("left"), driver.create_output_topic("out")
