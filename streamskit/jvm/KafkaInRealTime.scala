@@ -1,10 +1,12 @@
 package org.apache.spark.sql.kafka010
 
+import java.time.Duration
 import java.util.{Map => JavaMap, Optional}
 import java.util.concurrent.ConcurrentHashMap
 
 import org.apache.kafka.clients.consumer.KafkaConsumer
 import org.apache.kafka.common.TopicPartition
+import org.apache.kafka.common.errors.TimeoutException
 import org.apache.spark.SparkContext
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.connector.read.{InputPartition, PartitionReader, PartitionReaderFactory, Scan, ScanBuilder}
@@ -65,8 +67,11 @@ object OpenBatch {
   /** Whether the tasks hear of it; those in other processes end a batch when its time is over. */
   def canEnd: Boolean = SparkContext.getOrCreate().isLocal
 
-  private[kafka010] def make(name: String): OpenBatch =
-    if (canEnd) every.computeIfAbsent(name, _ => new OpenBatch) else new OpenBatch
+  private[kafka010] def make(name: String): OpenBatch = {
+    val batch = new OpenBatch
+    if (canEnd) every.put(name, batch)
+    batch
+  }
   private[kafka010] def forget(name: String, batch: OpenBatch): Unit = every.remove(name, batch)
 
   /** That of a query; null if it cannot be told to end, or there is none. */
@@ -148,10 +153,12 @@ package consumer {
       field
     }
 
-    /** That of a reader that has handed out all it has fetched; none before it has asked for a record. */
+    /** That of a reader that has handed out all it has fetched; none where it has yet to be found out. */
     def of(reader: KafkaBatchPartitionReader): Option[Long] =
-      ofReader.invoke(reader).asInstanceOf[KafkaDataConsumer]._consumer.map { each =>
-        ofConsumer.get(each).asInstanceOf[KafkaConsumer[_, _]].position(reader.offsetRange.topicPartition)
+      ofReader.invoke(reader).asInstanceOf[KafkaDataConsumer]._consumer.flatMap { each =>
+        val consumer = ofConsumer.get(each).asInstanceOf[KafkaConsumer[_, _]]
+        try Some(consumer.position(reader.offsetRange.topicPartition, Duration.ZERO))
+        catch { case _: TimeoutException => None } // the partition has another leader, perhaps, or none
       }
   }
 }
