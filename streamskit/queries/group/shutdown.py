@@ -23,6 +23,9 @@ logger = logging.getLogger("streamskit")
 TELL_SECONDS = 15.0
 """How long to wait for the group's answer: one that hangs is waited for until its session is over."""
 
+STAY_SECONDS = 3.0
+"""How long to stay in the group when it has agreed: its members do not hear of it all at once."""
+
 SESSION_MILLISECONDS = 6000
 
 
@@ -61,5 +64,9 @@ def _told(bootstrap_servers: BootstrapServers, catalogue: Catalogue, why: str) -
                     catalogue.application_id, TELL_SECONDS,
                 )  # fmt: skip
                 return False
+            member.poll()
+        # A member that was slow has the group agree once more, and hears of it then as long as this one asks for it.
+        stays = time.monotonic() + STAY_SECONDS
+        while time.monotonic() < stays:
             member.poll()
     return True
