@@ -14,7 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from streamskit import StreamsError
+from streamskit import StreamsError, TopologyError
 from streamskit.broker import ExternalBroker
 from streamskit.planning.options import QueryOptions
 from streamskit.planning.planner import plan
@@ -34,7 +34,7 @@ def fitting(seed: int) -> Iterator[tuple[Program, str, dict[str, Any]]]:
     inventor, chance = Inventor(seed), random.Random(seed)
     while True:
         program = live(inventor.program())
-        with suppress(StreamsError):  # the inventor makes up what the DSL refuses, too
+        with suppress(StreamsError, TopologyError):  # the inventor makes up what the DSL refuses, too
             if (cuts := cuts_of(program)) and (settings := _settings(program)):
                 # Where no topic waits for another, only records that come one by one have an order.
                 yield program, chance.choice(cuts) if settings is IN_REAL_TIME else "each", settings
