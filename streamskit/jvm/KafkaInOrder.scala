@@ -1,6 +1,6 @@
 package org.apache.spark.sql.kafka010
 
-import java.util.{Map => JavaMap, Optional}
+import java.util.{Map => JavaMap}
 
 import scala.jdk.CollectionConverters._
 import scala.util.Try
@@ -9,7 +9,6 @@ import org.apache.kafka.clients.consumer.{ConsumerConfig, KafkaConsumer, OffsetO
 import org.apache.kafka.common.TopicPartition
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.connector.read.{InputPartition, PartitionReader, PartitionReaderFactory}
-import org.apache.spark.sql.connector.read.{Scan, ScanBuilder}
 import org.apache.spark.sql.connector.read.streaming._
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 import streamskit.{BatchPlanner, Lookahead, RecordSizes, TopicIds}
@@ -26,23 +25,14 @@ import streamskit.{BatchPlanner, Lookahead, RecordSizes, TopicIds}
   *
   * The ends that it chooses are in Spark's log of offsets like any others: what was begun is read again as it was.
   */
-class KafkaInOrder extends KafkaSourceProvider {
+class KafkaInOrder extends KafkaAround {
   override def shortName(): String = "kafka-in-order"
-
-  override def getTable(options: CaseInsensitiveStringMap): KafkaTable =
-    new KafkaTable(options.getBoolean("includeHeaders", false)) {
-      override def newScanBuilder(options: CaseInsensitiveStringMap): ScanBuilder = new ScanBuilder {
-        override def build(): Scan = new KafkaScan(options) {
-          override def toMicroBatchStream(checkpoint: String): MicroBatchStream =
-            new StreamInOrder(super.toMicroBatchStream(checkpoint).asInstanceOf[KafkaMicroBatchStream], options)
-        }
-      }
-    }
+  override def around(whole: KafkaMicroBatchStream, options: CaseInsensitiveStringMap): MicroBatchStream =
+    new StreamInOrder(whole, options)
 }
 
 /** The stream of a query: Spark's own, but for where a micro-batch ends and which records come after each other. */
-class StreamInOrder(whole: KafkaMicroBatchStream, options: CaseInsensitiveStringMap)
-    extends MicroBatchStream with SupportsAdmissionControl with ReportsSourceMetrics {
+class StreamInOrder(whole: KafkaMicroBatchStream, options: CaseInsensitiveStringMap) extends StreamAround(whole) {
   private val topics = options.get("subscribe").split(",").toSeq
   private val merged = options.getBoolean("merged", false)
   private val idle = options.getLong("idle", 0)
@@ -103,12 +93,6 @@ class StreamInOrder(whole: KafkaMicroBatchStream, options: CaseInsensitiveString
   override def createReaderFactory(): PartitionReaderFactory =
     if (merged) MergingReaderFactory(whole.createReaderFactory()) else whole.createReaderFactory()
 
-  override def initialOffset(): Offset = whole.initialOffset()
-  override def reportLatestOffset(): Offset = whole.reportLatestOffset()
-  override def deserializeOffset(json: String): Offset = whole.deserializeOffset(json)
-  override def commit(end: Offset): Unit = whole.commit(end)
-  override def metrics(latest: Optional[Offset]): JavaMap[String, String] = whole.metrics(latest)
-  override def toString: String = whole.toString
 
   /** Closes the clients. One that asks a broker which is away gives that up after a while, and nobody waits for it. */
   override def stop(): Unit = {

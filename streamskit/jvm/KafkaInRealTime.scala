@@ -1,7 +1,6 @@
 package org.apache.spark.sql.kafka010
 
 import java.time.Duration
-import java.util.{Map => JavaMap, Optional}
 import java.util.concurrent.ConcurrentHashMap
 
 import org.apache.kafka.clients.consumer.KafkaConsumer
@@ -9,30 +8,22 @@ import org.apache.kafka.common.TopicPartition
 import org.apache.kafka.common.errors.TimeoutException
 import org.apache.spark.SparkContext
 import org.apache.spark.sql.catalyst.InternalRow
-import org.apache.spark.sql.connector.read.{InputPartition, PartitionReader, PartitionReaderFactory, Scan, ScanBuilder}
+import org.apache.spark.sql.connector.read.{InputPartition, PartitionReader, PartitionReaderFactory}
 import org.apache.spark.sql.connector.read.streaming._
 import org.apache.spark.sql.connector.read.streaming.SupportsRealTimeRead.RecordStatus
 import org.apache.spark.sql.kafka010.consumer.KafkaPosition
-import streamskit.TopicIds
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
+import streamskit.TopicIds
 
 /** A source for Spark's real-time mode: its own Kafka source, whose batch can be ended before its time is over.
   *
   * It has the options of Spark's source and these: "batch", by what name the open batch of the query is known to
   * `OpenBatch`; and "ids", as `KafkaInOrder` has it.
   */
-class KafkaInRealTime extends KafkaSourceProvider {
+class KafkaInRealTime extends KafkaAround {
   override def shortName(): String = "kafka-in-real-time"
-
-  override def getTable(options: CaseInsensitiveStringMap): KafkaTable =
-    new KafkaTable(options.getBoolean("includeHeaders", false)) {
-      override def newScanBuilder(options: CaseInsensitiveStringMap): ScanBuilder = new ScanBuilder {
-        override def build(): Scan = new KafkaScan(options) {
-          override def toMicroBatchStream(checkpoint: String): MicroBatchStream =
-            new StreamInRealTime(super.toMicroBatchStream(checkpoint).asInstanceOf[KafkaMicroBatchStream], options)
-        }
-      }
-    }
+  override def around(whole: KafkaMicroBatchStream, options: CaseInsensitiveStringMap): MicroBatchStream =
+    new StreamInRealTime(whole, options)
 }
 
 /** What a query in real-time mode reads now: it ends when its time is over, or when it is told to.
@@ -80,7 +71,7 @@ object OpenBatch {
 
 /** The stream of a query: Spark's own, but for when its batches end. */
 class StreamInRealTime(whole: KafkaMicroBatchStream, options: CaseInsensitiveStringMap)
-    extends MicroBatchStream with SupportsRealTimeMode with SupportsAdmissionControl with ReportsSourceMetrics {
+    extends StreamAround(whole) with SupportsRealTimeMode {
   private val name = options.get("batch")
   private val batch = OpenBatch.make(name)
   private val ids = new TopicIds(Option(options.get("ids")).getOrElse(""), StreamInOrder.consumerSettings(options))
@@ -105,12 +96,6 @@ class StreamInRealTime(whole: KafkaMicroBatchStream, options: CaseInsensitiveStr
   override def getDefaultReadLimit: ReadLimit = whole.getDefaultReadLimit
   override def latestOffset(): Offset = whole.latestOffset()
   override def latestOffset(start: Offset, limit: ReadLimit): Offset = whole.latestOffset(start, limit)
-  override def initialOffset(): Offset = whole.initialOffset()
-  override def reportLatestOffset(): Offset = whole.reportLatestOffset()
-  override def deserializeOffset(json: String): Offset = whole.deserializeOffset(json)
-  override def commit(end: Offset): Unit = whole.commit(end)
-  override def metrics(latest: Optional[Offset]): JavaMap[String, String] = whole.metrics(latest)
-  override def toString: String = whole.toString
 }
 
 case class RealTimeReaders(name: String, whole: PartitionReaderFactory) extends PartitionReaderFactory {

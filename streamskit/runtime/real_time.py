@@ -21,20 +21,14 @@ FROM_ANY_CHECKPOINT = {"spark.sql.streaming.realTimeMode.dangerouslyAllowCheckpo
 """Has a query go on with a checkpoint of micro-batches; it is not dangerous to one that keeps no state."""
 
 
-def why_none_fits(plans: Sequence[Plan]) -> str:
-    """Return why real-time mode can run none of some queries, as a part of a sentence; "" if it can run one."""
-    if any(plan.fits_real_time for plan in plans):
-        return ""
-    return "; ".join(f"in sub-topology {plan.name} {plan.against_real_time}" for plan in plans)
-
-
 def check_some_fit(application_id: str, plans: Sequence[Plan]) -> None:
     """Check that real-time mode can run something of an application.
 
     Raises:
         StreamsError: it cannot; the sentence says why of each query.
     """
-    if plans and (why := why_none_fits(plans)):
+    if plans and not any(plan.fits_real_time for plan in plans):
+        why = "; ".join(f"in sub-topology {plan.name} {plan.against_real_time}" for plan in plans)
         raise StreamsError(
             f"real_time= has nothing to run in '{application_id}': {why}. Spark's real-time mode takes steps of "
             "Columns, and operators with state that read one topic. Leave real_time out, or change these steps."
