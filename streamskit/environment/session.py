@@ -16,6 +16,7 @@ from streamskit.environment.jars import spark_jars
 from streamskit.environment.java import find_java
 from streamskit.environment.spark_log import forget_old_logs, spark_log
 from streamskit.environment.spark_processes import (
+    UNCHECKED_ARROW,
     executor_settings,
     is_local,
     is_on_this_machine,
@@ -235,7 +236,7 @@ def _all_settings(master: str) -> dict[str, str]:
         # On the class path of the JVM itself, so that a session starts without copying jars around.
         "spark.driver.extraClassPath": os.pathsep.join(jars),
         "spark.jars": ",".join(jars),
-        JAVA_OPTIONS: " ".join(filter(None, [log, options, SETTINGS.get(JAVA_OPTIONS, "")])),
+        JAVA_OPTIONS: " ".join(filter(None, [log, UNCHECKED_ARROW, options, SETTINGS.get(JAVA_OPTIONS, "")])),
     }
     found |= ON_THIS_MACHINE if is_on_this_machine(master) else {}
     return found | ({} if is_local(master) else executor_settings(LOG_SETTINGS, LOG_FILE))

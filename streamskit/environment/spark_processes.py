@@ -62,6 +62,10 @@ def _python_finds(package: Path) -> bool:
     return str(package.parent) in [*site.getsitepackages(), site.getusersitepackages()]
 
 
+UNCHECKED_ARROW = "-Darrow.enable_unsafe_memory_access=true -Darrow.enable_null_check_for_get=false"
+"""Options with which Arrow does not look at its bounds for each value; Spark asks it for none that are not there."""
+
+
 def is_local(master: str) -> bool:
     """Whether a master is this process itself: its executor is the driver."""
     return master == "local" or master.startswith("local[")
@@ -82,7 +86,9 @@ def executor_settings(log_settings: Path, log_file: str) -> dict[str, str]:
     return {
         "spark.executorEnv.PYTHONPATH": python_path(),
         # A path that is relative: each executor has a folder of its own.
-        "spark.executor.extraJavaOptions": f'"-Dlog4j2.configurationFile={log_settings}" "-D{log_file}=executor.log"',
+        "spark.executor.extraJavaOptions": (
+            f'"-Dlog4j2.configurationFile={log_settings}" "-D{log_file}=executor.log" {UNCHECKED_ARROW}'
+        ),
         # So long a task waits for the executor that has its state: with Spark's 3 s a new executor would stay idle.
         "spark.locality.wait": "100ms",
         # Executors that stay idle for a moment are kept: a stream has work for them again soon.

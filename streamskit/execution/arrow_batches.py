@@ -17,8 +17,12 @@ if TYPE_CHECKING:  # they take a while, and this module is read wherever a stage
 
 def unpack(data: bytes, names: list[str]) -> list[tuple[Any, ...]]:
     """Return the records in a packed row as tuples of the named columns."""
-    batch = table_of(data)
-    return list(zip(*(_values(batch.column(name)) for name in names), strict=True))
+    return rows_of(table_of(data), names)
+
+
+def rows_of(table: "pa.Table", names: list[str]) -> list[tuple[Any, ...]]:
+    """Return the rows of a table as tuples of the named columns."""
+    return list(zip(*(_values(table.column(name)) for name in names), strict=True))
 
 
 def table_of(data: bytes) -> "pa.Table":

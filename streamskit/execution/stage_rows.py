@@ -1,11 +1,9 @@
 """The rows of a stage: those that come into the operators of one level, in order, and those that go out."""
 
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from heapq import merge
 from itertools import pairwise
-from operator import itemgetter
+from typing import TYPE_CHECKING
 
 from streamskit.execution.arrow_batches import pack
 from streamskit.execution.row_format import (
@@ -15,19 +13,17 @@ from streamskit.execution.row_format import (
     FINISHED,
     KEY,
     NAMES,
-    ORIGIN,
     OTHER,
-    PORT,
-    POSITION,
     RESULTS,
     SEQUENCE,
-    STEP,
     TASK,
-    TIMESTAMP,
     Row,
 )
 from streamskit.operators import ERROR_ROW, Output
 from streamskit.operators.records import SourceRecord
+
+if TYPE_CHECKING:  # it takes a while, and this module is read wherever a stage is
+    import pyarrow as pa
 
 CLOCK_ORIGIN = 0
 """The origin of the wall clock's rows, which are of no topic that a plan reads."""
@@ -125,43 +121,57 @@ class StageResults:
         """Add a row, and cut behind it where there are enough: what one record lets go has no limit."""
         rows = self._rows
         rows.append(row)
-        for value in row[KEY:TIMESTAMP]:
-            if value:
-                self._bytes += len(value)
+        _, _, key, value, old, other, other_old, *_ = row
+        self._bytes += len(key or b"") + len(value or b"") + len(old or b"") + len(other or b"") + len(other_old or b"")
         begin = self._cuts[-1] if self._cuts else 0
         if self._bytes >= CHUNK_BYTES or len(rows) - begin == CHUNK:
             self._cuts.append(len(rows))
             self._bytes = 0
 
 
-def in_order(batches: Iterable[list[Row]], inputs: StageInputs) -> Iterator[Row]:
+def in_order(tables: "Iterable[pa.Table]", inputs: StageInputs) -> "Iterator[pa.Table]":
     """Yield the rows of a task in the order in which Kafka Streams would take them.
 
-    Rows of one topic stay in order of their offsets; between topics the one whose next record is the earliest goes on.
-    Where there is but one topic, rows pass as they come, and a batch need not fit into memory.
+    Rows of one topic stay in order of their offsets; between topics the one whose next record is the earliest goes on:
+    a row is taken when the latest time in its topic so far is due, so the rows are sorted by that time. Where there is
+    but one topic, rows pass as they come, and a batch need not fit into memory.
+
+    Args:
+        tables: with the columns of `row_format.SCHEMA`, as those that are yielded.
+        inputs: what the stage knows of them.
     """
+    import numpy as np
+    import pyarrow as pa
+
     if inputs.single:
-        yield from _checked(batches)
+        yield from _checked(tables)
         return
-    topics: dict[int, list[Row]] = defaultdict(list)
-    for batch in batches:
-        for row in batch:
-            topics[row[ORIGIN]].append(row)
-    for rows in topics.values():
-        rows.sort(key=itemgetter(POSITION, STEP))
-    for origin in sorted(topics.keys() & {CLOCK_ORIGIN, *inputs.first}):
-        yield from topics.pop(origin)
-    yield from merge(*(topics[origin] for origin in sorted(topics)), key=itemgetter(TIMESTAMP))
+    if not (whole := list(tables)):
+        return
+    rows = pa.concat_tables(whole).combine_chunks()
+    earliest = np.iinfo(np.int64).min
+    origin, position, step = (rows.column(name).to_numpy() for name in ("origin", "position", "step"))
+    placed = np.lexsort((step, position, origin))
+    time, origin = rows.column("timestamp").fill_null(earliest).to_numpy()[placed], origin[placed]
+    for topic in np.unique(origin):
+        mine = origin == topic
+        comes_first = topic == CLOCK_ORIGIN or topic in inputs.first
+        time[mine] = earliest if comes_first else np.maximum.accumulate(time[mine])
+    yield rows.take(pa.array(placed[np.argsort(time, kind="stable")]))
 
 
-def _checked(batches: Iterable[list[Row]]) -> Iterator[Row]:
+def _checked(tables: "Iterable[pa.Table]") -> "Iterator[pa.Table]":
     last = (-1, -1)
-    for rows in batches:
-        places = [last, *((row[POSITION], row[STEP]) for row in rows if row[PORT] != CLOCK)]
-        if places != sorted(places):
-            raise out_of_order()
-        last = places[-1]
-        yield from rows
+    for table in tables:
+        ports, position, step = (table.column(name).to_numpy() for name in ("port", "position", "step"))
+        is_placed = ports != CLOCK
+        position, step = position[is_placed], step[is_placed]
+        if len(position):
+            falls = (position[1:] < position[:-1]) | ((position[1:] == position[:-1]) & (step[1:] < step[:-1]))
+            if falls.any() or (position[0], step[0]) < last:
+                raise out_of_order()
+            last = (position[-1], step[-1])
+        yield table
 
 
 def out_of_order() -> RuntimeError:

@@ -3,12 +3,12 @@
 The rows that come out, and their order, are the same.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from streamskit.execution.arrow_batches import pack_table
-from streamskit.execution.row_format import BEGIN, CLOCK, NAMES, RESULTS, SEQUENCE, SIDES
-from streamskit.execution.stage_rows import CLOCK_ORIGIN, StageInputs, out_of_order
+from streamskit.execution.row_format import BEGIN, NAMES, RESULTS, SEQUENCE, SIDES
+from streamskit.execution.stage_rows import StageInputs
 from streamskit.operators import StreamTask
 
 if TYPE_CHECKING:  # they take a while, and most stages do without
@@ -77,41 +77,3 @@ class WholeBatches:
         table = pa.table(made)
         for start in range(0, size, self._chunk):
             yield pack_table(table.slice(start, self._chunk))
-
-
-def tables_in_order(tables: "Iterable[pa.Table]", inputs: StageInputs) -> "Iterator[pa.Table]":
-    """Yield the rows of a task in the order in which `stage_rows.in_order` does.
-
-    That merges topics, of which each passes its rows on as they come: a row is taken when the latest time in its topic
-    so far is due. So here the rows are sorted by that time.
-    """
-    import numpy as np
-    import pyarrow as pa
-
-    if inputs.single:
-        yield from _checked(tables)
-        return
-    rows = pa.concat_tables(tables).combine_chunks()
-    earliest = np.iinfo(np.int64).min
-    origin, position, step = (rows.column(name).to_numpy() for name in ("origin", "position", "step"))
-    placed = np.lexsort((step, position, origin))
-    time, origin = rows.column("timestamp").fill_null(earliest).to_numpy()[placed], origin[placed]
-    for topic in np.unique(origin):
-        mine = origin == topic
-        comes_first = topic == CLOCK_ORIGIN or topic in inputs.first
-        time[mine] = earliest if comes_first else np.maximum.accumulate(time[mine])
-    yield rows.take(pa.array(placed[np.argsort(time, kind="stable")]))
-
-
-def _checked(tables: "Iterable[pa.Table]") -> "Iterator[pa.Table]":
-    last = (-1, -1)
-    for table in tables:
-        ports, position, step = (table.column(name).to_numpy() for name in ("port", "position", "step"))
-        is_placed = ports != CLOCK
-        position, step = position[is_placed], step[is_placed]
-        if len(position):
-            falls = (position[1:] < position[:-1]) | ((position[1:] == position[:-1]) & (step[1:] < step[:-1]))
-            if falls.any() or (position[0], step[0]) < last:
-                raise out_of_order()
-            last = (position[-1], step[-1])
-        yield table

@@ -8,7 +8,7 @@ import org.apache.arrow.vector.VectorSchemaRoot
 import org.apache.arrow.vector.ipc.ArrowStreamWriter
 import org.apache.spark.TaskContext
 import org.apache.spark.sql.catalyst.InternalRow
-import org.apache.spark.sql.catalyst.expressions.{Expression, GenericInternalRow, Generator, UnaryExpression, UnsafeProjection, UnsafeRow}
+import org.apache.spark.sql.catalyst.expressions.{BoundReference, CreateNamedStruct, Expression, GenericInternalRow, Generator, UnaryExpression, UnsafeProjection, UnsafeRow}
 import org.apache.spark.sql.catalyst.expressions.codegen.CodegenFallback
 import org.apache.spark.sql.execution.arrow.ArrowWriter
 import org.apache.spark.sql.types.{BinaryType, IntegerType, StructType}
@@ -22,12 +22,21 @@ case class PackRecords(child: Expression) extends UnaryExpression with Generator
   @transient private lazy val columns = child.dataType.asInstanceOf[StructType]
   @transient private lazy val place = columns.fieldIndex("task")
   @transient private lazy val project = UnsafeProjection.create(child)
+  // The struct is mostly the row itself, column by column.
+  @transient private lazy val isRow = child match {
+    case struct: CreateNamedStruct =>
+      struct.valExprs.zipWithIndex.forall { case (column: BoundReference, n) => column.ordinal == n; case _ => false }
+    case _ => false
+  }
   @transient private lazy val open = mutable.LinkedHashMap.empty[Int, OpenPack]
 
   override def elementSchema: StructType = new StructType().add("task", IntegerType).add("records", BinaryType)
 
   override def eval(input: InternalRow): IterableOnce[InternalRow] = {
-    val record = project(input).getStruct(0, columns.size)
+    val record = input match {
+      case row: UnsafeRow if isRow && row.numFields == columns.size => row
+      case row => project(row).getStruct(0, columns.size)
+    }
     val task = record.getInt(place)
     val pack = open.getOrElseUpdate(task, new OpenPack(task, columns))
     pack.add(record)

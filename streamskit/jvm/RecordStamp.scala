@@ -29,9 +29,9 @@ class RecordStamp extends ProducerInterceptor[Array[Byte], Array[Byte]] {
     else {
       // What an interceptor throws is passed over, and the record written with this header: nothing here may throw.
       // That the timestamp is one was looked at when the header was made.
-      val headers = new RecordHeaders(record.headers.toArray).remove(RecordStamp.Header)
-      val timestamp = Option(stamp.value).flatMap(new String(_).toLongOption).map(java.lang.Long.valueOf).orNull
-      new ProducerRecord(record.topic, partition(record), timestamp, record.key, record.value, headers)
+      val all = record.headers.toArray
+      val headers = if (all.length == 1) new RecordHeaders() else new RecordHeaders(all).remove(RecordStamp.Header)
+      new ProducerRecord(record.topic, partition(record), RecordStamp.time(stamp.value), record.key, record.value, headers)
     }
   }
 
@@ -46,4 +46,19 @@ class RecordStamp extends ProducerInterceptor[Array[Byte], Array[Byte]] {
   override def close(): Unit = ()
 }
 
-object RecordStamp { val Header = "streamskit-timestamp" }
+object RecordStamp {
+  val Header = "streamskit-timestamp"
+
+  /** The time that digits stand for, or null where there is anything else. Every record that is written comes by here. */
+  def time(digits: Array[Byte]): java.lang.Long =
+    if (digits == null || digits.isEmpty || digits.length > 18) null
+    else {
+      var time = 0L
+      var at = 0
+      while (at < digits.length && digits(at) >= '0' && digits(at) <= '9') {
+        time = time * 10 + (digits(at) - '0')
+        at += 1
+      }
+      if (at == digits.length) java.lang.Long.valueOf(time) else null
+    }
+}

@@ -209,9 +209,13 @@ class PartitionReader(Generic[R]):
         first = self._consumer.poll(seconds)
         if first is None:
             return batch
+        # Messages of one partition come one after the other, many at a time: what they share is looked up once.
+        where, is_assigned = TopicPartition("", -1), False
         for message in [first, *self._consumer.consume(AT_ONCE, 0)]:
-            where = TopicPartition(message.topic() or "", message.partition() or 0)
-            if where not in self._assigned:
+            if message.partition() != where.partition or message.topic() != where.topic:
+                where = TopicPartition(message.topic() or "", message.partition() or 0)
+                is_assigned = where in self._assigned
+            if not is_assigned:
                 continue  # it was on its way when the partition was given up
             if (error := message.error()) is not None:
                 self._heed(where, error, message, batch)

@@ -113,20 +113,20 @@ class PagedTable:
         self._sizes: dict[int, int] = {}
         self._rows: dict[int, int] = {}
         self._changed: set[int] = set()
-        self._last: tuple[bytes | None, int, int] = None, 0, 0
+        self._last: tuple[bytes | None, int, Rows] = None, 0, {}
 
     def page(self, key: bytes) -> Rows:
         """Return the page of `key`, to read only."""
-        number = self._number(key)
-        page = self._pages.get(number)
-        return self._load(number) if page is None else page
+        last, _, page = self._last
+        return page if key is last else self._find(key)[2]
 
     def changed_page(self, key: bytes) -> Rows:
         """Return the page of `key`, to be changed: it will be saved."""
-        number = self._number(key)
-        self._changed.add(number)
-        page = self._pages.get(number)
-        return self._load(number) if page is None else page
+        found = self._last
+        if key is not found[0]:  # a row is read and written again, as a rule
+            found = self._find(key)
+        self._changed.add(found[1])
+        return found[2]
 
     def items(self) -> Iterator[tuple[bytes, Any]]:
         """Return all rows, in the order of their keys' bytes; loads every page."""
@@ -137,6 +137,7 @@ class PagedTable:
         """Save the pages that were changed."""
         if not self._changed:
             return
+        self._last = None, 0, {}
         if self.expire is not None:
             self._expire()
         total, rows = self._known.get("bytes", 0), self._known.get("rows", 0)
@@ -151,19 +152,19 @@ class PagedTable:
             self._count, self._pages, self._sizes, self._rows = 1, {0: {}}, {}, {}  # it is empty: no page is stored
         self._known.update(pages=self._count, bytes=total, rows=rows)
 
+    def _find(self, key: bytes) -> tuple[bytes, int, Rows]:
+        """Return a key with the number of its page, and the page."""
+        number = self._number(key)
+        page = self._pages.get(number)
+        found = self._last = key, number, self._load(number) if page is None else page
+        return found
+
     def _number(self, key: bytes) -> int:
         """Return the page of a key: those that were not split yet have one bit of its hash less."""
         count = self._count or self._open()
-        last, count_then, number = self._last
-        if key is last and count == count_then:  # a row is read and written again, as a rule
-            return number
-        hashed = crc32(key)
         whole = 1 << count.bit_length() - 1
-        number = hashed & 2 * whole - 1
-        if number >= count:
-            number -= whole
-        self._last = key, count, number
-        return number
+        number = crc32(key) & 2 * whole - 1
+        return number - whole if number >= count else number
 
     def _open(self) -> int:
         self._known = self._ask()

@@ -52,6 +52,8 @@ CONSUMER = {
     "kafka.default.api.timeout.ms": "45000",
     # A topic that was deleted is not to come back, empty, because somebody asks for it.
     "kafka.allow.auto.create.topics": "false",
+    # Each time that Spark has its client poll it also asks the broker where the partition begins and ends.
+    "kafka.max.poll.records": "10000",
     "fetchOffset.numRetries": "2",
     "fetchOffset.retryIntervalMs": "1000",
 }

@@ -8,6 +8,7 @@ TIME = struct.Struct(">Q")
 PARTITION = struct.Struct(">I")
 STAMP = struct.Struct(">q")
 SIGN = 1 << 63
+SIGN_TURNED = [bytes([first ^ 0x80]) for first in range(256)]
 END_OF_KEY = b"\0\0"
 
 
@@ -65,6 +66,15 @@ def unkeyed(row: bytes, times: int) -> bytes:
 def time_bytes(time: int) -> bytes:
     """Return a time as eight bytes that sort as times do."""
     return TIME.pack(min(max(time + SIGN, 0), 2 * SIGN - 1))
+
+
+def sorting_time(time: bytes) -> bytes:
+    """Return the eight bytes of a signed time as `time_bytes` has them.
+
+    >>> sorting_time((-1).to_bytes(8, "big", signed=True)) == time_bytes(-1)
+    True
+    """
+    return SIGN_TURNED[time[0]] + time[1:]
 
 
 def time_at(row: bytes, place: int) -> int:

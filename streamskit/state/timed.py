@@ -17,7 +17,17 @@ from streamskit.state.read_only import (
     VersionedRecord,
     milliseconds,
 )
-from streamskit.state.rows import Span, StoreEntry, keyed, pack, time_at, time_bytes, timestamp_of, unkeyed
+from streamskit.state.rows import (
+    Span,
+    StoreEntry,
+    keyed,
+    pack,
+    sorting_time,
+    time_at,
+    time_bytes,
+    timestamp_of,
+    unkeyed,
+)
 from streamskit.state.storage import RowChange, Storage
 from streamskit.state.stores import Store, ValueAndTimestamp
 
@@ -44,11 +54,13 @@ class TimedStore(LocalStore):
         self._length = max(store.retention // 2, SHORTEST_SEGMENT)
 
     def _changes(self, partition: StorePartition, records: Iterable[ChangelogRecord]) -> Iterator[RowChange]:
+        row_of, length, latest = self._row, self._length, partition.stream_time
         for key, value, timestamp in records:
-            row = self._row(key)
+            row = row_of(key)
             time = time_at(row, len(row) - 8)
-            partition.stream_time = max(partition.stream_time, time)
-            yield RowChange(time // self._length, row, None if value is None else pack(value, timestamp))
+            if time > latest:
+                partition.stream_time = latest = time
+            yield RowChange(time // length, row, None if value is None else pack(value, timestamp))
 
     def _tidy(self, partition: StorePartition) -> None:
         storage, first = partition.storage, (partition.stream_time - self._retention) // self._length
@@ -132,7 +144,7 @@ class LocalWindowStore(TimedStore, ReadOnlyWindowStore[Span]):
         return None if found is None else found.value
 
     def _row(self, key: bytes) -> bytes:
-        return keyed(key[:-12]) + time_bytes(int.from_bytes(key[-12:-4], "big", signed=True))
+        return keyed(key[:-12]) + sorting_time(key[-12:-4])
 
     def _decode_key(self, row: bytes) -> Windowed:
         start = time_at(row, len(row) - 8)
@@ -161,8 +173,7 @@ class LocalSessionStore(TimedStore, ReadOnlySessionStore[Span]):
         return Span(begin, None if key_to is None else keyed(self._key_bytes(key_to)) + b"\xff" * 17, reverse)
 
     def _row(self, key: bytes) -> bytes:
-        end, start = (int.from_bytes(part, "big", signed=True) for part in (key[-16:-8], key[-8:]))
-        return keyed(key[:-16]) + time_bytes(start) + time_bytes(end)
+        return keyed(key[:-16]) + sorting_time(key[-8:]) + sorting_time(key[-16:-8])
 
     def _decode_key(self, row: bytes) -> Windowed:
         inner = self._store.key.deserialize(unkeyed(row, 2))
