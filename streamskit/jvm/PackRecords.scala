@@ -8,7 +8,7 @@ import org.apache.arrow.vector.VectorSchemaRoot
 import org.apache.arrow.vector.ipc.ArrowStreamWriter
 import org.apache.spark.TaskContext
 import org.apache.spark.sql.catalyst.InternalRow
-import org.apache.spark.sql.catalyst.expressions.{BoundReference, CreateNamedStruct, Expression, GenericInternalRow, Generator, UnaryExpression, UnsafeProjection, UnsafeRow}
+import org.apache.spark.sql.catalyst.expressions.{BoundReference, CreateNamedStruct, Expression, GenericInternalRow, Generator, JoinedRow, UnaryExpression, UnsafeProjection, UnsafeRow}
 import org.apache.spark.sql.catalyst.expressions.codegen.CodegenFallback
 import org.apache.spark.sql.execution.arrow.ArrowWriter
 import org.apache.spark.sql.types.{BinaryType, IntegerType, StructType}
@@ -22,24 +22,30 @@ case class PackRecords(child: Expression) extends UnaryExpression with Generator
   @transient private lazy val columns = child.dataType.asInstanceOf[StructType]
   @transient private lazy val place = columns.fieldIndex("task")
   @transient private lazy val project = UnsafeProjection.create(child)
-  // The struct is mostly the row itself, column by column.
-  @transient private lazy val isRow = child match {
+  // The struct is mostly the row itself, column by column, with constants behind it: then nothing has to be copied.
+  @transient private lazy val constants: Option[InternalRow] = child match {
     case struct: CreateNamedStruct =>
-      struct.valExprs.zipWithIndex.forall { case (column: BoundReference, n) => column.ordinal == n; case _ => false }
-    case _ => false
+      val (own, behind) = struct.valExprs.span(_.isInstanceOf[BoundReference])
+      val isRow = own.zipWithIndex.forall { case (column, n) => column.asInstanceOf[BoundReference].ordinal == n }
+      if (isRow && behind.forall(_.foldable)) Some(InternalRow.fromSeq(behind.map(_.eval()))) else None
+    case _ => None
   }
+  @transient private lazy val joined = new JoinedRow
   @transient private lazy val open = mutable.LinkedHashMap.empty[Int, OpenPack]
 
   override def elementSchema: StructType = new StructType().add("task", IntegerType).add("records", BinaryType)
 
   override def eval(input: InternalRow): IterableOnce[InternalRow] = {
-    val record = input match {
-      case row: UnsafeRow if isRow && row.numFields == columns.size => row
-      case row => project(row).getStruct(0, columns.size)
+    val (record, bytes) = (input, constants) match {
+      case (row: UnsafeRow, Some(behind)) if row.numFields + behind.numFields == columns.size =>
+        (joined(row, behind), row.getSizeInBytes)
+      case _ =>
+        val made = project(input).getStruct(0, columns.size)
+        (made, made.getSizeInBytes)
     }
     val task = record.getInt(place)
     val pack = open.getOrElseUpdate(task, new OpenPack(task, columns))
-    pack.add(record)
+    pack.add(record, bytes)
     if (pack.isFull) Some(pack.take()) else None
   }
 
@@ -65,10 +71,10 @@ class OpenPack(task: Int, columns: StructType) {
 
   def isFull: Boolean = rows >= MostRows || bytes >= MostBytes
 
-  def add(record: UnsafeRow): Unit = {
+  def add(record: InternalRow, size: Int): Unit = {
     writer.write(record)
     rows += 1
-    bytes += record.getSizeInBytes
+    bytes += size
   }
 
   /** The row that holds all of them; what is added next begins another one. */
