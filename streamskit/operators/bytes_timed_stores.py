@@ -226,10 +226,12 @@ class BytesSessionStore:
         if value is None:
             return self.remove(key, start, end)
         sessions: list[Session] = self._table.changed_page(key).setdefault(key, [])
-        index = bisect_left(sessions, (end, start))
-        if index < len(sessions) and sessions[index][:2] == (end, start):
-            sessions[index] = (end, start, value)
-            return None
+        index, place = len(sessions), (end, start)
+        if sessions and sessions[-1][:2] >= place:  # mostly a session comes behind all others
+            index = bisect_left(sessions, place)
+            if sessions[index][:2] == place:
+                sessions[index] = (end, start, value)
+                return None
         sessions.insert(index, (end, start, value))
         if self._by_time is not None:
             self._by_time.put((end, start, key), True)

@@ -56,7 +56,9 @@ class SessionAggregateOperator(AbstractWindowedAggregate):
             if key is None:
                 return drop()
             name = stream_times[side]
-            stream_time = memory[name] = max(memory[name], timestamp)
+            stream_time = memory[name]
+            if timestamp > stream_time:
+                stream_time = memory[name] = timestamp
             closed = stream_time - grace - gap
             sessions = store.find_sessions(key, timestamp - gap, timestamp + gap)
             merged = merge(key, sessions)
@@ -106,9 +108,10 @@ class SessionAggregateOperator(AbstractWindowedAggregate):
 
 
 def _sum(key: bytes, sessions: list[Session]) -> int:
-    if len(sessions) == 1:  # as nearly always
-        return int.from_bytes(sessions[0][2], "big")
-    return sum(int.from_bytes(session[2], "big") for session in sessions)
+    count = 0
+    for _, _, value in sessions:
+        count += int.from_bytes(value, "big")
+    return count
 
 
 def _one_more(side: int, key: bytes, data: bytes | None, count: int) -> bytes:

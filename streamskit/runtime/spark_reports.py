@@ -1,6 +1,7 @@
 """What Spark says of the queries of an application: its plan of each, and the tasks that it ran for them."""
 
 import re
+import time
 from collections.abc import Iterator
 from typing import Any, Protocol
 
@@ -106,9 +107,22 @@ WHY: dict[type[operators.Operator], str] = {
 }
 
 
-def spark_plan(query: StreamingQuery) -> str:
-    """Return the physical plan of the query's last micro-batch as text, the operators outermost first."""
-    text = query._jsq.explainInternal(False)
+PLAN_SECONDS = 10.0
+"""For how long the plan of a batch is waited for that is about to begin, on the slowest of machines."""
+
+
+def spark_plan(query: StreamingQuery, begins: bool = False) -> str:
+    """Return the physical plan of the query's last batch as text, the operators outermost first.
+
+    Args:
+        query: the query.
+        begins: whether its first batch begins without records, as in real-time mode: then it is waited for.
+    """
+    deadline = time.monotonic() + (PLAN_SECONDS if begins else 0)
+    while (text := query._jsq.explainInternal(False)).startswith("No physical plan"):
+        if time.monotonic() > deadline or not query.isActive:
+            break
+        time.sleep(0.05)
     lines = [line for line in text.splitlines() if re.match(r"[ :+\-]*[!*]?(\(\d+\) )?[A-Z]\w+", line)]
     return "\n".join(_tidy(line) for line in lines)
 

@@ -459,7 +459,7 @@ class KafkaStreams:
     def explain(self) -> str:
         """Return what runs each sub-topology: which steps are Spark's own, which Python's and why, and Spark's plan.
 
-        The plan is that of the last micro-batch, its outermost step first.
+        The plan is that of the last batch, its outermost step first.
 
         Raises:
             StreamsError: the application has not started.
@@ -474,7 +474,8 @@ class KafkaStreams:
             mode = self._application.why_mode
             chosen = f"'{self.application_id}' runs {mode}.\n\n" if mode else ""
             return chosen + "\n\n".join(
-                f"{in_words(query.plan, threads)}\n\n{spark_plan(query.query)}" for query in queries
+                f"{in_words(query.plan, threads)}\n\n{spark_plan(query.query, self.config.in_real_time)}"
+                for query in queries
             )
 
     def _known(self, name: str) -> None:

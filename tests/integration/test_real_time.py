@@ -231,7 +231,9 @@ def test_with_auto_an_instance_keeps_its_address_and_its_listeners(
     listener = Telling()
     streams.set_global_state_restore_listener(listener)
     with streams:
-        assert " runs in real-time mode, and keeps 2 of Spark's slots busy.\n" in streams.explain()
+        explained = streams.explain()  # at once, before the first batch is planned
+        assert " runs in real-time mode, and keeps 2 of Spark's slots busy.\n" in explained
+        assert "RealTimeStreamScan" in explained
         assert streams._application.supervisor.handler is handler
         assert streams._application.global_copies.restorations.listener is listener
         broker.produce(f"{name}-words", [("a", "x"), ("a", "y")])

@@ -171,7 +171,8 @@ def test_joins_in_real_time_that_wait_for_no_topic_give_what_kafka_streams_gave(
 @pytest.mark.soak
 def test_random_programs_in_real_time_mode_do_what_a_test_driver_does(broker: Broker) -> None:
     command = [sys.executable, "-m", "tests.integration.random_real_time", broker.bootstrap_servers, "2611", "24"]
-    run = subprocess.run(command, check=True, timeout=1100, env=os.environ, capture_output=True, text=True)
+    run = subprocess.run(command, check=False, timeout=1100, env=os.environ, capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr[-3000:]
     assert [json.loads(line) for line in run.stdout.splitlines() if line.startswith("{")] == [{"programs": 24}]
 
 
