@@ -122,8 +122,10 @@ def hours_recording() -> Recording:
 
 
 def makers_recording() -> Recording:
-    """Return all planes and the flights of a day, and their tallies by manufacturer."""
-    steps = [*piped("planes", data.planes()), *piped("flights", of_day(MAKERS_DAY))]
+    """Return the flights of a day and the planes that fly, and the tallies by manufacturer."""
+    day = of_day(MAKERS_DAY)
+    flying = {each["value"]["tailnum"] for each in day}
+    steps = [*piped("planes", [each for each in data.planes() if each["key"] in flying]), *piped("flights", day)]
     return tallies("delays-by-maker", steps, by_maker(MAKERS_DAY))
 
 
