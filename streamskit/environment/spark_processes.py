@@ -16,6 +16,9 @@ HOME_VARIABLE = "SPARK_HOME"
 LINKED = ("bin", "jars")
 LOOPBACK = re.compile(r"spark://(127\.[\d.]+|localhost|\[::1\]):\d+")
 
+UNCHECKED_ARROW = "-Darrow.enable_unsafe_memory_access=true -Darrow.enable_null_check_for_get=false"
+"""Options with which Arrow does not look at its bounds for each value; Spark asks it for none that are not there."""
+
 
 def spark_home(master: str = "local") -> Path:
     """Return the folder to start Spark from: PySpark's own, or one of links to it where that is as good.
@@ -60,10 +63,6 @@ def _python_finds(package: Path) -> bool:
     if os.environ.get("PYSPARK_PYTHON", sys.executable) != sys.executable:
         return False
     return str(package.parent) in [*site.getsitepackages(), site.getusersitepackages()]
-
-
-UNCHECKED_ARROW = "-Darrow.enable_unsafe_memory_access=true -Darrow.enable_null_check_for_get=false"
-"""Options with which Arrow does not look at its bounds for each value; Spark asks it for none that are not there."""
 
 
 def is_local(master: str) -> bool:

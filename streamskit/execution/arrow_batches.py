@@ -15,11 +15,6 @@ if TYPE_CHECKING:  # they take a while, and this module is read wherever a stage
     import pyarrow as pa
 
 
-def unpack(data: bytes, names: list[str]) -> list[tuple[Any, ...]]:
-    """Return the records in a packed row as tuples of the named columns."""
-    return rows_of(table_of(data), names)
-
-
 def rows_of(table: "pa.Table", names: list[str]) -> list[tuple[Any, ...]]:
     """Return the rows of a table as tuples of the named columns."""
     return list(zip(*(_values(table.column(name)) for name in names), strict=True))
@@ -36,7 +31,7 @@ def pack(rows: Sequence[Row]) -> bytes:
     """Return rows as the bytes of an Arrow stream with the columns of `row_format.SCHEMA`.
 
     >>> row = (3, "out", b"k", None, None, None, None, 1000, [{"key": "id", "value": b"7"}], 0, 1, 42, 0)
-    >>> unpack(pack([row]), NAMES) == [row]
+    >>> rows_of(table_of(pack([row])), NAMES) == [row]
     True
     """
     import pyarrow as pa

@@ -117,16 +117,13 @@ class PagedTable:
 
     def page(self, key: bytes) -> Rows:
         """Return the page of `key`, to read only."""
-        last, _, page = self._last
-        return page if key is last else self._find(key)[2]
+        return self._found(key)[2]
 
     def changed_page(self, key: bytes) -> Rows:
         """Return the page of `key`, to be changed: it will be saved."""
-        found = self._last
-        if key is not found[0]:  # a row is read and written again, as a rule
-            found = self._find(key)
-        self._changed.add(found[1])
-        return found[2]
+        _, number, page = self._found(key)
+        self._changed.add(number)
+        return page
 
     def items(self) -> Iterator[tuple[bytes, Any]]:
         """Return all rows, in the order of their keys' bytes; loads every page."""
@@ -152,12 +149,13 @@ class PagedTable:
             self._count, self._pages, self._sizes, self._rows = 1, {0: {}}, {}, {}  # it is empty: no page is stored
         self._known.update(pages=self._count, bytes=total, rows=rows)
 
-    def _find(self, key: bytes) -> tuple[bytes, int, Rows]:
+    def _found(self, key: bytes) -> tuple[bytes | None, int, Rows]:
         """Return a key with the number of its page, and the page."""
-        number = self._number(key)
-        page = self._pages.get(number)
-        found = self._last = key, number, self._load(number) if page is None else page
-        return found
+        if key is not self._last[0]:  # a row is read and written again, as a rule
+            number = self._number(key)
+            page = self._pages.get(number)
+            self._last = key, number, self._load(number) if page is None else page
+        return self._last
 
     def _number(self, key: bytes) -> int:
         """Return the page of a key: those that were not split yet have one bit of its hash less."""

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from pyspark.sql import Row, SparkSession
 from pyspark.sql import functions as F
 
-from streamskit.execution.arrow_batches import pack, unpack
+from streamskit.execution.arrow_batches import pack, rows_of, table_of
 from streamskit.execution.row_format import NAMES, SCHEMA, TASK
 from streamskit.execution.row_format import Row as Record
 from streamskit.jvm.functions import packed, unpacked
@@ -28,7 +28,7 @@ RECORDS = st.lists(
 def packs(spark: SparkSession, records: list[Record]) -> list[tuple[int, list[Record]]]:
     """Return the rows that records are packed into, in one partition of Spark: the task, and the records in each."""
     frame = spark.createDataFrame(records, SCHEMA).coalesce(1).select(packed(F.struct("*")))
-    return [(row.task, unpack(row.records, NAMES)) for row in frame.collect()]
+    return [(row.task, rows_of(table_of(row.records), NAMES)) for row in frame.collect()]
 
 
 def plain(record: Record) -> Record:
@@ -61,6 +61,6 @@ def test_a_row_holds_ten_thousand_records_or_little_more_than_8_mb(spark: SparkS
     long = F.when(F.col("id").between(20_000, 20_009), F.repeat(F.lit("x"), 2_000_000).cast("binary"))
     record = F.struct(*(column.alias(name) for name, column in (columns | {"value": long}).items()))
     rows = numbers.select(packed(record)).collect()
-    positions = [[position for (position,) in unpack(row.records, ["position"])] for row in rows]
+    positions = [[position for (position,) in rows_of(table_of(row.records), ["position"])] for row in rows]
     assert list(chain(*positions)) == list(range(25_000))
     assert [len(each) for each in positions] == [10_000, 10_000, 5, 5, 4_990]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from streamskit.execution.arrow_batches import unpack
+from streamskit.execution.arrow_batches import rows_of, table_of
 from streamskit.execution.stage_rows import CHUNK, CHUNK_BYTES, StageResults
 from streamskit.operators.records import Output
 
@@ -50,6 +50,6 @@ def test_what_was_handed_over_counts_no_more() -> None:
     ],
 )
 def test_what_one_record_lets_go_is_handed_over_in_pieces(count: int, size: int, lengths: list[int]) -> None:
-    packs = [unpack(pack, ["position"]) for pack in results(count, size).take_packed()]
+    packs = [rows_of(table_of(pack), ["position"]) for pack in results(count, size).take_packed()]
     assert [len(pack) for pack in packs] == lengths
     assert [place for pack in packs for (place,) in pack] == list(range(count))

@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from streamskit import Serdes
 from streamskit.execution import task_processor
-from streamskit.execution.arrow_batches import pack, unpack
+from streamskit.execution.arrow_batches import pack, rows_of, table_of
 from streamskit.execution.row_format import BATCH_END, NAMES, RESULTS, SEQUENCE, Row
 from streamskit.execution.stage_rows import CHUNK, StageInputs
 from streamskit.execution.task_processor import TaskProcessor
@@ -61,7 +61,7 @@ class Java:
         while (letter := self.infile.read(1)) != b"E":
             match letter:
                 case b"R":
-                    rows += [self._row()] if self.is_by_row else unpack(self._bytes(), NAMES)
+                    rows += [self._row()] if self.is_by_row else rows_of(table_of(self._bytes()), NAMES)
                 case b"L":
                     self.outfile.write(framed(self.pages.get(self._text())))
                 case b"A":

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streamskit.api.error_handlers import Handlers, LogAndContinue
-from streamskit.execution.arrow_batches import pack, unpack
+from streamskit.execution.arrow_batches import pack, rows_of, table_of
 from streamskit.execution.row_format import BEGIN, FINISHED, NAMES, OTHER, PORT, SIDES, Row
 from streamskit.execution.row_format import KEY as KEY_OF
 from streamskit.execution.stage_rows import StageInputs
@@ -43,7 +43,7 @@ def run(
     for rows in micro_batches:
         processor = TaskProcessor(operators, range(3, 3 + len(operators)), inputs, options or QueryOptions())
         for results in processor.process(state, TASK, 0, packed(rows, size)):
-            made += unpack(results, NAMES)
+            made += rows_of(table_of(results), NAMES)
     joins = [StreamTableJoinOperator(operator.name, left=False) for operator in operators]
     look_up = [
         (port, None, key, b"?", None, None, None, 0, None, TASK, -1, number, 0)
@@ -53,7 +53,7 @@ def run(
     kept = [
         (row[PORT], row[KEY_OF], row[OTHER])
         for results in processor.process(state, TASK, 0, packed(look_up, 100))
-        for row in unpack(results, NAMES)
+        for row in rows_of(table_of(results), NAMES)
         if row[PORT] > 0
     ]
     return made, {"rows": kept}
