@@ -41,6 +41,7 @@ class TableJoinOperator(Operator):
         retention: for the left and for the right table, if it has windows, for how long its rows can be looked up.
         on_close: for the left and for the right table whether its rows are those of windows that go out on close, once.
         tells_row_times: whether `other_old` begins with the time of the joined row, for a join that looks it up.
+        merges: whether the record cache may merge its results.
     """
 
     name: str
@@ -49,10 +50,11 @@ class TableJoinOperator(Operator):
     retention: tuple[RowRetention | None, RowRetention | None] = (None, None)
     tells_row_times: bool = False
     on_close: tuple[bool, bool] = (False, False)
+    merges: bool = True
 
     @property
     def is_cacheable(self) -> bool:
-        return not self.tells_row_times
+        return self.merges and not self.tells_row_times
 
     def open(self, context: OperatorContext) -> ProcessRecord:
         forward, drop, tells_row_times = context.forward, context.drop, self.tells_row_times

@@ -5,6 +5,8 @@ the one before it, up to a step that keeps its rows. A user's function is asked 
 needed.
 """
 
+from collections.abc import Sequence
+
 from streamskit.topology.nodes import Node
 from streamskit.topology.topology import Topology
 
@@ -44,6 +46,18 @@ def stores_latest(node: Node, topology: Topology) -> bool:
     if store is None or node.operator_input is not None:  # an operator looks after its rows itself
         return False
     return store.kind == "versioned" or sends_old_values(node, topology)
+
+
+def caches_rows(node: Node, topology: Topology) -> bool:
+    """Return whether a step has to remember its rows for the sake of its store's record cache.
+
+    The cache of a store passes on no deletion of a row that was never there, as those are that a filter does not let
+    through. Mirrors `CachingKeyValueStore#putAndMaybeForward`.
+    """
+    store = node.row_store
+    if store is None or not store.cached or store.kind != "key-value" or node.operator_input is not None:
+        return False
+    return node.skips_absent_rows and bool(topology.children(node))
 
 
 def rows_are_looked_up(node: Node, topology: Topology) -> bool:
@@ -97,12 +111,17 @@ def _changes_old_values(node: Node, topology: Topology) -> bool:
 
 
 def _joins_table_with_itself(node: Node, topology: Topology) -> bool:
-    """Return whether a join's two sides come of one table, so that one update of it changes a row of both.
+    """Return whether a join's two sides come of one table.
 
     The first side then tells an old value that never was: the old row of its own joined with the new one of the other.
     """
-    sides = [_tables_before(topology[parent], topology) for parent in node.parents if topology[parent].joins_tables]
-    return len(sides) == 2 and not sides[0].isdisjoint(sides[1])
+    return come_of_one_table([topology[each] for each in node.parents if topology[each].joins_tables], topology)
+
+
+def come_of_one_table(sides: Sequence[Node], topology: Topology) -> bool:
+    """Return whether the two sides of a join come of one table, so that one update of it changes a row of both."""
+    tables = [_tables_before(side, topology) for side in sides]
+    return len(tables) == 2 and not tables[0].isdisjoint(tables[1])
 
 
 def _tables_before(node: Node, topology: Topology) -> set[str]:

@@ -10,6 +10,8 @@ from streamskit.api.windows import SessionWindows, SlidingWindows
 from streamskit.common.errors import TopologyError
 from streamskit.planning.lookups import are_open_windows_looked_up, has_open_windows
 from streamskit.planning.old_values import (
+    caches_rows,
+    come_of_one_table,
     needs_old_values,
     row_history,
     row_retention,
@@ -59,7 +61,9 @@ def _only_orders(node: Node, plan: Plan) -> bool:
 
 def runs_latest_value_operator(node: Node, plan: Plan) -> bool:
     """Return whether a step of a table runs as an operator that does nothing but keep its rows' latest values."""
-    return stores_latest(node, plan.topology) or (plan.is_used(node) and not node.keeps_rows)
+    if stores_latest(node, plan.topology) or (plan.is_used(node) and not node.keeps_rows):
+        return True
+    return plan.options.cache and caches_rows(node, plan.topology)
 
 
 def operators_by_level(plan: Plan) -> tuple[PlannedOperator, ...]:
@@ -266,7 +270,9 @@ def _(node: TableJoinSide, nodes: list[Node], name: str, plan: Plan) -> PlannedO
     times = rows_are_looked_up(node, plan.topology)
     left_open, right_open = (has_open_windows(parent, plan) for _, parent in sides)
     told, on_close = (left_told, right_told), (left_open, right_open)
-    join = operators.TableJoinOperator(name, node.outer, told, (left, right), times, on_close)
+    # Without a store a join has no cache, which matters where one update changes a row of both tables.
+    merges = bool(node.stores) or not come_of_one_table([side for side, _ in sides], plan.topology)
+    join = operators.TableJoinOperator(name, node.outer, told, (left, right), times, on_close, merges)
     return PlannedOperator(join, node)
 
 
