@@ -10,16 +10,12 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from streamskit.columns import user_functions
-from streamskit.execution.row_format import HEADER_TYPE
 from streamskit.serdes import LONG, Serde, SessionWindowedSerde, StringSerde
 from streamskit.state.stores import Store
 from streamskit.topology.nodes import Node
 
 LARGEST_TIME = (2**63 - 1) // 1000
 """The largest timestamp that Spark's Kafka source can read: it counts in microseconds."""
-
-TIMESTAMP_HEADER = "streamskit-timestamp"
-"""The header in which a record's timestamp travels to the producer, as Spark's Kafka sink has no column for it."""
 
 WRITE_ORDER = ("writer", "time", "place")
 """The columns that say which task of Spark writes a row, and in which order (`streamskit/jvm/WriteOrder.scala`)."""
@@ -127,25 +123,22 @@ class RecordColumns:
 
 
 def to_sink(frame: DataFrame) -> DataFrame:
-    """Return a frame of finished rows as Spark's Kafka sink wants them, their timestamps among the headers.
+    """Return a frame of finished rows as the sink wants them (`streamskit/jvm/ProducerRecords.scala`).
 
     Where a row has a partition it goes there, otherwise the producer chooses by the key.
 
     Args:
         frame: with the columns topic, key, value, timestamp and headers, and perhaps partition and `WRITE_ORDER`. The
-            result has them without timestamp.
+            result has them, too, and fails where a timestamp is none.
     """
     time = frame["timestamp"]
-    # Kafka's producer passes over what an interceptor throws: a time that is none would be written as the wall clock's.
     message = F.format_string(
         "A record for topic %s has the timestamp %s, which is no time: give it milliseconds since 1970.",
         frame["topic"], F.coalesce(time.cast("string"), F.lit("null")),
     )  # fmt: skip
     time = F.when((time >= 0) & (time <= LARGEST_TIME), time).otherwise(F.raise_error(message).cast("bigint"))
-    stamp = F.struct(F.lit(TIMESTAMP_HEADER).alias("key"), time.cast("string").cast("binary").alias("value"))
-    headers = F.concat(F.coalesce(frame["headers"], F.array().cast(HEADER_TYPE)), F.array(stamp))
     more = [name for name in ("partition", *WRITE_ORDER) if name in frame.columns]
-    return frame.select("topic", "key", "value", headers.alias("headers"), *more)
+    return frame.select("topic", "key", "value", time.alias("timestamp"), "headers", *more)
 
 
 def changelog_key(record: RecordColumns, store: Store, key: Serde) -> Column:

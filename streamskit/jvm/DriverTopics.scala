@@ -135,7 +135,8 @@ class DriverTopics {
     out.put(if (row.isNullAt(at.key)) null else row.getBinary(at.key))
     out.put(if (row.isNullAt(at.value)) null else row.getBinary(at.value))
     out.writeInt(if (at.partition < 0 || row.isNullAt(at.partition)) -1 else row.getInt(at.partition))
-    val headers = row.getArray(at.headers)
+    out.writeLong(row.getLong(at.timestamp))
+    val headers = if (row.isNullAt(at.headers)) DriverTopics.NoHeaders else row.getArray(at.headers)
     out.writeInt(headers.numElements)
     for (number <- 0 until headers.numElements) {
       val header = headers.getStruct(number, 2)
@@ -146,7 +147,7 @@ class DriverTopics {
 }
 
 /** Where the columns of a row to write stand; -1 for one that is not there. */
-case class Columns(topic: Int, key: Int, value: Int, headers: Int, partition: Int)
+case class Columns(topic: Int, key: Int, value: Int, timestamp: Int, headers: Int, partition: Int)
 
 object DriverTopics {
   // In milliseconds: how often a wait looks around; for how long an open batch waits for a record; how long a batch may
@@ -157,6 +158,7 @@ object DriverTopics {
   private val Starting = 3000L
   private val MostOpen = 16 // batches
   private[streamskit] val Timestamp = 5
+  private val NoHeaders = new GenericArrayData(Array.empty[Any])
   private val every = new ConcurrentHashMap[String, DriverTopics]
   private val running = mutable.LinkedHashSet.empty[DriverTopics]
 
@@ -271,7 +273,7 @@ case class DriverTopicsTable(driver: String) extends Table with SupportsRead wit
     override def build(): Write = new Write {
       override def toStreaming: StreamingWrite = {
         def at(name: String) = info.schema.fieldNames.indexOf(name)
-        new DriverWrite(driver, Columns(at("topic"), at("key"), at("value"), at("headers"), at("partition")))
+        new DriverWrite(driver, Columns(at("topic"), at("key"), at("value"), at("timestamp"), at("headers"), at("partition")))
       }
     }
   }

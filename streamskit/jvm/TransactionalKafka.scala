@@ -4,9 +4,6 @@ import java.util.{Map => JavaMap, Set => JavaSet}
 
 import scala.jdk.CollectionConverters._
 
-import org.apache.kafka.clients.producer.ProducerRecord
-import org.apache.kafka.common.header.Header
-import org.apache.kafka.common.header.internals.RecordHeader
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.connector.catalog.{SupportsWrite, Table, TableCapability, TableProvider}
 import org.apache.spark.sql.connector.distributions.{Distribution, Distributions}
@@ -18,10 +15,11 @@ import org.apache.spark.sql.internal.connector.SupportsStreamingUpdateAsAppend
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
-/** A sink for Spark's streams: Kafka, with one transaction for each micro-batch. It takes the rows of Spark's own sink.
+/** A sink for Spark's streams: Kafka, with one transaction for each micro-batch. It takes rows as
+  * `ProducerRecords` says.
   *
   * Its options are those of the producer, "reader" (the settings of a consumer, as text), "marks" (the topic of the
-  * marks) and "run" (a name for this run of the query);
+  * marks), "run" (a name for this run of the query) and "windowed" of `ProducerRecords`;
   * and for the copy of the checkpoint "checkpoint", "copy" (its topic), "about" and "from": see `CheckpointCopy`.
   */
 class TransactionalKafka extends TableProvider {
@@ -72,7 +70,8 @@ case class TransactionFactory(query: String, schema: StructType, options: Map[St
     val mark = Mark(query, options("run"), batch)
     val transactions = Transactions.before(mark, options.asJava, options("marks"))
     def copy = new CheckpointCopy(Transactions.reader(options.asJava), options("checkpoint"), options("copy"), options("about"))
-    try new TransactionWriter(transactions, mark, schema, transactions.copied(copy), options("from").toLong)
+    val records = new ProducerRecords(schema, options.getOrElse("windowed", ""))
+    try new TransactionWriter(transactions, mark, records, transactions.copied(copy), options("from").toLong)
     catch { case failure: Throwable => transactions.close(); throw failure }
   }
 }
@@ -81,14 +80,13 @@ case class Done(replayed: Boolean) extends WriterCommitMessage
 
 /** Writes the rows of a micro-batch, unless an earlier try has committed them: then Spark alone did not know of it. */
 class TransactionWriter(
-    transactions: Transactions, mark: Mark, schema: StructType, copy: CheckpointCopy, from: Long)
+    transactions: Transactions, mark: Mark, records: ProducerRecords, copy: CheckpointCopy, from: Long)
     extends DataWriter[InternalRow] {
-  private val partition = schema.getFieldIndex("partition")
   private val replayed = transactions.last.batch == mark.batch
   private var isDone = false
   if (!replayed) transactions.begin()
 
-  override def write(row: InternalRow): Unit = if (!replayed) transactions.send(record(row))
+  override def write(row: InternalRow): Unit = if (!replayed) transactions.send(records.of(row))
 
   override def commit(): WriterCommitMessage = {
     if (!replayed) {
@@ -101,14 +99,4 @@ class TransactionWriter(
 
   override def abort(): Unit = ()
   override def close(): Unit = if (isDone) Transactions.keep(transactions, mark) else transactions.close()
-
-  private def record(row: InternalRow) = {
-    val pairs = row.getArray(3)
-    val headers = (0 until pairs.numElements).map { number =>
-      val pair = pairs.getStruct(number, 2)
-      new RecordHeader(pair.getUTF8String(0).toString, pair.getBinary(1)): Header
-    }
-    val to = partition.filterNot(row.isNullAt).map(at => Integer.valueOf(row.getInt(at))).orNull
-    new ProducerRecord(row.getUTF8String(0).toString, to, row.getBinary(1), row.getBinary(2), headers.asJava)
-  }
 }

@@ -14,6 +14,9 @@ from streamskit.runtime.recovery.checkpoint import Checkpoint
 IN_REAL_TIME = {"kafka.linger.ms": "0"}
 """Settings of the sink in this mode: nobody waits for more records to send along."""
 
+UNLISTED = {"spark.sql.streaming.realTimeMode.allowlistCheck": "false"}
+"""Spark has a list of the operators and sinks that it has tried in this mode: our sink is not on it."""
+
 WITH_STATE_IDS = {"spark.sql.streaming.stateStore.checkpointFormatVersion": "2"}
 """Has files of state be named as in real-time mode, where those of a batch that is tried again replace no others."""
 

@@ -22,13 +22,10 @@ from streamskit.kafka.topics import configs, first_from
 from streamskit.planning.options import ANY_TIME, TopicRules
 from streamskit.planning.plan import Plan
 from streamskit.runtime.batch_limits import BATCH_BYTES, BatchLimits
-from streamskit.runtime.real_time import FROM_ANY_CHECKPOINT, IN_REAL_TIME, WITH_STATE_IDS, check_no_udf
+from streamskit.runtime.real_time import FROM_ANY_CHECKPOINT, IN_REAL_TIME, UNLISTED, WITH_STATE_IDS, check_no_udf
 from streamskit.runtime.recovery.checkpoint import Checkpoint
 from streamskit.runtime.recovery.exactly_once import SINK, Transactions
 from streamskit.topology.nodes import Source
-
-STAMP = "streamskit.RecordStamp"
-"""The producer interceptor (in `streamskit/jvm`) that sets a record's timestamp, and a windowed key's partition."""
 
 IN_ORDER = "org.apache.spark.sql.kafka010.KafkaInOrder"
 """The source (in `streamskit/jvm`) that takes the records of several topics in the order of their timestamps."""
@@ -36,8 +33,8 @@ IN_ORDER = "org.apache.spark.sql.kafka010.KafkaInOrder"
 AS_IT_COMES = "org.apache.spark.sql.kafka010.KafkaInRealTime"
 """The source (in `streamskit/jvm`) whose batch in real-time mode can be ended before its time is over."""
 
-BY_TIME = "org.apache.spark.sql.kafka010.KafkaByTime"
-"""The sink (in `streamskit/jvm`) that writes the records of a micro-batch in the order of their time."""
+WITH_TIME = "org.apache.spark.sql.kafka010.KafkaWithTime"
+"""The sink (in `streamskit/jvm`) that writes records with their timestamps, in the order of their time if need be."""
 
 SETTINGS = {
     # A batch without records would only move the watermark.
@@ -161,7 +158,7 @@ class KafkaTopics:
             "spark.sql.shuffle.partitions": str(tasks),
             "spark.sql.execution.arrow.maxRecordsPerBatch": str(limits.rows),
         } | (WITH_STATE_IDS if kept.has_state_ids else {})
-        sizes |= {} if plan.is_stateful else FROM_ANY_CHECKPOINT
+        sizes |= ({} if plan.is_stateful else FROM_ANY_CHECKPOINT) | (UNLISTED if plan.runs_in_real_time else {})
         with query_settings(self.spark, SETTINGS | sizes):
             frame = compile_plan(
                 plan,
@@ -226,11 +223,7 @@ class KafkaTopics:
             PRODUCER
             | (IN_REAL_TIME if plan.runs_in_real_time else {})
             | told
-            | {
-                "kafka.max.request.size": str(plan.options.handlers.max_request_size),
-                "kafka.interceptor.classes": STAMP,
-                "kafka.streamskit.windowed.topics": windowed,
-            }
+            | {"kafka.max.request.size": str(plan.options.handlers.max_request_size), "windowed": windowed}
         )
         transactions = Transactions(plan, producer, java_text(self.config.connection, "consumer"))
         if self.config.exactly_once:
@@ -240,9 +233,8 @@ class KafkaTopics:
         client = f"{told['kafka.client.id']}-{producers}" if "kafka.client.id" in told else producers
         options = producer | {"kafka.client.id": client, "includeHeaders": "true"}
         if self._writes_by_time(plan):
-            ordered = {"writers": str(writers(plan, self.partitions)), "threads": plan.options.threads_of}
-            return BY_TIME, options | ordered
-        return "kafka", options
+            options |= {"writers": str(writers(plan, self.partitions)), "threads": plan.options.threads_of}
+        return WITH_TIME, options
 
 
 def starting_offsets(config: StreamsConfig, plan: Plan) -> StartingOffsets:

@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 
 from streamskit.environment.session import FLEETING_CHECKPOINTS, INTERPRETED, query_settings
 from streamskit.execution.compiler import compile_plan
-from streamskit.execution.record_columns import TIMESTAMP_HEADER, WRITE_ORDER
+from streamskit.execution.record_columns import WRITE_ORDER
 from streamskit.execution.row_format import HEADER_TYPE
 from streamskit.jvm import java_class, plan_contains, scala_object
 from streamskit.planning.plan import CLOCK_TOPIC, Plan
@@ -184,15 +184,6 @@ def _bytes(text: str | None) -> bytes | None:
 
 
 def _output(row: dict[str, Any]) -> Raw:
-    headers = [(header["key"], base64.b64decode(header["value"])) for header in row["headers"]]
+    headers = tuple((header["key"], base64.b64decode(header["value"])) for header in row.get("headers") or ())
     key, value = _bytes(row.get("key")), _bytes(row.get("value"))
-    return raw_record(row["topic"], key, value, headers, row.get("partition"))
-
-
-def raw_record(
-    topic: str, key: bytes | None, value: bytes | None, headers: list[tuple[str, bytes]], partition: int | None
-) -> Raw:
-    """Return a record that a query writes, whose time is in a header of its own."""
-    (time,) = (value for name, value in headers if name == TIMESTAMP_HEADER)
-    own = tuple((name, value) for name, value in headers if name != TIMESTAMP_HEADER)
-    return Raw(topic, key, value, int(time), own, partition)
+    return Raw(row["topic"], key, value, row["timestamp"], headers, row.get("partition"))

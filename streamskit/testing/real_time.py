@@ -13,16 +13,14 @@ from streamskit.execution.task_worker import INT, Line, framed
 from streamskit.jvm import java_class, plan_contains, with_time_of_each_record
 from streamskit.planning.plan import CLOCK_TOPIC, FLUSH_KEY, Plan
 from streamskit.runtime.progress import warn_of_dropped
-from streamskit.runtime.real_time import FROM_ANY_CHECKPOINT, WITH_STATE_IDS
-from streamskit.testing.memory import SETTINGS, Raw, optimized, raw_record, without_rules
+from streamskit.runtime.real_time import FROM_ANY_CHECKPOINT, UNLISTED, WITH_STATE_IDS
+from streamskit.testing.memory import SETTINGS, Raw, optimized, without_rules
 
 TOPICS = "org.apache.spark.sql.streamskit.DriverTopicsFormat"
 """The source and the sink (`streamskit/jvm/DriverTopics.scala`)."""
 
-IN_MEMORY = {
+IN_MEMORY = UNLISTED | {  # one task needs no more than `coalesce`, which Spark has not tried there either
     "spark.sql.shuffle.partitions": "1",
-    # Spark has a list of operators and sinks that it has tried in this mode. One task needs no more than `coalesce`.
-    "spark.sql.streaming.realTimeMode.allowlistCheck": "false",
     "spark.sql.streaming.realTimeMode.asyncProgressTrackingByDefault.enabled": "false",
 }
 OPEN = {"realTime": "1 day"}
@@ -31,8 +29,8 @@ OPEN = {"realTime": "1 day"}
 PLACE = struct.Struct(">iqq")
 """Partition, offset and timestamp of a record."""
 
-IS_MORE, COUNT = struct.Struct(">?"), struct.Struct(">q")
-"""Whether a written record follows, and how many records were dropped."""
+IS_MORE, TIME, COUNT = struct.Struct(">?"), struct.Struct(">q"), struct.Struct(">q")
+"""Whether a written record follows, its timestamp, and how many records were dropped."""
 
 
 class NotInRealTimeError(StreamsError):
@@ -141,8 +139,9 @@ class Reader:
         line, found = self._line, list[Raw]()
         while line.read_struct(IS_MORE) == (True,):
             topic, key, value, partition = line.read_text(), line.read_bytes(), line.read_bytes(), line.read_int()
-            headers = [(line.read_text(), line.read_bytes() or b"") for _ in range(line.read_int())]
-            found.append(raw_record(topic, key, value, headers, partition if partition >= 0 else None))
+            (timestamp,) = line.read_struct(TIME)
+            headers = tuple((line.read_text(), line.read_bytes() or b"") for _ in range(line.read_int()))
+            found.append(Raw(topic, key, value, timestamp, headers, partition if partition >= 0 else None))
         return found
 
     def counts(self) -> Counter[str]:

@@ -6,8 +6,8 @@ from pyspark.sql import functions as F
 from streamskit.broker.base import Broker
 from streamskit.course.datasets.event_time import NEW_YEAR
 from streamskit.course.datasets.trades import SYMBOLS
-from streamskit.execution.record_columns import TIMESTAMP_HEADER
-from streamskit.runtime.spark_io import STAMP
+from streamskit.execution.row_format import HEADER_TYPE
+from streamskit.runtime.spark_io import WITH_TIME
 
 RECORDS_PER_SECOND = 1_000
 
@@ -37,19 +37,18 @@ def load(spark: SparkSession, broker: Broker, topic: str, count: int, keys: int,
         value = F.concat(F.lit("name of "), key) if topic == "users" else order
     # A whole number of milliseconds between records, and one task, so that time runs forward in each partition.
     timestamp = F.lit(NEW_YEAR) + (F.lit(0) if topic == "users" else F.floor(F.col("id") * 1000 / RECORDS_PER_SECOND))
-    stamp = F.struct(F.lit(TIMESTAMP_HEADER).alias("key"), timestamp.cast("string").cast("binary").alias("value"))
     (
         spark.range(0, keys if topic == "users" else count, 1, 1)
         .select(
             F.lit(topic).alias("topic"),
             key.cast("binary").alias("key"),
             value.cast("binary").alias("value"),
-            F.array(stamp).alias("headers"),
+            timestamp.cast("long").alias("timestamp"),
+            F.lit(None).cast(HEADER_TYPE).alias("headers"),
         )
-        .write.format("kafka")
+        .write.format(WITH_TIME)
+        .mode("append")
         .option("kafka.bootstrap.servers", broker.bootstrap_servers)
-        .option("includeHeaders", "true")
-        .option("kafka.interceptor.classes", STAMP)
         .option("kafka.linger.ms", "50")
         .option("kafka.batch.size", "262144")
         .save()

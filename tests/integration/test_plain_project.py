@@ -57,7 +57,7 @@ def test_the_wheel_has_all_that_is_not_python_and_nothing_of_the_course(wheel: P
     for needed in (
         "py.typed",
         "environment/ivy.xml",
-        "jvm/RecordStamp.scala",
+        "jvm/ProducerRecords.scala",
         "course/labs/recorded/windows-tumbling-count.json",
     ):
         assert f"streamskit/{needed}" in names

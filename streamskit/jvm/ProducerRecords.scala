@@ -1,0 +1,68 @@
+package org.apache.spark.sql.streamskit
+
+import java.util.{Arrays, List => JavaList}
+
+import org.apache.kafka.clients.producer.ProducerRecord
+import org.apache.kafka.common.header.Header
+import org.apache.kafka.common.header.internals.RecordHeader
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.types.StructType
+import org.apache.spark.unsafe.types.UTF8String
+
+/** The records that the rows of a sink stand for.
+  *
+  * Rows have the columns topic, key, value, timestamp, in milliseconds, and headers, and perhaps partition. A windowed
+  * key goes to the partition of its bare key, as with Kafka Streams' WindowedStreamPartitioner.
+  *
+  * @param schema of the rows
+  * @param windowed the topics with windowed keys, separated by commas: "topic:bytes of the window:partitions"
+  */
+class ProducerRecords(schema: StructType, windowed: String) {
+  type Record = ProducerRecord[Array[Byte], Array[Byte]]
+
+  private val Seq(topic, key, value, timestamp, headers) =
+    Seq("topic", "key", "value", "timestamp", "headers").map(schema.fieldIndex)
+  private val partition = schema.getFieldIndex("partition").getOrElse(-1)
+  private val suffixes = windowed.split(',').filter(_.nonEmpty).map { entry =>
+    val Array(topic, suffix, partitions) = entry.split(':')
+    topic -> (suffix.toInt, partitions.toInt)
+  }.toMap
+
+  // One row's topic is mostly that of the row before: its name is decoded once.
+  private var latest = UTF8String.EMPTY_UTF8
+  private var name = ""
+
+  def of(row: InternalRow): Record = {
+    val to = nameOf(row.getUTF8String(topic))
+    val bytes = if (row.isNullAt(key)) null else row.getBinary(key)
+    val content = if (row.isNullAt(value)) null else row.getBinary(value)
+    new ProducerRecord(to, partitionOf(row, to, bytes), row.getLong(timestamp), bytes, content, headersOf(row))
+  }
+
+  private def nameOf(topic: UTF8String): String = {
+    if (topic != latest) {
+      latest = topic.copy()
+      name = topic.toString
+    }
+    name
+  }
+
+  private def partitionOf(row: InternalRow, to: String, bytes: Array[Byte]): Integer =
+    if (partition >= 0 && !row.isNullAt(partition)) Integer.valueOf(row.getInt(partition))
+    else if (suffixes.isEmpty || bytes == null) null
+    else suffixes.get(to).map { case (suffix, partitions) =>
+      Integer.valueOf(WriteOrder.partition(bytes, suffix, partitions))
+    }.orNull
+
+  private def headersOf(row: InternalRow): JavaList[Header] =
+    if (row.isNullAt(headers)) null
+    else {
+      val pairs = row.getArray(headers)
+      val every = new Array[Header](pairs.numElements)
+      for (number <- every.indices) {
+        val pair = pairs.getStruct(number, 2)
+        every(number) = new RecordHeader(pair.getUTF8String(0).toString, if (pair.isNullAt(1)) null else pair.getBinary(1))
+      }
+      Arrays.asList(every: _*)
+    }
+}
