@@ -38,11 +38,14 @@ def decode(plan: Plan, raw: DataFrame) -> tuple[DataFrame, list[DecodedInput]]:
 
     Returns:
         The frame, with the same columns (the timestamp in milliseconds) beside what was read, key_N and value_N of
-        input N; and the records of each input.
+        input N, and is_N, which says whether a record is of it, where there are several; and the records of each input.
     """
     read: dict[str, Column] = {}
     for number, source in enumerate(plan.inputs):
-        key, value = (_only(plan, source, raw, raw[part]) for part in ("key", "value"))
+        is_its = None if _reads_alone(plan) else is_of(source, raw["topic"])
+        if is_its is not None:
+            read[f"is_{number}"] = is_its
+        key, value = (_only(is_its, raw[part]) for part in ("key", "value"))
         if _is_forgiving(plan, source):
             read[f"key_{number}"] = source.node.key.try_from_bytes(key)
             read[f"value_{number}"] = source.node.value.try_from_bytes(value)
@@ -84,24 +87,23 @@ def _dropped_by_global_table(plan: Plan, source: PlanInput, frame: DataFrame) ->
 def _decoded(plan: Plan, source: PlanInput, number: int, frame: DataFrame) -> tuple[DataFrame, DecodedInput]:
     """Return the records of an input, and the frame, in which records that failed may be counted.
 
-    `frame` has the columns that `decode` returns: of its own key_N and value_N of input `number`, and in Kafka's words
-    key, value, topic, partition, offset, timestamp and headers.
+    `frame` has the columns that `decode` returns: of its own key_N, value_N and is_N of input `number`, and in Kafka's
+    words key, value, topic, partition, offset, timestamp and headers.
     """
     if _is_forgiving(plan, source):
         return _forgiving_decoded(plan, source, number, frame)
-    key = Datum(frame[f"key_{number}"], _only(plan, source, frame, frame["key"]), source.node.key)
+    is_its = None if _reads_alone(plan) else frame[f"is_{number}"]
+    key = Datum(frame[f"key_{number}"], _only(is_its, frame["key"]), source.node.key)
     if source.changes:
         value = Datum(frame[f"value_{number}"], frame[f"value_bytes_{number}"], source.node.value)
         old_bytes = frame[f"old_bytes_{number}"]
         old = Datum(source.node.value.from_bytes(old_bytes), old_bytes, source.node.value)
     else:
-        value = Datum(frame[f"value_{number}"], _only(plan, source, frame, frame["value"]), source.node.value)
+        value = Datum(frame[f"value_{number}"], _only(is_its, frame["value"]), source.node.value)
         old = None
     record = RecordColumns(key, value, frame["timestamp"], frame["headers"], old=old)
-    is_of_source = None if _reads_alone(plan) else is_of(source, frame["topic"])
-    if is_of_source is not None:
-        record = record.where(is_of_source)
-    frame, record = _timed(plan, source, frame, record, F.lit(True) if is_of_source is None else is_of_source)
+    record = record.where_if(is_its)
+    frame, record = _timed(plan, source, frame, record, F.lit(True) if is_its is None else is_its)
     return frame, DecodedInput(source, record, _partition(frame))
 
 
@@ -123,13 +125,14 @@ def _forgiving_decoded(plan: Plan, source: PlanInput, number: int, frame: DataFr
     """
     node = source.node
     read = {part: frame[f"{part}_{number}"] for part in ("key", "value")}
+    is_its = None if _reads_alone(plan) else frame[f"is_{number}"]
     # What a serde has read goes on as it came in.
-    key, value = (Datum(tried["value"], _only(plan, source, frame, frame[part]), serde, is_sure=True)
+    key, value = (Datum(tried["value"], _only(is_its, frame[part]), serde, is_sure=True)
                   for (part, tried), serde in zip(read.items(), (node.key, node.value), strict=True))  # fmt: skip
     wrong = [F.when(tried["error"].isNotNull(), F.concat(F.lit(f"the {part}: "), tried["error"]))
              for part, tried in read.items()]  # fmt: skip
     error = F.coalesce(*wrong)
-    is_of_source = F.lit(True) if _reads_alone(plan) else is_of(source, frame["topic"])
+    is_of_source = F.lit(True) if is_its is None else is_its
     if source.tells and plan.options.handlers.deserialization == LogAndContinue():
         bad, place = is_of_source & error.isNotNull(), F.concat_ws("-", frame["topic"], frame["partition"])
         said = F.concat(place, F.lit("@"), frame["offset"], F.lit(": "), error)
@@ -175,9 +178,9 @@ def is_of(source: PlanInput, topic: Column) -> Column:
     return topic.isin(*source.topics)
 
 
-def _only(plan: Plan, source: PlanInput, frame: DataFrame, column: Column) -> Column:
+def _only(is_its: Column | None, column: Column) -> Column:
     """Return a column for the records of one source, and null for those of others, whose bytes mean something else."""
-    return column if _reads_alone(plan) else F.when(is_of(source, frame["topic"]), column)
+    return column if is_its is None else F.when(is_its, column)
 
 
 def _reads_alone(plan: Plan) -> bool:

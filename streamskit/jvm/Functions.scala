@@ -21,6 +21,8 @@ object Functions {
   def readJson(column: Column, schema: String, serde: String, zone: String): Column =
     call("streamskit_read_json", column, lit(schema), lit(serde), lit(zone))
 
+  def writeJson(column: Column, zone: String): Column = call("streamskit_write_json", column, lit(zone))
+
   def readNumber(column: Column, dataType: String, serde: String): Column =
     call("streamskit_read_number", column, lit(dataType), lit(serde))
 
@@ -49,6 +51,7 @@ object Functions {
   register("streamskit_read_json") { case Seq(child, schema, serde, zone) =>
     ReadJson(child, DataType.fromJson(text(schema)), text(serde), text(zone))
   }
+  register("streamskit_write_json") { case Seq(child, zone) => WriteJson(child, text(zone)) }
   register("streamskit_read_number") { case Seq(child, kind, serde) =>
     ReadNumber(child, DataType.fromJson(text(kind)), text(serde))
   }

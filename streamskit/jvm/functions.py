@@ -8,6 +8,9 @@ from pyspark.sql.classic.column import Column as ClassicColumn
 
 from streamskit.jvm import java_class
 
+ZONE = "UTC"
+"""The zone of times without one, as streamskit's own sessions have it."""
+
 
 def attempt(column: Column) -> Column:
     """Return a Column of structs: `value`, and `error`, which says what went wrong where there is no value.
@@ -39,8 +42,16 @@ def read_json(data: Column, data_type: T.DataType, serde: str) -> Column:
 
     Spark's `from_json` reads text only, takes an empty one for null and stops after the first value.
     """
-    # The zone of times without one, as streamskit's own sessions have it.
-    return ClassicColumn(_functions().readJson(data._jc, data_type.json(), serde, "UTC"))
+    return ClassicColumn(_functions().readJson(data._jc, data_type.json(), serde, ZONE))
+
+
+def write_json(value: Column) -> Column:
+    """Return a Column of bytes: each value as the JSON text that Spark's `to_json` makes of it, with its null fields.
+
+    Args:
+        value: structs, arrays or maps; a null is a null.
+    """
+    return ClassicColumn(_functions().writeJson(value._jc, ZONE))
 
 
 def read_number(data: Column, data_type: T.DataType, serde: str) -> Column:

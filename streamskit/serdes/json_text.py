@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from streamskit.environment.session import spark_session
-from streamskit.jvm.functions import attempt, read_json
+from streamskit.jvm.functions import attempt, read_json, write_json
 from streamskit.serdes.serde import Serde
 
 
@@ -54,7 +54,7 @@ class JsonSerde(Serde):
 
     def to_bytes(self, value: Column) -> Column:
         if isinstance(self.data_type, T.StructType | T.ArrayType | T.MapType):
-            return F.to_json(value, {"ignoreNullFields": "false"}).cast("binary")
+            return write_json(value)
         # to_json wants something with members: write a list of one and take its brackets off.
         text = F.to_json(F.array(value), {"ignoreNullFields": "false"})
         return F.when(value.isNotNull(), text.substr(F.lit(2), F.length(text) - 2)).cast("binary")

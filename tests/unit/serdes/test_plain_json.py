@@ -1,4 +1,4 @@
-"""Plain JSON objects are read by a reader of their own, exactly as the one for all JSON reads them."""
+"""Plain JSON objects are read and written by a reader and a writer of their own, exactly as those for all JSON do."""
 
 import json
 from typing import Any
@@ -7,9 +7,10 @@ import pytest
 from hypothesis import Phase, example, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from streamskit.jvm.functions import attempt, read_json
+from streamskit.jvm.functions import attempt, read_json, write_json
 
 pytestmark = pytest.mark.spark
 
@@ -53,3 +54,40 @@ EDGES = [
 def test_plain_json_is_read_as_any_other(spark: SparkSession, values: list[bytes]) -> None:
     plain, other = read(spark, values, PLAIN), read(spark, values, WITH_A_LIST)
     assert list(zip(values, plain, strict=True)) == list(zip(values, other, strict=True))
+
+
+TEXT = st.text(max_size=5) | st.text('ab"\\/\n\x00\x1f\x7fé\u2028𝄞', max_size=5)
+ROWS = st.tuples(
+    st.none() | TEXT,
+    st.none() | st.integers(-(2**31), 2**31 - 1),
+    st.none() | st.integers(-(2**63), 2**63 - 1),
+    st.none() | st.floats(),
+    st.none() | st.booleans(),
+)
+ENDS = [
+    ("", 0, 0, 0.0, True), ('"', -1, -(2**63), -0.0, False), ("a", 2**31 - 1, 2**63 - 1, 1e21, None),
+    ("ÿ", -(2**31), 10, float("nan"), True), (None, 100, -10, 1e-5, None), ("x" * 1000, 9, 99, 0.1, True),
+]  # fmt: skip
+
+
+@settings(max_examples=3, phases=[Phase.explicit, Phase.generate])
+@given(st.lists(ROWS, min_size=300, max_size=400))
+@example(ENDS)
+def test_plain_json_is_written_as_any_other(spark: SparkSession, values: list[tuple[Any, ...]]) -> None:
+    row = F.struct(*T.DataType.fromDDL(PLAIN).fieldNames())
+    frame = spark.createDataFrame(values, PLAIN)
+    both = frame.select(write_json(row), F.to_json(row, {"ignoreNullFields": "false"}).cast("binary")).collect()
+    for value, (written, expected) in zip(values, both, strict=True):
+        assert written == expected, value
+
+
+def test_lists_maps_and_missing_values_are_written_as_spark_writes_them(spark: SparkSession) -> None:
+    frame = spark.sql(
+        "select array(1, null) list, map('a', named_struct('b', cast(null as int))) map, cast(null as array<int>) no, "
+        "named_struct('ä', 1, 't', timestamp'2026-01-01 00:00:00') row, named_struct('w\"', 1) quoted"
+    )
+    written = frame.select(*(write_json(F.col(name)) for name in frame.columns)).first()
+    assert written is not None
+    assert [value and bytes(value).decode() for value in written] == [
+        "[1,null]", '{"a":{"b":null}}', None, '{"ä":1,"t":"2026-01-01T00:00:00.000Z"}', '{"w\\"":1}',
+    ]  # fmt: skip
