@@ -270,8 +270,10 @@ def _(node: TableJoinSide, nodes: list[Node], name: str, plan: Plan) -> PlannedO
     times = rows_are_looked_up(node, plan.topology)
     left_open, right_open = (has_open_windows(parent, plan) for _, parent in sides)
     told, on_close = (left_told, right_told), (left_open, right_open)
-    # Without a store a join has no cache, which matters where one update changes a row of both tables.
-    merges = bool(node.stores) or not come_of_one_table([side for side, _ in sides], plan.topology)
+    # Where one update changes a row of both tables, what is seen of it depends on whether the joined rows have a cache.
+    stores = [store for merge in plan.topology.children(node) for store in merge.stores if store.kind != "versioned"]
+    is_cached = any(store.cached for store in stores)
+    merges = is_cached or not come_of_one_table([side for side, _ in sides], plan.topology)
     join = operators.TableJoinOperator(name, node.outer, told, (left, right), times, on_close, merges)
     return PlannedOperator(join, node)
 
