@@ -28,9 +28,10 @@ class ProducerRecords(schema: StructType, windowed: String) {
     topic -> (suffix.toInt, partitions.toInt)
   }.toMap
 
-  // One row's topic is mostly that of the row before: its name is decoded once.
-  private var latest = UTF8String.EMPTY_UTF8
-  private var name = ""
+  // The names of a few topics, decoded once: those of most queries.
+  private val topics = new Array[UTF8String](ProducerRecords.Topics)
+  private val names = new Array[String](ProducerRecords.Topics)
+  private var next = 0
 
   def of(row: InternalRow): Record = {
     val to = nameOf(row.getUTF8String(topic))
@@ -40,11 +41,16 @@ class ProducerRecords(schema: StructType, windowed: String) {
   }
 
   private def nameOf(topic: UTF8String): String = {
-    if (topic != latest) {
-      latest = topic.copy()
-      name = topic.toString
+    var at = 0
+    while (at < topics.length && topic != topics(at)) at += 1
+    if (at < topics.length) names(at)
+    else {
+      val name = topic.toString
+      topics(next) = topic.copy()
+      names(next) = name
+      next = (next + 1) % topics.length
+      name
     }
-    name
   }
 
   private def partitionOf(row: InternalRow, to: String, bytes: Array[Byte]): Integer =
@@ -65,4 +71,8 @@ class ProducerRecords(schema: StructType, windowed: String) {
       }
       Arrays.asList(every: _*)
     }
+}
+
+object ProducerRecords {
+  private val Topics = 8
 }
