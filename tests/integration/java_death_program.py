@@ -49,7 +49,7 @@ def main(servers: str, name: str, state_dir: str) -> None:
     paths = ("/state/keyvalue/counts/k", "/health", "/ready")
     before = [get(path) for path in paths]
     SparkContext._gateway.proc.kill()  # type: ignore[union-attr]
-    wait_until(lambda: streams.state is State.ERROR, "the state ERROR", 30)
+    wait_until(lambda: streams.state is State.ERROR, "the state ERROR", 60)
     after = [get(path) for path in paths]
     raised = list[str]()
     for call in (streams.metrics, streams.await_processed, streams.explain):

@@ -97,7 +97,7 @@ def test_read_committed_leaves_out_aborted_and_open_transactions(broker: Broker,
             (b"open", None),
         ]:
             producer.begin_transaction()
-            producer.send(name, value).get(timeout=10)
+            producer.send(name, value).get(timeout=60)
             if end is not None:
                 end()
         committed = broker.consume(name, isolation="read_committed")["value"].tolist()
@@ -115,7 +115,7 @@ def test_a_topic_that_ends_in_a_transaction_marker_is_read_to_its_end(broker: Br
         producer.send(name, b"one")
         producer.commit_transaction()
     # a broker writes the marker after it has answered
-    wait_until(lambda: broker.end_offsets(name) == {0: 2}, "the transaction's marker", 30)
+    wait_until(lambda: broker.end_offsets(name) == {0: 2}, "the transaction's marker", 60)
     assert broker.consume(name)["value"].tolist() == ["one"]
 
 
@@ -130,7 +130,7 @@ def test_compaction_keeps_the_latest_value_of_each_key(broker: Broker, name: str
         kept = broker.consume(name)
         return sorted(kept.loc[kept["key"] != "end", "value"]) == ["27", "28", "29"]
 
-    wait_until(only_the_latest_is_left, "the end of the compaction", 30)
+    wait_until(only_the_latest_is_left, "the end of the compaction", 60)
     assert broker.end_offsets(name)[0] > 30
     assert broker.consume(name)["offset"].iloc[0] == 27
 

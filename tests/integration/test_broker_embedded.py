@@ -176,7 +176,7 @@ def run_program(folder: Path, kind: str) -> int:
 
 def test_a_broker_ends_with_the_program_that_started_it(tmp_path: Path) -> None:
     pid = run_program(tmp_path, "scoped")
-    wait_until(lambda: not psutil.pid_exists(pid), "the end of the broker's process", 30)
+    wait_until(lambda: not psutil.pid_exists(pid), "the end of the broker's process", 60)
 
 
 def test_a_broker_ends_with_a_program_that_is_killed_and_its_temporary_data_too() -> None:
@@ -187,8 +187,8 @@ def test_a_broker_ends_with_a_program_that_is_killed_and_its_temporary_data_too(
         java = psutil.Process(int(pid))
         assert Path(folder).is_dir()
         program.kill()
-    wait_until(lambda: not alive(java), "the end of the broker's process", 10)
-    wait_until(lambda: not Path(folder).exists(), "the end of its data", 10)
+    wait_until(lambda: not alive(java), "the end of the broker's process", 60)
+    wait_until(lambda: not Path(folder).exists(), "the end of its data", 60)
 
 
 def test_a_detached_broker_outlives_its_program_and_is_found_again(tmp_path: Path) -> None:
@@ -261,7 +261,7 @@ def test_a_broker_whose_java_dies_at_the_start_is_told_at_once(tmp_path: Path) -
 
     def kill_java() -> None:
         lock = tmp_path / "broker.json"
-        wait_until(lock.exists, "the lock of the other program", 30)
+        wait_until(lock.exists, "the lock of the other program", 60)
         os.kill(json.loads(lock.read_text())["pid"], signal.SIGKILL)
 
     killing = threading.Thread(target=kill_java)

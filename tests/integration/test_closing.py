@@ -102,7 +102,7 @@ def test_what_producers_hold_back_while_the_broker_is_away_does_not_come_after_t
         broker.produce(f"{name}-in", [(f"k{each % 7}", str(each)) for each in range(20)])
         streams.await_processed("60 seconds")
         broker.produce(f"{name}-in", [(f"k{each % 7}", str(each)) for each in range(20, 40)])
-        wait_until(lambda: bool(streams.queries()[0].status["isTriggerActive"]), "a micro-batch", 30)
+        wait_until(lambda: bool(streams.queries()[0].status["isTriggerActive"]), "a micro-batch", 60)
         broker.pause()
         streams.close("8 seconds")
         assert not producers(name)

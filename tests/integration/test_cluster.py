@@ -122,7 +122,7 @@ def test_a_worker_that_comes_gets_an_executor_and_one_that_goes_takes_its_own_al
     assert {executor.worker for executor in cluster.executors()} == {worker.name for worker in cluster.workers()}
     leaving = cluster.workers()[0].name
     cluster.remove_worker(leaving)
-    wait_until(lambda: leaving not in {each.worker for each in cluster.executors()}, "the end of its executor", 30)
+    wait_until(lambda: leaving not in {each.worker for each in cluster.executors()}, "the end of its executor", 60)
     assert len(cluster.executors()) == 2
     driver.await_processed("200 seconds")
     check_nothing_is_lost(broker, driver, guarantee)
@@ -154,7 +154,7 @@ def test_the_processes_of_a_cluster_end_with_a_program_that_is_killed(empty_proj
     assert [alive(daemon) for daemon in daemons] == [True, True]
     program.kill()
     program.wait()
-    wait_until(lambda: not any(alive(daemon) for daemon in daemons), "the end of all daemons", 10)
+    wait_until(lambda: not any(alive(daemon) for daemon in daemons), "the end of all daemons", 60)
     with Cluster(workers=1) as cluster:  # and removes what the other one has left
         assert len(list((empty_project / ".streamskit/clusters").iterdir())) == 1
         assert [worker.state for worker in cluster.workers()] == ["ALIVE"]

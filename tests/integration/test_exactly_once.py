@@ -266,7 +266,7 @@ def left_open(broker: Broker, transactional_id: str, topic: str) -> Iterator[Kaf
     with KafkaProducer(bootstrap_servers=broker.bootstrap_servers, transactional_id=transactional_id) as producer:
         producer.init_transactions()
         producer.begin_transaction()
-        producer.send(topic, b"never", b"g0-0").get(timeout=10)
+        producer.send(topic, b"never", b"g0-0").get(timeout=60)
         yield producer
 
 
@@ -298,7 +298,7 @@ def test_what_another_program_has_not_committed_is_not_read(broker: Broker, name
         for ids, end in ((range(5), producer.abort_transaction), (range(5, 9), producer.commit_transaction)):
             producer.begin_transaction()
             for number in ids:
-                producer.send(f"{name}-in", b"x", f"g{number}-{number}".encode()).get(timeout=10)
+                producer.send(f"{name}-in", b"x", f"g{number}-{number}".encode()).get(timeout=60)
             streams.await_processed("30 seconds")
             before = written(broker, name)
             end()

@@ -170,7 +170,7 @@ def test_a_query_that_spark_gives_up_runs_again_when_the_broker_is_back(
     streams.await_processed()
     frail.pause()
     wait_until(lambda: not any(query.isActive for query in streams.queries()), "the end of the queries")
-    wait_until(lambda: streams.state is State.REBALANCING, "the state REBALANCING", 20)
+    wait_until(lambda: streams.state is State.REBALANCING, "the state REBALANCING", 60)
     frail.resume()
     load.write(5_000)
     streams.await_processed("120 seconds")
@@ -185,7 +185,7 @@ def test_a_broker_that_stays_away_for_longer_than_task_timeout_is_told_of_in_a_s
     frail.create_topics("numbers", "counted", "added")
     streams = run_on(frail, count_and_total(), task_timeout="3 seconds")
     frail.kill()
-    wait_until(lambda: streams.state is State.ERROR, "the state ERROR", 30)
+    wait_until(lambda: streams.state is State.ERROR, "the state ERROR", 60)
     with pytest.raises(StreamsError, match=r"has not answered for \d+ s, longer than task_timeout allows \(3 s\)"):
         streams.await_processed()
     assert "has not answered" in streams.store("counts").stopped
@@ -237,7 +237,7 @@ def test_a_replaced_query_goes_on_when_what_failed_is_mended_and_the_others_neve
     streams.set_state_listener(lambda new, old: states.append(new.name))
     wait_until(lambda: len(failures) >= 2, "the second failure")
     broker.produce(f"{name}-in-too", [("b", 41)])  # the other query works on
-    wait_until(lambda: broker.end_offsets(f"{name}-out") == {0: 1}, "the record in the output topic", 30)
+    wait_until(lambda: broker.end_offsets(f"{name}-out") == {0: 1}, "the record in the output topic", 60)
     mended.touch()
     streams.await_processed("60 seconds")
     assert dict(streams.store("totals").all()) == {"a": 19}
@@ -257,7 +257,7 @@ def test_max_failures_shuts_the_client_down_after_so_many(
     streams = run_on(broker, topology, uncaught_exception_handler=MaxFailures(1, "1 minute"))
     with pytest.raises(StreamsError, match="13 is unlucky"):
         streams.await_processed("60 seconds")
-    wait_until(lambda: streams.state is State.ERROR, "the state ERROR", 10)
+    wait_until(lambda: streams.state is State.ERROR, "the state ERROR", 60)
     assert streams.metrics()["restarts"].max() == 1
     assert not any(query.isActive for query in streams.queries())
 
@@ -269,7 +269,7 @@ def test_without_a_handler_the_client_shuts_down_and_says_why(
     streams = run_on(broker, topology)
     with pytest.raises(StreamsError, match="13 is unlucky"):
         streams.await_processed("60 seconds")
-    wait_until(lambda: streams.state is State.ERROR, "the state ERROR", 10)
+    wait_until(lambda: streams.state is State.ERROR, "the state ERROR", 60)
     assert streams.metrics()["restarts"].max() == 0
     assert [one.levelno for one in caplog.records if "13 is unlucky" in one.getMessage()] == [logging.ERROR]
 
@@ -292,9 +292,9 @@ def test_to_shut_the_application_down_stops_the_instances_that_answer_for_its_st
         server = instances.start()
         wait_until(lambda: members(broker, name), "the instance in its group")  # only members are told to stop
         are_up.set()
-        wait_until(lambda: streams.state is State.ERROR, "the state ERROR", 40)
+        wait_until(lambda: streams.state is State.ERROR, "the state ERROR", 60)
         if answer is UncaughtExceptionResponse.SHUTDOWN_APPLICATION:
-            wait_until(lambda: not list(instances), "the end of the instance", 15)
+            wait_until(lambda: not list(instances), "the end of the instance", 60)
             assert f"The instance at {server} has stopped: The application was shut down: " in instances.log(server)
             assert "13 is unlucky" in instances.log(server)
         else:

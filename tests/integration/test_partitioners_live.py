@@ -177,7 +177,7 @@ def test_topics_that_librdkafka_has_partitioned_its_own_way_are_told_where_they_
     builder.stream(orders).join(builder.table(customers), lambda order, customer: order).foreach(print)
     with caplog.at_level(logging.WARNING, "streamskit"):
         run(builder.build())
-        wait_until(lambda: "librdkafka" in caplog.text, "the warning", 30)
+        wait_until(lambda: "librdkafka" in caplog.text, "the warning", 60)
     (said,) = [record.getMessage() for record in caplog.records if "librdkafka" in record.getMessage()]
     assert "test_partitioners_live.py" in said
     assert f"seems to have written '{orders}' (3 partitions): of 300 keys" in said

@@ -112,7 +112,7 @@ def test_at_least_once_a_lost_folder_is_rebuilt_also_of_a_copy_that_was_begun_la
     assert rows(streams, "counts") == expected_counts(range(50))
     assert written(broker, name) == Counter(range(50))
     # What was done since the last copy is done once more.
-    wait_until(lambda: copied(streams) == [50, 50], "a copy of its checkpoints", 30)
+    wait_until(lambda: copied(streams) == [50, 50], "a copy of its checkpoints", 60)
     monkeypatch.setattr(CheckpointCopies, "stop", lambda self: None)
     streams._application.checkpoint_copies._copiers.clear()
     produce(broker, name, range(50, 60))

@@ -113,4 +113,4 @@ def test_a_topic_that_is_deleted_is_missed_within_seconds(strict: Broker, name: 
     missing: Any = spark._jvm.streamskit.MissingTopic  # type: ignore[union-attr]
     assert missing.isThere(strict.bootstrap_servers, name)
     strict.delete_topics(name)
-    wait_until(lambda: not missing.isThere(strict.bootstrap_servers, name), "the end of the trust in a topic", 15)
+    wait_until(lambda: not missing.isThere(strict.bootstrap_servers, name), "the end of the trust in a topic", 60)

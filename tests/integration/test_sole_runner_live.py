@@ -124,7 +124,7 @@ def test_the_second_is_refused_at_once_and_told_where_the_first_one_runs(process
         match=rf"is running already: process {first.pid} on 'another-machine', since .* the folder .*where",
     ):
         runner().confirm()
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 15
 
 
 def test_two_machines_of_one_name_and_with_the_same_process_numbers_are_told_apart(
@@ -154,7 +154,7 @@ def test_a_driver_killed_on_this_machine_starts_again_at_once(
     killed.wait()
     began = time.monotonic()
     runner().confirm()
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 30
 
 
 def test_one_killed_while_its_group_was_being_agreed_is_not_waited_for_either(
@@ -170,7 +170,7 @@ def test_one_killed_while_its_group_was_being_agreed_is_not_waited_for_either(
     first = process()
     first.send_signal(signal.SIGSTOP)
     second = process(answer="")
-    wait_until(is_being_agreed, "30 seconds")
+    wait_until(is_being_agreed, "a group that is about to agree", 60)
     for each in (first, second):
         each.kill()
         each.wait()
@@ -187,7 +187,7 @@ def test_one_killed_on_another_machine_is_waited_for_as_long_as_its_session_and_
     killed.wait()
     began = time.monotonic()
     runner().confirm()
-    assert time.monotonic() - began < short_session + 8
+    assert time.monotonic() - began < short_session + 20
     assert f"process {killed.pid} on 'another-machine'" in caplog.text
     assert "which may have died: waiting for a sign of life of it, at most 2 s" in caplog.text
 

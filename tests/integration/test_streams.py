@@ -107,7 +107,7 @@ def test_what_no_query_reads_again_is_deleted_from_internal_topics(
 
     # Of what nobody needs a few records may stay.
     needed = {between: 3000 - purging.MOST_LEFT, windowed: 2997 - purging.MOST_LEFT}
-    wait_until(lambda: all(first()[topic] > least for topic, least in needed.items()), "the end of what was read", 30)
+    wait_until(lambda: all(first()[topic] > least for topic, least in needed.items()), "the end of what was read", 60)
     assert first()[totals] == 0
     streams.close()
     broker.produce(f"{name}-in", [{"key": "k", "value": "x", "timestamp": past + 3_000_000}])

@@ -132,7 +132,7 @@ class SecuredBroker:
         ]
         with admin_client(self.open.bootstrap_servers) as admin:
             assert not admin.create_acls(acls)["failed"]
-            wait_until(lambda: all(_is_there(admin, acl) for acl in acls), "the rights that were given", 10)
+            wait_until(lambda: all(_is_there(admin, acl) for acl in acls), "the rights that were given", 60)
 
     def allow_application(self, principal: str, name: str) -> None:
         """Give the rights that an application needs whose id, topics and groups begin so (docs/operations.md)."""

@@ -155,7 +155,7 @@ def test_instances_answer_over_certificates_on_both_sides(
         name, secured.ssl, client_settings=certificates, applications=state_dir, in_memory=True
     ) as instances:
         server = instances.start()
-        wait_until(lambda: len(streams.metadata_for_all_streams_clients()) == 2, "the second instance", 30)
+        wait_until(lambda: len(streams.metadata_for_all_streams_clients()) == 2, "the second instance", 60)
         wait_until(
             lambda: httpx.get(f"{server.url}/state/keyvalue/counts/x").json().get("value") == 5, "the count of x", 30
         )

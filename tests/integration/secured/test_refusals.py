@@ -141,7 +141,7 @@ def test_records_that_nobody_reads_again_and_that_may_not_be_deleted_are_told_on
         purging.turn()
         return [record.getMessage() for record in caplog.records if record.name == "streamskit"]
 
-    wait_until(told, "the warning", 30)  # a slow machine may not answer in time at first
+    wait_until(told, "the warning", 60)  # a slow machine may not answer in time at first
     (said,) = told()
     assert f"does not allow User:mallory Delete on topic '{name}-in'" in said
 
@@ -157,5 +157,5 @@ def test_an_instance_that_may_not_join_its_group_says_so(secured: SecuredBroker,
     instance = Instance(stores, his, HostInfo("127.0.0.1", 9))
     instance.start()
     missing = f"does not allow User:mallory Read on group '{name}'"
-    wait_until(lambda: missing in instance.health().waits_for, "the reason why it has no share", 30)
+    wait_until(lambda: missing in instance.health().waits_for, "the reason why it has no share", 60)
     instance.stop()
