@@ -285,7 +285,7 @@ def test_who_follows_a_topic_is_given_what_is_committed(broker: Broker, name: st
         producer.begin_transaction()
         producer.send(name, b"committed")
         producer.commit_transaction()
-    reader.wait_for({TopicPartition(name, 0): broker.end_offsets(name)[0]}, time.monotonic() + 10)
+    reader.wait_for({TopicPartition(name, 0): broker.end_offsets(name)[0]}, time.monotonic() + 60)
     reader.stop()
     assert taken == [b"committed"]
 
@@ -299,10 +299,10 @@ def test_what_another_program_has_not_committed_is_not_read(broker: Broker, name
             producer.begin_transaction()
             for number in ids:
                 producer.send(f"{name}-in", b"x", f"g{number}-{number}".encode()).get(timeout=60)
-            streams.await_processed("30 seconds")
+            streams.await_processed("60 seconds")
             before = written(broker, name)
             end()
-    streams.await_processed("30 seconds")
+    streams.await_processed("60 seconds")
     assert before == Counter()
     assert written(broker, name) == once(range(5, 9))
 

@@ -129,7 +129,7 @@ def test_an_application_goes_on_where_it_stopped(broker: Broker, run: Run, name:
     assert dict(second.store("counts").all()) == {"a": 2, "b": 1}
     second.close()
     third = run(count_by_key(f"{name}-in", f"{name}-out"))
-    third.await_processed("20 seconds")  # nothing new has come, and that is known at once
+    third.await_processed("60 seconds")  # nothing new has come, and that is known at once
     assert dict(third.store("counts").all()) == {"a": 2, "b": 1}
 
 

@@ -153,7 +153,7 @@ def test_who_asks_what_has_moved_finds_the_last_records_counted_even_where_all_c
 
     reader = TopicReader[str]("somewhere:9092", lambda *portion: None, "The letters", letter_of, moved=look)
     reader.start(["in"])
-    reader.wait_for({IN: 3}, time.monotonic() + 5)
+    reader.wait_for({IN: 3}, time.monotonic() + 30)
     reader.stop()
     assert ready == [True]
 
@@ -238,12 +238,12 @@ def test_whoever_waits_while_a_partition_begins_anew_waits_until_it_is_read_agai
         restart=lambda where: read.append(reader.positions[where]),
     )
     reader.start(["in"])
-    reader.wait_for({IN: 3}, time.monotonic() + 5)
+    reader.wait_for({IN: 3}, time.monotonic() + 30)
     consumer.plan = [telling(KafkaError._AUTO_OFFSET_RESET)]
     deadline = time.monotonic() + 5
     while not read and time.monotonic() < deadline:
         time.sleep(0.01)
-    reader.wait_for({IN: 3}, time.monotonic() + 5)
+    reader.wait_for({IN: 3}, time.monotonic() + 30)
     reader.stop()
     assert read == [0]
 
