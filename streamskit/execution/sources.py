@@ -92,7 +92,7 @@ def _decoded(plan: Plan, source: PlanInput, number: int, frame: DataFrame) -> tu
     """
     if _is_forgiving(plan, source):
         return _forgiving_decoded(plan, source, number, frame)
-    is_its = None if _reads_alone(plan) else frame[f"is_{number}"]
+    is_its = _is_its(plan, number, frame)
     key = Datum(frame[f"key_{number}"], _only(is_its, frame["key"]), source.node.key)
     if source.changes:
         value = Datum(frame[f"value_{number}"], frame[f"value_bytes_{number}"], source.node.value)
@@ -125,7 +125,7 @@ def _forgiving_decoded(plan: Plan, source: PlanInput, number: int, frame: DataFr
     """
     node = source.node
     read = {part: frame[f"{part}_{number}"] for part in ("key", "value")}
-    is_its = None if _reads_alone(plan) else frame[f"is_{number}"]
+    is_its = _is_its(plan, number, frame)
     # What a serde has read goes on as it came in.
     key, value = (Datum(tried["value"], _only(is_its, frame[part]), serde, is_sure=True)
                   for (part, tried), serde in zip(read.items(), (node.key, node.value), strict=True))  # fmt: skip
@@ -181,6 +181,11 @@ def is_of(source: PlanInput, topic: Column) -> Column:
 def _only(is_its: Column | None, column: Column) -> Column:
     """Return a column for the records of one source, and null for those of others, whose bytes mean something else."""
     return column if is_its is None else F.when(is_its, column)
+
+
+def _is_its(plan: Plan, number: int, frame: DataFrame) -> Column | None:
+    """Return whether a record is of input `number`, by the column is_N that `decode` made; None if all are."""
+    return None if _reads_alone(plan) else frame[f"is_{number}"]
 
 
 def _reads_alone(plan: Plan) -> bool:

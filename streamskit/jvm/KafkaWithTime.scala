@@ -25,7 +25,7 @@ class KafkaWithTime extends KafkaSourceProvider {
   override def shortName(): String = "kafka-with-time"
 
   override def getTable(options: CaseInsensitiveStringMap): KafkaTable =
-    new KafkaTable(options.getBoolean("includeHeaders", false)) {
+    new KafkaTable(false) { // what a source with this name would read; rows to write may have any columns
       override def newWriteBuilder(info: LogicalWriteInfo): WriteBuilder = {
         val plain = super.newWriteBuilder(info).build().asInstanceOf[KafkaWrite]
         new WriteBuilder with SupportsStreamingUpdateAsAppend {

@@ -10,14 +10,13 @@ from streamskit.api.windows import SessionWindows, SlidingWindows
 from streamskit.common.errors import TopologyError
 from streamskit.planning.lookups import are_open_windows_looked_up, has_open_windows
 from streamskit.planning.old_values import (
-    caches_rows,
     come_of_one_table,
+    keeps_latest,
     needs_old_values,
     row_history,
     row_retention,
     rows_are_looked_up,
     sends_old_values,
-    stores_latest,
     takes_old_values,
 )
 from streamskit.planning.plan import Plan, PlannedOperator
@@ -61,9 +60,8 @@ def _only_orders(node: Node, plan: Plan) -> bool:
 
 def runs_latest_value_operator(node: Node, plan: Plan) -> bool:
     """Return whether a step of a table runs as an operator that does nothing but keep its rows' latest values."""
-    if stores_latest(node, plan.topology) or (plan.is_used(node) and not node.keeps_rows):
-        return True
-    return plan.options.cache and caches_rows(node, plan.topology)
+    keeps = keeps_latest(node, plan.topology, plan.options.cache)
+    return keeps or (plan.is_used(node) and not node.keeps_rows)
 
 
 def operators_by_level(plan: Plan) -> tuple[PlannedOperator, ...]:

@@ -14,7 +14,7 @@ from streamskit.api.windows import TimeWindows
 from streamskit.common.errors import StreamsError, TopologyError
 from streamskit.operators.error_handling import read_attribution
 from streamskit.operators.processors import RunningProcessors
-from streamskit.planning.old_values import caches_rows, needs_old_values, stores_latest
+from streamskit.planning.old_values import keeps_latest, needs_old_values
 from streamskit.planning.options import QueryOptions
 from streamskit.planning.plan import Plan, PlanInput, PlannedOperator, has_changelog
 from streamskit.planning.planned_operators import operators_by_level
@@ -275,11 +275,9 @@ class SubtopologyPlanner:
 
     def _state_follows(self, node: Node) -> bool:
         after = (self.topology[name] for name in self._after(node))
-        keeps_rows = any(each.is_stateful or self._keeps_rows(each) for each in after)
+        cache = self.options.cache
+        keeps_rows = any(each.is_stateful or keeps_latest(each, self.topology, cache) for each in after)
         return keeps_rows or needs_old_values(node, self.topology)
-
-    def _keeps_rows(self, node: Node) -> bool:
-        return stores_latest(node, self.topology) or (self.options.cache and caches_rows(node, self.topology))
 
     def _following(self, node: Node) -> list[Node]:
         return [each for each in self.nodes if node.name in each.parents or each.looks_into(node)]

@@ -231,7 +231,7 @@ class KafkaTopics:
         if plan.transactions_topic in self.partitions:  # it ran with exactly_once before, and may have been killed
             transactions.abort()
         client = f"{told['kafka.client.id']}-{producers}" if "kafka.client.id" in told else producers
-        options = producer | {"kafka.client.id": client, "includeHeaders": "true"}
+        options = producer | {"kafka.client.id": client}
         if self._writes_by_time(plan):
             options |= {"writers": str(writers(plan, self.partitions)), "threads": plan.options.threads_of}
         return WITH_TIME, options
