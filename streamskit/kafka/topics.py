@@ -1,5 +1,6 @@
 """Topics of a Kafka broker: create, delete, list, describe, and where each partition begins and ends."""
 
+import contextlib
 import time
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
@@ -13,6 +14,7 @@ from kafka import TopicPartition
 from kafka.admin import ConfigResource, ConfigResourceType, OffsetSpec
 from kafka.errors import (
     KafkaTimeoutError,
+    NotLeaderForPartitionError,
     TopicAlreadyExistsError,
     TopicAuthorizationFailedError,
     UnknownTopicOrPartitionError,
@@ -322,6 +324,16 @@ def _create(
             f"Topics {names} were created, but {SETTLE_SECONDS:.0f} s later a broker of the cluster does not know them "
             "yet. Look at that broker's log, or try again."
         )
+    # A broker tells of a partition a moment before it can take records: a record that comes in between may have to be
+    # sent again after a later one, which a producer that keeps their order tries in vain until it gives up.
+    with contextlib.suppress(TopicAuthorizationFailedError):  # who may create a topic may not always look into it
+        try:
+            _extents(admin, names)
+        except (NotLeaderForPartitionError, UnknownTopicOrPartitionError) as error:
+            raise BrokerError(
+                f"Topics {names} were created, but a broker of the cluster has not made all of their partitions yet. "
+                "Look at that broker's log, or try again."
+            ) from error
 
 
 def _known(admin: Admin) -> list[set[str]]:

@@ -12,6 +12,7 @@ from streamskit.broker import ExternalBroker
 
 BATCHES = 3
 SECONDS = 5
+RECORDS = 6  # at least; a slow machine takes longer for them than the batches do
 
 
 def main(servers: str, name: str, state_dir: str) -> None:
@@ -27,7 +28,7 @@ def main(servers: str, name: str, state_dir: str) -> None:
     end = time.monotonic() + BATCHES * SECONDS
     with TopologyTestDriver(adding.build()) as driver:
         numbers = driver.create_input_topic("numbers")
-        while time.monotonic() < end:  # batches end and begin while the driver has its own open
+        while time.monotonic() < end or sent < RECORDS:  # batches end and begin while the driver has its own open
             began = time.monotonic()
             numbers.pipe_input("a", 1)
             longest = max(longest, time.monotonic() - began)

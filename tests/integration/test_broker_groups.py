@@ -16,7 +16,8 @@ def member(broker: Broker, group: str, topic: str) -> KafkaConsumer:
     consumer = KafkaConsumer(
         topic, group_id=group, bootstrap_servers=broker.bootstrap_servers, auto_offset_reset="earliest"
     )
-    wait_until(lambda: consumer.poll(timeout_ms=100) is not None and consumer.assignment(), "its partitions")
+    # A poll that ends in the middle of a join may forget it, if what began it was news of the topic; so each is long.
+    wait_until(lambda: consumer.poll(timeout_ms=2000) is not None and consumer.assignment(), "its partitions")
     return consumer
 
 
