@@ -6,7 +6,6 @@ of a record. A batch that travels as the bytes of one row costs a twentieth of t
 
 from collections.abc import Sequence
 from functools import cache
-from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
 from streamskit.execution.row_format import NAMES, Row
@@ -17,7 +16,12 @@ if TYPE_CHECKING:  # they take a while, and this module is read wherever a stage
 
 def rows_of(table: "pa.Table", names: list[str]) -> list[tuple[Any, ...]]:
     """Return the rows of a table as tuples of the named columns."""
-    return list(zip(*(_values(table.column(name)) for name in names), strict=True))
+    return list(zip(*columns_of(table, names), strict=True))
+
+
+def columns_of(table: "pa.Table", names: list[str]) -> list[list[Any]]:
+    """Return the named columns of a table, with Python's values."""
+    return [_values(table.column(name)) for name in names]
 
 
 def table_of(data: bytes) -> "pa.Table":
@@ -34,11 +38,16 @@ def pack(rows: Sequence[Row]) -> bytes:
     >>> rows_of(table_of(pack([row])), NAMES) == [row]
     True
     """
+    return pack_columns(list(zip(*rows, strict=True)))
+
+
+def pack_columns(columns: Sequence[Sequence[Any]]) -> bytes:
+    """Return columns, in the order of `row_format.NAMES`, as the bytes of an Arrow stream."""
     import pyarrow as pa
 
     schema = _schema()
-    columns = [_column(values, kind) for values, kind in zip(zip(*rows, strict=True), schema.types, strict=True)]
-    return pack_table(pa.Table.from_arrays(columns, schema=schema))
+    arrays = [_column(values, kind) for values, kind in zip(columns, schema.types, strict=True)]
+    return pack_table(pa.Table.from_arrays(arrays, schema=schema))
 
 
 def pack_table(table: "pa.Table") -> bytes:
@@ -98,6 +107,7 @@ def _offsets(values: Sequence[Any]) -> "pa.Buffer":
     return pa.py_buffer(offsets)
 
 
-def _values(column: "pa.ChunkedArray") -> Any:
+def _values(column: "pa.ChunkedArray") -> list[Any]:
     # Most columns are empty most of the time.
-    return repeat(None, len(column)) if column.null_count == len(column) else column.to_pylist()
+    values: list[Any] = [None] * len(column) if column.null_count == len(column) else column.to_pylist()
+    return values

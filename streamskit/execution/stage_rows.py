@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
-from typing import TYPE_CHECKING
+from itertools import pairwise, repeat
+from typing import TYPE_CHECKING, Any
 
-from streamskit.execution.arrow_batches import pack
+from streamskit.execution.arrow_batches import pack_columns
 from streamskit.execution.row_format import (
     BEGIN,
     CLOCK,
@@ -14,9 +14,11 @@ from streamskit.execution.row_format import (
     KEY,
     NAMES,
     OTHER,
+    PORT,
     RESULTS,
     SEQUENCE,
     TASK,
+    TIMESTAMP,
     Row,
 )
 from streamskit.operators import ERROR_ROW, Output
@@ -58,12 +60,20 @@ CHUNK_BYTES = 4 * 1024 * 1024
 """After how many bytes of results they are, so that large ones are never many in memory."""
 
 
+SOME = 20
+"""How many results are taken at once: each step costs less of them, and large ones are still cut where they have to."""
+
+
 class StageResults:
-    """The rows that a stage hands over, numbered in order."""
+    """The rows that a stage hands over, numbered in order, by column."""
 
     def __init__(self, task: int, numbers: Sequence[int]) -> None:
         self._task, self._numbers, self._count = task, numbers, 0
-        self._rows: list[Row] = []
+        self._ports = [RESULTS + number for number in numbers]
+        self._begin_anew()
+
+    def _begin_anew(self) -> None:
+        self._columns: list[list[Any]] = [[] for _ in NAMES]
         self._cuts: list[int] = []
         self._bytes = 0
 
@@ -72,19 +82,32 @@ class StageResults:
         """Whether the rows so far are to be handed over."""
         return bool(self._cuts)
 
-    def take(self, outputs: Iterable[Output]) -> None:
+    def take(self, outputs: Sequence[Output]) -> None:
         """Take the operators' results."""
-        task, numbers, add = self._task, self._numbers, self._add
-        for count, output in enumerate(outputs, self._count):
-            operator = output[0]
-            if operator == ERROR_ROW:
-                values = list(output[1:])
-                topic = None if values[OTHER - KEY] is None else values[OTHER - KEY].decode()
-                values[OTHER - KEY] = None
-                add((FINISHED, topic, *values, task, SEQUENCE, count, 0))
+        for start in range(0, len(outputs), SOME):
+            some = outputs[start : start + SOME]
+            operators, *parts, times, headers = zip(*some, strict=True)
+            size = sum(sum(map(len, filter(None, values))) for values in parts)
+            if ERROR_ROW in operators or self._bytes + size >= CHUNK_BYTES:
+                for output in some:
+                    self._take_one(output)
             else:
-                add((RESULTS + numbers[operator], None, *output[1:], task, SEQUENCE, count, 0))
-            self._count = count + 1
+                begin, self._count = self._count, self._count + len(some)
+                none, sequence, zero = (repeat(each, len(some)) for each in (None, SEQUENCE, 0))
+                places = repeat(self._task, len(some)), sequence, range(begin, self._count), zero
+                made = (map(self._ports.__getitem__, operators), none, *parts, times, headers, *places)
+                for column, values in zip(self._columns, made, strict=True):
+                    column.extend(values)
+                self._cut_behind(size)
+
+    def _take_one(self, output: Output) -> None:
+        operator, *values = output
+        topic, port = None, FINISHED
+        if operator != ERROR_ROW:
+            port = self._ports[operator]
+        elif (name := output.other) is not None:
+            values[OTHER - KEY], topic = None, name.decode()
+        self.pass_on((port, topic, *values))
 
     def pass_on(self, row: Row) -> None:
         """Take a row that is for a later stage, or finished."""
@@ -106,26 +129,30 @@ class StageResults:
 
     def take_rows(self) -> list[Row]:
         """Return the rows so far, and begin anew."""
-        rows, self._rows, self._cuts, self._bytes = self._rows, [], [], 0
-        return rows
+        columns = self._columns
+        self._begin_anew()
+        return list(zip(*columns, strict=True))
 
     def take_packed(self) -> Iterator[bytes]:
         """Yield the rows so far, packed, and none of the packs large; begin anew."""
-        rows, cuts = self._rows, self._cuts
-        self._rows, self._cuts, self._bytes = [], [], 0
-        for begin, end in pairwise([0, *cuts, len(rows)]):
+        columns, cuts = self._columns, self._cuts
+        self._begin_anew()
+        for begin, end in pairwise([0, *cuts, len(columns[PORT])]):
             if begin < end:
-                yield pack(rows[begin:end])
+                yield pack_columns([values[begin:end] for values in columns])
 
     def _add(self, row: Row) -> None:
-        """Add a row, and cut behind it where there are enough: what one record lets go has no limit."""
-        rows = self._rows
-        rows.append(row)
-        _, _, key, value, old, other, other_old, *_ = row
-        self._bytes += len(key or b"") + len(value or b"") + len(old or b"") + len(other or b"") + len(other_old or b"")
+        for column, value in zip(self._columns, row, strict=True):
+            column.append(value)
+        self._cut_behind(sum(map(len, filter(None, row[KEY:TIMESTAMP]))))
+
+    def _cut_behind(self, size: int) -> None:
+        """Cut behind rows of so many bytes where there are enough: what one record lets go has no limit."""
+        self._bytes += size
+        count = len(self._columns[PORT])
         begin = self._cuts[-1] if self._cuts else 0
-        if self._bytes >= CHUNK_BYTES or len(rows) - begin == CHUNK:
-            self._cuts.append(len(rows))
+        if self._bytes >= CHUNK_BYTES or count - begin >= CHUNK:
+            self._cuts.append(count)
             self._bytes = 0
 
 

@@ -1,8 +1,10 @@
 """A stage of a query: the task operators of one level, run by Spark's `transformWithState`, once for each task."""
 
 from collections.abc import Iterator, Sequence
+from itertools import repeat
+from typing import Any
 
-from streamskit.execution.arrow_batches import rows_of, table_of
+from streamskit.execution.arrow_batches import columns_of, table_of
 from streamskit.execution.row_format import (
     BATCH_END,
     BEGIN,
@@ -30,6 +32,9 @@ KEPT_BYTES = 32 * 1024 * 1024
 
 ROW_BYTES = 300
 """How many bytes a row takes beside its value, about, with what it has read."""
+
+OPERATOR_RECORD = KEY, VALUE, OLD, OTHER, TIMESTAMP, HEADERS
+"""Where a row has the fields of an `OperatorRecord`."""
 
 OUTPUTS = 20
 """After how many outputs they are taken from a task: few calls, and large ones are never many in memory."""
@@ -154,26 +159,29 @@ class TaskProcessor:
     ) -> Iterator[bytes]:
         # With nothing to do but the operators' own work, a record takes the shortest way through.
         ports = self._inputs.ports if timing is None and not self._options.test else {}
-        process, outputs, new = stage.process, stage.outputs, tuple.__new__
-        for row in self._rows_of(packs):
-            port, _, key, value, old, other, _, timestamp, headers, *_ = row
-            if port in ports:
-                process(*ports[port], new(OperatorRecord, (key, value, old, other, timestamp, headers)))
-            else:
-                self._keep_clock(pages, row)
-                self._process_row(row, stage, made, timing)
-            if len(outputs) >= OUTPUTS:
-                made.take(stage.take_outputs())
-            if made.are_many:
-                yield from made.take_packed()
+        process, outputs = stage.process, stage.outputs
+        for columns in self._columns_of(packs):
+            parts = zip(*(columns[part] for part in OPERATOR_RECORD), strict=True)
+            records = map(tuple.__new__, repeat(OperatorRecord), parts)
+            rows = repeat(None) if ports.keys() >= set(columns[PORT]) else zip(*columns, strict=True)
+            for port, record, row in zip(columns[PORT], records, rows, strict=False):
+                if row is None or port in ports:
+                    process(*ports[port], record)
+                else:
+                    self._keep_clock(pages, row)
+                    self._process_row(row, stage, made, timing)
+                if len(outputs) >= OUTPUTS:
+                    made.take(stage.take_outputs())
+                if made.are_many:
+                    yield from made.take_packed()
         if timing is not None:
             timing.finish()
 
-    def _rows_of(self, packs: Iterator[bytes]) -> Iterator[Row]:
-        """Yield the rows of packs in their order, of which few are there as Python's values at a time."""
+    def _columns_of(self, packs: Iterator[bytes]) -> Iterator[list[list[Any]]]:
+        """Yield the rows of packs in their order, by column, of which few are there as Python's values at a time."""
         for table in in_order(map(table_of, packs), self._inputs):
             for start in range(0, len(table), CHUNK):
-                yield from rows_of(table.slice(start, CHUNK), NAMES)
+                yield columns_of(table.slice(start, CHUNK), NAMES)
 
     def _keep_clock(self, pages: PageStore, row: Row) -> None:
         """Save the wall clock of a test driver, which is moved by hand."""
@@ -186,8 +194,7 @@ class TaskProcessor:
             timing.see(row)
         if port in self._inputs.ports:
             operator, side = self._inputs.ports[port]
-            record = OperatorRecord(row[KEY], row[VALUE], row[OLD], row[OTHER], row[TIMESTAMP], row[HEADERS])
-            stage.process(operator, side, record)
+            stage.process(operator, side, OperatorRecord(*(row[part] for part in OPERATOR_RECORD)))
         elif port == CLOCK and self._options.test:
             if row[KEY] is None:
                 stage.advance_wall_clock(row[TIMESTAMP])

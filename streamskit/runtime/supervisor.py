@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 
 from streamskit.api.client_settings import BootstrapServers
 from streamskit.common.durations import spell
@@ -313,7 +314,7 @@ class Supervisor:
             )
             return not self._stopping.wait(1)
         try:
-            if self._losses.is_behind(failure, query.plan):
+            if self._losses.is_behind(failure, query.plan, partial(self._held, query)):
                 self._states.hold(query.plan.name)
                 return not self._stopping.is_set()
             query.heed_time(failure)
@@ -326,6 +327,11 @@ class Supervisor:
         said = f"runs again from its last whole micro-batch in {wait:.1f} s. It failed: {query.last_failure}"
         self._hold(query, said)
         return not self._stopping.wait(wait)
+
+    def _held(self, query: RunningQuery, seconds: float) -> bool:
+        """Wait because of a query, being REBALANCING, and return whether the application is to stop."""
+        self._states.hold(query.plan.name)
+        return self._stopping.wait(seconds)
 
     def _hold(self, query: RunningQuery, said: str) -> None:
         """Be REBALANCING because of a query, and say why."""

@@ -2,8 +2,9 @@
 
 import logging
 import re
+import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Container, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,6 +23,9 @@ source says (in `streamskit/jvm`) when a topic is another one than before."""
 
 UNKNOWN_TOPIC = "UnknownTopicOrPartition"
 """What Kafka says of a topic that was deleted."""
+
+ANEW_SECONDS, LOOK_SECONDS = 20.0, 0.5
+"""For how long a topic that was deleted may be away before it is made anew, and how long to wait between looks."""
 
 
 @dataclass(frozen=True)
@@ -168,19 +172,24 @@ class DataLoss:
         if before != after:
             raise other_partitions(self._application_id, plan.name, plan.topics_as_written, before, after)
 
-    def is_behind(self, failure: Exception, plan: Plan) -> bool:
+    def is_behind(self, failure: Exception, plan: Plan, wait: Callable[[float], object] = time.sleep) -> bool:
         """Return whether a query has failed because records are gone, and now stands behind them.
 
         Whatever it failed of, its topics are compared with those it began with.
 
+        Args:
+            failure: what it failed of.
+            plan: what it runs; it does not run now.
+            wait: waits for so many seconds; true says that the application is to stop.
+
         Raises:
-            StreamsError: that is so, and the policy is to stop; or partitions were added.
+            StreamsError: that is so, and the policy is to stop; or partitions were added, or a topic is not there.
         """
         is_loss, may_be_gone = LOST.search(str(failure)) is not None, UNKNOWN_TOPIC in str(failure)
         if not is_loss and plan.name not in self._ids:
             return False
         try:
-            now = extents(plan.options.bootstrap_servers, plan.topics)
+            now = self._extents(plan, wait)
         except BrokerError:
             if is_loss:
                 raise
@@ -193,6 +202,32 @@ class DataLoss:
         if remade:
             self._learn(plan, {topic: now[topic].id for topic in remade})
         return is_behind or bool(remade)
+
+    def _extents(self, plan: Plan, wait: Callable[[float], object]) -> dict[str, TopicExtent]:
+        """Return what the topics of a query hold; with the policy to go on, wait for one that is being made anew.
+
+        Raises:
+            StreamsError: one that was there when the query began is not there any more.
+        """
+        now = extents(plan.options.bootstrap_servers, plan.topics)
+        gone = _gone(plan, now)
+        if gone and self._policy == "continue":
+            logger.warning(
+                "'%s': topic '%s' is not there any more; sub-topology %s waits for %.0f s for it to be made anew.",
+                self._application_id, gone[0], plan.name, ANEW_SECONDS,
+            )  # fmt: skip
+            deadline = time.monotonic() + ANEW_SECONDS
+            while gone and time.monotonic() < deadline and not wait(LOOK_SECONDS):
+                now = extents(plan.options.bootstrap_servers, plan.topics)
+                gone = _gone(plan, now)
+        if not gone:
+            return now
+        raise StreamsError(
+            f"Topic '{gone[0]}', which sub-topology {plan.name} of '{self._application_id}' reads, is not there any "
+            "more: it was deleted while the application ran. Create it again, then start the application: after "
+            "clean_up() it begins anew, and with KafkaStreams(..., on_data_loss='continue') it goes on with the first "
+            "record of the new topic."
+        )
 
     def _learn(self, plan: Plan, ids: Mapping[str, str]) -> None:
         """Take note of new topics that a query goes on with, and tell when all do that read them."""
@@ -253,6 +288,11 @@ class DataLoss:
                 "'%s': sub-topology %s goes on without records of topic '%s' that were deleted before it has read "
                 "them: %s.", self._application_id, plan.name, gap.topic, gap,
             )  # fmt: skip
+
+
+def _gone(plan: Plan, now: Container[str]) -> list[str]:
+    """Return the topics that a query reads and that are not there; those of a pattern may come and go."""
+    return [topic for topic in plan.topics if topic not in now and not _is_of_pattern(topic, plan)]
 
 
 def _is_of_pattern(topic: str, plan: Plan) -> bool:
