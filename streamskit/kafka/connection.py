@@ -15,9 +15,11 @@ from kafka.errors import (
     KafkaConnectionError,
     KafkaError,
     KafkaTimeoutError,
+    LeaderNotAvailableError,
     NodeNotReadyError,
     NotControllerError,
     NotCoordinatorError,
+    UnknownBrokerIdError,
 )
 from kafka.protocol.metadata import MetadataRequest
 
@@ -35,8 +37,9 @@ REQUEST_SECONDS = 30.0
 
 AGAIN_SECONDS = 0.2
 
-NOT_KNOWN_YET = (CoordinatorNotAvailableError, NotCoordinatorError)
-"""What a broker that has just started answers for a group: nobody coordinates it yet."""
+NOT_KNOWN_YET = (CoordinatorNotAvailableError, LeaderNotAvailableError, NotCoordinatorError, UnknownBrokerIdError)
+"""What is said of a group that nobody coordinates yet, where a broker has just started, and of a partition without a
+leader: it has none while the broker is shut out, as when its machine stood still for longer than its session."""
 
 GONE = (Cancelled, KafkaConnectionError, NodeNotReadyError, NotControllerError)
 """What a client raises when the one of several brokers has gone that was to answer it."""

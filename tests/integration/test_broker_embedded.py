@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -88,6 +89,17 @@ def test_a_paused_broker_answers_again_when_it_is_resumed(broker: EmbeddedBroker
         assert broker.is_running
         broker.resume()
         assert name in asking.result(timeout=30)
+
+
+def test_a_broker_that_stood_still_for_longer_than_its_session_is_asked_until_it_leads_its_partitions_again(
+    broker: EmbeddedBroker, name: str
+) -> None:
+    broker.create_topics(name)
+    broker.pause()
+    time.sleep(4)  # twice what its controller waits for a sign of life: then it shuts the broker out for a moment
+    broker.resume()
+    assert {tuple(broker.end_offsets(name).items()) for _ in range(25)} == {((0, 0),)}
+    broker.create_topics(f"{name}-later")
 
 
 def test_a_paused_broker_can_be_shut_down_in_an_orderly_way(broker: EmbeddedBroker) -> None:

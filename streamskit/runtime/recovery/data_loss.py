@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from streamskit.common.errors import BrokerError, StreamsError
-from streamskit.kafka.topics import TopicExtent, extents
+from streamskit.kafka.topics import TopicExtent, extents, unseen
 from streamskit.planning.plan import Plan
+from streamskit.runtime.denials import denied
 from streamskit.runtime.recovery.checkpoint import Checkpoint, Positions
 from streamskit.runtime.recovery.evolution import other_partitions
 
@@ -188,6 +189,8 @@ class DataLoss:
         is_loss, may_be_gone = LOST.search(str(failure)) is not None, UNKNOWN_TOPIC in str(failure)
         if not is_loss and plan.name not in self._ids:
             return False
+        if denied(str(failure), plan):  # a topic that may not be seen looks as one that is gone
+            return False
         try:
             now = self._extents(plan, wait)
         except BrokerError:
@@ -226,7 +229,7 @@ class DataLoss:
             f"Topic '{gone[0]}', which sub-topology {plan.name} of '{self._application_id}' reads, is not there any "
             "more: it was deleted while the application ran. Create it again, then start the application: after "
             "clean_up() it begins anew, and with KafkaStreams(..., on_data_loss='continue') it goes on with the first "
-            "record of the new topic."
+            f"record of the new topic.{unseen(plan.options.bootstrap_servers)}"
         )
 
     def _learn(self, plan: Plan, ids: Mapping[str, str]) -> None:

@@ -90,16 +90,23 @@ def test_a_right_to_make_topics_a_group_or_transactions_that_is_missing_is_named
     start(counting(name), secured.sasl_ssl, mallory, **run).await_processed("180 seconds")
 
 
+@pytest.mark.parametrize(
+    ("denied", "topic", "said"),
+    [
+        pytest.param("WRITE", "out", "Write", id="to write"),
+        pytest.param("DESCRIBE", "in", "Read", id="to see what is read"),
+    ],
+)
 def test_a_right_that_is_taken_away_stops_the_application_with_its_name(
-    secured: SecuredBroker, mallory: Settings, start: Run, name: str
+    secured: SecuredBroker, mallory: Settings, start: Run, name: str, denied: str, topic: str, said: str
 ) -> None:
     make_topics(secured, name)
     secured.allow_application("User:mallory", name)
     streams = start(counting(name), secured.sasl_ssl, mallory)
-    secured.deny("User:mallory", ("WRITE", "topic", f"{name}-out"))
+    secured.deny("User:mallory", (denied, "topic", f"{name}-{topic}"))
     secured.open.produce(f"{name}-in", [("1", "x")])
-    wait_until(lambda: streams.failure is not None, "the failure of the query", 60)
-    assert f"does not allow User:mallory Write on topic '{name}-out'" in str(streams.failure)
+    wait_until(lambda: streams.failure is not None, "the failure of the query")
+    assert f"does not allow User:mallory {said} on topic '{name}-{topic}'" in str(streams.failure)
 
 
 def test_records_that_may_not_be_written_read_or_deleted_are_told_with_the_right(

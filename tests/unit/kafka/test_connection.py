@@ -3,7 +3,12 @@
 from typing import Any, ClassVar
 
 import pytest
-from kafka.errors import KafkaConnectionError, UnknownTopicOrPartitionError
+from kafka.errors import (
+    KafkaConnectionError,
+    LeaderNotAvailableError,
+    UnknownBrokerIdError,
+    UnknownTopicOrPartitionError,
+)
 
 from streamskit.common.errors import BrokerError
 from streamskit.kafka import connection
@@ -40,6 +45,13 @@ def test_where_one_of_several_brokers_has_gone_another_one_is_asked() -> None:
     with admin_client("a:1,b:1,c:1") as client:
         assert client.describe_cluster() == "described"
     assert Admin.made == 3
+
+
+@pytest.mark.parametrize("failure", [LeaderNotAvailableError(), UnknownBrokerIdError(-1)])
+def test_a_broker_that_leads_nothing_for_a_moment_is_asked_again(failure: Exception) -> None:
+    Admin.failures = [failure]
+    with admin_client("a:1") as client:
+        assert client.describe_cluster() == "described"
 
 
 def test_where_none_of_several_brokers_answers_in_time_a_sentence_says_so() -> None:
