@@ -97,7 +97,7 @@ def test_an_unknown_topic_is_refused_at_once(broker: Broker, name: str) -> None:
     begun = time.monotonic()
     with pytest.raises(BrokerError, match=rf"no topic '{name}'.*broker.create_topics\('{name}'\)"):
         broker.produce(name, [("k", "v")])
-    assert time.monotonic() - begun < 20
+    assert time.monotonic() - begun < 5
 
 
 def test_a_wrong_record_is_named_and_those_before_it_are_delivered(broker: Broker, topic: str) -> None:

@@ -178,14 +178,14 @@ def test_a_client_that_does_not_finish_its_request_is_cut_off(monkeypatch: pytes
                 for each in beginnings:
                     line.sendall(each)
                     time.sleep(0.05)
-                line.settimeout(30)
+                line.settimeout(3)
                 began = time.monotonic()
                 try:
                     while line.recv(65536):
                         pass
                 except ConnectionResetError:
                     pass
-                assert time.monotonic() - began < 15
+                assert time.monotonic() - began < 2
         assert made.get("/health").status_code == 200
 
 

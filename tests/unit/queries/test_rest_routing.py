@@ -127,7 +127,7 @@ def test_an_instance_that_takes_too_long_is_passed_over_within_two_seconds() -> 
         made.group.hosts[0] = Hosts(HostInfo(*mute.getsockname()), (standby,))
         began = time.monotonic()
         answer = made.get(f"/state/keyvalue/counts/{key_of(0)}", 1).json()
-        assert time.monotonic() - began < 6
+        assert time.monotonic() - began < 3.5
         assert (answer["role"], answer["host"]) == ("standby", str(standby))
 
 
