@@ -8,15 +8,10 @@ from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from streamskit.execution.row_format import NAMES, Row
+from streamskit.execution.row_format import NAMES
 
 if TYPE_CHECKING:  # they take a while, and this module is read wherever a stage is
     import pyarrow as pa
-
-
-def rows_of(table: "pa.Table", names: list[str]) -> list[tuple[Any, ...]]:
-    """Return the rows of a table as tuples of the named columns."""
-    return list(zip(*columns_of(table, names), strict=True))
 
 
 def columns_of(table: "pa.Table", names: list[str]) -> list[list[Any]]:
@@ -31,18 +26,14 @@ def table_of(data: bytes) -> "pa.Table":
     return pa.ipc.open_stream(data).read_all()
 
 
-def pack(rows: Sequence[Row]) -> bytes:
-    """Return rows as the bytes of an Arrow stream with the columns of `row_format.SCHEMA`.
+def pack_columns(columns: Sequence[Sequence[Any]]) -> bytes:
+    """Return columns, in the order of `row_format.NAMES`, as the bytes of an Arrow stream.
 
     >>> row = (3, "out", b"k", None, None, None, None, 1000, [{"key": "id", "value": b"7"}], 0, 1, 42, 0)
-    >>> rows_of(table_of(pack([row])), NAMES) == [row]
+    >>> columns = [[value] for value in row]
+    >>> columns_of(table_of(pack_columns(columns)), NAMES) == columns
     True
     """
-    return pack_columns(list(zip(*rows, strict=True)))
-
-
-def pack_columns(columns: Sequence[Sequence[Any]]) -> bytes:
-    """Return columns, in the order of `row_format.NAMES`, as the bytes of an Arrow stream."""
     import pyarrow as pa
 
     schema = _schema()

@@ -60,8 +60,8 @@ CHUNK_BYTES = 4 * 1024 * 1024
 """After how many bytes of results they are, so that large ones are never many in memory."""
 
 
-SOME = 20
-"""How many results are taken at once: each step costs less of them, and large ones are still cut where they have to."""
+OUTPUTS = 20
+"""How many outputs of a task are taken at once: few calls, and large ones are never many in memory."""
 
 
 class StageResults:
@@ -84,8 +84,8 @@ class StageResults:
 
     def take(self, outputs: Sequence[Output]) -> None:
         """Take the operators' results."""
-        for start in range(0, len(outputs), SOME):
-            some = outputs[start : start + SOME]
+        for start in range(0, len(outputs), OUTPUTS):
+            some = outputs[start : start + OUTPUTS]
             operators, *parts, times, headers = zip(*some, strict=True)
             size = sum(sum(map(len, filter(None, values))) for values in parts)
             if ERROR_ROW in operators or self._bytes + size >= CHUNK_BYTES:

@@ -19,7 +19,7 @@ from streamskit.execution.row_format import (
     VALUE,
     Row,
 )
-from streamskit.execution.stage_rows import CHUNK, StageInputs, StageResults, in_order
+from streamskit.execution.stage_rows import CHUNK, OUTPUTS, StageInputs, StageResults, in_order
 from streamskit.execution.task_clock import TaskClock
 from streamskit.execution.whole_batches import WholeBatches
 from streamskit.operators import Operator, OperatorRecord, StreamTask
@@ -35,9 +35,6 @@ ROW_BYTES = 300
 
 OPERATOR_RECORD = KEY, VALUE, OLD, OTHER, TIMESTAMP, HEADERS
 """Where a row has the fields of an `OperatorRecord`."""
-
-OUTPUTS = 20
-"""After how many outputs they are taken from a task: few calls, and large ones are never many in memory."""
 
 
 class TaskProcessor:
@@ -77,7 +74,7 @@ class TaskProcessor:
             pages: where the pages of its state live.
             task: its number.
             batch: the number of the micro-batch.
-            packs: the rows, as `arrow_batches.pack` packs them.
+            packs: the rows, as `arrow_batches.pack_columns` packs them.
         """
         made = StageResults(task, self._numbers)
         stage, timing = self._opened(pages, task, batch, made)

@@ -314,7 +314,7 @@ class Supervisor:
             )
             return not self._stopping.wait(1)
         try:
-            if self._losses.is_behind(failure, query.plan, partial(self._held, query)):
+            if self._losses.is_behind(failure, query.plan, partial(self._wait_for_topic, query)):
                 self._states.hold(query.plan.name)
                 return not self._stopping.is_set()
             query.heed_time(failure)
@@ -328,8 +328,8 @@ class Supervisor:
         self._hold(query, said)
         return not self._stopping.wait(wait)
 
-    def _held(self, query: RunningQuery, seconds: float) -> bool:
-        """Wait because of a query, being REBALANCING, and return whether the application is to stop."""
+    def _wait_for_topic(self, query: RunningQuery, seconds: float) -> bool:
+        """Wait, in REBALANCING, for a topic that a query reads, and return whether the application is to stop."""
         self._states.hold(query.plan.name)
         return self._stopping.wait(seconds)
 

@@ -8,10 +8,11 @@ from hypothesis import strategies as st
 from pyspark.sql import Row, SparkSession
 from pyspark.sql import functions as F
 
-from streamskit.execution.arrow_batches import pack, rows_of, table_of
+from streamskit.execution.arrow_batches import table_of
 from streamskit.execution.row_format import NAMES, SCHEMA, TASK
 from streamskit.execution.row_format import Row as Record
 from streamskit.jvm.functions import packed, unpacked
+from tests.unit.execution.packed_rows import pack, rows_of
 
 pytestmark = pytest.mark.spark
 

@@ -6,9 +6,10 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streamskit.execution.arrow_batches import pack, rows_of, table_of
+from streamskit.execution.arrow_batches import table_of
 from streamskit.execution.row_format import CLOCK, NAMES, TIMESTAMP, Row
 from streamskit.execution.stage_rows import CLOCK_ORIGIN, StageInputs, in_order
+from tests.unit.execution.packed_rows import pack, rows_of
 
 TIMES = st.lists(st.integers(-1, 9), max_size=8)
 

@@ -2,9 +2,10 @@
 
 import pytest
 
-from streamskit.execution.arrow_batches import rows_of, table_of
+from streamskit.execution.arrow_batches import table_of
 from streamskit.execution.stage_rows import CHUNK, CHUNK_BYTES, StageResults
 from streamskit.operators.records import Output
+from tests.unit.execution.packed_rows import rows_of
 
 
 def results(count: int, size: int) -> StageResults:

@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from streamskit import Serdes
 from streamskit.execution import task_processor
-from streamskit.execution.arrow_batches import pack, rows_of, table_of
+from streamskit.execution.arrow_batches import table_of
 from streamskit.execution.row_format import BATCH_END, NAMES, RESULTS, SEQUENCE, Row
 from streamskit.execution.stage_rows import CHUNK, StageInputs
 from streamskit.execution.task_processor import TaskProcessor
@@ -24,6 +24,7 @@ from streamskit.execution.task_worker import BATCH, INT, framed, main, read_row,
 from streamskit.jvm.python_task import run_by_batch, run_by_row
 from streamskit.operators import AggregateOperator, Operator
 from streamskit.planning.options import QueryOptions
+from tests.unit.execution.packed_rows import pack, rows_of
 
 LONG = Serdes.long()
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streamskit.api.error_handlers import Handlers, LogAndContinue
-from streamskit.execution.arrow_batches import pack, rows_of, table_of
+from streamskit.execution.arrow_batches import table_of
 from streamskit.execution.row_format import BEGIN, FINISHED, NAMES, OTHER, PORT, SIDES, Row
 from streamskit.execution.row_format import KEY as KEY_OF
 from streamskit.execution.stage_rows import StageInputs
@@ -16,6 +16,7 @@ from streamskit.execution.task_processor import TaskProcessor
 from streamskit.operators import Operator, StreamTableJoinOperator
 from streamskit.operators.paged_state import MemoryPages
 from streamskit.planning.options import QueryOptions
+from tests.unit.execution.packed_rows import pack, rows_of
 
 TASK = 7
 
