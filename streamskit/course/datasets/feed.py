@@ -1,6 +1,7 @@
 """`Feed`: data that never ends, for as long as you like: so many records a second, bursts, late and broken ones."""
 
 import itertools
+import math
 import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -44,6 +45,8 @@ class Feed:
         per_second: how many a second; it may be changed while the feed runs.
         value: the serde of the values; without it, text and dicts are sent as `broker.produce` sends them.
         broken: what broken records have in place of a value, in turn.
+        stop_at: after how many records it stops by itself; `start()` then sends on, without end. So everybody has the
+            same records up to there, however slow the machine is.
 
     Raises:
         StreamsError: nobody can send so many a second.
@@ -64,6 +67,7 @@ class Feed:
         per_second: float = 20.0,
         value: Serde | None = None,
         broken: Sequence[bytes] = (POISON,),
+        stop_at: int | None = None,
     ) -> None:
         self.topic, self.sent = topic, list[dict[str, Any]]()
         self.sent_late = self.sent_broken = 0
@@ -73,6 +77,7 @@ class Feed:
         self._broken = itertools.cycle(broken)
         self._asking = threading.Lock()
         self._burst = self._late = self._poison = self._late_by = self._at_least = 0
+        self._stop_at = stop_at
         self._stop, self._is_over = threading.Event(), False
         self._due, self._last = 0.0, 0.0
         self._thread: threading.Thread | None = None
@@ -113,6 +118,8 @@ class Feed:
         if not self.is_running:
             self._stop.clear()
             self._at_least = 0
+            if self._stop_at is not None and len(self.sent) >= self._stop_at:
+                self._stop_at = None
             self.trouble, self._is_over = "", False
             self._due, self._last = 0.0, time.monotonic()
             self._thread = threading.Thread(target=self._run, name=f"streamskit: feed of {self.topic}", daemon=True)
@@ -172,8 +179,11 @@ class Feed:
             self._due += (now - self._last) * self._per_second
             self._last = now
             count, self._due = int(self._due), self._due % 1
-            yield from self._asked_for(count)
-            self._is_over |= is_told
+            yield from self._asked_for(int(min(count, self._until_it_stops())))
+            self._is_over |= is_told or not self._until_it_stops()
+
+    def _until_it_stops(self) -> float:
+        return math.inf if self._stop_at is None else max(0, self._stop_at - len(self.sent))
 
     def _asked_for(self, count: int) -> Iterator[dict[str, Any]]:
         """Yield so many records, and those that were asked for besides."""

@@ -110,6 +110,38 @@ def test_a_stop_sends_first_what_is_missing_of_a_number_and_no_more_of_a_feed_th
     assert 1_000 <= len(feed.sent) < 1_500
 
 
+def test_a_feed_stops_by_itself_at_a_number_and_goes_on_without_end_when_it_is_started_again(
+    topic: Topic, feed_of: Callable[..., Feed]
+) -> None:
+    feed = feed_of(per_second=1_000, stop_at=120)
+    feed.start()
+    wait_until(lambda: not feed.is_running, "the end at the number")
+    assert topic.records == feed.sent == list(plays(120))
+    with feed:
+        wait_until(lambda: len(feed.sent) > 300, "what comes behind it")
+
+
+def test_what_is_asked_for_is_sent_beyond_the_number_at_which_a_feed_stops(
+    topic: Topic, feed_of: Callable[..., Feed]
+) -> None:
+    feed = feed_of(per_second=0, stop_at=100)
+    feed.burst(150)
+    feed.start()
+    wait_until(lambda: not feed.is_running, "the end")
+    assert len(topic.records) == 150
+
+
+def test_a_feed_that_is_stopped_before_its_number_goes_on_up_to_it(topic: Topic, feed_of: Callable[..., Feed]) -> None:
+    feed = feed_of(per_second=0, stop_at=100)
+    feed.start()
+    feed.stop(at_least=40)
+    assert len(topic.records) == 40
+    feed.per_second = 1_000
+    feed.start()
+    wait_until(lambda: not feed.is_running, "the end at the number")
+    assert len(topic.records) == 100
+
+
 def test_values_are_written_with_the_serde(topic: Topic, feed_of: Callable[..., Feed]) -> None:
     serde = Serdes.json(PLAY_SCHEMA)
     feed = feed_of(per_second=0, value=serde)
