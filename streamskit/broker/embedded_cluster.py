@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from streamskit.broker import java_process
 from streamskit.broker.base import Broker
 from streamskit.broker.embedded import EmbeddedBroker
-from streamskit.broker.settings import HOST, free_port
+from streamskit.broker.settings import HOST, TEACHING_SETTINGS, free_port
 from streamskit.common.errors import BrokerError
 from streamskit.common.names import own_name, unknown_name
 from streamskit.kafka.connection import admin_client
@@ -151,6 +151,7 @@ class EmbeddedCluster(Broker):
         ports = {number: (free_port(), free_port()) for number in range(1, self._count + 1)}
         replicas, enough = min(3, self._count), min(2, self._count)
         shared = {
+            "broker.session.timeout.ms": TEACHING_SETTINGS["broker.session.timeout.ms"],  # others take over from one
             "controller.quorum.voters": ",".join(f"{number}@{HOST}:{own}" for number, (_, own) in ports.items()),
             "default.replication.factor": f"{replicas}",
             "min.insync.replicas": f"{enough}",

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import psutil
 
-from streamskit.broker.settings import HOST, LOGGING, server_properties
+from streamskit.broker.settings import ALONE, HOST, LOGGING, server_properties
 from streamskit.common.errors import BrokerError, SetupError
 from streamskit.common.ownership import check_own
 from streamskit.environment import processes
@@ -99,6 +99,11 @@ class DataFolder:
         return (self.kafka / "meta.properties").is_file()
 
     @property
+    def has_crashed(self) -> bool:
+        """Whether Kafka ran on this folder, and did not end in an orderly way."""
+        return self.is_formatted and not (self.kafka / ".kafka_cleanshutdown").exists()
+
+    @property
     def cluster_id(self) -> str | None:
         """The id that Kafka's cluster was given when the folder was prepared."""
         found = re.search(r"^cluster\.id=(.+)$", (self.kafka / "meta.properties").read_text(), re.MULTILINE)
@@ -115,7 +120,8 @@ class DataFolder:
     def write_settings(self, port: int, controller_port: int, extra: Mapping[str, str]) -> None:
         """Write the files that Kafka reads at its start."""
         self.path.mkdir(parents=True, exist_ok=True)
-        self.properties.write_text(server_properties(self.kafka, port, controller_port, extra))
+        own = {} if self.has_crashed else ALONE
+        self.properties.write_text(server_properties(self.kafka, port, controller_port, {**own, **extra}))
         self.logging.write_text(LOGGING)
 
     def format(self, cluster_id: str | None = None) -> None:

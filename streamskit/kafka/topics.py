@@ -28,6 +28,11 @@ from streamskit.kafka.access import Right, needing, principal
 from streamskit.kafka.connection import AGAIN_SECONDS, Admin, admin_client
 
 SETTLE_SECONDS = 20.0
+
+SHUT_OUT = "brokers are currently fenced"
+"""What Kafka says of a new topic while its brokers are shut out, as when their machine stood still for a moment; the
+error's number is also that of a replication factor that is too large."""
+
 COMMIT_SECONDS = 2.0
 MODIFIED_SOURCE = "DYNAMIC_TOPIC_CONFIG"
 
@@ -312,9 +317,15 @@ def _create(
         "replication_factor": replication_factor,
         "configs": config,
     }
+    answers: list[dict[str, Any]] = []
+
+    def is_answered() -> bool:
+        answers[:] = admin.create_topics(dict.fromkeys(names, order), raise_errors=False)["topics"]
+        return not any(SHUT_OUT in (answer.get("error_message") or "") for answer in answers)
+
+    eventually(is_answered, SETTLE_SECONDS)
     # Someone else may create the same topic at this moment: waiting for it is then right as well.
-    answer = admin.create_topics(dict.fromkeys(names, order), raise_errors=False)
-    _raise_refusal("create", answer["topics"], fine=TopicAlreadyExistsError.errno)
+    _raise_refusal("create", answers, fine=TopicAlreadyExistsError.errno)
     try:
         admin.wait_for_topics(names, timeout_ms=SETTLE_SECONDS * 1000)
     except KafkaTimeoutError as error:

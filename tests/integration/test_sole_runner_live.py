@@ -49,10 +49,9 @@ def topic(broker: Broker, name: str) -> None:
 
 
 @pytest.fixture
-def short_session(monkeypatch: pytest.MonkeyPatch) -> float:
+def short_session(monkeypatch: pytest.MonkeyPatch) -> None:
     """Takes a runner for dead after two seconds, where a test has to wait for that."""
     monkeypatch.setattr(sole_runner, "SESSION_SECONDS", 2.0)
-    return 2.0
 
 
 @pytest.fixture
@@ -180,16 +179,17 @@ def test_one_killed_while_its_group_was_being_agreed_is_not_waited_for_either(
 
 
 def test_one_killed_on_another_machine_is_waited_for_as_long_as_its_session_and_told_of(
-    process: Process, runner: Runner, short_session: float, caplog: pytest.LogCaptureFixture
+    process: Process, runner: Runner, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(sole_runner, "SESSION_SECONDS", 5.0)  # a machine may stand still for a moment
     killed = process("another-machine")
     killed.kill()
     killed.wait()
     began = time.monotonic()
     runner().confirm()
-    assert time.monotonic() - began < short_session + 20
+    assert time.monotonic() - began < 25
     assert f"process {killed.pid} on 'another-machine'" in caplog.text
-    assert "which may have died: waiting for a sign of life of it, at most 2 s" in caplog.text
+    assert "which may have died: waiting for a sign of life of it, at most 5 s" in caplog.text
 
 
 @pytest.mark.parametrize("round_", range(3))

@@ -4,6 +4,7 @@ import inspect
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 from streamskit.common.errors import StreamsKitError
@@ -209,7 +210,7 @@ class Says:
     """Examines a value, such as a number of tasks.
 
     Args:
-        expected: the right one, or a function that makes it.
+        expected: the right one, or a function that makes it, which is asked once.
         tested: what is said when it is right.
         wrong: wrong values by the mistake that they make, or functions that make such values.
     """
@@ -218,10 +219,14 @@ class Says:
     tested: str
     wrong: Wrong = field(default_factory=dict, kw_only=True)
 
+    @cached_property
+    def _due(self) -> Any:
+        return self.expected() if callable(self.expected) else self.expected
+
     def __call__(self, answer: Any) -> Verdict:
-        expected = self.expected() if callable(self.expected) else self.expected
         if answer is None or answer is ...:
             return unwritten("There is no answer yet: put one in place of the `...`.")
+        expected = self._due
         if is_answer(answer, expected):
             return right(self.tested)
         for mistake, values in self.wrong.items():

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 from streamskit.course.labs.exercise import (
@@ -25,7 +25,7 @@ class SaysEach:
     """Examines a dict of values; the first part that is wrong is told, if anything is known of that.
 
     Args:
-        expected: makes the right value of each part.
+        expected: makes the right value of each part; asked once.
         tested: what is said when all are right.
         typical: by mistake the wrong value of each part that it leads to; its words may differ from part to part.
         otherwise: what is said of another wrong value of a part.
@@ -48,10 +48,14 @@ class SaysEach:
             for mistake, values in self.typical.items()
         }
 
+    @cached_property
+    def _due(self) -> dict[Any, Any]:
+        return self.expected()
+
     def __call__(self, answer: Any) -> Verdict:
         if answer is None or answer is ...:
             return unwritten("There is no answer yet: put one in place of the `...`.")
-        expected = self.expected()
+        expected = self._due
         if not isinstance(answer, dict) or set(answer) != set(expected):
             return wrong(f"The answer has to be a dict with these parts: {', '.join(map(repr, expected))}.")
         if any(value is ... for value in answer.values()):
@@ -68,7 +72,7 @@ class SaysEach:
         return wrong(self.otherwise[part]) if part in self.otherwise else None
 
     def _with(self, part: Any, value: Any) -> dict[Any, Any]:
-        expected = self.expected()
+        expected = self._due
         return {**expected, part: _values(value, expected)[0]}
 
 

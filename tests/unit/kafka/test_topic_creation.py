@@ -1,7 +1,7 @@
 """When a topic counts as created."""
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -15,11 +15,13 @@ from streamskit.kafka import topics
 class FakeAdmin:
     """A broker that tells of a new topic at once, and lets nobody look into its partition before some failures."""
 
-    def __init__(self, failures: list[Exception]) -> None:
-        self.failures = failures
+    def __init__(self, failures: list[Exception], refusals: list[str]) -> None:
+        self.failures, self.refusals = failures, refusals
         self.made: set[str] = set()
 
     def create_topics(self, names: Any, raise_errors: bool) -> dict[str, Any]:
+        if self.refusals:
+            return {"topics": [{"name": "new", "error_code": 38, "error_message": self.refusals.pop(0)}]}
         self.made.update(names)
         return {"topics": []}
 
@@ -41,10 +43,10 @@ class FakeAdmin:
         return {partition: SimpleNamespace(offset=0) for partition in asked}
 
 
-def create_with(failures: list[Exception], monkeypatch: pytest.MonkeyPatch) -> None:
+def create_with(failures: list[Exception], monkeypatch: pytest.MonkeyPatch, refusals: Sequence[str] = ()) -> None:
     @contextlib.contextmanager
     def fake(servers: object) -> Iterator[FakeAdmin]:
-        yield FakeAdmin(failures)
+        yield FakeAdmin(failures, [*refusals])
 
     monkeypatch.setattr(topics, "admin_client", fake)
     monkeypatch.setattr(topics, "AGAIN_SECONDS", 0)
@@ -68,3 +70,21 @@ def test_who_may_create_a_topic_and_not_look_into_it_has_created_it(monkeypatch:
     failures: list[Exception] = [TopicAuthorizationFailedError()]
     create_with(failures, monkeypatch)
     assert not failures
+
+
+SHUT_OUT = "Unable to replicate the partition 1 time(s): All brokers are currently fenced, or have all their log dirs"
+
+
+def test_a_broker_that_is_shut_out_for_a_moment_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    create_with([], monkeypatch, refusals=[SHUT_OUT, SHUT_OUT])
+
+
+def test_brokers_that_stay_shut_out_are_told_in_kafkas_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(BrokerError, match=r"Kafka did not create topic 'new': Unable to replicate .* currently fenced"):
+        create_with([], monkeypatch, refusals=[SHUT_OUT] * 1_000)
+
+
+def test_a_replication_factor_that_is_too_large_is_told_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    refusals = ["Unable to replicate the partition 3 time(s): only 1 broker(s) are registered."] * 2
+    with pytest.raises(BrokerError, match="only 1 broker"):
+        create_with([], monkeypatch, refusals=refusals)

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 from pyspark.sql import Column
@@ -202,6 +203,7 @@ def examine_accounts(answer: Any) -> Verdict:
     return Says(expected, f"{len(came_in)} bills went in; {_sum(expected)}.")(accounts)
 
 
+@cache
 @quietly()
 def bills_that_went_through() -> tuple[list[str], list[Any], list[Any]]:
     """Return the keys that went in, and the records and dead letters that came out, as after a batch that ran twice."""

@@ -1,16 +1,18 @@
 """Lab 22: windows over real flights, what they are joined with, and a board that is asked."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from itertools import accumulate, groupby
 from typing import Any
 
 import pandas as pd
+from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from streamskit.api.windows import JoinWindows, TimeWindows, Windowed
 from streamskit.course.datasets import flights as data
 from streamskit.course.datasets.event_time import HOUR
-from streamskit.course.datasets.flights import AIRLINE_SCHEMA, FLIGHT_SCHEMA, WEATHER_SCHEMA
+from streamskit.course.datasets.flights import FLIGHT_SCHEMA, WEATHER_SCHEMA
 from streamskit.course.labs.difference import Outcome, StoreRows
 from streamskit.course.labs.exercise import Judges, Runs, Verdict, mistaken, right, wrong
 from streamskit.course.labs.exercises.flights_mission import a_silent_feed, judge_silent_airport
@@ -33,8 +35,35 @@ Tally = dict[str, int]
 TALLY = Serdes.json("flights long, landed long, minutes long")
 """What is kept of some flights; the mean delay is `minutes` by `landed`."""
 
-HOURS_DAY, MAKERS_DAY, RAIN_DAY, BOARD_DAY = "2013-04-10", "2013-09-02", "2013-06-07", "2013-12-17"
-"""The days on which answers are tried; the notebook shows another one."""
+
+@dataclass(frozen=True)
+class Hours:
+    """Some hours of a day in New York, the last included: answers are tried on what leaves in them."""
+
+    day: str
+    first: int
+    last: int
+
+    def records(self, made: Callable[[str, str], Records]) -> list[dict[str, Any]]:
+        """Return the records of these hours, in the order in which they came in."""
+        begin, end = (pd.Timestamp(f"{self.day} {hour}:00", tz="America/New_York") for hour in (self.first, self.last))
+        times = range(begin.value // 1_000_000, end.value // 1_000_000 + HOUR)
+        return [record for record in made(self.day, self.day) if record["timestamp"] in times]
+
+    def rows(self, name: str) -> pd.DataFrame:
+        """Return the rows that a table of the package has for these hours."""
+        rows, (_, month, day) = data.flights_table(name), self.day.split("-")
+        is_of_day = (rows["month"] == int(month)) & (rows["day"] == int(day))
+        return rows[is_of_day & rows["hour"].between(self.first, self.last)]
+
+
+TALLIED, MADE, RAINY, SHOWN = (
+    Hours("2013-04-10", 20, 23),
+    Hours("2013-09-02", 20, 23),
+    Hours("2013-06-07", 5, 7),
+    Hours("2013-12-17", 15, 23),
+)
+"""What answers are tried on; the notebook shows another day."""
 
 
 def nobody() -> Tally:
@@ -52,18 +81,7 @@ def add(key: Any, flight: dict[str, Any], tally: Tally) -> Tally:
     }
 
 
-def of_day(day: str, airports: Sequence[str] = ("EWR", "JFK", "LGA")) -> list[dict[str, Any]]:
-    """Return the flights of a day from some airports, in the order in which they came in."""
-    return [record for record in data.flights(day, day) if record["key"] in airports]
-
-
-# ---- what pandas makes of the same days ------------------------------------------------------------------------------
-
-
-def rows_of_day(name: str, day: str) -> pd.DataFrame:
-    """Return the rows that a table of the package has for a day."""
-    rows, (_, month, number) = data.flights_table(name), day.split("-")
-    return rows[(rows["month"] == int(month)) & (rows["day"] == int(number))]
+# ---- what pandas makes of the same hours -----------------------------------------------------------------------------
 
 
 def tallied(rows: pd.DataFrame, by: Any) -> dict[Any, Tally]:
@@ -74,30 +92,30 @@ def tallied(rows: pd.DataFrame, by: Any) -> dict[Any, Tally]:
     return {key: {str(name): int(count) for name, count in row.items()} for key, row in found.to_dict("index").items()}
 
 
-def by_airline_and_hour(day: str) -> dict[tuple[str, int], Tally]:
-    """Return the tally of each airline and hour of a day."""
-    rows = rows_of_day("flights", day).merge(data.flights_table("airlines"), on="carrier")
+def by_airline_and_hour(hours: Hours) -> dict[tuple[str, int], Tally]:
+    """Return the tally of each airline and hour."""
+    rows = hours.rows("flights").merge(data.flights_table("airlines"), on="carrier")
     return tallied(rows, [rows["name"], rows["time_hour"].dt.as_unit("ms").astype("int64")])
 
 
-def by_airline_and_airport(day: str) -> dict[tuple[str, int], Tally]:
+def by_airline_and_airport(hours: Hours) -> dict[tuple[str, int], Tally]:
     """Return the tally of each airline at each airport, in windows of three hours of which one begins each hour."""
-    rows = rows_of_day("flights", day).merge(data.flights_table("airlines"), on="carrier")
+    rows = hours.rows("flights").merge(data.flights_table("airlines"), on="carrier")
     rows = pd.concat([rows.assign(start=rows["time_hour"] - pd.Timedelta(hours=n)) for n in range(3)])
     return tallied(rows, [rows["name"] + ", " + rows["origin"], rows["start"].dt.as_unit("ms").astype("int64")])
 
 
-def by_maker(day: str) -> dict[str, Tally]:
+def by_maker(hours: Hours) -> dict[str, Tally]:
     """Return the tally of the planes of each manufacturer."""
     known = data.flights_table("planes")[["tailnum", "manufacturer"]]
-    rows = rows_of_day("flights", day).merge(known, on="tailnum", how="left")
+    rows = hours.rows("flights").merge(known, on="tailnum", how="left")
     return tallied(rows, rows["manufacturer"].fillna("unknown"))
 
 
-def by_rain(day: str, next_hour: bool = False) -> dict[str, Tally]:
+def by_rain(hours: Hours, next_hour: bool = False) -> dict[str, Tally]:
     """Return the tally of flights in rain and without, by the weather of their hour or by the first that comes."""
-    seen = rows_of_day("weather", day)[["origin", "time_hour", "precip"]]
-    rows = rows_of_day("flights", day)
+    seen = hours.rows("weather")[["origin", "time_hour", "precip"]]
+    rows = hours.rows("flights")
     if next_hour:
         rows = rows.assign(time_hour=rows["time_hour"] + pd.to_timedelta(rows["minute"].gt(0).astype(int), "h"))
     rows = rows.merge(seen, on=["origin", "time_hour"])
@@ -112,27 +130,26 @@ def tallies(store: str, steps: list[Piped], expected: dict[Any, Tally]) -> Recor
 
 
 def hours_recording() -> Recording:
-    """Return the flights of a day, and their tallies by airline and airport."""
+    """Return the flights of some hours, and their tallies by airline and airport."""
     expected = {
-        Windowed(who, start, start + 3 * HOUR): tally
-        for (who, start), tally in by_airline_and_airport(HOURS_DAY).items()
+        Windowed(who, start, start + 3 * HOUR): tally for (who, start), tally in by_airline_and_airport(TALLIED).items()
     }
-    steps = [*piped("airlines", data.airlines()), *piped("flights", of_day(HOURS_DAY))]
+    steps = [*piped("airlines", data.airlines()), *piped("flights", TALLIED.records(data.flights))]
     return tallies("delays-by-hour", steps, expected)
 
 
 def makers_recording() -> Recording:
-    """Return the flights of a day and the planes that fly, and the tallies by manufacturer."""
-    day = of_day(MAKERS_DAY)
-    flying = {each["value"]["tailnum"] for each in day}
-    steps = [*piped("planes", [each for each in data.planes() if each["key"] in flying]), *piped("flights", day)]
-    return tallies("delays-by-maker", steps, by_maker(MAKERS_DAY))
+    """Return the flights of some hours and the planes that fly, and the tallies by manufacturer."""
+    leaving = MADE.records(data.flights)
+    flying = {each["value"]["tailnum"] for each in leaving}
+    steps = [*piped("planes", [each for each in data.planes() if each["key"] in flying]), *piped("flights", leaving)]
+    return tallies("delays-by-maker", steps, by_maker(MADE))
 
 
 def rain_recording() -> Recording:
-    """Return the weather and the flights of a day, and the tallies of those in rain and of the others."""
-    steps = [*piped("weather", data.weather(RAIN_DAY, RAIN_DAY)), *piped("flights", of_day(RAIN_DAY))]
-    return tallies("delays-in-rain", steps, by_rain(RAIN_DAY))
+    """Return the weather and the flights of some hours, and the tallies of those in rain and of the others."""
+    steps = [*piped("weather", RAINY.records(data.weather)), *piped("flights", RAINY.records(data.flights))]
+    return tallies("delays-in-rain", steps, by_rain(RAINY))
 
 
 # ---- signs of typical mistakes ---------------------------------------------------------------------------------------
@@ -175,7 +192,7 @@ def too_few_windows(outcome: Outcome) -> bool:
 def weather_of_next_hour(outcome: Outcome) -> bool:
     """The rows are those of the weather that comes after the flight."""
     found = {row.key: row.value for row in only_store(outcome).actual}
-    return found == by_rain(RAIN_DAY, next_hour=True)
+    return found == by_rain(RAINY, next_hour=True)
 
 
 # ---- grace -----------------------------------------------------------------------------------------------------------
@@ -227,44 +244,46 @@ def examine_grace(answer: Callable[[list[dict[str, Any]]], Any]) -> Verdict:
 # ---- the board -------------------------------------------------------------------------------------------------------
 
 
-def board_due(day: dict[tuple[str, int], Tally], hour: int) -> list[dict[str, Any]]:
-    """Return the lines that a board has to show, of the tallies of a day."""
+def board_due(tallied: dict[tuple[str, int], Tally], hour: int) -> list[dict[str, Any]]:
+    """Return the lines that a board has to show, of the tallies by airline and hour."""
     lines = [
         {"airline": name, "flights": one["flights"], "delay": one["minutes"] / one["landed"] if one["landed"] else None}
-        for (name, start), one in day.items()
+        for (name, start), one in tallied.items()
         if start == hour
     ]
     return sorted(lines, key=lambda line: (line["delay"] is None, -(line["delay"] or 0.0), line["airline"]))
 
 
 def examine_board(answer: Callable[[Any, int], Any]) -> Verdict:
-    """Ask a board for each hour of a day."""
+    """Ask a board for each hour of an evening."""
     builder = StreamsBuilder()
-    airline = builder.global_table("airlines", value=Serdes.json(AIRLINE_SCHEMA))
-    named = builder.stream("flights", value=Serdes.json(FLIGHT_SCHEMA)).join(
-        airline,
-        lambda flight, airline: F.struct(airline.name, flight.arr_delay),
-        key_selector=lambda airport, flight: flight.carrier,
-    )
+    landed = builder.stream("landed", value=Serdes.json("arr_delay int"))
     windows = TimeWindows.of_size_and_grace("1 hour", "2 days")
-    kept = Materialized("delays-by-hour", value=TALLY, retention="10 days")
-    named.group_by(lambda v: v.name).windowed_by(windows).aggregate(nobody, add, kept)
-    day = by_airline_and_hour(BOARD_DAY)
-    starts = sorted({hour for _, hour in day})
+    kept = Materialized("delays-by-hour", retention="10 days")
+    landed.group_by_key().windowed_by(windows).aggregate(_tally, kept)
+    names = {each["key"]: each["value"]["name"] for each in data.airlines()}
+    flights = [(names[each["value"]["carrier"]], each) for each in SHOWN.records(data.flights)]
+    evening = by_airline_and_hour(SHOWN)
+    starts = sorted({hour for _, hour in evening})
     with TopologyTestDriver(builder.build()) as driver:
-        for topic, records in (("airlines", data.airlines()), ("flights", of_day(BOARD_DAY))):
-            rows = [(each["key"], each["value"], each["timestamp"]) for each in records]
-            driver.create_input_topic(topic).pipe_records(rows)
+        driver.create_input_topic("landed").pipe_records(
+            [(name, {"arr_delay": each["value"]["arr_delay"]}, each["timestamp"]) for name, each in flights]
+        )
         store = driver.state_store("delays-by-hour")
         for hour in starts:
             try:
                 given = answer(store, hour)
             except ZeroDivisionError:
                 return mistaken("a mean of nothing")
-            verdict = _judged(given, board_due(day, hour), hour)
+            verdict = _judged(given, board_due(evening, hour), hour)
             if verdict is not None:
                 return verdict
-    return right(f"{len(starts)} boards of a day that you have not seen, each hour's, are those of pandas.")
+    return right(f"{len(starts)} boards of an evening that you have not seen, each hour's, are those of pandas.")
+
+
+def _tally(v: Any) -> Column:
+    minutes = F.coalesce(F.sum(v.arr_delay), F.lit(0)).alias("minutes")
+    return F.struct(F.count("*").alias("flights"), F.count(v.arr_delay).alias("landed"), minutes)
 
 
 def _judged(given: Any, due: list[dict[str, Any]], hour: int) -> Verdict | None:
