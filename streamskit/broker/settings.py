@@ -25,7 +25,7 @@ TEACHING_SETTINGS: dict[str, str] = {
     "share.coordinator.state.topic.num.partitions": "4",
     "group.initial.rebalance.delay.ms": "0",
     "group.min.session.timeout.ms": "1000",
-    # for so long a broker that died is missed: then others lead its partitions, or it may come back
+    # how long a dead broker is waited for, before others lead its partitions or it may come back
     "broker.session.timeout.ms": "2000",
     "broker.heartbeat.interval.ms": "500",
     # compaction that can be watched; the default buffer would take 128 MB of the heap
@@ -63,8 +63,8 @@ rootLogger.appenderRef.file.ref = file
 
 
 ALONE = {"broker.session.timeout.ms": "9000"}
-"""Settings of a broker that nobody takes over from, Kafka's default: its machine may stand still for a while, and after
-a crash of its own it starts without them, as its controller waits for the end of the session that it had."""
+"""Settings of a broker without others that could take over, so that its machine may stand still for a while (Kafka's
+default). After a crash it starts without them: its controller lets it in only when the session that it had is over."""
 
 
 def server_properties(data: Path, port: int, controller_port: int, extra: Mapping[str, str]) -> str:

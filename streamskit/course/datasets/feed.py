@@ -77,7 +77,7 @@ class Feed:
         self._broken = itertools.cycle(broken)
         self._asking = threading.Lock()
         self._burst = self._late = self._poison = self._late_by = self._at_least = 0
-        self._stop_at = stop_at
+        self._stop_at: float = math.inf if stop_at is None else stop_at
         self._stop, self._is_over = threading.Event(), False
         self._due, self._last = 0.0, 0.0
         self._thread: threading.Thread | None = None
@@ -118,8 +118,8 @@ class Feed:
         if not self.is_running:
             self._stop.clear()
             self._at_least = 0
-            if self._stop_at is not None and len(self.sent) >= self._stop_at:
-                self._stop_at = None
+            if len(self.sent) >= self._stop_at:
+                self._stop_at = math.inf
             self.trouble, self._is_over = "", False
             self._due, self._last = 0.0, time.monotonic()
             self._thread = threading.Thread(target=self._run, name=f"streamskit: feed of {self.topic}", daemon=True)
@@ -179,11 +179,8 @@ class Feed:
             self._due += (now - self._last) * self._per_second
             self._last = now
             count, self._due = int(self._due), self._due % 1
-            yield from self._asked_for(int(min(count, self._until_it_stops())))
-            self._is_over |= is_told or not self._until_it_stops()
-
-    def _until_it_stops(self) -> float:
-        return math.inf if self._stop_at is None else max(0, self._stop_at - len(self.sent))
+            yield from self._asked_for(int(min(count, max(0, self._stop_at - len(self.sent)))))
+            self._is_over |= is_told or len(self.sent) >= self._stop_at
 
     def _asked_for(self, count: int) -> Iterator[dict[str, Any]]:
         """Yield so many records, and those that were asked for besides."""

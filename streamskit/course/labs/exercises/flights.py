@@ -244,11 +244,11 @@ def examine_grace(answer: Callable[[list[dict[str, Any]]], Any]) -> Verdict:
 # ---- the board -------------------------------------------------------------------------------------------------------
 
 
-def board_due(tallied: dict[tuple[str, int], Tally], hour: int) -> list[dict[str, Any]]:
+def board_due(by_hour: dict[tuple[str, int], Tally], hour: int) -> list[dict[str, Any]]:
     """Return the lines that a board has to show, of the tallies by airline and hour."""
     lines = [
         {"airline": name, "flights": one["flights"], "delay": one["minutes"] / one["landed"] if one["landed"] else None}
-        for (name, start), one in tallied.items()
+        for (name, start), one in by_hour.items()
         if start == hour
     ]
     return sorted(lines, key=lambda line: (line["delay"] is None, -(line["delay"] or 0.0), line["airline"]))
@@ -257,18 +257,19 @@ def board_due(tallied: dict[tuple[str, int], Tally], hour: int) -> list[dict[str
 def examine_board(answer: Callable[[Any, int], Any]) -> Verdict:
     """Ask a board for each hour of an evening."""
     builder = StreamsBuilder()
-    landed = builder.stream("landed", value=Serdes.json("arr_delay int"))
+    named = builder.stream("flights", value=Serdes.json("arr_delay int"))
     windows = TimeWindows.of_size_and_grace("1 hour", "2 days")
     kept = Materialized("delays-by-hour", retention="10 days")
-    landed.group_by_key().windowed_by(windows).aggregate(_tally, kept)
+    named.group_by_key().windowed_by(windows).aggregate(_tally, kept)
     names = {each["key"]: each["value"]["name"] for each in data.airlines()}
-    flights = [(names[each["value"]["carrier"]], each) for each in SHOWN.records(data.flights)]
+    flights = [
+        (names[each["value"]["carrier"]], {"arr_delay": each["value"]["arr_delay"]}, each["timestamp"])
+        for each in SHOWN.records(data.flights)
+    ]
     evening = by_airline_and_hour(SHOWN)
     starts = sorted({hour for _, hour in evening})
     with TopologyTestDriver(builder.build()) as driver:
-        driver.create_input_topic("landed").pipe_records(
-            [(name, {"arr_delay": each["value"]["arr_delay"]}, each["timestamp"]) for name, each in flights]
-        )
+        driver.create_input_topic("flights").pipe_records(flights)
         store = driver.state_store("delays-by-hour")
         for hour in starts:
             try:
