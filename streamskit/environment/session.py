@@ -121,6 +121,7 @@ def spark_session(master: str | None = None, **settings: str) -> "SparkSession":
     from pyspark.sql import SparkSession
 
     from streamskit.environment import spark_java
+    from streamskit.jvm import remember_functions
 
     with _starting:
         if spark_java.has_ended():
@@ -151,6 +152,7 @@ def spark_session(master: str | None = None, **settings: str) -> "SparkSession":
                 session = builder.getOrCreate()
             except (PySparkRuntimeError, Py4JError) as failure:
                 raise SetupError(f"Spark did not start: {failure} Java's output is in {spark_log()}.") from failure
+        remember_functions()
         # It repeats every failed query as one long line of JSON, which hides the sentence we raise.
         logging.getLogger("DataFrameQueryContextLogger").setLevel(logging.CRITICAL + 1)
         return session

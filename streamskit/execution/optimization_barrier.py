@@ -11,16 +11,27 @@ from streamskit.execution.record_columns import Datum, RecordColumns
 def materialize_once(frame: DataFrame, *more: Column) -> DataFrame:
     """Return a frame, with more columns, that Spark computes before whatever follows.
 
+    Args:
+        frame: with any columns; the result has them, `more`, and once.
+        more: further columns, with names.
+    """
+    return select_once(frame, "*", *more)
+
+
+def select_once(frame: DataFrame, *columns: Column | str, where: str = "true") -> DataFrame:
+    """Return columns of a frame that Spark computes before whatever follows.
+
     Otherwise it would move a later filter below, and write the Columns of which the filter is made twice; of records
     that are read that means to decode each of them twice. It never moves one past a column that might differ from call
     to call, and `once` counts as such; it stays in the frame, and Spark drops it where nobody asks for it.
 
     Args:
-        frame: with any columns; the result has them, `more`, and once.
-        more: further columns, with names.
+        frame: with any columns.
+        columns: what is selected; the result has them, and once.
+        where: which rows are kept, as a condition in SQL on those columns.
     """
-    made = frame.select("*", *more, F.spark_partition_id().alias("once"))
-    return made.where(made["once"] >= 0)
+    made = frame.select(*columns, F.spark_partition_id().alias("once"))
+    return made.where(f"once >= 0 and {where}" if where != "true" else "once >= 0")
 
 
 def materialize_records_once(

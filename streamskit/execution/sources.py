@@ -9,7 +9,7 @@ from pyspark.sql.streaming.listener import SourceProgress
 from streamskit.api.error_handlers import LogAndContinue, fails
 from streamskit.api.timestamp_extractor import TimestampExtractor
 from streamskit.execution.dropped_records import once, tell_dropped, tell_quotes
-from streamskit.execution.optimization_barrier import materialize_once
+from streamskit.execution.optimization_barrier import select_once
 from streamskit.execution.record_columns import Datum, RecordColumns, change_from_bytes
 from streamskit.operators.records import NO_TIMESTAMP
 from streamskit.planning.plan import CLOCK_TOPIC, Plan, PlanInput
@@ -55,11 +55,12 @@ def decode(plan: Plan, raw: DataFrame) -> tuple[DataFrame, list[DecodedInput]]:
             value, read[f"old_bytes_{number}"] = change_from_bytes(value)
             read[f"value_bytes_{number}"] = value
         read[f"value_{number}"] = source.node.value.from_bytes(value)
-    frame = materialize_once(raw.select(
+    frame = select_once(
+        raw,
         *(column.alias(name) for name, column in read.items()),
-        raw["key"], raw["value"], raw["topic"], raw["partition"], raw["offset"], raw["headers"],
+        *("key", "value", "topic", "partition", "offset", "headers"),
         F.unix_millis(raw["timestamp"]).alias("timestamp"),
-    ))  # fmt: skip
+    )
     inputs = []
     for number, source in enumerate(plan.inputs):
         if (dropped := _dropped_by_global_table(plan, source, frame)) is not None:

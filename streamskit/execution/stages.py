@@ -8,7 +8,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from streamskit.execution.dropped_records import tell_dropped
-from streamskit.execution.optimization_barrier import materialize_once
+from streamskit.execution.optimization_barrier import select_once
 from streamskit.execution.outcomes import Rows
 from streamskit.execution.row_format import (
     AT_ONCE,
@@ -182,11 +182,13 @@ def _routed(frame: DataFrame, numbers: list[int], compile_results: CompileResult
 def _placed(frame: DataFrame, rows: Rows, *order: Column) -> DataFrame:
     """Return rows, which are made of a frame with any columns, each with its place: the columns of `NAMES`."""
     if rows.is_alone:
-        placed = materialize_once(frame.select(rows.alone.alias("row"), F.lit(0).alias("step"), *order))
+        step = F.lit(0).alias("step")
+        placed = select_once(frame, rows.alone.alias("row"), step, *order, where="row is not null")
     else:
-        arrays = materialize_once(frame.select(rows.as_array().alias("rows"), *order))
-        placed = arrays.select(F.posexplode("rows").alias("step", "row"), "task", "origin", "position")
-    return placed.where("row is not null").select("row.*", *ORDER)
+        arrays = select_once(frame, rows.as_array().alias("rows"), *order)
+        each = arrays.select(F.posexplode("rows").alias("step", "row"), "task", "origin", "position")
+        placed = each.where("row is not null")
+    return placed.select("row.*", *ORDER)
 
 
 def _fields() -> str:

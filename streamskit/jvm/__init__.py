@@ -2,11 +2,19 @@
 
 from typing import Any
 
+from py4j.java_gateway import JavaClass, JavaMember
 from pyspark import SparkContext
 from pyspark.sql import DataFrame
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 
 PACKAGE = "org.apache.spark.sql.streamskit"
+
+OFTEN_CALLED = {
+    "org.apache.spark.sql.functions": "org.apache.spark.sql.functions",
+    "functions": "org.apache.spark.sql.functions",
+    "PythonUtils": "org.apache.spark.api.python.PythonUtils",
+}
+"""By the name under which PySpark asks for it: a class whose methods it calls for each Column."""
 
 
 def java_class(name: str) -> Any:
@@ -22,6 +30,23 @@ def java_class(name: str) -> Any:
 def scala_object(name: str) -> Any:
     """Return an object of Scala's, such as the one beside a class, by its full name."""
     return java_class(f"{name}$").__getattr__("MODULE$")
+
+
+class RememberingClass(JavaClass):
+    """A class of Spark's Java whose methods are looked up once each, where py4j asks Java for one at each call."""
+
+    def __getattr__(self, name: str) -> Any:
+        found = super().__getattr__(name)
+        if isinstance(found, JavaMember):
+            self.__dict__[name] = found
+        return found
+
+
+def remember_functions() -> None:
+    """Have what Columns are made with looked up once in a session: a query is made of hundreds of such calls."""
+    jvm: Any = SparkContext._jvm
+    for name, java_name in OFTEN_CALLED.items():
+        vars(jvm)[name] = RememberingClass(java_name, jvm._gateway_client)
 
 
 def with_time_of_each_record(frame: DataFrame) -> DataFrame:

@@ -34,11 +34,13 @@ def test_a_worker_has_all_that_it_needs_from_the_start(spark: Any) -> None:
     needed = [*NEEDED]
 
     def look(batches: Iterator[Any]) -> Iterator[Any]:
-        loaded = [name for name in needed if name in sys.modules]
+        loaded = ",".join(name for name in needed if name in sys.modules)
+        jars = ",".join(path for path in [*sys.path, *sys.path_importer_cache] if ".jar" in path)
         parent = Path("/proc/self/stat").read_text().split()[3]
         for frame in batches:
-            yield frame.assign(loaded=",".join(loaded), parent=Path(f"/proc/{parent}/cmdline").read_text())
+            yield frame.assign(loaded=loaded, jars=jars, parent=Path(f"/proc/{parent}/cmdline").read_text())
 
-    [row] = spark.range(1).mapInPandas(look, "id long, loaded string, parent string").collect()
+    [row] = spark.range(1).mapInPandas(look, "id long, loaded string, jars string, parent string").collect()
     assert row["loaded"] == ",".join(NEEDED)
+    assert row["jars"] == ""  # each worker would read anew what is in them
     assert "streamskit.execution.python_daemon" in row["parent"]
