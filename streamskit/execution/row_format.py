@@ -33,6 +33,9 @@ PORT, TOPIC, KEY, VALUE, OLD, OTHER, OTHER_OLD, TIMESTAMP, HEADERS, TASK, ORIGIN
 
 SCHEMA = ", ".join(f"{name} {kind}" for name, kind in (FIELDS | ORDER).items())
 
+RESULT_SCHEMA = ", ".join(f"{name} {kind}" for name, kind in (FIELDS | ORDER).items() if name != "step")
+"""The columns of what operators make of packed rows: each is the only one of its place, and its step is 0."""
+
 SIDES = 100
 """How many sides an operator may have: side s of operator number n is port `n * SIDES + s`."""
 

@@ -16,8 +16,8 @@ from streamskit.execution.row_format import (
     FIELDS,
     NAMES,
     ORDER,
+    RESULT_SCHEMA,
     RESULTS,
-    SCHEMA,
     SEQUENCE,
     SIDES,
     row_struct,
@@ -102,9 +102,9 @@ def _by_row(frame: DataFrame, processor: TaskProcessor) -> DataFrame:
 
 
 def _by_batch(frame: DataFrame, processor: TaskProcessor, plan: Plan) -> DataFrame:
-    """Return what a stage makes of the rows of each micro-batch; the columns are those of `row_format.SCHEMA`."""
+    """Return what a stage makes of the rows of each micro-batch; the columns are those of `row_format.RESULT_SCHEMA`."""
     frame = end_of_stage(frame.select(packed(F.struct("*"))), plan.options.threads_of)
-    return run_by_batch(frame, processor).select(unpacked(F.col("records"), SCHEMA))
+    return run_by_batch(frame, processor).select(unpacked(F.col("records"), RESULT_SCHEMA))
 
 
 def _without_cache(slot: PlannedOperator) -> str:

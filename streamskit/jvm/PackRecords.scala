@@ -30,6 +30,7 @@ case class PackRecords(child: Expression) extends UnaryExpression with Generator
       if (isRow && behind.forall(_.foldable)) Some(InternalRow.fromSeq(behind.map(_.eval()))) else None
     case _ => None
   }
+  @transient private lazy val front = new UnsafeRow(columns.size - constants.fold(0)(_.numFields))
   @transient private lazy val joined = new JoinedRow
   @transient private lazy val open = mutable.LinkedHashMap.empty[Int, OpenPack]
 
@@ -37,8 +38,9 @@ case class PackRecords(child: Expression) extends UnaryExpression with Generator
 
   override def eval(input: InternalRow): IterableOnce[InternalRow] = {
     val (record, bytes) = (input, constants) match {
-      case (row: UnsafeRow, Some(behind)) if row.numFields + behind.numFields == columns.size =>
-        (joined(row, behind), row.getSizeInBytes)
+      case (row: UnsafeRow, Some(behind)) if hasFront(row) =>
+        front.pointTo(row.getBaseObject, row.getBaseOffset, row.getSizeInBytes)
+        (joined(front, behind), row.getSizeInBytes)
       case _ =>
         val made = project(input).getStruct(0, columns.size)
         (made, made.getSizeInBytes)
@@ -48,6 +50,10 @@ case class PackRecords(child: Expression) extends UnaryExpression with Generator
     pack.add(record, bytes)
     if (pack.isFull) Some(pack.take()) else None
   }
+
+  /** Whether the first columns of a row, which may have more, can be read as a row of their own. */
+  private def hasFront(row: UnsafeRow): Boolean = row.numFields >= front.numFields &&
+    UnsafeRow.calculateBitSetWidthInBytes(row.numFields) == UnsafeRow.calculateBitSetWidthInBytes(front.numFields)
 
   override def terminate(): IterableOnce[InternalRow] = open.values.iterator.filterNot(_.isEmpty).map(_.take())
 

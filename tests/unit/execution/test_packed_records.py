@@ -47,6 +47,20 @@ def test_the_records_of_each_task_come_together_and_in_order(spark: SparkSession
     assert made == [(task, [plain(each) for each in records if each[TASK] == task]) for task in tasks]
 
 
+@settings(max_examples=5)
+@given(RECORDS.filter(bool), st.integers(1, 3))
+def test_columns_that_hold_a_constant_at_the_end_come_with_the_others(
+    spark: SparkSession, records: list[Record], constants: int
+) -> None:
+    own = len(NAMES) - constants
+    frame = spark.createDataFrame([(*record[:TASK], 1, *record[TASK + 1 :]) for record in records], SCHEMA).coalesce(1)
+    made = [F.lit(number).cast("bigint" if name == "position" else "int").alias(name)
+            for number, name in enumerate(NAMES)]  # fmt: skip
+    [row] = frame.select(*NAMES[:own], *made[own:]).select(packed(F.struct("*"))).collect()
+    expected = [plain((*record[:TASK], 1, *record[TASK + 1 : own], *range(own, len(NAMES)))) for record in records]
+    assert rows_of(table_of(row.records), NAMES) == expected
+
+
 @settings(max_examples=10)
 @given(st.lists(RECORDS.filter(bool), max_size=3))
 def test_what_python_has_packed_spark_takes_apart_again(spark: SparkSession, records: list[list[Record]]) -> None:
