@@ -102,7 +102,7 @@ def _by_row(frame: DataFrame, processor: TaskProcessor) -> DataFrame:
 
 
 def _by_batch(frame: DataFrame, processor: TaskProcessor, plan: Plan) -> DataFrame:
-    """Return what a stage makes of the rows of each micro-batch; the columns are those of `row_format.RESULT_SCHEMA`."""
+    """Return what a stage makes of the rows of each micro-batch, with the columns of `row_format.RESULT_SCHEMA`."""
     frame = end_of_stage(frame.select(packed(F.struct("*"))), plan.options.threads_of)
     return run_by_batch(frame, processor).select(unpacked(F.col("records"), RESULT_SCHEMA))
 

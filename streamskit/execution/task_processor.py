@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from itertools import repeat
-from typing import Any
+from typing import TYPE_CHECKING
 
 from streamskit.execution.arrow_batches import columns_of, table_of
 from streamskit.execution.row_format import (
@@ -26,6 +26,9 @@ from streamskit.operators import Operator, OperatorRecord, StreamTask
 from streamskit.operators.paged_state import PageStore
 from streamskit.planning.options import QueryOptions
 from streamskit.planning.plan import FLUSH_KEY
+
+if TYPE_CHECKING:  # it takes a while, and this module is read wherever a stage is
+    import pyarrow as pa
 
 KEPT_BYTES = 32 * 1024 * 1024
 """After so many bytes of rows in real-time mode the pages of a task's state are saved, and read again when needed."""
@@ -157,11 +160,12 @@ class TaskProcessor:
         # With nothing to do but the operators' own work, a record takes the shortest way through.
         ports = self._inputs.ports if timing is None and not self._options.test else {}
         process, outputs = stage.process, stage.outputs
-        for columns in self._columns_of(packs):
-            parts = zip(*(columns[part] for part in OPERATOR_RECORD), strict=True)
-            records = map(tuple.__new__, repeat(OperatorRecord), parts)
-            rows = repeat(None) if ports.keys() >= set(columns[PORT]) else zip(*columns, strict=True)
-            for port, record, row in zip(columns[PORT], records, rows, strict=False):
+        for table in self._slices_of(packs):
+            numbers, *parts = columns_of(table, [NAMES[PORT], *(NAMES[part] for part in OPERATOR_RECORD)])
+            records = map(tuple.__new__, repeat(OperatorRecord), zip(*parts, strict=True))
+            pass_by = not ports.keys() >= set(numbers)
+            rows = zip(*columns_of(table, NAMES), strict=True) if pass_by else repeat(None)
+            for port, record, row in zip(numbers, records, rows, strict=False):
                 if row is None or port in ports:
                     process(*ports[port], record)
                 else:
@@ -174,11 +178,11 @@ class TaskProcessor:
         if timing is not None:
             timing.finish()
 
-    def _columns_of(self, packs: Iterator[bytes]) -> Iterator[list[list[Any]]]:
-        """Yield the rows of packs in their order, by column, of which few are there as Python's values at a time."""
+    def _slices_of(self, packs: Iterator[bytes]) -> "Iterator[pa.Table]":
+        """Yield the rows of packs in their order, of which few are to be Python's values at a time."""
         for table in in_order(map(table_of, packs), self._inputs):
             for start in range(0, len(table), CHUNK):
-                yield columns_of(table.slice(start, CHUNK), NAMES)
+                yield table.slice(start, CHUNK)
 
     def _keep_clock(self, pages: PageStore, row: Row) -> None:
         """Save the wall clock of a test driver, which is moved by hand."""
