@@ -90,9 +90,10 @@ class StreamInOrder(whole: KafkaMicroBatchStream, options: CaseInsensitiveString
       range.copy(executorKafkaParams = settings)
     }
 
-  override def createReaderFactory(): PartitionReaderFactory =
-    if (merged) MergingReaderFactory(whole.createReaderFactory()) else whole.createReaderFactory()
-
+  override def createReaderFactory(): PartitionReaderFactory = {
+    val ofRange = RecordReaders(whole.createReaderFactory())
+    if (merged) MergingReaderFactory(ofRange) else ofRange
+  }
 
   /** Closes the clients. One that asks a broker which is away gives that up after a while, and nobody waits for it. */
   override def stop(): Unit = {
