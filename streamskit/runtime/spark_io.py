@@ -56,13 +56,19 @@ CONSUMER = {
 }
 """Settings of the source. It bridges an outage of 40 s; a longer one may restart the query."""
 
-DRIVERS_CONSUMER = {
+MICRO_BATCH_CONSUMER = {
     # Of several brokers one may die: what asks where topics end goes on asking it, and a new one asks the others.
     "kafka.default.api.timeout.ms": "12000",
     "fetchOffset.numRetries": "3",
     "patience": CONSUMER["kafka.default.api.timeout.ms"],
+    # A consumer asks for what comes next before it hands out what it has, and at the end of a topic the broker would
+    # keep that for half a second, with whatever is asked behind it: where the topic ends, which Spark asks each time.
+    "kafka.fetch.max.wait.ms": "5",
 }
-"""Settings of our own source, which can tell the driver's clients from those of tasks; the outage is as long."""
+"""Settings of the source of micro-batches, which can tell the driver's clients from those of tasks.
+
+The outage is as long.
+"""
 
 PRODUCER = {
     # Spark flushes at the end of each task: a little waiting makes few large requests of many.
@@ -112,7 +118,7 @@ class KafkaTopics:
         if source == AS_IT_COMES:
             options["batch"] = str(self.config.folder / plan.name)
         else:
-            options |= {} if most is None else {"bytes": str(BATCH_BYTES)}
+            options |= MICRO_BATCH_CONSUMER if most is None else MICRO_BATCH_CONSUMER | {"bytes": str(BATCH_BYTES)}
             options |= {"idle": "-1"}  # one topic alone needs no order
         if source == IN_ORDER and (len(topics) > 1 or self._writes_by_time(plan)):
             options |= {} if most is None else {"most": str(most)}
@@ -124,9 +130,7 @@ class KafkaTopics:
             .option("subscribe", ",".join(topics))
             .option("startingOffsets", self._starting(topics, begin))
             .option("includeHeaders", "true")
-            .options(
-                **_told(self.config, "consumer") | CONSUMER | (DRIVERS_CONSUMER if source == IN_ORDER else {}) | options
-            )
+            .options(**_told(self.config, "consumer") | CONSUMER | options)
         )
         if self.config.exactly_once:
             reader = reader.option("kafka.isolation.level", "read_committed")

@@ -1,4 +1,4 @@
-"""Records that become large while an application runs: its micro-batches take fewer of them."""
+"""Micro-batches of a running application: few records make a short one, and large records come in small ones."""
 
 import json
 from itertools import pairwise
@@ -15,6 +15,22 @@ from tests.integration.conftest import Run
 pytestmark = [pytest.mark.broker, pytest.mark.spark]
 
 MOST_BYTES = 1_000_000
+KAFKAS_WAIT = 500
+"""For how many milliseconds a broker keeps a request for records that are not there yet, unless it is asked not to."""
+
+
+def test_a_micro_batch_that_reaches_the_end_of_a_topic_does_not_wait_there(broker: Broker, run: Run, name: str) -> None:
+    broker.create_topics(f"{name}-in", f"{name}-out")
+    builder = StreamsBuilder()
+    builder.stream(f"{name}-in", value=Serdes.string()).to(f"{name}-out")
+    application = run(builder.build(), real_time="off")
+    for number in range(10):
+        broker.produce(f"{name}-in", [("k", str(number))])
+        application.await_processed("60 seconds")
+    [query] = application.queries()
+    batches = [each.durationMs["addBatch"] for each in query.recentProgress if each.numInputRows]
+    assert len(batches) == 10
+    assert min(batches) < KAFKAS_WAIT  # each would be longer, however fast the machine
 
 
 @pytest.mark.parametrize("topics", [pytest.param(1, marks=pytest.mark.soak), 2])
