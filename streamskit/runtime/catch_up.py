@@ -1,7 +1,7 @@
 """Waits until an application has processed all that its topics hold."""
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from graphlib import CycleError, TopologicalSorter
 from typing import Any
@@ -19,6 +19,9 @@ from streamskit.runtime.states import ACTIVE, State, StateMachine
 from streamskit.runtime.supervisor import Supervisor
 
 NOT_RUNNING = "The application did not run again in time: look at its metrics()."
+Ends = dict[str, dict[int, int]]
+"""By topic and partition, the offset behind the last record."""
+
 FEEDING = "Its queries still feed each other. Give await_processed() a longer timeout."
 
 
@@ -56,14 +59,22 @@ class CatchUp:
         self._until_running()
         plans = [query.plan for query in self._supervisor.queries]
         now = {topic: self._end(topic) for topic in from_outside(plans)}
-        rounds, waited = most_rounds(plans), True
-        while waited and rounds > 0:  # one query's output may be another's input
-            self._until_running()
-            waited, rounds = False, rounds - 1
-            for query in self._supervisor.queries:
-                waited |= not self._has_caught_up(query, now)
-            if waited and rounds > 0:
-                self._check_time(lambda: FEEDING)
+        order = feeding_order(plans)
+        before: Ends = {}
+        while True:
+            ends: Ends = {}
+            waited = False
+            for query in sorted(self._supervisor.queries, key=lambda each: order.index(each.plan.name) if order else 0):
+                self._until_running()
+                # Asked only now: those that feed it have done their part.
+                mine = {topic: now[topic] if topic in now else self._end(topic) for topic in query.plan.topics}
+                waited |= not self._has_caught_up(query, mine)
+                ends |= mine
+            # In a circle, one may have been fed behind its back: nothing is left when nothing has moved for a round.
+            if order or (ends == before and not waited):
+                return
+            before = ends
+            self._check_time(lambda: FEEDING)
 
     def of_readers(self, *readers: tuple[Replica[Any] | QueryServer | SideEffects, Iterable[str]]) -> None:
         """Wait until the stores hold the updates that were written, and the functions were called.
@@ -95,14 +106,8 @@ class CatchUp:
             time.sleep(0.05)
         self._check()
 
-    def _has_caught_up(self, query: RunningQuery, now: Mapping[str, dict[int, int]]) -> bool:
-        """Wait until a query has processed what is in its topics, and return whether it had before.
-
-        Args:
-            query: the query.
-            now: where topics ended when the wait began; of others it is asked.
-        """
-        ends = {topic: now[topic] if topic in now else self._end(topic) for topic in query.plan.topics}
+    def _has_caught_up(self, query: RunningQuery, ends: Ends) -> bool:
+        """Wait until a query has processed what is in its topics before some offsets, and return whether it had."""
         if query.progress.has_reached(ends):
             return True
         while not (progress := query.progress).has_reached(ends):
@@ -168,17 +173,13 @@ def from_outside(plans: Sequence[Plan]) -> set[str]:
     return {topic for plan in plans for topic in plan.topics} - written
 
 
-def most_rounds(plans: Sequence[Plan]) -> float:
-    """Return after how many rounds each query has seen what the others made of the records that there were.
-
-    One for each query is enough, whatever their order; there is no such number where they feed each other in a circle.
-    """
+def feeding_order(plans: Sequence[Plan]) -> list[str]:
+    """Return the names of plans, each behind those that feed it; none where they feed each other in a circle."""
     feeders = {plan.name: [other.name for other in plans if _feeds(other, plan)] for plan in plans}
     try:
-        TopologicalSorter(feeders).prepare()
+        return list(TopologicalSorter(feeders).static_order())
     except CycleError:
-        return float("inf")
-    return len(plans)
+        return []
 
 
 def _feeds(plan: Plan, reader: Plan) -> bool:

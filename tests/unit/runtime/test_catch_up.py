@@ -10,7 +10,7 @@ import pytest
 from streamskit import StreamsBuilder, StreamsError
 from streamskit.planning.plan import Plan
 from streamskit.planning.planner import plan as planned
-from streamskit.runtime.catch_up import CatchUp, from_outside, most_rounds
+from streamskit.runtime.catch_up import CatchUp, feeding_order, from_outside
 from streamskit.runtime.states import State
 
 
@@ -78,6 +78,10 @@ def in_a_circle(builder: StreamsBuilder) -> None:
     builder.stream("round").repartition("again").to("round")
 
 
+def to_any_topic(builder: StreamsBuilder) -> None:
+    builder.stream("in").repartition("again").to(lambda value: value)
+
+
 def test_records_that_keep_coming_are_not_waited_for() -> None:
     log = Log(grows="in")
     log.ends["in"] = 5
@@ -121,5 +125,28 @@ def test_only_topics_that_nobody_here_writes_come_from_outside() -> None:
     assert from_outside(plans(in_a_circle)) == {"in"}
 
 
-def test_a_round_for_each_query_is_enough_unless_they_feed_each_other_in_a_circle() -> None:
-    assert [most_rounds(plans(each)) for each in (through, in_two_steps, in_a_circle)] == [1, 2, float("inf")]
+def test_a_query_comes_behind_those_that_feed_it_unless_they_feed_each_other_in_a_circle() -> None:
+    assert feeding_order(plans(through)) == ["0"]
+    assert feeding_order(plans(in_two_steps)[::-1]) == ["0", "1"]
+    assert feeding_order(plans(in_a_circle)) == feeding_order(plans(to_any_topic)) == []
+
+
+@pytest.mark.parametrize("program", [in_two_steps, to_any_topic])
+def test_what_a_query_hands_over_while_others_are_looked_at_is_waited_for(
+    program: Callable[[StreamsBuilder], Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first query is done between a look at the second and a look at it."""
+    log = Log()
+    log.ends["in"] = 1
+    first, second = (Query(each, log) for each in plans(program))
+    ends = log.end_offsets
+
+    def end_offsets(topic: str, isolation: str) -> dict[int, int]:
+        end = ends(topic, isolation)
+        if topic == "in":
+            assert first.progress.has_reached({"in": {0: 1}})
+        return end
+
+    monkeypatch.setattr(log, "end_offsets", end_offsets)
+    wait([second, first], log)
+    assert second.read["app-again-repartition"] == 1
