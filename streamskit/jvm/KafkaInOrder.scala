@@ -90,10 +90,9 @@ class StreamInOrder(whole: KafkaMicroBatchStream, options: CaseInsensitiveString
       range.copy(executorKafkaParams = settings)
     }
 
-  override def createReaderFactory(): PartitionReaderFactory = {
-    val ofRange = RecordReaders(whole.createReaderFactory())
-    if (merged) MergingReaderFactory(ofRange) else ofRange
-  }
+  override def createReaderFactory(): PartitionReaderFactory =
+    if (merged) MergingReaderFactory(whole.createReaderFactory()) else whole.createReaderFactory()
+
 
   /** Closes the clients. One that asks a broker which is away gives that up after a while, and nobody waits for it. */
   override def stop(): Unit = {

@@ -138,12 +138,9 @@ package consumer {
       field
     }
 
-    def consumerOf(reader: KafkaBatchPartitionReader): KafkaDataConsumer =
-      ofReader.invoke(reader).asInstanceOf[KafkaDataConsumer]
-
     /** That of a reader that has handed out all it has fetched; none where it has yet to be found out. */
     def of(reader: KafkaBatchPartitionReader): Option[Long] =
-      consumerOf(reader)._consumer.flatMap { each =>
+      ofReader.invoke(reader).asInstanceOf[KafkaDataConsumer]._consumer.flatMap { each =>
         val consumer = ofConsumer.get(each).asInstanceOf[KafkaConsumer[_, _]]
         try Some(consumer.position(reader.offsetRange.topicPartition, Duration.ZERO))
         catch { case _: TimeoutException => None } // the partition has another leader, perhaps, or none
