@@ -31,7 +31,7 @@ def select_once(frame: DataFrame, *columns: Column | str, where: str = "true") -
         where: which rows are kept, as a condition in SQL on those columns.
     """
     made = frame.select(*columns, F.spark_partition_id().alias("once"))
-    return made.where(f"once >= 0 and {where}" if where != "true" else "once >= 0")
+    return made.where(f"once >= 0 and {where}")
 
 
 def materialize_records_once(

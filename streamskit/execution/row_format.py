@@ -31,10 +31,10 @@ Row = tuple[Any, ...]
 
 PORT, TOPIC, KEY, VALUE, OLD, OTHER, OTHER_OLD, TIMESTAMP, HEADERS, TASK, ORIGIN, POSITION, STEP = range(len(NAMES))
 
-SCHEMA = ", ".join(f"{name} {kind}" for name, kind in (FIELDS | ORDER).items())
-
 RESULT_SCHEMA = ", ".join(f"{name} {kind}" for name, kind in (FIELDS | ORDER).items() if name != "step")
 """The columns of what operators make of packed rows: each is the only one of its place, and its step is 0."""
+
+SCHEMA = f"{RESULT_SCHEMA}, step {ORDER['step']}"
 
 SIDES = 100
 """How many sides an operator may have: side s of operator number n is port `n * SIDES + s`."""

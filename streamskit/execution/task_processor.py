@@ -39,6 +39,9 @@ ROW_BYTES = 300
 OPERATOR_RECORD = KEY, VALUE, OLD, OTHER, TIMESTAMP, HEADERS
 """Where a row has the fields of an `OperatorRecord`."""
 
+RECORD_NAMES = [NAMES[part] for part in OPERATOR_RECORD]
+"""The columns that have them."""
+
 
 class TaskProcessor:
     """Runs the operators of a stage on the records of one task.
@@ -161,10 +164,13 @@ class TaskProcessor:
         ports = self._inputs.ports if timing is None and not self._options.test else {}
         process, outputs = stage.process, stage.outputs
         for table in self._slices_of(packs):
-            numbers, *parts = columns_of(table, [NAMES[PORT], *(NAMES[part] for part in OPERATOR_RECORD)])
-            records = map(tuple.__new__, repeat(OperatorRecord), zip(*parts, strict=True))
-            pass_by = not ports.keys() >= set(numbers)
-            rows = zip(*columns_of(table, NAMES), strict=True) if pass_by else repeat(None)
+            [numbers] = columns_of(table, [NAMES[PORT]])
+            all_given = ports.keys() >= set(numbers)  # of other rows all is needed
+            names = RECORD_NAMES if all_given else NAMES
+            columns = dict(zip(names, columns_of(table, names), strict=True))
+            parts = zip(*(columns[name] for name in RECORD_NAMES), strict=True)
+            records = map(tuple.__new__, repeat(OperatorRecord), parts)
+            rows = repeat(None) if all_given else zip(*columns.values(), strict=True)
             for port, record, row in zip(numbers, records, rows, strict=False):
                 if row is None or port in ports:
                     process(*ports[port], record)

@@ -13,15 +13,13 @@ from streamskit.kafka.topic_reader import Isolation, Offsets
 from streamskit.planning.plan import Plan
 from streamskit.queries import Replica
 from streamskit.queries.query_server import QueryServer
+from streamskit.runtime.progress import TopicOffsets
 from streamskit.runtime.query import RunningQuery
 from streamskit.runtime.side_effects import SideEffects
 from streamskit.runtime.states import ACTIVE, State, StateMachine
 from streamskit.runtime.supervisor import Supervisor
 
 NOT_RUNNING = "The application did not run again in time: look at its metrics()."
-Ends = dict[str, dict[int, int]]
-"""By topic and partition, the offset behind the last record."""
-
 FEEDING = "Its queries still feed each other. Give await_processed() a longer timeout."
 
 
@@ -57,21 +55,23 @@ class CatchUp:
             StreamsError: a query failed, or it took too long.
         """
         self._until_running()
-        plans = [query.plan for query in self._supervisor.queries]
+        queries = self._supervisor.queries
+        plans = [query.plan for query in queries]
         now = {topic: self._end(topic) for topic in from_outside(plans)}
         order = feeding_order(plans)
-        before: Ends = {}
+        if order:
+            queries = sorted(queries, key=lambda query: order.index(query.plan.name))
+        before: TopicOffsets | None = None
         while True:
-            ends: Ends = {}
-            waited = False
-            for query in sorted(self._supervisor.queries, key=lambda each: order.index(each.plan.name) if order else 0):
+            ends: dict[str, dict[int, int]] = {}
+            for query in queries:
                 self._until_running()
                 # Asked only now: those that feed it have done their part.
                 mine = {topic: now[topic] if topic in now else self._end(topic) for topic in query.plan.topics}
-                waited |= not self._has_caught_up(query, mine)
+                self._wait_for(query, mine)
                 ends |= mine
             # In a circle, one may have been fed behind its back: nothing is left when nothing has moved for a round.
-            if order or (ends == before and not waited):
+            if order or ends == before:
                 return
             before = ends
             self._check_time(lambda: FEEDING)
@@ -106,16 +106,13 @@ class CatchUp:
             time.sleep(0.05)
         self._check()
 
-    def _has_caught_up(self, query: RunningQuery, ends: Ends) -> bool:
-        """Wait until a query has processed what is in its topics before some offsets, and return whether it had."""
-        if query.progress.has_reached(ends):
-            return True
+    def _wait_for(self, query: RunningQuery, ends: TopicOffsets) -> None:
+        """Wait until a query has processed what is in its topics before some offsets."""
         while not (progress := query.progress).has_reached(ends):
             self._check_time(partial(_not_done, query, progress.lag(ends), time.monotonic() - self._began))
             if query.plan.runs_in_real_time:
                 query.end_batch(ends)
             time.sleep(0.02)
-        return False
 
     def _end(self, topic: str) -> dict[int, int]:
         while True:

@@ -135,7 +135,7 @@ class Progress:
                 offsets.setdefault(topic, {}).update({int(number): offset for number, offset in partitions.items()})
         return cls(offsets)
 
-    def lag(self, ends: dict[str, dict[int, int]]) -> int:
+    def lag(self, ends: TopicOffsets) -> int:
         """Return how many records lie between here and the given offsets."""
         return sum(
             max(0, offset - self.offsets.get(topic, {}).get(partition, 0))
@@ -143,6 +143,6 @@ class Progress:
             for partition, offset in partitions.items()
         )
 
-    def has_reached(self, ends: dict[str, dict[int, int]]) -> bool:
+    def has_reached(self, ends: TopicOffsets) -> bool:
         """Return whether the given offsets are all behind."""
         return self.lag(ends) == 0

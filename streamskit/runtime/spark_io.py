@@ -118,8 +118,8 @@ class KafkaTopics:
         if source == AS_IT_COMES:
             options["batch"] = str(self.config.folder / plan.name)
         else:
-            options |= MICRO_BATCH_CONSUMER if most is None else MICRO_BATCH_CONSUMER | {"bytes": str(BATCH_BYTES)}
-            options |= {"idle": "-1"}  # one topic alone needs no order
+            options |= {} if most is None else {"bytes": str(BATCH_BYTES)}
+            options |= MICRO_BATCH_CONSUMER | {"idle": "-1"}  # one topic alone needs no order
         if source == IN_ORDER and (len(topics) > 1 or self._writes_by_time(plan)):
             options |= {} if most is None else {"most": str(most)}
             options |= {"idle": str(self.config.max_task_idle_ms), "first": ",".join(plan.broadcast_topics)}
