@@ -21,7 +21,7 @@ from streamskit.environment.session import spark_session
 from streamskit.environment.spark_java import LOST
 from streamskit.kafka.topic_partition import ChangelogRecord
 from streamskit.kafka.topic_reader import Isolation, changelog_records, topic_records
-from streamskit.kafka.topics import TopicExtent, TopicIdentity, list_topics
+from streamskit.kafka.topics import TopicExtent, TopicIdentity
 from streamskit.planning.plan import Plan, is_readable
 from streamskit.planning.planner import plan
 from streamskit.queries import LocalStore, Replica, local_store
@@ -55,7 +55,7 @@ from streamskit.runtime.startup_checks import StartupChecks
 from streamskit.runtime.states import ACTIVE, State, StateMachine
 from streamskit.runtime.stream_threads import StreamThreads
 from streamskit.runtime.supervisor import FINISH_SECONDS, Supervisor
-from streamskit.runtime.topic_patterns import is_wanted, of_others
+from streamskit.runtime.topic_patterns import is_wanted, matched, widened
 from streamskit.runtime.topic_watch import TopicWatch
 from streamskit.runtime.topics import ApplicationTopics, catalogue, filled_stores, side_effects
 from streamskit.runtime.watchdog import Watchdog
@@ -381,45 +381,25 @@ class Application:
             StreamsError: none does.
             TopologyError: one matches several.
         """
-        matched = self._matched(self.plans)
-        if matched is self.plans:
+        plans = self._matched(self.plans)
+        if plans is self.plans:
             return
-        self.plans = matched
+        self.plans = plans
         self.topics = replace(self.topics, plans=self.plans)
         self._checks = StartupChecks(self.config.folder, self.topics, self.brokers, self.losses)
 
     def _matched(self, plans: list[Plan]) -> list[Plan]:
-        """Return plans with the topics that match the program's patterns."""
-        if not any(plan_.waits_for_topics for plan_ in plans):
-            return plans
-        there = of_others(list_topics(self.brokers.connection, internal=False), self.topics, self.topology)
-        matched = [plan_.with_topics(there) for plan_ in plans]
-        for plan_ in matched:
-            for each in plan_.inputs:
-                if not each.topics:
-                    raise StreamsError(
-                        f"{each.node.name} ({each.node.call_site}): no topic matches the pattern "
-                        f"'{each.node.topic_names[0]}'. Create one before start()."
-                    )
-        return matched
+        return matched(plans, self.brokers, self.topics, self.topology)
 
     def _look_at_topics(self, found: Mapping[str, TopicIdentity]) -> None:
         """Hear of topics as they are now: take in those that match a pattern, and have the others compared."""
         if self._has_patterns:
             try:
-                self._take_in_new(found)
+                for number, wider, new in widened(self.plans, found, self.topics, self.topology):
+                    self._take_in(number, wider, new)
             except StreamsKitError as refusal:
                 self.supervisor.fail(StreamsError(str(refusal)))
         self.supervisor.look_at_topics(found)
-
-    def _take_in_new(self, found: Mapping[str, TopicIdentity]) -> None:
-        there = of_others(
-            {*found, *(topic for plan_ in self.plans for topic in plan_.topics)}, self.topics, self.topology
-        )
-        for number, plan_ in enumerate(self.plans):
-            wider = plan_.with_topics(there)
-            if new := [topic for topic in wider.topics if topic not in plan_.topics]:
-                self._take_in(number, wider, {topic: found[topic] for topic in new})
 
     def _take_in(self, number: int, wider: Plan, new: Mapping[str, TopicIdentity]) -> None:
         """Have a query read topics that were made while it ran.

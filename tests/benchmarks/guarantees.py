@@ -5,14 +5,14 @@ from collections.abc import Iterator
 from pyspark.sql import SparkSession
 
 from streamskit.broker.base import Broker
+from tests.benchmarks import latency
 from tests.benchmarks.cases import CASES, count, filter_and_map
-from tests.benchmarks.latency import cuts
-from tests.benchmarks.latency import with_streamskit as latencies
 from tests.benchmarks.measure import with_streamskit
 from tests.benchmarks.table import Row
 from tests.benchmarks.throughput import WARM_UP, fill, median
 
 GUARANTEES = "at_least_once", "exactly_once"
+TIMED = latency.Case("no state", filter_and_map), latency.Case("a count", count, seen="store", store="counts")
 BESIDE = "beside at least once, of streamskit"
 
 
@@ -27,9 +27,10 @@ def rows(spark: SparkSession, broker: Broker, records: int, rounds: int, probes:
         probes: how many records to time for latency.
     """
     # First: Java's producer would remember the more partitions that a topic has had for throughput.
-    for program, seen in ((filter_and_map, "topic"), (count, "store")):
-        then, now = (cuts(latencies(spark, broker, program, probes, "off", seen, each))[0] for each in GUARANTEES)
-        what = "exactly once: latency, a count" if seen == "store" else "exactly once: latency, no state"
+    for timed in TIMED:
+        probed = (latency.with_streamskit(spark, broker, timed, probes, guarantee) for guarantee in GUARANTEES)
+        then, now = (latency.cuts(seconds)[0] for seconds in probed)
+        what = f"exactly once: latency, {timed.what}"
         yield Row(what, f"p50 {then:,.0f} ms", f"p50 {now:,.0f} ms", now / then, BESIDE)
     for case in (each for each in CASES if each.program in (filter_and_map, count)):
         fill(spark, broker, case, WARM_UP)

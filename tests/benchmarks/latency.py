@@ -1,29 +1,21 @@
-"""How long a record takes through a pipeline, one record at a time, beside the same written by hand."""
+"""How long a record takes through a program, one record at a time, beside the same by hand and in Kafka Streams."""
 
-import random
 import statistics
-import subprocess
 import tempfile
-import threading
-import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from multiprocessing import get_context
-from pathlib import Path
 from typing import Any
 
-from confluent_kafka import Consumer, Producer, TopicPartition
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from streamskit import KafkaStreams, QueryClient, Serdes, SessionWindows, StreamsBuilder
+from streamskit import KafkaStreams, Materialized, QueryClient, Serdes, SessionWindows, StreamsBuilder, TimeWindows
 from streamskit.broker import ExternalBroker
 from streamskit.broker.base import Broker
-from streamskit.environment.processes import wait_until
 from streamskit.environment.session import settings, spark_session
-from streamskit.widgets import StoreView
 from tests.benchmarks.cases import (
     Sources,
     count,
@@ -31,21 +23,22 @@ from tests.benchmarks.cases import (
     filter_and_map,
     filter_and_map_by_hand,
     orders,
+    parsed,
     processor,
     reducer,
+    stream_stream,
+    stream_stream_by_hand,
+    stream_table,
+    stream_table_by_hand,
+    twice,
 )
+from tests.benchmarks.kafka_streams import KafkaStreamsJava
+from tests.benchmarks.probes import PARTITIONS, Look, in_output, in_store, in_view, make_topics, time_probes
 from tests.benchmarks.table import Row
 
-Look = Callable[[set[str]], set[str]]
-"""Takes the keys that are awaited, and returns those that have come."""
-
-PARTITIONS = 2
 SLOTS = 8
 """How many slots Spark has: real-time mode keeps one busy for each partition, and one more for each with state."""
 
-JAVA_PROGRAM = Path(__file__).parent / "java" / "KafkaStreamsLatency.java"
-
-EVERY_SECONDS = 0.1
 REAL_TIME_BATCH = "30 seconds"
 MICRO_BATCHES = {"processingTime": "100 milliseconds"}
 REAL_TIME = {"realTime": REAL_TIME_BATCH}
@@ -53,10 +46,23 @@ PLAIN = {"spark.sql.shuffle.partitions": str(PARTITIONS), "spark.sql.streaming.n
 """Settings of the pipelines by hand, which streamskit's have too."""
 
 
+def windowed_count(builder: StreamsBuilder) -> None:
+    """Count the orders of each five seconds, under the user's name."""
+    windows = TimeWindows.of_size_with_no_grace("5 seconds")
+    counts = orders(builder).group_by_key().windowed_by(windows).count("counts")
+    counts.to_stream(lambda k, v: k.key).to("out", value=Serdes.long())
+
+
+def windowed_count_by_hand(sources: Sources) -> DataFrame:
+    timed = parsed(sources["orders"]).withWatermark("timestamp", "0 seconds")
+    counts = timed.groupBy("key", F.window("timestamp", "5 seconds")).count()
+    return twice(counts, F.col("key"), F.col("count").cast("string"))
+
+
 def visits(builder: StreamsBuilder) -> None:
-    """Count the orders of each session, under the user's name."""
+    """Count the orders of each session, under the user's name; its store keeps them until they are asked for."""
     windows = SessionWindows.of_inactivity_gap_with_no_grace("200 ms")
-    counts = orders(builder).group_by_key().windowed_by(windows).count()
+    counts = orders(builder).group_by_key().windowed_by(windows).count(Materialized("sessions", retention="1 hour"))
     counts.to_stream(lambda k, v: k.key).to("out", value=Serdes.long())
 
 
@@ -77,48 +83,64 @@ class Case:
 
     what: str
     program: Callable[[StreamsBuilder], None]
-    by_hand: Callable[[Sources], DataFrame] | None
-    real_time: bool
+    by_hand: Callable[[Sources], DataFrame] | None = None
+    real_time: bool = False
     seen: str = "topic"
-    store: str = "counts"
+    store: str = ""
     load: int = 0
 
+    @property
+    def mode(self) -> str:
+        """The output mode by hand."""
+        is_appended = self.by_hand in (filter_and_map_by_hand, stream_stream_by_hand, stream_table_by_hand)
+        return "append" if is_appended and not self.real_time else "update"
 
-CASES = (
-    Case("no state, micro-batches", filter_and_map, filter_and_map_by_hand, False),
-    Case("no state, real-time mode", filter_and_map, filter_and_map_by_hand, True),
-    Case("a count, micro-batches", count, count_by_hand, False),
-    Case("a count, real-time mode", count, count_by_hand, True),
-    Case("a count to its query, micro-batches", count, count_by_hand, False, "store"),
-    Case("a count to its query, real-time mode", count, count_by_hand, True, "store"),
-    Case("a count to REST, micro-batches", count, count_by_hand, False, "REST"),
-    Case("a count to REST, real-time mode", count, count_by_hand, True, "REST"),
-    Case("a count to a StoreView, micro-batches", count, None, False, "view"),
-    Case("a count to a StoreView, real-time mode", count, None, True, "view"),
-    *(
-        Case(
-            f"{what}, {'real-time mode' if real_time else 'micro-batches'}", program, None, real_time, seen, store, load
-        )
-        for what, program, seen, store, load in (
-            ("a reducer in Python", reducer, "topic", "", 0),
-            ("a reducer in Python to its query", reducer, "store", "totals", 0),
-            ("a reducer in Python to its query, 1,000 others a second", reducer, "store", "totals", 1000),
-            ("a reducer in Python to REST", reducer, "REST", "totals", 0),
-            ("a processor", processor, "topic", "", 0),
-            ("a session window", visits, "topic", "", 0),
-        )
-        for real_time in (False, True)
-    ),
+
+KINDS = (
+    Case("no state", filter_and_map, filter_and_map_by_hand),
+    Case("a count", count, count_by_hand, store="counts"),
+    Case("a windowed count", windowed_count, windowed_count_by_hand, store="counts"),
+    Case("a reducer in Python", reducer, store="totals"),
+    Case("a processor", processor, store="totals"),
+    Case("a session window", visits, store="sessions"),
+    Case("a stream-table join", stream_table, stream_table_by_hand),
+    Case("a stream-stream join", stream_stream, stream_stream_by_hand),
 )
+ONLY_IN_MICRO_BATCHES = stream_stream_by_hand, stream_table_by_hand
+"""Spark has nothing of the kind in real-time mode."""
 
 
-def rows(cases: Iterable[Case], broker: Broker, probes: int) -> Iterator[Row]:
-    """Measure pipelines with and without state in both modes, in a process of its own for a Spark with more slots.
+def _seen(kind: Case) -> Iterator[Case]:
+    """Yield the ways in which a record is looked for."""
+    yield kind
+    if kind.store:
+        yield replace(kind, what=f"{kind.what} to its query", seen="store")
+        yield replace(kind, what=f"{kind.what} to REST", seen="REST")
+    if kind.program is count:
+        yield replace(kind, what=f"{kind.what} to a StoreView", seen="view", by_hand=None)
+    if kind.program is reducer:
+        yield replace(kind, what=f"{kind.what} to its query, 1,000 others a second", seen="store", load=1000)
+
+
+def _in_mode(case: Case, real_time: bool) -> Case:
+    by_hand = None if real_time and case.by_hand in ONLY_IN_MICRO_BATCHES else case.by_hand
+    what = f"{case.what}, {'real-time mode' if real_time else 'micro-batches'}"
+    return replace(case, what=what, real_time=real_time, by_hand=by_hand)
+
+
+CASES = tuple(
+    _in_mode(case, real_time) for kind in KINDS for case in _seen(kind) for real_time in (False, True)
+)  # fmt: skip
+
+
+def rows(cases: Iterable[Case], broker: Broker, probes: int, java: KafkaStreamsJava | None = None) -> Iterator[Row]:
+    """Measure programs in both modes, in a process of its own for a Spark with more slots.
 
     Args:
         cases: what to measure.
         broker: the broker to go through.
         probes: how many records to time, ten a second.
+        java: measures Kafka Streams, without a cache, beside what comes out in real-time mode.
     """
     by_hand: dict[tuple[Any, bool], list[float]] = {}
     with ProcessPoolExecutor(1, get_context("spawn")) as process:
@@ -129,57 +151,77 @@ def rows(cases: Iterable[Case], broker: Broker, probes: int) -> Iterator[Row]:
             kit = process.submit(_timed, broker.bootstrap_servers, case, probes).result(3600)
             what = f"latency, {case.what}"
             yield _row(what, by_hand[kind], kit) if case.by_hand is not None else Row(what, "", _spelled(kit))
+            if java is not None and case.real_time and case.seen == "topic":
+                theirs = _in_kafka_streams(java, case, probes)
+                yield replace(_row(what, theirs, kit), more="not by hand: Kafka Streams")
 
 
-def beside_kafka_streams(classpath: str, broker: Broker, probes: int) -> Iterator[Row]:
-    """Measure Kafka Streams with two threads and no cache, beside streamskit's real-time mode.
-
-    Args:
-        classpath: with the jars of Kafka Streams and of Jackson, as Java takes it.
-        broker: the broker to go through.
-        probes: how many records to time, ten a second.
-    """
-    with ProcessPoolExecutor(1, get_context("spawn")) as process:
-        for case in CASES:
-            if case.real_time and case.seen == "topic":
-                program = "count" if case.program is count else "filter-and-map"
-                theirs = _with_kafka_streams(classpath, broker, program, probes)
-                ours = process.submit(_timed, broker.bootstrap_servers, case, probes).result(3600)
-                yield replace(_row(f"latency, {case.what}", theirs, ours), more="not by hand: Kafka Streams")
-
-
-def _with_kafka_streams(classpath: str, broker: Broker, program: str, probes: int) -> list[float]:
-    _fresh(broker)
-    with tempfile.TemporaryDirectory() as folder:
-        command = ["java", "-cp", classpath, str(JAVA_PROGRAM), program, broker.bootstrap_servers, folder]
-        application = subprocess.Popen(command, stderr=subprocess.DEVNULL)
-        try:
-            with _arriving(broker) as look:
-                return _time(broker, look, probes)
-        finally:
-            application.terminate()
-            application.wait(60)
+def _in_kafka_streams(java: KafkaStreamsJava, case: Case, probes: int) -> list[float]:
+    make_topics(java.broker, probes)
+    with java.following(case.program.__name__), in_output(java.broker) as look:
+        return time_probes(java.broker, look, probes, payments=case.program is stream_stream)
 
 
 def _timed_by_hand(servers: str, case: Case, probes: int) -> list[float]:
-    spark, trigger = spark_session(f"local[{SLOTS}]"), REAL_TIME if case.real_time else MICRO_BATCHES
-    mode = "append" if case.by_hand is filter_and_map_by_hand and not case.real_time else "update"
+    spark, broker = spark_session(f"local[{SLOTS}]"), ExternalBroker(servers)
     assert case.by_hand is not None
-    return _by_hand(spark, ExternalBroker(servers), case.by_hand, mode, trigger, probes)
+    make_topics(broker, probes)
+    options = {"kafka.bootstrap.servers": servers, "startingOffsets": "earliest"}
+    sources = {
+        # The first record may be there before the query is.
+        topic: (spark.read if topic == "users" else spark.readStream)
+        .format("kafka").options(**options, subscribe=topic).load()
+        for topic in ("orders", "payments", "users")
+    }  # fmt: skip
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder, settings(spark, PLAIN):
+        frame = case.by_hand(sources).where(F.col("topic") == "out")
+        writer = frame.writeStream.format("kafka").outputMode(case.mode).option("kafka.bootstrap.servers", servers)
+        trigger = REAL_TIME if case.real_time else MICRO_BATCHES
+        query = writer.option("checkpointLocation", folder).trigger(**trigger).start()
+        with in_output(broker) as look:
+            times = time_probes(broker, look, probes, payments=case.program is stream_stream)
+        query.stop()
+    return times
 
 
 def _timed(servers: str, case: Case, probes: int) -> list[float]:
-    spark, real_time = spark_session(f"local[{SLOTS}]"), REAL_TIME_BATCH if case.real_time else "off"
-    return with_streamskit(
-        spark,
-        ExternalBroker(servers),
-        case.program,
-        probes,
-        real_time,
-        seen=case.seen,
-        store=case.store,
-        load=case.load,
-    )
+    return with_streamskit(spark_session(f"local[{SLOTS}]"), ExternalBroker(servers), case, probes)
+
+
+def with_streamskit(
+    spark: SparkSession, broker: Broker, case: Case, probes: int, processing_guarantee: str = "at_least_once"
+) -> list[float]:
+    """Return how long each of so many records took through a program: to its topic, or to an answer of its store."""
+    make_topics(broker, probes)
+    builder = StreamsBuilder()
+    case.program(builder)
+    with tempfile.TemporaryDirectory() as folder:
+        streams = KafkaStreams(
+            builder.build(),
+            "latency",
+            broker.bootstrap_servers,
+            spark=spark,
+            state_dir=folder,
+            real_time=REAL_TIME_BATCH if case.real_time else "off",
+            max_task_idle_ms=-1 if case.real_time else 0,  # there, joins take topics as they come
+            processing_guarantee=processing_guarantee,
+            application_server="127.0.0.1:0" if case.seen == "REST" else None,
+        )
+        streams.clean_up()
+        with streams:
+            streams.await_processed("2 minutes")  # a table has its rows
+            with _looking(case, streams, broker) as look:
+                times = time_probes(broker, look, probes, case.load, payments=case.program is stream_stream)
+        streams.clean_up()
+    return times
+
+
+def _looking(case: Case, streams: KafkaStreams, broker: Broker) -> AbstractContextManager[Look]:
+    if case.seen == "REST":
+        return in_store(QueryClient(f"http://{streams.application_server}").store(case.store))
+    if case.seen == "topic":
+        return in_output(broker)
+    return (in_view if case.seen == "view" else in_store)(streams.store(case.store))
 
 
 def _row(what: str, hand: list[float], kit: list[float]) -> Row:
@@ -195,152 +237,3 @@ def _spelled(seconds: list[float]) -> str:
 def cuts(seconds: list[float]) -> tuple[float, float]:
     cuts = statistics.quantiles(seconds, n=100)
     return cuts[49] * 1000, cuts[98] * 1000
-
-
-def with_streamskit(
-    spark: SparkSession,
-    broker: Broker,
-    program: Callable[[StreamsBuilder], None],
-    probes: int,
-    real_time: str,
-    seen: str = "topic",
-    processing_guarantee: str = "at_least_once",
-    store: str = "counts",
-    load: int = 0,
-) -> list[float]:
-    """Return how long each of so many records took through a program: to its topic, or to an answer of its store."""
-    _fresh(broker)
-    builder = StreamsBuilder()
-    program(builder)
-    with tempfile.TemporaryDirectory() as folder:
-        streams = KafkaStreams(
-            builder.build(),
-            "latency",
-            broker.bootstrap_servers,
-            spark=spark,
-            state_dir=folder,
-            real_time=real_time,
-            processing_guarantee=processing_guarantee,
-            application_server="127.0.0.1:0" if seen == "REST" else None,
-        )
-        streams.clean_up()
-        with streams:
-            if seen == "view":
-                with _shown(streams.store(store)) as look:
-                    times = _time(broker, look, probes, load)
-            elif seen != "topic":
-                address = f"http://{streams.application_server}"
-                counts = streams.store(store) if seen == "store" else QueryClient(address).store(store)
-                times = _time(broker, lambda keys: {key for key in keys if counts.get(key) is not None}, probes, load)
-            else:
-                with _arriving(broker) as look:
-                    times = _time(broker, look, probes, load)
-        streams.clean_up()
-    return times
-
-
-def _by_hand(
-    spark: SparkSession,
-    broker: Broker,
-    made: Callable[[Sources], DataFrame],
-    mode: str,
-    trigger: dict[str, str],
-    probes: int,
-) -> list[float]:
-    _fresh(broker)
-    options = {"kafka.bootstrap.servers": broker.bootstrap_servers}
-    orders = {"subscribe": "orders", "startingOffsets": "earliest"}  # the first one may be there before the query is
-    source = spark.readStream.format("kafka").options(**options, **orders).load()
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        settings(spark, PLAIN),
-    ):
-        frame = made({"orders": source}).where(F.col("topic") == "out")
-        writer = frame.writeStream.format("kafka").outputMode(mode).options(**options)
-        query = writer.option("checkpointLocation", folder).trigger(**trigger).start()
-        with _arriving(broker) as look:
-            times = _time(broker, look, probes)
-        query.stop()
-    return times
-
-
-def _fresh(broker: Broker) -> None:
-    for topic in ("orders", "out"):
-        broker.delete_topics(topic, missing_ok=True)
-        broker.create_topics(topic, partitions=PARTITIONS)
-
-
-def _time(broker: Broker, look: Look, probes: int, load: int = 0) -> list[float]:
-    """Send records at random moments, each with a key of its own, and return how long each took to be seen."""
-    producer = Producer({"bootstrap.servers": broker.bootstrap_servers, "linger.ms": 0})
-    sent, took, chance = dict[str, float](), list[float](), random.Random(17)
-    stopping = threading.Event()
-
-    def watch() -> None:
-        while not stopping.is_set():
-            for key in look(set(sent)):
-                took.append(time.perf_counter() - sent.pop(key))
-            time.sleep(0.0005)
-
-    def send(key: str) -> None:
-        sent[key] = time.perf_counter()
-        producer.produce("orders", key=key, value=f'{{"user": "{key}", "amount": 900}}')
-        producer.flush()
-
-    def add_load() -> None:
-        began, number = time.perf_counter(), 0
-        while not stopping.wait(0.01):
-            while number < load * (time.perf_counter() - began):
-                others.produce("orders", key=f"other-{number % 500}", value='{"user": "other", "amount": 900}')
-                number += 1
-            others.poll(0)
-        others.flush()
-
-    others = Producer({"bootstrap.servers": broker.bootstrap_servers})
-    watching = threading.Thread(target=watch, daemon=True)
-    watching.start()
-    loading = threading.Thread(target=add_load, daemon=True)
-    loading.start()
-    for number in range(20):  # until the query runs, and has compiled what it needs
-        send(f"warm-up-{number}")
-        wait_until(lambda: not sent, "the output of a record")
-    took.clear()
-    for number in range(probes):
-        send(f"user-{number}")
-        time.sleep(chance.uniform(0.5, 1.5) * EVERY_SECONDS)
-    wait_until(lambda: not sent, "the output of the last records")
-    stopping.set()
-    watching.join(60)
-    loading.join(60)
-    return took
-
-
-@contextmanager
-def _shown(store: Any) -> Iterator[Look]:
-    """Look at what a live view of a store shows."""
-    view = StoreView(store, rows=200)
-    leave = view.follow()
-
-    def look(keys: set[str]) -> set[str]:
-        table = view.seen()["table"]
-        return {key for key in keys if f">{key}<" in table}
-
-    try:
-        yield look
-    finally:
-        leave()
-
-
-@contextmanager
-def _arriving(broker: Broker) -> Iterator[Look]:
-    """Look at what comes out, with a plain consumer."""
-    consumer = Consumer({"bootstrap.servers": broker.bootstrap_servers, "group.id": "look", "fetch.wait.max.ms": 5})
-    consumer.assign([TopicPartition("out", partition, 0) for partition in range(PARTITIONS)])
-
-    def look(keys: set[str]) -> set[str]:
-        return keys.intersection((message.key() or b"").decode() for message in consumer.consume(100, 0.001))
-
-    try:
-        yield look
-    finally:
-        consumer.close()

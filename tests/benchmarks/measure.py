@@ -2,8 +2,10 @@
 
 import tempfile
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 
+import psutil
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
@@ -18,11 +20,19 @@ PARTITIONS = 4
 
 @dataclass(frozen=True)
 class Run:
-    """One measured run: seconds in all, seconds inside Spark's batches, and the number of records."""
+    """One measured run.
+
+    Args:
+        seconds: how long it took.
+        busy: seconds of processor time of this process and of those it has started, Spark's, but not the broker's.
+        records: how many it got through.
+        inside_spark: how many of its seconds a micro-batch was running; 0 in real-time mode.
+    """
 
     seconds: float
-    inside_spark: float
+    busy: float
     records: int
+    inside_spark: float = 0.0
 
     @property
     def rate(self) -> float:
@@ -34,12 +44,49 @@ class Run:
         """Records a second without the start of the query."""
         return self.records / self.inside_spark
 
+    @property
+    def cost(self) -> float:
+        """Microseconds of processor time for each record."""
+        return 1e6 * self.busy / self.records
+
+
+class Clock:
+    """Measures from when it is made until it is read.
+
+    Args:
+        broker: what its processes do is not counted.
+    """
+
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+        self._began, self._busy = time.monotonic(), _processor_seconds(broker)
+
+    def run(self, records: int, inside_spark: float = 0.0) -> Run:
+        """Return what has been measured by now."""
+        return Run(time.monotonic() - self._began, _processor_seconds(self._broker) - self._busy, records, inside_spark)
+
+
+def _processor_seconds(broker: Broker) -> float:
+    """Return how long processors have worked for this process and its children, without the broker's."""
+    brokers = getattr(broker, "process", None)
+    total, waiting = 0.0, [psutil.Process()]
+    while waiting:
+        process = waiting.pop()
+        with suppress(psutil.NoSuchProcess):
+            total += sum(process.cpu_times()[:4])  # its own, and those of children that have ended
+            waiting += [child for child in process.children() if brokers is None or child.pid != brokers.pid]
+    return total
+
 
 def with_streamskit(
-    case: Case, spark: SparkSession, broker: Broker, processing_guarantee: str = "at_least_once"
+    case: Case,
+    spark: SparkSession,
+    broker: Broker,
+    processing_guarantee: str = "at_least_once",
+    real_time: str | None = None,
 ) -> Run:
     """Run a case's program, from start() to the last update that a query of the store can see."""
-    _fresh(broker, "out")
+    fresh(broker, "out")
     builder = StreamsBuilder()
     case.program(builder)
     with tempfile.TemporaryDirectory() as folder:
@@ -51,12 +98,13 @@ def with_streamskit(
             state_dir=folder,
             max_records_per_batch=BATCH,
             processing_guarantee=processing_guarantee,
+            real_time=real_time or "auto",
         )
         streams.clean_up()
-        began = time.monotonic()
+        clock = Clock(broker)
         streams.start()
         streams.await_processed("60 minutes")
-        run = _measured(streams.queries(), time.monotonic() - began)
+        run = clock.run(in_kafka(broker, case)) if real_time else _in_batches(clock, streams.queries())
         streams.close()
         streams.clean_up()
     return run
@@ -64,12 +112,12 @@ def with_streamskit(
 
 def by_hand(case: Case, spark: SparkSession, broker: Broker) -> Run:
     """Run the same in plain PySpark with the sink's own settings, from start() to the end of the last batch."""
-    _fresh(broker, "out")
-    _fresh(broker, "store")
+    fresh(broker, "out")
+    fresh(broker, "store")
     sources = {topic: _source(case, spark, broker, topic) for topic in case.topics}
     with tempfile.TemporaryDirectory() as folder, settings(spark, {"spark.sql.shuffle.partitions": str(PARTITIONS)}):
         frame = case.by_hand(sources)
-        began = time.monotonic()
+        clock = Clock(broker)
         query = (
             frame.writeStream.format("kafka")
             .outputMode(case.mode)
@@ -79,7 +127,7 @@ def by_hand(case: Case, spark: SparkSession, broker: Broker) -> Run:
             .start()
         )
         query.awaitTermination()
-        return _measured([query], time.monotonic() - began)
+        return _in_batches(clock, [query])
 
 
 def _source(case: Case, spark: SparkSession, broker: Broker, topic: str):  # type: ignore[no-untyped-def]
@@ -90,12 +138,18 @@ def _source(case: Case, spark: SparkSession, broker: Broker, topic: str):  # typ
     return reader.format("kafka").options(**options).load()
 
 
-def _measured(queries: list[StreamingQuery], seconds: float) -> Run:
+def _in_batches(clock: Clock, queries: list[StreamingQuery]) -> Run:
     batches = [batch for query in queries for batch in query.recentProgress if batch.numInputRows]
     inside = sum(batch.durationMs.get("triggerExecution", 0) for batch in batches) / 1000
-    return Run(seconds, inside, sum(batch.numInputRows for batch in batches))
+    return clock.run(sum(batch.numInputRows for batch in batches), inside)
 
 
-def _fresh(broker: Broker, topic: str) -> None:
+def in_kafka(broker: Broker, case: Case) -> int:
+    """Return how many records a case's topics hold."""
+    return sum(sum(broker.end_offsets(topic).values()) for topic in case.topics)
+
+
+def fresh(broker: Broker, topic: str) -> None:
+    """Make a topic anew."""
     broker.delete_topics(topic, missing_ok=True)
     broker.create_topics(topic, partitions=PARTITIONS)
