@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from streamskit.broker.base import Broker
+from streamskit.environment.java import find_java
 from streamskit.kafka.topics import list_topics
 from tests.benchmarks.measure import Run
 
@@ -53,15 +54,18 @@ class KafkaStreamsJava:
         told = "default" if cache is None else str(cache)
         with tempfile.TemporaryDirectory() as folder:
             command = [*self._command("time", program, folder), str(records), str(rounds), told]
-            done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, timeout=3600)
+            done = subprocess.run(command, capture_output=True, text=True, timeout=3600)
         self._clean_up()
         if done.returncode != 0:
-            raise RuntimeError(f"Kafka Streams did not run '{program}': Java ended with {done.returncode}.")
+            raise RuntimeError(
+                f"Kafka Streams did not run '{program}': Java ended with {done.returncode}.\n{done.stderr[-2000:]}"
+            )
         runs = [line.split() for line in done.stdout.splitlines()[1:]]
         return [Run(float(seconds), float(busy), records) for seconds, busy in runs]
 
     def _command(self, way: str, program: str, folder: str) -> list[str]:
-        return ["java", "-cp", self.classpath, str(SOURCE), way, program, self.broker.bootstrap_servers, folder]
+        java = str(find_java().executable)
+        return [java, "-cp", self.classpath, str(SOURCE), way, program, self.broker.bootstrap_servers, folder]
 
     def _clean_up(self) -> None:
         """Delete its changelogs."""

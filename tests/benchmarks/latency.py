@@ -33,15 +33,14 @@ from tests.benchmarks.cases import (
     twice,
 )
 from tests.benchmarks.kafka_streams import KafkaStreamsJava
+from tests.benchmarks.measure import REAL_TIME, REAL_TIME_BATCH, source
 from tests.benchmarks.probes import PARTITIONS, Look, in_output, in_store, in_view, make_topics, time_probes
 from tests.benchmarks.table import Row
 
 SLOTS = 8
 """How many slots Spark has: real-time mode keeps one busy for each partition, and one more for each with state."""
 
-REAL_TIME_BATCH = "30 seconds"
 MICRO_BATCHES = {"processingTime": "100 milliseconds"}
-REAL_TIME = {"realTime": REAL_TIME_BATCH}
 PLAIN = {"spark.sql.shuffle.partitions": str(PARTITIONS), "spark.sql.streaming.noDataMicroBatches.enabled": "false"}
 """Settings of the pipelines by hand, which streamskit's have too."""
 
@@ -88,6 +87,11 @@ class Case:
     seen: str = "topic"
     store: str = ""
     load: int = 0
+
+    @property
+    def has_payments(self) -> bool:
+        """Whether an order goes on only beside its payment."""
+        return self.program is stream_stream
 
     @property
     def mode(self) -> str:
@@ -159,27 +163,21 @@ def rows(cases: Iterable[Case], broker: Broker, probes: int, java: KafkaStreamsJ
 def _in_kafka_streams(java: KafkaStreamsJava, case: Case, probes: int) -> list[float]:
     make_topics(java.broker, probes)
     with java.following(case.program.__name__), in_output(java.broker) as look:
-        return time_probes(java.broker, look, probes, payments=case.program is stream_stream)
+        return time_probes(java.broker, look, probes, payments=case.has_payments)
 
 
 def _timed_by_hand(servers: str, case: Case, probes: int) -> list[float]:
     spark, broker = spark_session(f"local[{SLOTS}]"), ExternalBroker(servers)
     assert case.by_hand is not None
     make_topics(broker, probes)
-    options = {"kafka.bootstrap.servers": servers, "startingOffsets": "earliest"}
-    sources = {
-        # The first record may be there before the query is.
-        topic: (spark.read if topic == "users" else spark.readStream)
-        .format("kafka").options(**options, subscribe=topic).load()
-        for topic in ("orders", "payments", "users")
-    }  # fmt: skip
+    sources = {topic: source(spark, broker, topic) for topic in ("orders", "payments", "users")}
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder, settings(spark, PLAIN):
         frame = case.by_hand(sources).where(F.col("topic") == "out")
         writer = frame.writeStream.format("kafka").outputMode(case.mode).option("kafka.bootstrap.servers", servers)
         trigger = REAL_TIME if case.real_time else MICRO_BATCHES
         query = writer.option("checkpointLocation", folder).trigger(**trigger).start()
         with in_output(broker) as look:
-            times = time_probes(broker, look, probes, payments=case.program is stream_stream)
+            times = time_probes(broker, look, probes, payments=case.has_payments)
         query.stop()
     return times
 
@@ -211,7 +209,7 @@ def with_streamskit(
         with streams:
             streams.await_processed("2 minutes")  # a table has its rows
             with _looking(case, streams, broker) as look:
-                times = time_probes(broker, look, probes, case.load, payments=case.program is stream_stream)
+                times = time_probes(broker, look, probes, case.load, case.has_payments)
         streams.clean_up()
     return times
 

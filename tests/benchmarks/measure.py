@@ -6,16 +6,20 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 import psutil
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
 from streamskit import KafkaStreams, StreamsBuilder
+from streamskit.api.config_keys import AUTO
 from streamskit.broker.base import Broker
 from streamskit.environment.session import settings
 from tests.benchmarks.cases import Case
 
 BATCH = 500_000
 PARTITIONS = 4
+REAL_TIME_BATCH = "30 seconds"
+REAL_TIME = {"realTime": REAL_TIME_BATCH}
+"""The trigger by hand, which PySpark's types do not know yet."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +87,7 @@ def with_streamskit(
     spark: SparkSession,
     broker: Broker,
     processing_guarantee: str = "at_least_once",
-    real_time: str | None = None,
+    real_time: str = AUTO,
 ) -> Run:
     """Run a case's program, from start() to the last update that a query of the store can see."""
     fresh(broker, "out")
@@ -98,13 +102,14 @@ def with_streamskit(
             state_dir=folder,
             max_records_per_batch=BATCH,
             processing_guarantee=processing_guarantee,
-            real_time=real_time or "auto",
+            real_time=real_time,
         )
         streams.clean_up()
         clock = Clock(broker)
         streams.start()
         streams.await_processed("60 minutes")
-        run = clock.run(in_kafka(broker, case)) if real_time else _in_batches(clock, streams.queries())
+        is_in_batches = real_time == AUTO
+        run = _in_batches(clock, streams.queries()) if is_in_batches else clock.run(records_in(broker, *case.topics))
         streams.close()
         streams.clean_up()
     return run
@@ -114,7 +119,8 @@ def by_hand(case: Case, spark: SparkSession, broker: Broker) -> Run:
     """Run the same in plain PySpark with the sink's own settings, from start() to the end of the last batch."""
     fresh(broker, "out")
     fresh(broker, "store")
-    sources = {topic: _source(case, spark, broker, topic) for topic in case.topics}
+    at_once = {"maxOffsetsPerTrigger": str(BATCH // len([each for each in case.topics if each != "users"]))}
+    sources = {topic: source(spark, broker, topic, at_once) for topic in case.topics}
     with tempfile.TemporaryDirectory() as folder, settings(spark, {"spark.sql.shuffle.partitions": str(PARTITIONS)}):
         frame = case.by_hand(sources)
         clock = Clock(broker)
@@ -130,12 +136,19 @@ def by_hand(case: Case, spark: SparkSession, broker: Broker) -> Run:
         return _in_batches(clock, [query])
 
 
-def _source(case: Case, spark: SparkSession, broker: Broker, topic: str):  # type: ignore[no-untyped-def]
-    reader = spark.read if topic == "users" else spark.readStream
+def source(spark: SparkSession, broker: Broker, topic: str, streamed: dict[str, str] | None = None) -> DataFrame:
+    """Return a topic from its first record on, as a program by hand reads it: "users" once, any other as a stream.
+
+    Args:
+        spark: the session that reads it.
+        broker: the broker that has it.
+        topic: its name.
+        streamed: options of a stream.
+    """
     options = {"kafka.bootstrap.servers": broker.bootstrap_servers, "subscribe": topic, "startingOffsets": "earliest"}
-    if topic != "users":
-        options["maxOffsetsPerTrigger"] = str(BATCH // len([each for each in case.topics if each != "users"]))
-    return reader.format("kafka").options(**options).load()
+    if topic == "users":
+        return spark.read.format("kafka").options(**options).load()
+    return spark.readStream.format("kafka").options(**options, **(streamed or {})).load()
 
 
 def _in_batches(clock: Clock, queries: list[StreamingQuery]) -> Run:
@@ -144,9 +157,9 @@ def _in_batches(clock: Clock, queries: list[StreamingQuery]) -> Run:
     return clock.run(sum(batch.numInputRows for batch in batches), inside)
 
 
-def in_kafka(broker: Broker, case: Case) -> int:
-    """Return how many records a case's topics hold."""
-    return sum(sum(broker.end_offsets(topic).values()) for topic in case.topics)
+def records_in(broker: Broker, *topics: str) -> int:
+    """Return how many records some topics hold."""
+    return sum(sum(broker.end_offsets(topic).values()) for topic in topics)
 
 
 def fresh(broker: Broker, topic: str) -> None:

@@ -17,7 +17,17 @@ from streamskit.environment.session import settings, spark_session
 from tests.benchmarks import throughput
 from tests.benchmarks.cases import Case
 from tests.benchmarks.kafka_streams import KafkaStreamsJava
-from tests.benchmarks.measure import PARTITIONS, Clock, Run, fresh, in_kafka, with_streamskit
+from tests.benchmarks.measure import (
+    PARTITIONS,
+    REAL_TIME,
+    REAL_TIME_BATCH,
+    Clock,
+    Run,
+    fresh,
+    records_in,
+    source,
+    with_streamskit,
+)
 from tests.benchmarks.table import Row
 
 NAMES = "filter and map", "table count", "hopping window", "reducer in Python, 20,000 keys"
@@ -26,8 +36,6 @@ NAMES = "filter and map", "table count", "hopping window", "reducer in Python, 2
 SLOTS = 2 * PARTITIONS
 """Source and state of each partition keep one busy at the same time."""
 
-BATCH = "30 seconds"
-TRIGGER = {"realTime": BATCH}  # PySpark's types do not know it yet
 WAIT_SECONDS = 1200.0
 
 
@@ -60,8 +68,8 @@ def _runs(servers: str, case: Case, records: int, rounds: int) -> tuple[Run, Run
         throughput.fill(spark, broker, case, size)
         pairs = []
         for _ in range(1 if size == throughput.WARM_UP else rounds):
-            kit = with_streamskit(case, spark, broker, real_time=BATCH)
-            pairs.append((_by_hand(case, spark, broker, sum(broker.end_offsets("out").values())), kit))
+            kit = with_streamskit(case, spark, broker, real_time=REAL_TIME_BATCH)
+            pairs.append((_by_hand(case, spark, broker, records_in(broker, "out")), kit))
     return throughput.median([hand for hand, _ in pairs]), throughput.median([kit for _, kit in pairs])
 
 
@@ -69,24 +77,21 @@ def _by_hand(case: Case, spark: SparkSession, broker: Broker, updates: int) -> R
     """Run the same in plain PySpark, from start() until as many updates are in its topic as streamskit wrote."""
     for topic in ("out", "store"):
         fresh(broker, topic)
-    options = {"kafka.bootstrap.servers": broker.bootstrap_servers}
-    sources = {
-        topic: spark.readStream.format("kafka").options(**options, subscribe=topic, startingOffsets="earliest").load()
-        for topic in case.topics
-    }
+    sources = {topic: source(spark, broker, topic) for topic in case.topics}
     with (
         tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder,
         settings(spark, {"spark.sql.shuffle.partitions": str(PARTITIONS)}),
     ):
         clock = Clock(broker)
-        writer = case.by_hand(sources).writeStream.format("kafka").outputMode("update").options(**options)
-        query = writer.option("checkpointLocation", folder).trigger(**TRIGGER).start()
+        writer = case.by_hand(sources).writeStream.format("kafka").outputMode("update")
+        writer = writer.option("kafka.bootstrap.servers", broker.bootstrap_servers)
+        query = writer.option("checkpointLocation", folder).trigger(**REAL_TIME).start()
         wait_until(
-            lambda: sum(broker.end_offsets("out").values()) >= updates or query.exception(),
+            lambda: records_in(broker, "out") >= updates or query.exception(),
             f"{updates:,} updates of '{case.name}' by hand",
             WAIT_SECONDS,
         )
-        run = clock.run(in_kafka(broker, case))
+        run = clock.run(records_in(broker, *case.topics))
         if (failure := query.exception()) is not None:
             raise failure
         query.stop()

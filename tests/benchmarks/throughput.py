@@ -1,6 +1,6 @@
 """How many records a second each case gets through, beside the same written by hand."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from pyspark.sql import SparkSession
 
@@ -8,10 +8,9 @@ from streamskit.broker.base import Broker
 from tests.benchmarks.cases import Case
 from tests.benchmarks.kafka_streams import KafkaStreamsJava
 from tests.benchmarks.load import load
-from tests.benchmarks.measure import Run, by_hand, fresh, in_kafka, with_streamskit
+from tests.benchmarks.measure import Run, by_hand, fresh, records_in, with_streamskit
 from tests.benchmarks.table import Row
 
-Measure = Callable[[Case, SparkSession, Broker], Run]
 WARM_UP = 100_000
 
 
@@ -94,6 +93,6 @@ def row_beside(java: KafkaStreamsJava, what: str, case: Case, kit: Run, rounds: 
     """
     fresh(java.broker, "out")
     program = case.program.__name__
-    theirs = median(java.timed(program, in_kafka(java.broker, case), rounds, cache))
+    theirs = median(java.timed(program, records_in(java.broker, *case.topics), rounds, cache))
     told = f"not by hand: Kafka Streams; {kit.cost:.1f} µs of processor time a record beside {theirs.cost:.1f}"
     return Row(what, f"{theirs.rate:,.0f}/s", f"{kit.rate:,.0f}/s", theirs.rate / kit.rate, told)

@@ -3,7 +3,6 @@ import com.sun.management.OperatingSystemMXBean;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.lang.management.ManagementFactory;
-import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Properties;
 import org.apache.kafka.common.serialization.Serde;
@@ -85,7 +84,7 @@ public final class KafkaStreamsPrograms {
         Properties settings = new Properties();
         settings.put(StreamsConfig.APPLICATION_ID_CONFIG, freshName());
         settings.put(StreamsConfig.BOOTSTRAP_SERVERS_CONFIG, servers);
-        settings.put(StreamsConfig.STATE_DIR_CONFIG, Path.of(folder).toString());
+        settings.put(StreamsConfig.STATE_DIR_CONFIG, folder);
         settings.put(StreamsConfig.NUM_STREAM_THREADS_CONFIG, 2);
         settings.put(StreamsConfig.DEFAULT_KEY_SERDE_CLASS_CONFIG, Serdes.String().getClass());
         settings.put("auto.offset.reset", "earliest");
