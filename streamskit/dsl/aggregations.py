@@ -82,7 +82,10 @@ class Aggregations(AbstractStream):
 
         Mirrors `KGroupedStream#count`.
         """
-        materialized = self._materialized(materialized, "KSTREAM-AGGREGATE-")
+        # Kafka Streams uses up the name of a store here, but not for sliding windows, which are younger than that.
+        if not isinstance(self._windows, SlidingWindows):
+            materialized = self._materialized(materialized, "KSTREAM-AGGREGATE-")
+        materialized = Materialized.of(materialized)
         store_name, name, step = self._names(materialized, "KSTREAM-AGGREGATE", "count", name)
         value = type_inference.check_serde(materialized.value, Serdes.long(), "count", step)
         return self._add(nodes.Count, name, self._store(materialized, store_name, value, step))

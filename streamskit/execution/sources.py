@@ -63,7 +63,7 @@ def decode(plan: Plan, raw: DataFrame) -> tuple[DataFrame, list[DecodedInput]]:
     )
     inputs = []
     for number, source in enumerate(plan.inputs):
-        if (dropped := _dropped_by_global_table(plan, source, frame)) is not None:
+        if (dropped := _dropped_by_global_table(plan, source, number, frame)) is not None:
             name = source.node.name
             frame = tell_dropped(frame, f"{name} without a key", {name: once(dropped)}, plan.options)
         frame, decoded = _decoded(plan, source, number, frame)
@@ -71,10 +71,11 @@ def decode(plan: Plan, raw: DataFrame) -> tuple[DataFrame, list[DecodedInput]]:
     return frame, inputs
 
 
-def _dropped_by_global_table(plan: Plan, source: PlanInput, frame: DataFrame) -> Column | None:
+def _dropped_by_global_table(plan: Plan, source: PlanInput, number: int, frame: DataFrame) -> Column | None:
     """Return whether a raw record is one of a global table without a key, if an input is its topic and tells of them.
 
-    Every task gets its records, and a row needs a key. A global store, which a processor fills, takes any record.
+    Every task gets its records, and a row needs a key. A global store, which a processor fills, takes any record. One
+    that cannot be read is told of where it fails. `frame` has the columns topic, key, and value_N of input `number`.
     """
     if (
         not source.tells
@@ -82,7 +83,8 @@ def _dropped_by_global_table(plan: Plan, source: PlanInput, frame: DataFrame) ->
         or not of_kind(GlobalTableSource, plan.topology.children(source.node))
     ):
         return None
-    return frame["topic"].isin(*source.topics) & frame["key"].isNull()
+    dropped = frame["topic"].isin(*source.topics) & frame["key"].isNull()
+    return dropped & frame[f"value_{number}"]["error"].isNull() if _is_forgiving(plan, source) else dropped
 
 
 def _decoded(plan: Plan, source: PlanInput, number: int, frame: DataFrame) -> tuple[DataFrame, DecodedInput]:

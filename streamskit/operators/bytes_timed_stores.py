@@ -48,7 +48,13 @@ class BytesWindowStore:
         windows = self.windows_of(key)
         if start not in windows:
             self.begin(key, windows, start)
+        elif start > self._memory["latest start"]:
+            self._memory["latest start"] = start
         put_row(windows, start, value)
+
+    def put_open(self, key: bytes, value: Any, start: int) -> None:
+        """Set the value of a window that no other window becomes old by, until it is `put`."""
+        put_row(self.windows_of(key), start, value)
 
     def windows_of(self, key: bytes) -> dict[int, Any]:
         """Return the windows of a key by their starts, to be changed; before one is added, `begin` it."""
@@ -130,10 +136,14 @@ class BytesWindowStore:
 
 
 class RowRetention(NamedTuple):
-    """For how long the rows of a windowed table can be looked up, in milliseconds, and whether they are sessions."""
+    """For how long the rows of a windowed table can be looked up, in milliseconds, and whether they are sessions.
+
+    `from_close` says that a row becomes old by the windows that have gone out, and not by those that are still open.
+    """
 
     milliseconds: int
     is_session: bool
+    from_close: bool = False
 
 
 class BytesWindowedRows(BytesKeyValueStore):
@@ -147,6 +157,7 @@ class BytesWindowedRows(BytesKeyValueStore):
 
     def __init__(self, context: OperatorContext, name: str, retention: RowRetention) -> None:
         self._store, self._is_session = BytesWindowStore(context, name, retention.milliseconds), retention.is_session
+        self._put_open = self._store.put_open if retention.from_close else self._store.put
 
     def get(self, key: bytes) -> Any:
         """Return the row of a windowed key, or None."""
@@ -156,6 +167,11 @@ class BytesWindowedRows(BytesKeyValueStore):
         """Set the row of a windowed key; None deletes it."""
         inner, time = self._split(key)
         self._store.put(inner, value, time)
+
+    def put_open(self, key: bytes, value: Any) -> None:
+        """Set the row of a windowed key that has not gone out yet."""
+        inner, time = self._split(key)
+        self._put_open(inner, value, time)
 
     def _split(self, key: bytes) -> tuple[bytes, int]:
         """Return what tells rows of one time apart, and the time: the start of a window, the end of a session."""

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from streamskit.operators.bytes_timed_stores import RowRetention, rows_of_table
+from streamskit.operators.bytes_timed_stores import BytesWindowedRows, RowRetention, rows_of_table
 from streamskit.operators.records import OUT_OF_ORDER, OperatorRecord, row_time, with_row_time
 from streamskit.operators.stream_task import Operator, OperatorContext, ProcessRecord
 
@@ -11,7 +11,7 @@ TableRow = tuple[bytes, int] | None
 """A row's value and its timestamp."""
 
 Swap = Callable[[int, bytes, TableRow], tuple[TableRow, TableRow]]
-"""Takes side, key and new row; returns the row before, and the row of the other side."""
+"""Takes side (also `STORED` and the next), key and new row; returns the row before, and the row of the other side."""
 
 EARLIER = 2
 """The side on which the left table's row is told before its update comes on side 0; the right one's is the next."""
@@ -98,7 +98,7 @@ def _told_earlier(swap: Swap) -> tuple[Callable[[int, bytes, TableRow], None], S
 
     def tell(side: int, key: bytes, row: TableRow) -> None:
         if side >= STORED:
-            swap(side - STORED, key, row)
+            swap(side, key, row)
         else:
             before[side - EARLIER, key], _ = swap(side - EARLIER, key, row)
 
@@ -116,12 +116,12 @@ def _kept_together(context: OperatorContext) -> Swap:
     def swap(side: int, key: bytes, row: TableRow) -> tuple[TableRow, TableRow]:
         rows = changed_page(key)
         left, right = rows.get(key) or (None, None)
-        new = (left, row) if side else (row, right)
+        new = (left, row) if side % 2 else (row, right)
         if new == (None, None):
             rows.pop(key, None)
         else:
             rows[key] = new
-        return (right, left) if side else (left, right)
+        return (right, left) if side % 2 else (left, right)
 
     return swap
 
@@ -131,8 +131,12 @@ def _kept_apart(context: OperatorContext, retention: tuple[RowRetention | None, 
     tables = [rows_of_table(context, f"{context.name}/{side}", each) for side, each in enumerate(retention)]
 
     def swap(side: int, key: bytes, row: TableRow) -> tuple[TableRow, TableRow]:
-        before = tables[side].get(key)
-        tables[side].put(key, row)
-        return before, tables[1 - side].get(key)
+        table, other = tables[side % 2], tables[1 - side % 2]
+        before = table.get(key)
+        if side >= STORED and isinstance(table, BytesWindowedRows):
+            table.put_open(key, row)
+        else:
+            table.put(key, row)
+        return before, other.get(key)
 
     return swap

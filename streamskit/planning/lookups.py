@@ -48,6 +48,16 @@ def has_open_windows(table: Node, plan: Plan) -> bool:
     return any(has_open_windows(plan.topology[parent], plan) for parent in table.parents)
 
 
+def stay_in_cache(table: Node, plan: Plan) -> bool:
+    """Return whether rows of windows that go out on close are in a record cache, which finds them for longer.
+
+    That of sessions does not.
+    """
+    if table.on_close:
+        return plan.options.cache and all(store.cached and store.kind == "window" for store in table.stores)
+    return has_open_windows(table, plan) and any(stay_in_cache(plan.topology[each], plan) for each in table.parents)
+
+
 def are_open_windows_looked_up(table: Node, plan: Plan) -> bool:
     """Return whether a join looks up rows of windows before they have gone out on close."""
     return any(is_open_window_taken(step, table, plan) for step in plan.following(table))

@@ -8,7 +8,7 @@ from typing import Any
 from streamskit import operators
 from streamskit.api.windows import SessionWindows, SlidingWindows
 from streamskit.common.errors import TopologyError
-from streamskit.planning.lookups import are_open_windows_looked_up, has_open_windows
+from streamskit.planning.lookups import are_open_windows_looked_up, has_open_windows, stay_in_cache
 from streamskit.planning.old_values import (
     come_of_one_table,
     keeps_latest,
@@ -39,6 +39,12 @@ from streamskit.topology.nodes import (
     of_kind,
 )
 from streamskit.topology.nodes.joins import sides_of
+
+IN_CACHE = 60 * 60 * 1000
+"""How much longer a join finds the rows of windows that go out on close where a record cache holds them, in ms.
+
+In Kafka Streams that ends when the cache is full. Without it such a row is gone at the moment in which it goes out.
+"""
 
 
 def operator_input(node: Node, plan: Plan) -> OperatorInput | None:
@@ -281,7 +287,9 @@ def _row_retention(table: Node, plan: Plan) -> operators.RowRetention | None:
     milliseconds = row_retention(table, plan.topology)
     if milliseconds is None:
         return None
-    return operators.RowRetention(milliseconds, isinstance(table.key, SessionWindowedSerde))
+    from_close = stay_in_cache(table, plan)
+    milliseconds += IN_CACHE if from_close else 0
+    return operators.RowRetention(milliseconds, isinstance(table.key, SessionWindowedSerde), from_close)
 
 
 @plan_operator.register

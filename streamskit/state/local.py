@@ -174,9 +174,9 @@ class LocalStore(ReadOnlyStore[Span]):
         return [KeyValue(entry.key, entry.value) for entry in found]
 
     def to_pandas(self) -> pd.DataFrame:
-        """Return every row as a data frame: the key (and its window), the value's fields, the last update's time."""
+        """Return the rows of `all` as a data frame: key (and window), the value's fields, the last update's time."""
         records = []
-        for entry in self.entries(self.everything()):
+        for entry in self._readable_ones(self._listed(self.everything()), self._entry):
             record = dict(entry.key._asdict()) if isinstance(entry.key, Windowed) else {"key": entry.key}
             value = entry.value.value if isinstance(entry.value, ValueAndTimestamp) else entry.value
             record |= value if isinstance(value, dict) else {"value": value}
@@ -228,6 +228,10 @@ class LocalStore(ReadOnlyStore[Span]):
         ]
         return merged(each, span.reverse)
 
+    def _listed(self, span: Span) -> Iterable[FoundRow]:
+        """Return the rows of a span in the order in which a list gives them."""
+        return self._found(span, None)
+
     def _of_partition(self, number: int, partition: StorePartition, span: Span) -> Iterator[FoundRow]:
         storage = partition.storage
         scans = [
@@ -245,7 +249,7 @@ class LocalStore(ReadOnlyStore[Span]):
         def pair(found_row: FoundRow) -> KeyValue:
             return KeyValue(self._decode_key(found_row[0]), self._value(found_row[1]))
 
-        pairs = list(self._readable_ones(self._found(span, None), pair))
+        pairs = list(self._readable_ones(self._listed(span), pair))
         if self.unreadable:
             logger.warning(
                 "Store '%s': a list leaves out %d of its rows, which its serdes cannot read, such as %s",

@@ -42,7 +42,7 @@ class ReadOnlyStore(ABC, Generic[Selection]):
         return view
 
     def all(self) -> list[KeyValue]:
-        """Return every row, in the order of the keys' bytes. Mirrors the stores' `all()`."""
+        """Return every row; those of a key-value store in the order of the keys' bytes. Mirrors the stores' `all()`."""
         return self._pairs(self.everything())
 
     @abstractmethod
@@ -128,6 +128,10 @@ class ReadOnlyVersionedStore(ReadOnlyKeyValueStore[Selection]):
 class ReadOnlyWindowStore(ReadOnlyStore[Selection]):
     """A table of keys, windows and values; a window's time is its start.
 
+    Lists go by key and then by time, within each segment of time, which is half the store's retention, but a minute at
+    least. Those of a store in memory go by time and then by key, and so do those of windows that go out on close. Over
+    REST, every list goes by key and then by time.
+
     Mirrors `org.apache.kafka.streams.state.ReadOnlyWindowStore`.
     """
 
@@ -149,7 +153,7 @@ class ReadOnlyWindowStore(ReadOnlyStore[Selection]):
         return self._windows(key, time_from, time_to, True)
 
     def fetch_range(self, key_from: Any, key_to: Any, time_from: Time, time_to: Time) -> list[KeyValue]:
-        """Return the windows of the keys from one to another that start between two times, by key and then by time.
+        """Return the windows of the keys from one to another that start between two times.
 
         Mirrors `ReadOnlyWindowStore#fetch(keyFrom, keyTo, timeFrom, timeTo)`.
         """
@@ -160,7 +164,7 @@ class ReadOnlyWindowStore(ReadOnlyStore[Selection]):
         return self._pairs(self.windows_between(key_from, key_to, time_from, time_to, reverse=True))
 
     def fetch_all(self, time_from: Time, time_to: Time) -> list[KeyValue]:
-        """Return the windows of all keys that start between two times, both included, by key and then by time."""
+        """Return the windows of all keys that start between two times, both included."""
         return self.fetch_range(None, None, time_from, time_to)
 
     def backward_fetch_all(self, time_from: Time, time_to: Time) -> list[KeyValue]:
@@ -192,6 +196,8 @@ class ReadOnlyWindowStore(ReadOnlyStore[Selection]):
 class ReadOnlySessionStore(ReadOnlyStore[Selection]):
     """A table of keys, sessions and values; a session's time is its end.
 
+    Lists are in the order of a `ReadOnlyWindowStore`.
+
     Mirrors `org.apache.kafka.streams.state.ReadOnlySessionStore`.
     """
 
@@ -220,7 +226,7 @@ class ReadOnlySessionStore(ReadOnlyStore[Selection]):
         return _found(self.backward_fetch(key), earliest_end, latest_start)
 
     def find_sessions_range(self, key_from: Any, key_to: Any, earliest_end: Time, latest_start: Time) -> list[KeyValue]:
-        """Return the sessions of the keys from one to another that `find_sessions` would find, by key and then by time.
+        """Return the sessions of the keys from one to another that `find_sessions` would find.
 
         Mirrors `ReadOnlySessionStore#findSessions(keyFrom, keyTo, earliestSessionEndTime, latestSessionStartTime)`.
         """
@@ -233,7 +239,7 @@ class ReadOnlySessionStore(ReadOnlyStore[Selection]):
         return _found(self.backward_fetch_range(key_from, key_to), earliest_end, latest_start)
 
     def fetch_range(self, key_from: Any, key_to: Any) -> list[KeyValue]:
-        """Return all sessions of the keys from one to another, by key and then by time.
+        """Return all sessions of the keys from one to another.
 
         Mirrors `ReadOnlySessionStore#fetch(keyFrom, keyTo)`.
         """

@@ -1,11 +1,12 @@
 """Local copies of stores whose rows have times: windows and sessions, gone when theirs is long past, and versions."""
 
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from heapq import nsmallest
 from itertools import islice
 from typing import Any, ClassVar
 
-from streamskit.api.windows import SessionWindows, Windowed
+from streamskit.api.windows import SessionWindows, SlidingWindows, Windowed
 from streamskit.kafka.topic_partition import ChangelogRecord
 from streamskit.serdes import Serde
 from streamskit.state.local import FoundRow, LocalKeyValueStore, LocalStore, StorePartition
@@ -86,6 +87,13 @@ class TimedStore(LocalStore):
             and (span.latest is None or time <= span.latest)
         )
 
+    def _listed(self, span: Span) -> Iterable[FoundRow]:
+        return sorted(self._found(span, None), key=lambda found: self._place(found[0], span), reverse=span.reverse)
+
+    @abstractmethod
+    def _place(self, row: bytes, span: Span) -> tuple[Any, ...]:
+        """Return what lists are sorted by, as in Kafka Streams: there are segments of time on the disk."""
+
     def _beginning(self, key: bytes) -> bytes:
         return _begin(key) or b""
 
@@ -139,6 +147,14 @@ class LocalWindowStore(TimedStore, ReadOnlyWindowStore[Span]):
         end = None if key_to is None else keyed(self._key_bytes(key_to)) + b"\xff" * 9
         return Span(begin, end, reverse, milliseconds(time_from), milliseconds(time_to))
 
+    def _place(self, row: bytes, span: Span) -> tuple[Any, ...]:
+        start = time_at(row, len(row) - 8)
+        # Of windows that go out on close, Kafka Streams keeps sliding ones by key, too, for lists of some keys.
+        is_of_some_keys = not (span.begin is None and span.end is None)
+        has_index = isinstance(self._store.windows, SlidingWindows) and is_of_some_keys
+        goes_by_time = not self._store.persistent or (self._store.by_time and not has_index)
+        return start if goes_by_time else start // self._length, row
+
     def _value_at(self, key: Any, start: Time) -> Any:
         found = self.entry(key, start)
         return None if found is None else found.value
@@ -171,6 +187,10 @@ class LocalSessionStore(TimedStore, ReadOnlySessionStore[Span]):
     def sessions_between(self, key_from: Any, key_to: Any, reverse: bool = False) -> Span:
         begin = None if key_from is None else keyed(self._key_bytes(key_from))
         return Span(begin, None if key_to is None else keyed(self._key_bytes(key_to)) + b"\xff" * 17, reverse)
+
+    def _place(self, row: bytes, span: Span) -> tuple[Any, ...]:
+        key, start, end = row[:-16], time_at(row, len(row) - 16), time_at(row, len(row) - 8)
+        return (end // self._length, key, end, start) if self._store.persistent else (end, key, -start)
 
     def _row(self, key: bytes) -> bytes:
         return keyed(key[:-16]) + sorting_time(key[-8:]) + sorting_time(key[-16:-8])

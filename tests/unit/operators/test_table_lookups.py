@@ -2,6 +2,7 @@
 
 from streamskit.operators import LatestValueOperator, Output, RowRetention, StreamTableJoinOperator, TableJoinOperator
 from streamskit.operators.records import with_row_time
+from streamskit.operators.table_join import STORED
 from tests.unit.operators.operator_harness import Harness, record
 
 
@@ -47,6 +48,18 @@ def test_windows_that_are_too_old_are_not_found_and_each_table_has_its_own_time(
     assert pairs(task.give(0, 0, record(windowed(0), b"l", 1))) == [(b"l", b"r", 1)]
     task.give(0, 1, record(windowed(100), b"later", 100))
     assert pairs(task.give(0, 0, record(windowed(0), b"l", 2))) == [(b"l", None, 2)]
+
+
+def test_windows_in_a_cache_become_old_by_those_that_have_gone_out() -> None:
+    cached = RowRetention(100, False, from_close=True)
+    task = Harness([TableJoinOperator("join", (False, False), retention=(cached, cached), on_close=(True, True))])
+    for start in (0, 1000):  # the second is still open
+        task.give(0, STORED, record(windowed(start), b"l", start))
+        task.give(0, STORED + 1, record(windowed(start), b"r", start))
+    assert pairs(task.give(0, 0, record(windowed(0), b"l", 0))) == [(b"l", b"r", 0)]
+    task.give(0, 0, record(windowed(1000), b"l", 1000))
+    task.give(0, 1, record(windowed(1000), b"r", 1000))
+    assert pairs(task.give(0, 1, record(windowed(0), b"r", 0))) == []
 
 
 def test_sessions_are_forgotten_by_their_ends() -> None:
