@@ -92,8 +92,7 @@ def row_history(node: Node, topology: Topology) -> int | None:
 def row_retention(node: Node, topology: Topology) -> int | None:
     """Return for how long a row of a windowed table can be looked up, in milliseconds; None stands for ever."""
     if (store := node.row_store) is not None:
-        # Windows that go out on close are shown for a millisecond longer.
-        return (store.retention or 0) + store.by_time if store.kind in ("window", "session") else None
+        return store.shown_for if store.kind in ("window", "session") else None
     known = [row_retention(topology[parent], topology) for parent in node.parents if node.is_table]
     return min((each for each in known if each is not None), default=None) if None not in known else None
 

@@ -145,7 +145,7 @@ def _table_store(name: str, group: ProcessorGroup, plan: Plan) -> operators.Tabl
         return operators.TableStore(store, f"store {name}", refusal)
     where = table.operator_input.operator if table.keeps_rows and table.operator_input else table.name
     if store.by_time:
-        store = replace(store, retention=(store.retention or 0) + 1)  # such windows are shown for a millisecond longer
+        store = replace(store, retention=store.shown_for)
     return operators.TableStore(store, where, refusal)
 
 

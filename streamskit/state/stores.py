@@ -71,6 +71,11 @@ class Store:
         require_serde(self.key, f"Store '{self.name}': the serde of its keys")
         require_serde(self.value, f"Store '{self.name}': the serde of its values")
 
+    @property
+    def shown_for(self) -> int:
+        """How far before the latest time a row is out of sight, in milliseconds; 0 without a retention."""
+        return (self.retention or 0) + self.by_time
+
     def with_caching(self, enabled: bool = True) -> "Store":
         """Return the same store; with caching its changelog gets the last value that a micro-batch gave a key.
 

@@ -51,7 +51,7 @@ class TimedStore(LocalStore):
         if store.retention is None:
             raise ValueError(f"Store '{store.name}' has no retention: say for how long it keeps its rows.")
         self._retention = store.retention
-        self._reach = store.retention - (not store.by_time)
+        self._reach = store.shown_for - 1
         self._length = max(store.retention // 2, SHORTEST_SEGMENT)
 
     def _changes(self, partition: StorePartition, records: Iterable[ChangelogRecord]) -> Iterator[RowChange]:
@@ -88,11 +88,12 @@ class TimedStore(LocalStore):
         )
 
     def _listed(self, span: Span) -> Iterable[FoundRow]:
-        return sorted(self._found(span, None), key=lambda found: self._place(found[0], span), reverse=span.reverse)
+        place = self._order(span)
+        return sorted(self._found(span, None), key=lambda found: place(found[0]), reverse=span.reverse)
 
     @abstractmethod
-    def _place(self, row: bytes, span: Span) -> tuple[Any, ...]:
-        """Return what lists are sorted by, as in Kafka Streams: there are segments of time on the disk."""
+    def _order(self, span: Span) -> Callable[[bytes], tuple[Any, ...]]:
+        """Return what makes of a row what lists are sorted by, as in Kafka Streams, which has segments on the disk."""
 
     def _beginning(self, key: bytes) -> bytes:
         return _begin(key) or b""
@@ -147,13 +148,13 @@ class LocalWindowStore(TimedStore, ReadOnlyWindowStore[Span]):
         end = None if key_to is None else keyed(self._key_bytes(key_to)) + b"\xff" * 9
         return Span(begin, end, reverse, milliseconds(time_from), milliseconds(time_to))
 
-    def _place(self, row: bytes, span: Span) -> tuple[Any, ...]:
-        start = time_at(row, len(row) - 8)
+    def _order(self, span: Span) -> Callable[[bytes], tuple[Any, ...]]:
         # Of windows that go out on close, Kafka Streams keeps sliding ones by key, too, for lists of some keys.
         is_of_some_keys = not (span.begin is None and span.end is None)
         has_index = isinstance(self._store.windows, SlidingWindows) and is_of_some_keys
         goes_by_time = not self._store.persistent or (self._store.by_time and not has_index)
-        return start if goes_by_time else start // self._length, row
+        length = 1 if goes_by_time else self._length
+        return lambda row: (time_at(row, len(row) - 8) // length, row)
 
     def _value_at(self, key: Any, start: Time) -> Any:
         found = self.entry(key, start)
@@ -188,9 +189,14 @@ class LocalSessionStore(TimedStore, ReadOnlySessionStore[Span]):
         begin = None if key_from is None else keyed(self._key_bytes(key_from))
         return Span(begin, None if key_to is None else keyed(self._key_bytes(key_to)) + b"\xff" * 17, reverse)
 
-    def _place(self, row: bytes, span: Span) -> tuple[Any, ...]:
-        key, start, end = row[:-16], time_at(row, len(row) - 16), time_at(row, len(row) - 8)
-        return (end // self._length, key, end, start) if self._store.persistent else (end, key, -start)
+    def _order(self, span: Span) -> Callable[[bytes], tuple[Any, ...]]:
+        persistent, length = self._store.persistent, self._length
+
+        def place(row: bytes) -> tuple[Any, ...]:
+            key, start, end = row[:-16], time_at(row, len(row) - 16), time_at(row, len(row) - 8)
+            return (end // length, key, end, start) if persistent else (end, key, -start)
+
+        return place
 
     def _row(self, key: bytes) -> bytes:
         return keyed(key[:-16]) + sorting_time(key[-8:]) + sorting_time(key[-16:-8])
