@@ -34,4 +34,4 @@ c.Spawner.environment = {  # as `make lab` sets it: Java with half the memory
 c.Spawner.mem_limit = "3G"
 c.Spawner.cpu_limit = 2
 c.Spawner.start_timeout = 120
-c.JupyterHub.active_server_limit = 20  # how many learners the machine has memory for
+c.JupyterHub.active_server_limit = 10  # as many as memory allows: ten learners with up to 3 GB each need 30 GB

@@ -22,7 +22,7 @@ def main() -> int:
     parser = _parser()
     chosen = parser.parse_args()
     if chosen.command_config is not None and chosen.bootstrap_servers is None:
-        parser.error("--command-config says how to be let into a cluster: name it with --bootstrap-servers.")
+        parser.error("--command-config has the credentials for a cluster: name that cluster with --bootstrap-servers.")
     told = threading.Event()
     _listen(told)
     logging.getLogger("streamskit").setLevel(logging.ERROR)  # of broken plays the page tells
@@ -86,7 +86,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--instances", type=int, default=2, help="how many instances answer")
     parser.add_argument("--per-second", type=float, default=20.0, help="plays a second")
     parser.add_argument("--seed", type=int, default=7, help="of the plays, and of what goes wrong with them")
-    parser.add_argument("--seconds", type=float, help="ends by itself then")
+    parser.add_argument("--seconds", type=float, help="stop after this many seconds")
     parser.add_argument("--bootstrap-servers", help="a broker that is there; otherwise one of its own")
     parser.add_argument(
         "--command-config", type=Path, metavar="FILE", help="a properties file with what lets clients into its cluster"

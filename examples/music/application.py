@@ -79,8 +79,8 @@ class Music:
     def _start(self) -> None:
         if not self.has_listeners and registry.is_mock:
             raise StreamsError(
-                "With state_dir others write the plays, and their schemas are in no registry of this process: name a "
-                "real one in the environment, SCHEMA_REGISTRY_URL=http://host:8081."
+                "With state_dir other programs write the plays, and their schemas are not in this process's mock "
+                "registry: name a real one in the environment, SCHEMA_REGISTRY_URL=http://host:8081."
             )
         self._running.enter_context(self.broker)
         if self._state_dir is None:

@@ -54,7 +54,10 @@ def check(own: Mapping[str, str]) -> None:
     _check_producer(own)
     _one_of("client.dns.lookup", own.get("client.dns.lookup", DNS_LOOKUPS[0]), DNS_LOOKUPS)
     if own.get("ssl.endpoint.identification.algorithm", "https") not in ("https", ""):
-        raise StreamsError("ssl.endpoint.identification.algorithm is https, or empty for brokers under other names.")
+        raise StreamsError(
+            "ssl.endpoint.identification.algorithm has to be https, "
+            "or empty if the brokers' certificates name other hosts."
+        )
     for name in ("ssl.protocol", "ssl.enabled.protocols"):
         for version in own.get(name, "TLSv1.3").split(","):
             _one_of(name, version.strip(), ("TLSv1.2", "TLSv1.3"))

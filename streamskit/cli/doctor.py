@@ -25,7 +25,7 @@ def main(arguments: Sequence[str] = ()) -> int:
     chosen = parser.parse_args(arguments)
     address = chosen.bootstrap_servers or os.environ.get(ADDRESS_VARIABLE)
     if chosen.command_config is not None and address is None:
-        parser.error("--command-config says how to be let into a cluster: name it with --bootstrap-servers.")
+        parser.error("--command-config has the credentials for a cluster: name that cluster with --bootstrap-servers.")
     if chosen.topics is not None and address is None:
         parser.error("--topics are those of a cluster: name it with --bootstrap-servers.")
     checks = tuple(doctor())

@@ -245,7 +245,7 @@ class Cluster:
 
 def _count(number: int, name: str) -> int:
     if not isinstance(number, int) or isinstance(number, bool) or number < 1:
-        raise SetupError(f"{name}={number!r} is no number from 1 up.")
+        raise SetupError(f"{name}={number!r} is not a whole number of at least 1.")
     return number
 
 

@@ -229,7 +229,7 @@ def check_aggregate(
             )
         type_inference.check_signature(merger, "merger", ("key", "one", "other"), step)
     elif merger is not None:
-        raise TopologyError(f"{step}: only sessions meet and need a merger=; leave it out.")
+        raise TopologyError(f"{step}: only session windows are merged and need a merger=; leave it out.")
     if value is None:
         raise TopologyError(
             f"{step}: say which serde writes the aggregates, as Python functions do not: value=Serdes.long(), "

@@ -91,7 +91,7 @@ class StreamPartitioners:
 
         _later.update(list_topics(self.bootstrap_servers, internal=False))
         if topic not in _later:
-            raise StreamsError(f"there is no topic '{topic}', so that nobody knows how many partitions it has.")
+            raise StreamsError(f"there is no topic '{topic}', so its number of partitions is unknown. Create it first.")
         return _later[topic]
 
 

@@ -327,7 +327,9 @@ class ProcessorNode:
                     group.send(output, key, value, timestamp, headers)
         if not has_child:
             names = ", ".join(child for child, _ in self.spec.children) or "none"
-            raise StreamsError(f"{self.spec.name}: no step '{to}' follows it to forward to; those that do: {names}.")
+            raise StreamsError(
+                f"{self.spec.name} cannot forward to '{to}': no step of that name comes next. Its next steps: {names}."
+            )
 
     def _check(self, record: Record | FixedKeyRecord) -> None:
         if self._keeps_keys and not (isinstance(record, FixedKeyRecord) and record.has_its_key):

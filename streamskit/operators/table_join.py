@@ -42,6 +42,8 @@ class TableJoinOperator(Operator):
         on_close: for the left and for the right table whether its rows are those of windows that go out on close, once.
         tells_row_times: whether `other_old` begins with the time of the joined row, for a join that looks it up.
         merges: whether the record cache may merge its results.
+        old_of_both: whether the pair before is that before an update which changes a row of both, as in a store whose
+            cache passes on only what came of both.
     """
 
     name: str
@@ -51,6 +53,7 @@ class TableJoinOperator(Operator):
     tells_row_times: bool = False
     on_close: tuple[bool, bool] = (False, False)
     merges: bool = True
+    old_of_both: bool = False
 
     @property
     def is_cacheable(self) -> bool:
@@ -59,8 +62,10 @@ class TableJoinOperator(Operator):
     def open(self, context: OperatorContext) -> ProcessRecord:
         forward, drop, tells_row_times = context.forward, context.drop, self.tells_row_times
         kept = _kept_together(context) if self.retention == (None, None) else _kept_apart(context, self.retention)
-        tell, swap = _told_earlier(kept)
+        told: dict[tuple[int, bytes], TableRow] = {}
+        tell, swap = _told_earlier(kept, told)
         (left_outer, right_outer), tells_old, on_close = self.outer, self.tells_old, self.on_close
+        old_of_both = self.old_of_both
 
         def pair(left: bytes | None, right: bytes | None) -> tuple[bytes | None, bytes | None]:
             if (left is None and not right_outer) or (right is None and not left_outer):
@@ -75,16 +80,18 @@ class TableJoinOperator(Operator):
             if side >= EARLIER:
                 return tell(side, key, row)
             before, partner = swap(side, key, row)
-            if not tells_old[side]:
+            if old_of_both or not tells_old[side]:
                 old = None if before is None or on_close[side] else before[0]
             is_outer = right_outer if side else left_outer
             if partner is None and (not is_outer or (value is None and old is None)):
                 return None
             other, latest = partner or (None, timestamp)
+            partner_before = told.get((1 - side, key), partner) if old_of_both else partner
+            other_old = None if partner_before is None else partner_before[0]
             if side:
-                (value, other), (old, other_old) = pair(other, value), pair(other, old)
+                (value, other), (old, other_old) = pair(other, value), pair(other_old, old)
             else:
-                (value, other), (old, other_old) = pair(value, other), pair(old, other)
+                (value, other), (old, other_old) = pair(value, other), pair(old, other_old)
             if tells_row_times:
                 other_old = with_row_time(other_old, max(each[1] for each in (row, partner, (b"", -1)) if each))
             return forward(key, value, max(timestamp, latest), headers, old, other, other_old)
@@ -92,9 +99,15 @@ class TableJoinOperator(Operator):
         return process
 
 
-def _told_earlier(swap: Swap) -> tuple[Callable[[int, bytes, TableRow], None], Swap]:
-    """Return how to set a row whose update comes in a moment, or later, and how to swap a row that may be set so."""
-    before: dict[tuple[int, bytes], TableRow] = {}
+def _told_earlier(
+    swap: Swap, before: dict[tuple[int, bytes], TableRow]
+) -> tuple[Callable[[int, bytes, TableRow], None], Swap]:
+    """Return how to set a row whose update comes in a moment, or later, and how to swap a row that may be set so.
+
+    Args:
+        swap: how to swap a row.
+        before: where the rows are noted that were there before those whose update comes in a moment, by side and key.
+    """
 
     def tell(side: int, key: bytes, row: TableRow) -> None:
         if side >= STORED:

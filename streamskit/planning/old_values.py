@@ -56,10 +56,10 @@ def keeps_latest(node: Node, topology: Topology, cache: bool) -> bool:
         topology: where it stands.
         cache: whether the application has record caches.
     """
-    return stores_latest(node, topology) or (cache and _caches_rows(node, topology))
+    return stores_latest(node, topology) or (cache and caches_rows(node, topology))
 
 
-def _caches_rows(node: Node, topology: Topology) -> bool:
+def caches_rows(node: Node, topology: Topology) -> bool:
     """Return whether a step has to remember its rows for the sake of its store's record cache.
 
     The cache of a store passes on no deletion of a row that was never there, as those are that a filter does not let

@@ -10,6 +10,7 @@ from streamskit.api.windows import SessionWindows, SlidingWindows
 from streamskit.common.errors import TopologyError
 from streamskit.planning.lookups import are_open_windows_looked_up, has_open_windows, stay_in_cache
 from streamskit.planning.old_values import (
+    caches_rows,
     come_of_one_table,
     keeps_latest,
     needs_old_values,
@@ -172,8 +173,10 @@ def _operator_for(node: Node, name: str, plan: Plan) -> PlannedOperator:
         history = store.retention if store is not None and store.kind == "versioned" else None
         timed = history is None and plan.is_used(node)
         given = node.tells_given_old_values
-        # A versioned store remembers rows in any case; who is not asked for old values lets every deletion through.
-        skips = node.skips_absent_rows and (history is None or sends_old_values(node, plan.topology))
+        # Rows may be remembered for processors or versions only; who is not asked for old values, and has no cache,
+        # lets every deletion through.
+        asked = sends_old_values(node, plan.topology) or (plan.options.cache and caches_rows(node, plan.topology))
+        skips = node.skips_absent_rows and asked
         latest = operators.LatestValueOperator(name, history, skips, timed, given)
         return PlannedOperator(latest, node, shared_table=plan.level_with(node))
     nodes = nodes_of(name, plan)
@@ -277,8 +280,10 @@ def _(node: TableJoinSide, nodes: list[Node], name: str, plan: Plan) -> PlannedO
     # Where one update changes a row of both tables, what is seen of it depends on whether the joined rows have a cache.
     stores = [store for merge in plan.topology.children(node) for store in merge.stores if store.kind != "versioned"]
     is_cached = any(store.cached for store in stores)
-    merges = is_cached or not come_of_one_table([side for side, _ in sides], plan.topology)
-    join = operators.TableJoinOperator(name, node.outer, told, (left, right), times, on_close, merges)
+    of_one = come_of_one_table([side for side, _ in sides], plan.topology)
+    cached = of_one and is_cached and plan.options.cache
+    merges = is_cached or not of_one
+    join = operators.TableJoinOperator(name, node.outer, told, (left, right), times, on_close, merges, cached)
     return PlannedOperator(join, node)
 
 

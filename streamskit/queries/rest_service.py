@@ -149,4 +149,7 @@ def _check(route: Route, others: list[str]) -> None:
         if name not in in_path:
             raise StreamsError(f"{begin} has no parameter {{{name}}} for its key '{route.key}': put it into the path.")
         if name not in takes:
-            raise StreamsError(f"{begin} has a parameter {{{name}}} that the function does not take: call one so.")
+            raise StreamsError(
+                f"{begin} has a parameter {{{name}}} that the function does not take: "
+                "give the function a parameter of that name."
+            )

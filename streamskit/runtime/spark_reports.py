@@ -89,7 +89,7 @@ def why(operator: operators.Operator) -> str:
 
 
 WHY: dict[type[operators.Operator], str] = {
-    operators.CountOperator: "each update has to go out by itself, or a step after it keeps state too",
+    operators.CountOperator: "each update has to be sent on its own, or a later step also keeps state",
     operators.StreamTableJoinOperator: "Spark has no join of a stream with a table that changes",
     operators.StreamJoinOperator: "Spark's join closes windows by another clock, and finds no unmatched records in "
     "update mode",

@@ -173,7 +173,7 @@ class KafkaStreams:
         """
         if not isinstance(listener, StateRestoreListener):
             raise StreamsError(
-                f"A restore listener is an object of a class of StateRestoreListener's, not {listener!r}."
+                f"A restore listener has to be an object of a subclass of StateRestoreListener, not {listener!r}."
             )
         self._check_created("restore listener")
         self._application.tell_of_restoring(listener)
@@ -254,7 +254,8 @@ class KafkaStreams:
         """
         self._application.supervisor.raise_failure()
         if self.state not in ACTIVE:
-            raise StreamsError(f"'{self.application_id}' is {self.state.name}: only what runs can be paused.")
+            state = self.state.name
+            raise StreamsError(f"'{self.application_id}' is {state}: only a running application can be paused.")
         self._application.pause()
 
     def resume(self) -> None:

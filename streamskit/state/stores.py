@@ -112,7 +112,8 @@ class Store:
         """
         if config and not enabled:
             raise TopologyError(
-                f"Store '{self.name}' has no changelog, so that cannot have settings: leave them out, or logging on."
+                f"Store '{self.name}' has no changelog, so settings for one have no effect: "
+                "leave them out, or keep logging on."
             )
         return replace(self, logged=enabled, changelog=topic_config(config))
 
@@ -193,7 +194,7 @@ class Stores:
         if kept < size:
             raise TopologyError(
                 f"persistent_window_store('{name}'): a retention of {kept} ms is shorter than a window of {size} ms. "
-                "Keep windows at least as long as they are."
+                "Give a retention of at least the window's size."
             )
         windows = TimeWindows.of_size_with_no_grace(size)
         return Store(name, "window", key, value, windows, kept, timestamped=timestamped)

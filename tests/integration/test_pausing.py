@@ -54,5 +54,5 @@ def test_a_paused_application_can_be_closed_and_one_that_does_not_run_cannot_be_
     streams = run(builder.build())
     streams.pause()
     assert streams.close()
-    with pytest.raises(StreamsError, match="is NOT_RUNNING: only what runs can be paused"):
+    with pytest.raises(StreamsError, match="is NOT_RUNNING: only a running application can be paused"):
         streams.pause()

@@ -63,7 +63,7 @@ def test_what_a_listener_raises_ends_the_start(counted: Topology, broker: Broker
             raise ValueError("no room")
 
     streams = KafkaStreams(counted, name, broker.bootstrap_servers, state_dir=state_dir)
-    with pytest.raises(StreamsError, match="A restore listener is an object of a class of StateRestoreListener's"):
+    with pytest.raises(StreamsError, match="has to be an object of a subclass of StateRestoreListener"):
         streams.set_global_state_restore_listener(print)  # type: ignore[arg-type]
     streams.set_global_state_restore_listener(Broken())
     with pytest.raises(StreamsError, match="The restore listener raised ValueError: no room"):

@@ -243,7 +243,7 @@ def test_the_evening_closes_by_a_heartbeat_and_a_morning_is_lost_by_one_that_is_
         ([("a", 2.0), ("b", 2.0)], "tills first"),
         ([("a", None), ("b", 1.5)], "a discount that is not there"),
         ([("b", 1.5)], "invoices left out"),
-        ([("a", 2.0), ("b", 1.5), ("a", 2.0)], "begun anew"),
+        ([("a", 2.0), ("b", 1.5), ("a", 2.0)], "started again from the beginning"),
         ([("a", 1.0), ("b", 1.5)], "the wrong points"),
     ],
 )
@@ -285,7 +285,7 @@ def test_positions_tell_whether_mondays_deals_are_in_them_and_those_of_the_train
     [
         ({"GOLD": 1150, "WHEAT": -1150}, ""),
         ({}, "no alarm"),
-        ({"GOLD": 1150}, "what is owed forgotten"),
+        ({"GOLD": 1150}, "owed positions forgotten"),
         ({"GOLD": 1150, "WHEAT": -1150, "BRENT": 900}, "alarms within the limit"),
         ({"GOLD": 1050, "WHEAT": -1150}, "The last alarm of GOLD"),
     ],

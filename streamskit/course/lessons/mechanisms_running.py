@@ -38,7 +38,7 @@ def error_handlers(counts: Mapping[str, int] | None = None, topics: tuple[str, s
     if known:
         failed = ", ".join(f"{known.get(name, 0)} fail at {name}" for name, _, _ in STATIONS)
         alt += f" Here {known['in']} go in, {failed}, and {known['out']} come out."
-    drawing = Drawing("Who is asked when a record fails", alt, 760, 372)
+    drawing = Drawing("Which handler decides when a record fails", alt, 760, 372)
     drawing.box(14, 52, 92, 44, topics[0], *_count(known, "in"), look="frame")
     drawing.box(654, 52, 92, 44, topics[1], *_count(known, "out"), look="frame")
     for place, (name, handler, example) in enumerate(STATIONS):

@@ -168,7 +168,7 @@ def _broken(route: Route, failure: Exception, headers: dict[str, str]) -> Refusa
     return Refusal(
         500,
         f"{route.name}() has failed at {where}: {type(failure).__name__}: {failure}",
-        "The log of that instance shows the line: mend the function, and start the instance again.",
+        "The log of that instance shows the line: fix the function, and start the instance again.",
         headers=headers,
     )
 

@@ -188,7 +188,7 @@ def transaction_failure(text: str, plan: Plan) -> StreamsError | None:
             f"broker aborts a transaction that is open for more than {spell(TRANSACTION_TIMEOUT)}. Nothing of the "
             "batch can be seen, and nothing is lost: start again. From then on, until clean_up(), a micro-batch takes "
             "half as many records at most, or fewer with a smaller max_records_per_batch. If you know the reason, such "
-            "as a slow service that is asked for each record, mend that."
+            "as a slow service that is called for each record, fix that."
         )
     if FENCED.search(text) is not None:
         return StreamsError(

@@ -193,7 +193,7 @@ AGGREGATION_MISTAKES: dict[str, tuple[Step, str]] = {
     ),
     "a merger without sessions": (
         lambda b: grouped(b).aggregate(lambda: 0, lambda k, v, a: 1, merger=lambda k, a, b: a, value=Serdes.long()),
-        "only sessions meet and need a merger",
+        "only session windows are merged and need a merger",
     ),
     "Spark's functions in sessions": (
         lambda b: grouped(b).windowed_by(SESSIONS).aggregate(lambda v: F.count("*")),

@@ -86,8 +86,8 @@ def test_instances_that_were_not_started_here_are_left_alone() -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ({"workers": 0}, "workers=0 is no number from 1 up"),
-        ({"cores": True}, "cores=True is no number from 1 up"),
+        ({"workers": 0}, "workers=0 is not a whole number of at least 1"),
+        ({"cores": True}, "cores=True is not a whole number of at least 1"),
         ({"memory": "100m"}, "memory='100m' is not enough for an executor, or not an amount: write '1g' or more"),
         ({"memory": "2 GB"}, "memory='2 GB' is not enough for an executor, or not an amount"),
     ],

@@ -81,7 +81,10 @@ def authority(tmp_path: Path) -> Authority:
         ({"security.protocol": "SSL", "ssl.keystore.type": "PEM", "ssl.keystore.key": "k"}, "belong together: give bo"),
         ({"security.protocol": "SSL", "ssl.keystore.type": "PEM", "ssl.keystore.password": "k"}, "has no password: le"),
         ({"security.protocol": "SSL", "ssl.protocol": "SSLv3"}, "ssl.protocol is 'SSLv3'; give TLSv1.2 or TLSv1.3."),
-        ({"security.protocol": "SSL", "ssl.endpoint.identification.algorithm": "none"}, "is https, or empty for broke"),
+        (
+            {"security.protocol": "SSL", "ssl.endpoint.identification.algorithm": "none"},
+            "algorithm has to be https, or empty",
+        ),
         ({"client.dns.lookup": "default"}, "client.dns.lookup is 'default'; give use_all_dns_ips or resolve_canonical"),
         ({"security.protocol": 5}, "The client setting security.protocol is not text"),
     ],

@@ -63,7 +63,9 @@ def test_a_record_goes_to_all_children_or_to_the_one_that_is_named() -> None:
 
 
 def test_a_child_that_is_not_there_is_a_sentence_with_those_that_are() -> None:
-    with pytest.raises(StreamsError, match=r"processor-1: no step 'three' follows it .*; those that do: one, two"):
+    with pytest.raises(
+        StreamsError, match=r"processor-1 cannot forward to 'three': no step .*\. Its next steps: one, two"
+    ):
         Task(lambda: Pass("three"), ways=["one", "two"]).run(("k", "v", 1))
 
 

@@ -59,5 +59,5 @@ def test_a_topic_that_was_made_later_is_asked_about_once(monkeypatch: pytest.Mon
     assert choose(1, topic="later") == choose(1, topic="later") == Choice([1])
     assert asked == ["nowhere:1"]
     missing = choose(1, topic="missing").error
-    said = "there is no topic 'missing', so that nobody knows how many partitions it has."
+    said = "there is no topic 'missing', so its number of partitions is unknown. Create it first."
     assert missing == f"streamskit.common.errors.StreamsError: {said}"

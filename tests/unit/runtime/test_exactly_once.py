@@ -102,7 +102,7 @@ def test_a_transaction_that_was_open_for_too_long_says_for_how_long_and_what_to_
         "A micro-batch of sub-topology 0 of 'app' took 301 s: the broker aborts a transaction that is open for "
         "more than 5 min. Nothing of the batch can be seen, and nothing is lost: start again. From then on, until "
         "clean_up(), a micro-batch takes half as many records at most, or fewer with a smaller max_records_per_batch. "
-        "If you know the reason, such as a slow service that is asked for each record, mend that."
+        "If you know the reason, such as a slow service that is called for each record, fix that."
     )
 
 

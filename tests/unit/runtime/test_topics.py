@@ -92,5 +92,5 @@ def test_a_list_of_stores_of_an_earlier_version_has_no_settings_of_changelogs() 
 def test_settings_for_a_changelog_that_is_switched_off_are_refused() -> None:
     builder = StreamsBuilder()
     counted = builder.stream("trades").group_by_key()
-    with pytest.raises(TopologyError, match="'counts' has no changelog, so that cannot have settings"):
+    with pytest.raises(TopologyError, match="'counts' has no changelog, so settings for one have no effect"):
         counted.count(Materialized("counts", logged=False, changelog={"segment.bytes": 1}))

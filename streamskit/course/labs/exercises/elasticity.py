@@ -132,7 +132,7 @@ def _answers(found: Any, servers: Sequence[str], counts: Mapping[str, int]) -> V
     if not isinstance(found, dict):
         return wrong(f"It has to return a dict with a key for each instance; it returned {found!r}.")
     if sorted(map(str, found)) != sorted(servers):
-        return mistaken("a list of yesterday", running=len(servers), answering=len(found))
+        return mistaken("yesterday's list", running=len(servers), answering=len(found))
     if any(dict(rows) != counts for rows in found.values()):
         return mistaken("a part for the whole")
     return None

@@ -160,7 +160,7 @@ TYPICAL_DECIDERS: dict[str, Typical] = {
     "read, and then it fails": {"guests is a word": "deserialization", "no guests": "deserialization"},
     "the schema is part of reading": {"price is a word": "processing"},
     "made, and not writable": {"three million for two": "processing"},
-    "a null value is no failure": {"a null value": ("deserialization", "processing")},
+    "a null value is not a failure": {"a null value": ("deserialization", "processing")},
 }
 """Who is wrongly said to decide about a case, by the mistake in that."""
 
@@ -197,7 +197,7 @@ def examine_accounts(answer: Any) -> Verdict:
     if accounts.get("out") == len(out) or accounts.get("step failed") == len(failed) + _again(letters, failed):
         return mistaken("duplicates counted")
     if accounts.get("dropped") == len(set(came_in) - written):
-        return mistaken("bytes are no text")
+        return mistaken("bytes are not text")
     if accounts.get("cannot be read") == len(unread | failed) or accounts.get("step failed") == len(unread | failed):
         return mistaken("two kinds of dead letters")
     return Says(expected, f"{len(came_in)} bills went in; {_sum(expected)}.")(accounts)
@@ -289,7 +289,7 @@ def judge_bring_back(site: Site, returned: Any) -> Verdict:
     bills = len(EVENING) + len(NIGHT) + len(IN_WORDS) + len(TORN)
     sent_again = len(site.broker.consume(site.topic("bills"))) - bills
     if any(times[key] > 1 for key in EVENING):
-        return mistaken("begun anew")
+        return mistaken("started again from the beginning")
     if NIGHT.keys() - times:
         return mistaken("still down")
     if not TORN.keys() <= letters.keys() or not IN_WORDS.keys() <= letters.keys():

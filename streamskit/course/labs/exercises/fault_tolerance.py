@@ -296,14 +296,14 @@ def judge_move_house(site: Site, returned: KafkaStreams) -> Verdict:
     if returned is site.streams or site.streams.state is not State.NOT_RUNNING:
         return mistaken("nobody moved")
     if not is_up(returned):
-        return mistaken("not running in the new house")
+        return mistaken("not running in the new folder")
     if not returned.folder.resolve().is_relative_to(site.new.resolve()):
-        return mistaken("still in the old house", folder=str(returned.folder.relative_to(site.folder)))
+        return mistaken("still in the old folder", folder=str(returned.folder.relative_to(site.folder)))
     shutil.rmtree(site.old, ignore_errors=True)
     returned.await_processed("60 seconds")
     again = len(site.broker.consume(site.topic("balances"))) - site.written
     if again:
-        return mistaken("begun anew", again=again)
+        return mistaken("started again from the beginning", again=again)
     site.broker.produce(site.topic("deposits"), AFTER, value=LONG)
     returned.await_processed("60 seconds")
     found, due = dict(returned.store("balances").all()), sums([*BEFORE, *AFTER])
@@ -373,8 +373,8 @@ LAB = lab(
             "equal is not the same": WrongLoop(
                 lambda: deposited(lambda account, deposit: (account, deposit["amount"]))
             ),
-            "duplicates are no neighbours": WrongLoop(neighbours_once),
-            "deposits are no table": WrongLoop(lambda: deposited(lambda account, deposit: account)),
+            "duplicates are not neighbours": WrongLoop(neighbours_once),
+            "deposits are not a table": WrongLoop(lambda: deposited(lambda account, deposit: account)),
         },
         tested="One batch was written twice, another in part, and one deposit arrived twice: each deposit counts once.",
     ),

@@ -368,7 +368,7 @@ LAB = lab(
         hours_recording,
         signs={
             "windows of another size": other_window_size,
-            "told once in three hours": too_few_windows,
+            "sent once in three hours": too_few_windows,
             "late flights dropped": flights_missing,
         },
     ),

@@ -160,7 +160,7 @@ def _judge_written(came: list[str], due: list[str]) -> Verdict:
             "start once, and after the second start only new ones."
         )
     if set(came) == set(due):
-        return mistaken("begun anew at each start")
+        return mistaken("from the beginning at each start")
     if set(came) < set(due):
         return wrong(f"{len(set(due) - set(came))} red widgets are missing from the topic red-widgets.")
     return wrong(f"Some widgets in red-widgets are not red, such as {min(set(came) - set(due))}.")

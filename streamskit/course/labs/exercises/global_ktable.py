@@ -1,4 +1,4 @@
-"""The exercises of lab 04: orders that look up rows by keys of their own, in tables that every task holds whole."""
+"""The exercises of lab 06: orders that look up rows by keys of their own, in tables that every task holds whole."""
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
@@ -236,7 +236,7 @@ LAB = lab(
             "looked up by the order's own key": never_met,
             "the key of the row that was found": keys_of_records("countries", "customers"),
             "half of it found": results_after("orders"),
-            "code in place of name": codes_for_names,
+            "code instead of name": codes_for_names,
         },
     ),
 )

@@ -134,7 +134,7 @@ LAB = lab(
                 lambda here, client, symbol: dict(here.all()).get(symbol),
             ],
             "503 taken for a missing key": remotely(otherwise=0),
-            "a missing key and a silent instance told alike": remotely(otherwise=None, missing=None),
+            "one answer for a missing key and a silent instance": remotely(otherwise=None, missing=None),
             "a refusal that stops the program": [remotely(otherwise=...), remotely(otherwise=..., missing=None)],
             "whole store read for one key": reading_all(remotely(otherwise=None)),
         },

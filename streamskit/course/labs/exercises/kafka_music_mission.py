@@ -101,7 +101,7 @@ def _by_plays(row: tuple[str, int]) -> tuple[int, str]:
 OTHER_CHARTS: dict[str, Callable[[], dict[str, Chart]]] = {
     "short plays counted": lambda: charts_of(EVERYTHING, WITH_NEW, least=0),
     "the afternoon is missing": lambda: charts_of([*EVENING, *PREMIERE], WITH_NEW),
-    "a catalogue of yesterday": lambda: charts_of(DAY, CATALOGUE),
+    "yesterday's catalogue": lambda: charts_of(DAY, CATALOGUE),
     "five instead of three": lambda: charts_of(EVERYTHING, WITH_NEW, length=5),
 }
 """Charts that come of a mistake."""

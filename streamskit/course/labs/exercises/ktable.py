@@ -175,7 +175,7 @@ LAB = lab(
     labels_to_print=Runs(
         lambda: addresses("ktable-suppress-time-limit", "seldom-changes", MINUTE, {}),
         signs={
-            "every update goes out": every_update,
+            "every update is sent": every_update,
             "held back too short": too_early,
             "held back too long": too_late,
         },

@@ -245,9 +245,9 @@ LAB = lab(
         _changed_minds,
         wrong={
             "by viewer instead of by movie": WrongLoop(lambda: _changed_minds(by_movie=False)),
-            "a first word taken for a change": WrongLoop(lambda: _changed_minds(lambda earlier: _last(earlier) or 0)),
+            "a first rating taken for a change": WrongLoop(lambda: _changed_minds(lambda earlier: _last(earlier) or 0)),
             "the same again taken for a change": WrongLoop(lambda: _changed_minds(again=True)),
-            "compared with the first word": WrongLoop(
+            "compared with the first rating": WrongLoop(
                 lambda: _changed_minds(lambda earlier: earlier[0] if earlier else None)
             ),
             "compared with another viewer": WrongLoop(lambda: _changed_minds(of=lambda viewer, movie: movie)),

@@ -128,7 +128,7 @@ def _by_notes(sent: list[Invoice], notes: list[tuple[str, float | None]]) -> Ver
     if off:
         return wrong(f"{len(off)} invoices have the wrong points, such as {min(off)}.")
     if twice := [number for number, count in times.items() if count > 1]:
-        return mistaken("begun anew", count=len(twice))
+        return mistaken("started again from the beginning", count=len(twice))
     return right(
         f"{len(due)} invoices made one message each, while the shops were open; {len(discounted)} of them have a "
         "discount, and the others needed none."

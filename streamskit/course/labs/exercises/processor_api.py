@@ -293,7 +293,7 @@ LAB = lab(
         },
         errors={
             "cannot assign to field": "record changed in place",
-            "follows it to forward to": "no child of that name",
+            "no step of that name comes next": "no child of that name",
         },
     ),
     readings_so_far=Runs(

@@ -261,7 +261,7 @@ LAB = lab(
         _ask_at_stake,
         "with a limit that one asset has just reached, and with one that none has.",
         wrong={
-            "what is owed forgotten": [
+            "owed positions forgotten": [
                 _at_stake(size=lambda worth: worth),
                 _at_stake(size=lambda worth: worth, order=lambda worth: -worth),
             ],
@@ -298,7 +298,7 @@ LAB = lab(
                 WrongLoop(lambda: _alarms(each=True)),
                 WrongLoop(lambda: _alarms(each=True, equal=True)),
             ],
-            "what is owed forgotten": [
+            "owed positions forgotten": [
                 WrongLoop(lambda: _alarms(size=lambda held: held)),
                 WrongLoop(lambda: _alarms(lambda held: held, each=True)),
             ],

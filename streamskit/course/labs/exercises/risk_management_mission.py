@@ -87,7 +87,7 @@ def judge_new_rules(site: Site, returned: KafkaStreams) -> Verdict:
     found = {asset: row["quantity"] for asset, row in returned.store("positions").all()}
     if found in (held([*TUESDAY, *WEDNESDAY]), held([*TUESDAY, *WEDNESDAY], TRAINING)):
         gold = held([*MONDAY, *TUESDAY, *WEDNESDAY])["GOLD"]
-        return mistaken("begun anew", found=found["GOLD"], gold=gold)
+        return mistaken("started again from the beginning", found=found["GOLD"], gold=gold)
     if found == held([*MONDAY, *TUESDAY, *WEDNESDAY]):
         return mistaken("training deals counted")
     due = held([*MONDAY, *TUESDAY, *WEDNESDAY], TRAINING)
@@ -104,7 +104,7 @@ def _by_alarms(alarms: dict[str, Any], due: dict[str, int]) -> Verdict:
     if within := sorted(alarms.keys() - beyond):
         return mistaken("alarms within the limit", asset=within[0], quantity=due.get(within[0]))
     if beyond - alarms.keys():
-        return mistaken("what is owed forgotten")
+        return mistaken("owed positions forgotten")
     if off := sorted(asset for asset in beyond if (alarms[asset] or {}).get("quantity") != due[asset]):
         return wrong(f"The last alarm of {off[0]} does not have the current position: {due[off[0]]}.")
     return right(

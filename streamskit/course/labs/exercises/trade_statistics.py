@@ -281,7 +281,7 @@ LAB = lab(
         wrong={
             "window end inclusive": [tuple(starts_of(TWELVE - 1, 5 * SECOND, SECOND)), (7_000, *STARTS)],
             "tumbling instead of hopping": (10_000,),
-            "one window a record": (12_000,),
+            "one window for each record": (12_000,),
             "the latest first": tuple(reversed(STARTS)),
             "seconds in place of milliseconds": tuple(start // SECOND for start in STARTS),
             "how many instead of which": len(STARTS),
