@@ -1,1 +1,1 @@
-"""Values of the public API that know nothing of the rest: windows, processors, handlers, extractors."""
+"""Values of the public API that depend on nothing else: windows, processors, handlers, extractors."""

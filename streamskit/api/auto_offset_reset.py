@@ -13,11 +13,11 @@ ISO = re.compile(r"P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?
 
 @dataclass(frozen=True)
 class AutoOffsetReset:
-    """Where to begin in a topic that was not read before: at its first record, behind its last, or some time ago.
+    """Where to begin in a topic that was not read before: at its first record, after its last, or some time ago.
 
     Args:
         kind: "earliest", "latest", "none" (which refuses to begin) or "by_duration".
-        milliseconds: how long ago, of "by_duration".
+        milliseconds: how long ago, for "by_duration".
 
     >>> AutoOffsetReset.latest(), AutoOffsetReset.by_duration("1 hour")
     (AutoOffsetReset('latest'), AutoOffsetReset('by_duration:PT3600S'))
@@ -36,7 +36,7 @@ class AutoOffsetReset:
 
     @classmethod
     def earliest(cls) -> "AutoOffsetReset":
-        """Begin with the first record that is there."""
+        """Begin with the first record in the topic."""
         return cls("earliest")
 
     @classmethod
@@ -46,7 +46,7 @@ class AutoOffsetReset:
 
     @classmethod
     def none(cls) -> "AutoOffsetReset":
-        """Do not begin: only an application that has run before goes on."""
+        """Refuse to begin: only an application that has run before can continue."""
         return cls("none")
 
     @classmethod

@@ -1,4 +1,4 @@
-"""What values the settings of Kafka's clients take, of those that all clients here can be told."""
+"""The values that the settings of Kafka's clients may have, for the settings that all clients here support."""
 
 import base64
 import os
@@ -17,7 +17,7 @@ REFUSED = {
     "OAUTHBEARER": "streamskit does not hand tokens to its clients: Java's, kafka-python and librdkafka each want them "
     "in another way",
 }
-"""Why mechanisms are refused that Kafka has."""
+"""Why some of Kafka's mechanisms are refused."""
 
 DNS_LOOKUPS = ("use_all_dns_ips", "resolve_canonical_bootstrap_servers_only")
 
@@ -27,17 +27,17 @@ PRODUCER = {
     "compression.type": ("none", "gzip", "snappy", "lz4", "zstd"),
     **dict.fromkeys(("linger.ms", "batch.size", "buffer.memory", "delivery.timeout.ms", "max.block.ms"), ()),
 }
-"""How Spark's producers write, each setting with its values; () for a whole number. No other client has them."""
+"""Settings of Spark's producers, each with its values; () stands for a whole number. No other client has them."""
 
 PBES2 = bytes.fromhex("06092a864886f70d01050d")
-"""How an encrypted key says what it is encrypted with (RFC 8018)."""
+"""The bytes by which an encrypted key names its encryption scheme (RFC 8018)."""
 
 
 def check(own: Mapping[str, str]) -> None:
-    """Make sure that all clients can be told what one kind of them has to know.
+    """Make sure that the settings for one kind of client can be used.
 
     Raises:
-        StreamsError: one cannot.
+        StreamsError: they cannot; the message names the setting.
     """
     protocol = own.get("security.protocol", "")
     if not protocol and (needing := [name for name in own if name.startswith(("sasl.", "ssl."))]):
@@ -124,7 +124,7 @@ def _check_file(store: str, path: Path, type_: str) -> None:
 
 
 def _check_key(text: str) -> None:
-    """Make sure that Java can read a key in PEM: its clients do not know what OpenSSL encrypts keys with by default."""
+    """Make sure that Java can read a key in PEM: its clients do not support OpenSSL's default key encryption."""
     found = re.search(r"-----BEGIN ENCRYPTED PRIVATE KEY-----([^-]*)-----END", text)
     if found is not None and PBES2 in _decoded(found[1]):
         raise StreamsError(
@@ -138,7 +138,7 @@ def _decoded(text: str) -> bytes:
     try:
         return base64.b64decode(text)
     except ValueError:
-        return b""  # who reads it says what is wrong with it
+        return b""  # whatever reads it reports what is wrong with it
 
 
 def _one_of(name: str, value: str, values: Iterable[str]) -> None:

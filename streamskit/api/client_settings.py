@@ -1,7 +1,7 @@
-"""`ClientSettings`: where a Kafka cluster is, and what its clients show to be let in, by the names of Kafka's clients.
+"""`ClientSettings`: where a Kafka cluster is, and how its clients connect, with Kafka's setting names.
 
-Values that are secret are `Secret`s, which do not show when they are printed. Another process that needs them gets the
-path of a file that only this user can read: they stand in no command line, in no plan of Spark's and in no log.
+Secret values are `Secret`s, which are not shown when printed. Another process that needs them gets the path of a file
+that only this user can read: they appear in no command line, no Spark plan and no log.
 """
 
 import logging
@@ -26,10 +26,10 @@ ADDRESS_VARIABLE, FILE_VARIABLE = "STREAMSKIT_BOOTSTRAP_SERVERS", "STREAMSKIT_CO
 """The environment variables that name a cluster: its address, and a file with the settings of its clients."""
 
 Role: TypeAlias = Literal["consumer", "producer", "admin"]
-"""What a client is for; a setting with its name and a dot in front is for such clients alone."""
+"""What a client is for; a setting that begins with this and a dot applies to such clients only."""
 
 PREFIX = re.compile(r"(?:(main|restore|global)\.)?(consumer|producer|admin)\.")
-"""What may stand before a setting. Kafka Streams has several consumers, which are all the same here."""
+"""The prefixes that a setting may have. Kafka Streams has several consumers, which are all the same here."""
 
 OPEN = (
     "security.protocol", "client.id", "client.dns.lookup", "sasl.mechanism",
@@ -50,13 +50,13 @@ Value: TypeAlias = str | Secret
 
 @dataclass(frozen=True)
 class ClientSettings:
-    """Where a Kafka cluster is, and what its clients show to be let in.
+    """Where a Kafka cluster is, and how its clients connect to it.
 
     Args:
         bootstrap_servers: the brokers, as "host:port", several with commas between them.
         properties: settings under the names of Kafka's clients, checked by `of`.
-        file: the properties file that they were read from, if every client can read its secrets there: they stand in
-            it as they are here, in ASCII, under a path that Kafka can be told.
+        file: the properties file that they were read from, if every client can read the secrets from it: the file has
+            the same values, is in ASCII, and has a path that Kafka can refer to.
 
     >>> settings = ClientSettings.of("broker:9093", {"security.protocol": "SASL_SSL", "sasl.mechanism": "PLAIN",
     ...                                              "sasl.username": "alice", "sasl.password": "hush"})
@@ -74,18 +74,18 @@ class ClientSettings:
         bootstrap_servers: "str | ClientSettings",
         settings: "Mapping[str, Any] | str | Path | ClientSettings | None" = None,
     ) -> "ClientSettings":
-        """Return what an address and settings say together.
+        """Return an address and settings as one value.
 
         An address alone gets the settings in the file that STREAMSKIT_COMMAND_CONFIG names, if it has a broker in
         common with STREAMSKIT_BOOTSTRAP_SERVERS.
 
         Args:
-            bootstrap_servers: the brokers, as "host:port"; or what is known already.
+            bootstrap_servers: the brokers, as "host:port"; or an existing `ClientSettings`.
             settings: the settings by Kafka's names, or a properties file with them.
 
         Raises:
-            StreamsError: a setting is unknown, missing, or has a value that the clients do not take. No sentence says
-                what value a secret has.
+            StreamsError: a setting is unknown, missing, or has a value that the clients do not accept. No message
+                reveals the value of a secret.
 
         >>> ClientSettings.of("broker:9093", {"ssl.truststor.type": "PEM"})
         Traceback (most recent call last):
@@ -127,7 +127,7 @@ class ClientSettings:
         return hash((self.bootstrap_servers, *sorted(self.properties.items())))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # What travels to other processes names the file: bytes of a plan or a function hold no secret.
+        # Only the file's path is sent to other processes: the bytes of a plan or function hold no secret.
         if not self.has_secrets:
             return ClientSettings, (self.bootstrap_servers, dict(self.properties))
         return _from_file, (self.bootstrap_servers, str(self.path), self.file is not None)
@@ -147,19 +147,19 @@ class ClientSettings:
 
     @property
     def path(self) -> Path:
-        """A file with the properties, which only this user can read: the one that they are from, or one of ours."""
+        """A file with the properties, which only this user can read: the one they come from, or one written here."""
         return self.file or _written(self)
 
     @property
     def principal(self) -> str:
-        """Whom a broker takes the clients for, as "User:alice"; "" where only the broker knows."""
+        """The principal that a broker sees, such as "User:alice"; "" where only the broker knows it."""
         own = self.revealed("admin")
         if "sasl.jaas.config" not in own:
             return ""
         return f"User:{jaas.credentials(own['sasl.jaas.config']).username}"
 
     def of_role(self, role: Role) -> dict[str, Value]:
-        """Return the settings of clients of a kind: those for all, and before them those with its name in front."""
+        """Return the settings for one kind of client: those for all clients, overridden by those with its prefix."""
         plain = {name: value for name, value in self.properties.items() if PREFIX.match(name) is None}
         own = {
             name.removeprefix(f"{role}."): value
@@ -169,17 +169,17 @@ class ClientSettings:
         return plain | own
 
     def revealed(self, role: Role) -> dict[str, str]:
-        """Return what `of_role` does, for those who make a client: secrets in clear."""
+        """Return what `of_role` does, with secrets in plain text, to create a client."""
         settings = self.of_role(role).items()
         return {name: Told(value.reveal()) if isinstance(value, Secret) else value for name, value in settings}
 
 
 BootstrapServers: TypeAlias = str | ClientSettings
-"""Where a cluster is: its address alone, or with what its clients show to be let in."""
+"""Where a cluster is: its address alone, or together with the settings of its clients."""
 
 
 def is_client_setting(name: str) -> bool:
-    """Whether a key of a properties file is one of these settings, or is misspelled and was meant to be."""
+    """Whether a key of a properties file is one of these settings, or a misspelling of one."""
     prefix, bare = _split(name)
     is_producers = prefix == "producer." and bare in PRODUCER
     return is_producers or bare in OPEN or SECURITY.fullmatch(bare) is not None
@@ -198,15 +198,15 @@ def check_name(name: str) -> None:
 
 
 def is_secret(name: str) -> bool:
-    """Whether what stands under a key of a properties file is a secret of these."""
+    """Whether a key of a properties file holds one of these secrets."""
     return PREFIX.sub("", name) in SECRETS
 
 
 def checked(settings: Mapping[str, Any]) -> dict[str, Value]:
-    """Return settings as they are kept: known, complete, with Kafka's own names, and secrets that are not shown.
+    """Return checked settings as they are kept: complete, under Kafka's own names, and with secrets hidden.
 
     Raises:
-        StreamsError: one is unknown, missing, or has a value that the clients do not take.
+        StreamsError: one is unknown, missing, or has a value that the clients do not accept.
     """
     kept: dict[str, Value] = {}
     for name, value in settings.items():
@@ -255,7 +255,7 @@ def _file_of_environment(bootstrap_servers: str) -> str | None:
 
 
 _told: set[tuple[str, str]] = set()
-"""For which brokers, and beside which, this process has said that the file in the environment is not used."""
+"""The brokers (and those that the environment names) for which the unused file was already reported."""
 
 
 def _brokers(addresses: str) -> set[str]:
@@ -288,7 +288,7 @@ _files: dict[tuple[tuple[str, Value], ...], Path] = {}
 
 
 def _written(settings: ClientSettings) -> Path:
-    """Return a file of this process's own with settings."""
+    """Return a file with the settings, which this process has written."""
     import javaproperties
 
     key = tuple(sorted(settings.properties.items()))
@@ -301,4 +301,4 @@ def _written(settings: ClientSettings) -> Path:
 def _from_file(bootstrap_servers: str, path: str, is_users: bool) -> ClientSettings:
     """Return settings that have come from another process."""
     made = ClientSettings.of(bootstrap_servers, path)
-    return made if is_users else replace(made, file=None)  # the other process takes its own file along
+    return made if is_users else replace(made, file=None)  # the file goes when the other process ends

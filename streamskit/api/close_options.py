@@ -11,9 +11,10 @@ class CloseOptions:
 
     Args:
         timeout: how long that may take, a duration.
-        leave_group: whether an instance (one with an `application_server`) leaves the group of those that share the
-            stores, so that others take over its share at once. If not, its share waits for its next start, at the same
-            address, until the `session_timeout` is over: good for a quick restart. Kafka Streams stays by default.
+        leave_group: whether an instance (one with an `application_server`) leaves the group of instances that share
+            the stores, so that others take over its share at once. Otherwise the share is kept for its next start at
+            the same address until the `session_timeout` is over, which suits a quick restart. Kafka Streams' default
+            is to stay.
 
     >>> CloseOptions(timeout="5 seconds", leave_group=False)
     CloseOptions(timeout='5 seconds', leave_group=False)

@@ -1,8 +1,8 @@
 """What happens to a record that cannot be read, processed or written: fail, go on without it, or keep it aside.
 
 A handler is a function of an `ErrorHandlerContext`, the record and the exception, which returns a `Response`. It runs
-where the record is, in a process of Spark's: what it prints is in no notebook, so that it says what is to be kept in
-dead letters.
+where the record is, in one of Spark's processes. What it prints does not appear in a notebook, so anything worth
+keeping belongs in a dead letter.
 """
 
 import re
@@ -20,19 +20,19 @@ TOPIC, PARTITION, OFFSET = "__streams.errors.topic", "__streams.errors.partition
 """The headers of a dead letter that say what was wrong and where its record came from, named as Kafka Streams does."""
 
 LEFT_OUT = "__streamskit.value.left.out"
-"""The header of a dead letter whose value was too large to write: how large it was."""
+"""The header with the size of a dead letter's value that was too large to write."""
 
 LONGEST_MESSAGE = 1000
-"""How many characters a dead letter says about what was wrong; an error may quote a whole record."""
+"""The most characters of an error message that a dead letter keeps; an error may quote a whole record."""
 
 LONGEST_TRACE = 4000
-"""How many characters of a stack trace a dead letter has: the last ones, nearest to where it was raised."""
+"""The most characters of a stack trace that a dead letter keeps: the last ones, nearest to the error."""
 
 FAILED_AT = "streamskit operator failed: "
-"""How a note on an exception begins that says in which operator it was raised."""
+"""The beginning of a note on an exception that says in which operator it was raised."""
 
 KIND = r"^((?:\w+\.)*\w+(?:Exception|Error)): "
-"""How the text begins that is left of an exception of which only text is left: with the name of its class."""
+"""How the text of an exception begins if only its text is left: with the name of its class."""
 
 JAVA_CLASSES = {
     "org.apache.kafka.common.errors": (
@@ -48,19 +48,19 @@ JAVA_CLASSES = {
     ),
     "java.lang": ("ArithmeticException", "IllegalArgumentException", "NullPointerException", "NumberFormatException"),
 }  # fmt: skip
-"""The packages of Java's exceptions that a record may meet; of those only the name of the class travels with it."""
+"""The packages of Java exceptions that a record may cause; only the name of the class travels with the record."""
 
 OVERHEAD = 512
-"""How many bytes a request to a broker has beside keys, values and headers, at the most."""
+"""The most bytes that a request to a broker has besides keys, values and headers."""
 
 
 @dataclass(frozen=True)
 class ErrorHandlerContext:
-    """Where a record failed: the node, the place of the source record that was in hand, and its key and value in bytes.
+    """Where a record failed: the node, the position of the source record being processed, and its raw key and value.
 
-    The `timestamp` (in milliseconds) and the `headers` are those of the record that the node was given, which steps
-    before it may have changed. The `task_id` is that of the task, such as "0_1": the number of the sub-topology, then
-    that of the partition if it is known. In a punctuation there is no source record: the topic is None, partition and
+    The `timestamp` (in milliseconds) and the `headers` are those of the record that the node received, which earlier
+    steps may have changed. The `task_id` is the task's, such as "0_1": the number of the sub-topology, then that of
+    the partition if it is known. In a punctuation there is no source record: the topic is None, partition and
     offset are -1, and the timestamp is that of the punctuation.
     Mirrors `org.apache.kafka.streams.errors.ErrorHandlerContext`.
     """
@@ -78,7 +78,7 @@ class ErrorHandlerContext:
 
 @dataclass(frozen=True)
 class RawRecord:
-    """A record in its bytes, as a handler gets one that could not be read.
+    """A record as raw bytes, as a handler receives one that could not be read.
 
     Mirrors `org.apache.kafka.clients.consumer.ConsumerRecord`.
     """
@@ -93,8 +93,8 @@ class RawRecord:
 class ProducerRecord:
     """A record that could not be written to a topic, as a production handler gets it.
 
-    Key and value are plain Python values if a serde has no bytes for one of them. Of a record that has bytes, but is
-    too large or has no topic to go to, they are those bytes.
+    Key and value are plain Python values if one of them could not be serialized. If both were, but the record is too
+    large or has no topic to go to, they are the serialized bytes.
     Mirrors `org.apache.kafka.clients.producer.ProducerRecord`.
     """
 
@@ -107,7 +107,7 @@ class ProducerRecord:
 
 @dataclass(frozen=True)
 class DeadLetter:
-    """A record that a handler wants written: to which topic, and what. `timestamp` is the failed record's if None."""
+    """A record that a handler wants written, and its topic. A `timestamp` of None stands for the failed record's."""
 
     topic: str
     key: bytes | None
@@ -160,20 +160,20 @@ class Response:
 
 
 Handler = Callable[[ErrorHandlerContext, Any, Exception], Response]
-"""Decides what happens. What could not be read is a `RawRecord`, what could not be written a `ProducerRecord`.
+"""Decides what happens. A record that could not be read is a `RawRecord`, one not written a `ProducerRecord`.
 
-A processing handler is given the `Record` that the failing step was given, with plain Python values (of a table the
-row's new value, of a join that of the left side), and None in a punctuation.
+A processing handler receives the `Record` that the failing step received, with plain Python values (for a table the
+row's new value, for a join the left side's value), and None in a punctuation.
 """
 
 
 @dataclass(frozen=True)
 class LogAndFail:
-    """Stops the application with an error that names the record; what no handler says otherwise.
+    """Stops the application with an error that names the record; the default.
 
-    With it a value that no step looks at is not read, and so not checked: `count()` counts bad JSON, too, which Kafka
-    Streams would not read. To read every value for nothing would slow down each such query. With any other
-    deserialization handler every key and value is read.
+    With this handler, a value that no step looks at is not read, and so not checked: `count()` also counts bad JSON,
+    which Kafka Streams would fail to read. Reading every value for nothing would slow down every such query. With any
+    other deserialization handler, every key and value is read.
 
     Mirrors `LogAndFailExceptionHandler`, `LogAndFailProcessingExceptionHandler` and
     `DefaultProductionExceptionHandler`.
@@ -186,12 +186,12 @@ class LogAndFail:
 
 @dataclass(frozen=True)
 class LogAndContinue:
-    """Goes on without the record, counted in `metrics()` and told in a warning, and kept in a topic if there is one.
+    """Skips the record, counts it in `metrics()`, logs a warning, and keeps it in a topic if one is given.
 
     Args:
-        dead_letter_topic: where the source record goes as it was, with headers that say topic, partition, offset and
-            error, and the error's stack trace (those of KIP-1034); nowhere if not given. A value that is too large to
-            be written is left out, which a header says.
+        dead_letter_topic: the topic that gets the unchanged source record, with headers for topic, partition, offset,
+            error and stack trace (those of KIP-1034); by default none. A value that is too large to be written is left
+            out, and a header says so.
 
     >>> handler = LogAndContinue("orders-dead-letters")
     >>> KafkaStreams(topology, "app", servers, deserialization_handler=handler)  # doctest: +SKIP
@@ -230,19 +230,19 @@ class StepError(StreamsError):
 
     @property
     def kind(self) -> str:
-        """The qualified name of the class; what has none could not be read or written."""
+        """The qualified name of the class; a text without one is about a record that could not be read or written."""
         found = re.match(KIND, str(self))
         name = found[1] if found else "SerializationException"
         return next((f"{package}.{name}" for package, names in JAVA_CLASSES.items() if name in names), name)
 
     @property
     def stack_trace(self) -> str:
-        """The text as a stack trace of Java begins, and the step."""
+        """The text in the form of a Java stack trace, with the step as its only frame."""
         return f"{self.kind}: {self.message}\n\tat {self.place}"
 
 
 def exception_name(exception: Exception) -> str:
-    """Return the qualified name of an exception's class, as a traceback of Python's has it.
+    """Return the qualified name of an exception's class, as a Python traceback shows it.
 
     >>> exception_name(ValueError("no number")), exception_name(StreamsError("no"))
     ('ValueError', 'streamskit.common.errors.StreamsError')
@@ -254,7 +254,7 @@ def exception_name(exception: Exception) -> str:
 
 
 def stack_trace(exception: Exception) -> str:
-    """Return the end of an exception's stack trace, without what streamskit has noted on it."""
+    """Return the end of an exception's stack trace, without the notes that streamskit added to it."""
     if isinstance(exception, StepError):
         return exception.stack_trace[-LONGEST_TRACE:]
     lines = "".join(traceback.format_exception(exception)).splitlines()
@@ -280,7 +280,7 @@ def dead_letter(topic: str, context: ErrorHandlerContext, exception: Exception) 
 
 
 def fitting(letter: DeadLetter, most: int) -> DeadLetter:
-    """Return a dead letter of at most so many bytes: one that has more without its value."""
+    """Return a dead letter of at most `most` bytes: a larger one loses its value."""
     value = letter.value or b""
     headers = sum(len(name) + len(data or b"") for name, data in letter.headers)
     if len(letter.key or b"") + len(value) + headers <= most:
@@ -311,7 +311,7 @@ class Handlers:
         """Return the handlers, with `LogAndFail` for each that is None.
 
         Raises:
-            TopologyError: one is no handler.
+            TopologyError: one of them is not a handler.
         """
         handlers = {"deserialization": deserialization, "processing": processing, "production": production}
         chosen = {name: handler for name, handler in handlers.items() if handler is not None}
@@ -335,7 +335,7 @@ class Handlers:
 
     @property
     def dead_letter_topics(self) -> list[str]:
-        """The topics that dead letters go to, as far as they are known before there are any."""
+        """The topics that dead letters go to, as far as they are known in advance."""
         topics = [handler.dead_letter_topic for handler in self.every if isinstance(handler, LogAndContinue)]
         return list(dict.fromkeys(topic for topic in topics if topic is not None))
 
@@ -351,7 +351,7 @@ class Handlers:
 
     @property
     def ask_for_sources(self) -> bool:
-        """Whether a dead letter may be made of a record of which operators have made others."""
+        """Whether a dead letter may be made from a source record that operators have turned into other records."""
         return not (fails(self.processing) and fails(self.production))
 
     @property
@@ -361,7 +361,7 @@ class Handlers:
 
     @property
     def that_continue(self) -> list[Handler]:
-        """Those that do not always fail."""
+        """The handlers that do not always fail."""
         return [handler for handler in self.every if not fails(handler)]
 
 
@@ -371,7 +371,7 @@ def fails(handler: Handler) -> bool:
 
 
 def asks(handler: Handler) -> bool:
-    """Return whether a handler is a function that has to be asked about each record."""
+    """Return whether a handler is a function that has to be called for each record."""
     return not isinstance(handler, LogAndFail | LogAndContinue)
 
 
@@ -379,7 +379,7 @@ def ask(handler: Handler, context: ErrorHandlerContext, record: Any, exception: 
     """Return what a handler decides.
 
     Raises:
-        StreamsError: it failed itself, or decided nothing.
+        StreamsError: the handler itself failed, or did not return a `Response`.
     """
     kind = "" if isinstance(exception, StreamsError) else f"{type(exception).__name__}: "
     about = f"It was asked about: {kind}{exception}"

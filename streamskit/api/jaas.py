@@ -1,4 +1,4 @@
-"""The line in which Kafka's Java clients are told who to be: `sasl.jaas.config`."""
+"""The line that tells Kafka's Java clients which user to log in as: `sasl.jaas.config`."""
 
 import re
 from typing import NamedTuple
@@ -37,7 +37,7 @@ def credentials(config: str) -> Credentials:
     """Return the user in a line.
 
     Raises:
-        StreamsError: it names none. The sentence does not repeat the line.
+        StreamsError: the line names no user. The message does not repeat the line.
 
     >>> credentials(line("PLAIN", "alice", 'a"b\\\\')).password.reveal()
     'a"b\\\\'

@@ -1,4 +1,4 @@
-"""The Processor API: a class of your own that is given the records of one task, one after the other."""
+"""The Processor API: a class of your own that receives the records of one task, one after another."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -38,7 +38,7 @@ class _AnyRecord:
         """Return the record with another time, in milliseconds since 1970.
 
         Raises:
-            StreamsError: the time is negative, or no int.
+            StreamsError: the time is negative or not an int.
 
         >>> Record("KO", 1, 0).with_timestamp(5000).timestamp
         5000
@@ -59,7 +59,7 @@ class Record(_AnyRecord):
     """A record as plain Python values; `timestamp` in milliseconds since 1970, headers as pairs of name and bytes.
 
     Raises:
-        StreamsError: the timestamp is negative, or no int.
+        StreamsError: the timestamp is negative or not an int.
 
     Mirrors `org.apache.kafka.streams.processor.api.Record`.
 
@@ -78,9 +78,9 @@ class Record(_AnyRecord):
 
 @dataclass(frozen=True)
 class FixedKeyRecord(_AnyRecord):
-    """A record whose key stays as it is, as `process_values` gives and takes it.
+    """A record whose key cannot change, as `process_values` passes it in and accepts it back.
 
-    Only the one that a processor was given can be forwarded, with another value, time or headers.
+    A processor can only forward the record that it received, with another value, time or headers.
     Mirrors `org.apache.kafka.streams.processor.api.FixedKeyRecord`.
     """
 
@@ -88,7 +88,7 @@ class FixedKeyRecord(_AnyRecord):
 
     @classmethod
     def given(cls, key: Any, value: Any, timestamp: int, headers: Headers) -> "FixedKeyRecord":
-        """Return the record that a task gives to a processor."""
+        """Return the record that a task passes to a processor."""
         return cls(key, value, timestamp, headers, given_key=(key,))
 
     @property
@@ -109,23 +109,23 @@ class RecordMetadata(NamedTuple):
 
 
 class PunctuationType(Enum):
-    """By which clock a punctuation is due. Mirrors `org.apache.kafka.streams.processor.PunctuationType`."""
+    """The clock by which a punctuation is due. Mirrors `org.apache.kafka.streams.processor.PunctuationType`."""
 
     STREAM_TIME = "stream time"
     """The latest timestamp among the records of the task: it stands still when no records come."""
     WALL_CLOCK_TIME = "wall clock time"
-    """The machine's time; a test driver's own."""
+    """The machine's time; in a test driver, the driver's own clock."""
 
 
 class Cancellable(Protocol):
     """A punctuation that can be called off. Mirrors `org.apache.kafka.streams.processor.Cancellable`."""
 
     def cancel(self) -> None:
-        """Let it never happen again."""
+        """Cancel the punctuation."""
 
 
 Punctuator = Callable[[int], object]
-"""Is given the time, in milliseconds, when a punctuation happens."""
+"""Called with the time, in milliseconds, when a punctuation is due."""
 
 
 class Services(Protocol):
@@ -144,7 +144,7 @@ class Services(Protocol):
 
 
 class ProcessorContext:
-    """What a processor may ask of the task it runs in: to forward records, for its stores, for the time.
+    """What a processor can get from the task it runs in: forwarding records, its stores, the time.
 
     Mirrors `org.apache.kafka.streams.processor.api.ProcessorContext`, and `FixedKeyProcessorContext`.
     """
@@ -176,15 +176,15 @@ class ProcessorContext:
         self._services.forward(record, to)
 
     def schedule(self, interval: Duration, kind: PunctuationType, punctuator: Punctuator) -> Cancellable:
-        """Have a function called again and again; it is given the time in milliseconds.
+        """Have a function called at regular intervals, with the time in milliseconds.
 
-        By the wall clock it is called between micro-batches. While no records come, that is so only if `init` has
-        scheduled it: streamskit looks there for what has to be woken.
+        By wall clock it is called between micro-batches. While no records arrive, it is called only if it was scheduled
+        in `init`, which is where streamskit looks for punctuations to wake up for.
 
         Args:
-            interval: a duration. By stream time it is due at the multiples of this, by wall clock so long after now.
-            kind: the clock. After a gap it is called once, not once for each interval that was missed.
-            punctuator: what to call; it may forward records, and its fields and stores are the processor's.
+            interval: a duration. By stream time the function is due at multiples of it, by wall clock counted from now.
+            kind: the clock. After a gap the function is called once, not once for each missed interval.
+            punctuator: the function; it may forward records and use the processor's fields and stores.
 
         >>> class Totals(Processor):
         ...     def init(self, context):
@@ -199,10 +199,10 @@ class ProcessorContext:
         """Return a store that this processor was given.
 
         Args:
-            name: of the store.
+            name: the name of the store.
 
         Raises:
-            StreamsError: it was not.
+            StreamsError: this processor was not given such a store.
 
         >>> class Totals(Processor):
         ...     def init(self, context):
@@ -224,7 +224,7 @@ class ProcessorContext:
         return self._services.stream_time()
 
     def current_system_time_ms(self) -> int:
-        """Return the wall clock's time in milliseconds since 1970; in a test driver its own.
+        """Return the wall clock's time in milliseconds since 1970; in a test driver, the driver's own.
 
         Mirrors `ProcessorContext#currentSystemTimeMs`.
         """
@@ -242,11 +242,11 @@ class ProcessorContext:
         return self._services.metadata()
 
     def commit(self) -> None:
-        """Ask for a commit, to come as soon as possible.
+        """Request a commit as soon as possible.
 
-        The end of the micro-batch is the commit: Spark notes then what has been read, and keeps the stores with it. The
-        batch ends when its records are processed, so nothing has to be hurried. A program that asks gets what one that
-        does not ask gets; set `commit_interval` for the time between two batches.
+        The end of the micro-batch is the commit: Spark then records what has been read, and saves the stores with it.
+        The batch ends once its records are processed, so there is nothing to hurry, and calling this changes nothing;
+        set `commit_interval` for the time between two batches.
 
         >>> class Totals(Processor):
         ...     def process(self, record):
@@ -266,19 +266,19 @@ class _AnyProcessor(ABC):
         self.context = context
 
     def close(self) -> None:
-        """Called at the end of each micro-batch; let go of what cannot outlive it, such as open files.
+        """Called at the end of each micro-batch; release what cannot outlive it, such as open files.
 
         Fields are kept from one micro-batch to the next, as long as they can be pickled, until the application stops.
-        What has to outlive that belongs into a store.
+        What has to survive that belongs in a store.
         """
         return
 
 
 class Processor(_AnyProcessor):
-    """Subclass this: `process` is called for each record of a task, and forwards what is to go on.
+    """Subclass this: `process` is called for each record of a task, and forwards what the next steps should get.
 
-    A class may bring the stores along that its processors use: its static method `stores` returns them, and they are
-    added and connected wherever the class is given. Processors that share a store each return the same one.
+    A class may bring along the stores that its processors use: its static method `stores` returns them, and they are
+    added and connected wherever the class is used. Processors that share a store each return the same one.
 
     >>> class Shout(Processor):
     ...     def process(self, record):
@@ -321,16 +321,16 @@ class ValueTransformerWithKey(ABC):
     def init(self, context: ProcessorContext) -> None:
         """Called once in each task when the application starts; fetch stores here.
 
-        The context can forward nothing: what `transform` returns goes on.
+        The context cannot forward anything: what `transform` returns is passed on.
         """
         self.context = context
 
     @abstractmethod
     def transform(self, key: Any, value: Any) -> Any:
-        """Return the new value of a row; None deletes it. A row that was deleted comes with the value None."""
+        """Return the new value of a row; None deletes it. For a deleted row, `value` is None."""
 
     def close(self) -> None:
-        """Called at the end of each micro-batch; let go of what cannot outlive it, such as open files."""
+        """Called at the end of each micro-batch; release what cannot outlive it, such as open files."""
         return
 
 

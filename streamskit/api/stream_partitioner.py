@@ -1,4 +1,4 @@
-"""`StreamPartitioner`: which partitions of a topic a record goes to, where its key alone is not to decide."""
+"""`StreamPartitioner`: which partitions of a topic a record goes to, where its key alone should not decide."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
@@ -16,10 +16,10 @@ ARGUMENTS = ("topic", "key", "value", "num_partitions")
 
 
 class StreamPartitioner(ABC):
-    """Chooses the partitions for each record that is written to a topic. A function of the same arguments will do, too.
+    """Chooses the partitions for each record that is written to a topic. A function of the same arguments works too.
 
-    It runs where the records are, in a process of Spark's, with plain Python values; what it prints is in no notebook.
-    Let it depend on nothing but its arguments, so that it answers the same after a restart.
+    It runs where the records are, in one of Spark's processes, on plain Python values; what it prints does not appear
+    in a notebook. It should depend on nothing but its arguments, so that it gives the same answer after a restart.
 
     >>> class ByRegion(StreamPartitioner):
     ...     def partitions(self, topic, key, value, num_partitions):
@@ -43,7 +43,7 @@ class StreamPartitioner(ABC):
         Returns:
             The number of a partition, from 0 on; several numbers for a copy to each; no numbers at all (`[]`) to drop
             the record, which is counted; or None to leave the choice to Kafka's default partitioner,
-            which takes murmur2 of the key's bytes.
+            which uses the murmur2 hash of the key's bytes.
         """
 
 
@@ -55,7 +55,7 @@ Partition = Callable[[str, Any, Any, int], Partitions]
 
 
 def partition_function(partitioner: Partitioner) -> Partition:
-    """Return the function to call of a partitioner: its method `partitions`, if it has one, or itself."""
+    """Return the function to call for a partitioner: its method `partitions`, or the partitioner itself."""
     named: Any = getattr(partitioner, "partitions", None)
     function: Partition = partitioner if named is None else named  # type: ignore[assignment]
     return function
@@ -64,7 +64,7 @@ def partition_function(partitioner: Partitioner) -> Partition:
 def chosen(partition: Partition, topic: str, key: Any, value: Any, num_partitions: int) -> list[int] | None:
     """Return the partitions that a partitioner chooses, each once and in order; None leaves it to the default.
 
-    Some of them may be beyond those that there are.
+    Some of them may be partitions that the topic does not have.
 
     Raises:
         StreamsError: it returned no numbers, or one below 0.
@@ -116,7 +116,7 @@ def only_one(partition: Partition, topic: str, key: Any, num_partitions: int) ->
 
 @dataclass(frozen=True)
 class KeyPartitioner:
-    """The function of a partitioner that is asked for exactly one partition, by the key alone, if there is a key."""
+    """A partitioner's function where it has to choose exactly one partition, by the key alone, if there is a key."""
 
     partition: Partition
 

@@ -7,12 +7,12 @@ from typing import Any
 
 @dataclass(frozen=True)
 class TimestampExtractor:
-    """Takes a record's time from its value, or as the broker has it, in milliseconds since 1970.
+    """Takes a record's time from its value, or uses the broker's timestamp, in milliseconds since 1970.
 
     `extract` is a Column function of the value, or of key and value; None takes the record's own timestamp. `invalid`
-    says what to do when that is null or negative: "fail", "skip" or "partition time", which is the latest time read
-    from the same partition so far. `missing` says what to do when it is null, if that is to differ: "partition time"
-    takes that time, and follows `invalid` where there is none yet.
+    says what to do if the time is null or negative: "fail", "skip" or "partition time", which is the latest time read
+    from the same partition so far. `missing` says what to do if it is null, where that should differ: "partition time"
+    takes that time, and follows `invalid` as long as there is none.
 
     Mirrors `org.apache.kafka.streams.processor.TimestampExtractor`.
 
@@ -30,12 +30,12 @@ class TimestampExtractor:
 
     @classmethod
     def of(cls, extract: Callable[..., Any], invalid: str = "fail", missing: str | None = None) -> "TimestampExtractor":
-        """Return an extractor that asks a function for a record's time.
+        """Return an extractor that gets a record's time from a function.
 
         Args:
-            extract: a Column function of the value, or of key and value, that makes milliseconds since 1970.
+            extract: a Column function of the value, or of key and value, that returns milliseconds since 1970.
             invalid: what to do when that is null or negative: "fail", "skip" or "partition time".
-            missing: what to do when it is null, if that is to differ, likewise.
+            missing: what to do when it is null, if that should differ; the same choices.
 
         Raises:
             ValueError: there is no such choice.

@@ -10,7 +10,7 @@ def _positive(duration: Duration, title: str, refusal: str) -> int:
     """Return a duration in milliseconds.
 
     Raises:
-        ValueError: it is no duration, or 0, of which `refusal` says what is wrong.
+        ValueError: it is not a duration, or it is 0; `refusal` is the message for 0.
     """
     if (milliseconds := to_milliseconds(duration, title)) == 0:
         raise ValueError(refusal)
@@ -37,8 +37,8 @@ class Windowed(NamedTuple):
 class TimeWindows:
     """Windows of a fixed size that start every `advance`: tumbling when the two are equal, else hopping.
 
-    Made by `of_size_with_no_grace` or `of_size_and_grace`. A record later than stream time minus `grace`
-    no longer counts for a window that has ended. Mirrors `org.apache.kafka.streams.kstream.TimeWindows`.
+    Made by `of_size_with_no_grace` or `of_size_and_grace`. A window accepts no more records once stream time
+    reaches its end plus `grace`. Mirrors `org.apache.kafka.streams.kstream.TimeWindows`.
 
     >>> TimeWindows.of_size_with_no_grace("5 seconds").advance_by("1 second")
     TimeWindows(size=5000, advance=1000, grace=0)
@@ -71,7 +71,7 @@ class TimeWindows:
 
         Args:
             size: the length of a window: "5 seconds", a `timedelta`, or milliseconds.
-            grace: for how long after its end a window takes late records, likewise.
+            grace: how long after its end a window still accepts late records, in the same form.
 
         Raises:
             ValueError: the size is 0, or one of the two is not a duration.
@@ -159,7 +159,7 @@ class SlidingWindows:
 
         Args:
             time_difference: "10 minutes", a `timedelta`, or milliseconds.
-            grace: for how long after its end a window takes late records, likewise.
+            grace: how long after its end a window still accepts late records, in the same form.
 
         Raises:
             ValueError: one of the two is not a duration.
@@ -173,12 +173,12 @@ class SlidingWindows:
 
     @property
     def size(self) -> int:
-        """The distance from a window's start to its end, as it stands in the key, in milliseconds."""
+        """The distance from a window's start to its end, as written in the key, in milliseconds."""
         return self.time_difference
 
     @property
     def retention(self) -> int:
-        """How long a store keeps a window by default, in milliseconds: a record may still make the window after it."""
+        """How long a store keeps a window by default, in milliseconds: a record can also create the next window."""
         return 2 * self.time_difference + self.grace
 
 
@@ -214,11 +214,11 @@ class SessionWindows:
 
     @classmethod
     def of_inactivity_gap_and_grace(cls, gap: Duration, grace: Duration) -> "SessionWindows":
-        """Return sessions that end after a gap without a record, and take late records for some time more.
+        """Return sessions that end after a gap without a record, and accept late records for some time after that.
 
         Args:
             gap: "5 minutes", a `timedelta`, or milliseconds.
-            grace: for how long after its end a session takes late records, likewise.
+            grace: how long after its end a session still accepts late records, in the same form.
 
         Raises:
             ValueError: the gap is 0, or one of the two is not a duration.
@@ -242,7 +242,7 @@ AnyWindows = TimeWindows | SlidingWindows | SessionWindows
 
 @dataclass(frozen=True)
 class JoinWindows:
-    """How far apart two records of a stream-stream join may be: the right one from `before` the left one to `after`.
+    """How far apart two records of a stream-stream join may be: the right one up to `before` earlier or `after` later.
 
     Mirrors `org.apache.kafka.streams.kstream.JoinWindows`.
 
@@ -263,7 +263,7 @@ class JoinWindows:
 
     @classmethod
     def of_time_difference_with_no_grace(cls, time_difference: Duration) -> "JoinWindows":
-        """Return a window of the same length to both sides that takes no late records.
+        """Return a window that reaches equally far in both directions and accepts no late records.
 
         Args:
             time_difference: how far apart two records may be: "10 seconds", a `timedelta`, or milliseconds.
@@ -280,11 +280,11 @@ class JoinWindows:
 
     @classmethod
     def of_time_difference_and_grace(cls, time_difference: Duration, grace: Duration) -> "JoinWindows":
-        """Return a window of the same length to both sides that waits for late records.
+        """Return a window that reaches equally far in both directions and waits for late records.
 
         Args:
             time_difference: how far apart two records may be: "10 seconds", a `timedelta`, or milliseconds.
-            grace: how much longer it waits for late records, likewise.
+            grace: how much longer the window waits for late records, in the same form.
 
         Raises:
             ValueError: one of the two is not a duration.
@@ -298,7 +298,7 @@ class JoinWindows:
         return cls(milliseconds, milliseconds, to_milliseconds(grace, "grace"))
 
     def before(self, time_difference: Duration) -> "JoinWindows":
-        """Return the same with another reach back.
+        """Return the same window with a different reach back in time.
 
         Args:
             time_difference: how much earlier the right record may be: "1 minute", a `timedelta`, or milliseconds; if it
@@ -315,7 +315,7 @@ class JoinWindows:
         return replace(self, before_ms=to_signed_milliseconds(time_difference, "before"))
 
     def after(self, time_difference: Duration) -> "JoinWindows":
-        """Return the same with another reach forward.
+        """Return the same window with a different reach forward in time.
 
         Args:
             time_difference: how much later the right record may be: "1 minute", a `timedelta`, or milliseconds; if it

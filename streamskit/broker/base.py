@@ -8,7 +8,7 @@ from streamskit.kafka.client import KafkaClient
 
 
 class Broker(KafkaClient):
-    """A Kafka broker of one node. `with broker:` starts it, unless it runs, and stops what it started.
+    """A Kafka broker. `with broker:` starts it, unless it runs, and stops what it started.
 
     >>> with EmbeddedBroker() as broker:  # doctest: +SKIP
     ...     broker.create_topics("trades")
@@ -66,4 +66,4 @@ class Broker(KafkaClient):
             self._discard()
 
     def _discard(self) -> None:
-        """Remove what nobody can use after the `with` block, such as temporary data."""
+        """Remove what is of no use after the `with` block, such as temporary data."""

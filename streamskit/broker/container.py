@@ -21,7 +21,7 @@ START_SECONDS = 90
 STOP_SECONDS = 10
 KAFKA_PORT = 9093
 LOG_DIRS = "/tmp/kafka-logs"
-# The address to advertise is known only when the container runs, so it waits for the script that says it.
+# The address to advertise is known only once the container runs, so it waits for the script with the address.
 WAIT_FOR_SCRIPT = "until [ -s /tc-start.sh ]; do sleep 0.1; done; exec sh /tc-start.sh"
 START_SCRIPT = """\
 #!/bin/sh
@@ -151,7 +151,7 @@ class ContainerBroker(Broker):
         return self._kafka.get_wrapped_container()
 
     def _unpause(self) -> None:
-        if self._container().status == "paused":  # a frozen process hears no signal
+        if self._container().status == "paused":  # a frozen process does not react to signals
             self._container().unpause()
 
     def _discard(self) -> None:
@@ -172,14 +172,14 @@ def _kafka_container_class() -> Callable[..., Any]:
 
     class TeachingKafkaContainer(KafkaContainer):
         def _verify_min_kraft_version(self) -> None:
-            """Accept any tag: the original compares with Confluent's, and apache/kafka counts otherwise."""
+            """Accept any tag: the original compares with Confluent's versions, and apache/kafka counts differently."""
 
         def get_bootstrap_server(self) -> str:
             """The address as a number: "localhost" can also mean ::1, where no port is published."""
             return str(super().get_bootstrap_server()).replace("localhost", HOST)
 
         def start(self, timeout: int = START_SECONDS) -> Any:
-            """Start the image's own script as process 1, which hears SIGTERM; the original does neither."""
+            """Start the image's own script as process 1, which receives SIGTERM; the original does neither."""
             self.configure()
             self.with_command(["sh", "-c", WAIT_FOR_SCRIPT])
             super(KafkaContainer, self).start()
@@ -224,7 +224,7 @@ def _use_ryuk_if_it_can_be_had(client: Any) -> None:
 
 @contextlib.contextmanager
 def _docker_words(action: str) -> Iterator[None]:
-    """Turn the errors of Docker and testcontainers into a sentence."""
+    """Turn errors of Docker and testcontainers into readable ones."""
     try:
         yield
     except (_docker_errors().DockerException, OSError, RuntimeError) as error:

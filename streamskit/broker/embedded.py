@@ -1,4 +1,4 @@
-"""A real Kafka broker in a Java process of its own: no Docker, no installation."""
+"""A real Kafka broker in its own Java process: no Docker, no installation."""
 
 import contextlib
 import logging
@@ -31,14 +31,13 @@ class EmbeddedBroker(Broker):
 
     `data_dir` is the folder for its data (None: a temporary one, removed with the object); `port` its port
     (None: the one it had last time on this data, else a free one); `settings` are Kafka broker settings on
-    top of those for teaching; `heap` is the JVM's largest heap; `cluster_id` is the id that new data gets (None: a
-    random one). It ends with this Python process, also when that is
-    killed (not so on Windows), unless `detached`: then it runs on, and every EmbeddedBroker with this `data_dir` and
-    `detached` speaks for the same process.
+    top of those for teaching; `heap` is the JVM's maximum heap; `cluster_id` is the id that new data gets (None: a
+    random one). It ends with this Python process, even when that is killed (except on Windows), unless `detached`:
+    then it keeps running, and every EmbeddedBroker with this `data_dir` and `detached` controls the same process.
 
     Raises:
-        SetupError: from `start()`: Java, jars, the port or the disk is not as it has to be.
-        BrokerError: from `start()`: the data folder is not as it has to be.
+        SetupError: from `start()`: there is a problem with Java, the jars, the port or the disk.
+        BrokerError: from `start()`: there is a problem with the data folder.
 
     >>> with EmbeddedBroker() as broker:  # doctest: +SKIP
     ...     broker.produce("trades", [("KO", 41.5)])
@@ -109,7 +108,7 @@ class EmbeddedBroker(Broker):
             try:
                 self._launch(port)
             except SetupError:
-                # A free port can be taken before Java gets to it; one that was asked for must stay.
+                # A free port can be taken before Java binds it; a port that was given explicitly must stay.
                 if self._port is not None or settings.is_free(port) or attempt == PORT_ATTEMPTS:
                     raise
             else:
@@ -208,7 +207,7 @@ class EmbeddedBroker(Broker):
     def _launched(self) -> psutil.Process:
         """Start Kafka, tied to this process or not."""
         self._let_go()
-        if self._detached or os.name == "nt":  # what ties them is a shell
+        if self._detached or os.name == "nt":  # the tie is a shell
             return self._folder.launch(self._heap)
         self._dependent = self._folder.launch_dependent(self._heap, self._temporary)
         return self._dependent.process

@@ -21,13 +21,13 @@ class EmbeddedCluster(Broker):
     about 250 MB of memory.
 
     Args:
-        nodes: how many brokers, from 1 to 9; each is a controller, too, so more than half of them have to live.
+        nodes: how many brokers, from 1 to 9; each is also a controller, so more than half of them have to be alive.
         settings: Kafka broker settings for every node, on top of those for teaching.
-        heap: the largest heap of each node's Java.
+        heap: the maximum heap of each node's Java.
 
     Raises:
-        BrokerError: `nodes` is no such number.
-        SetupError: from `start()`: Java, jars, a port or the disk is not as it has to be.
+        BrokerError: `nodes` is not such a number.
+        SetupError: from `start()`: there is a problem with Java, the jars, a port or the disk.
 
     >>> with EmbeddedCluster(nodes=3) as cluster:  # doctest: +SKIP
     ...     cluster.create_topics("trades", partitions=2)
@@ -60,7 +60,7 @@ class EmbeddedCluster(Broker):
 
     @property
     def is_running(self) -> bool:
-        """Whether enough nodes live to agree: more than half."""
+        """Whether enough nodes are alive to agree: more than half."""
         return sum(node.is_running for node in self.nodes.values()) > self._count // 2
 
     def start(self) -> None:
@@ -80,7 +80,7 @@ class EmbeddedCluster(Broker):
             except BaseException as failure:  # a thread's failure would be lost
                 failures.append(failure)
 
-        # None answers before more than half of them are there.
+        # None of them answers before more than half are running.
         starts = [threading.Thread(target=start, args=[node]) for node in self.nodes.values()]
         for each in starts:
             each.start()
@@ -91,9 +91,9 @@ class EmbeddedCluster(Broker):
             raise failures[0]
 
     def stop(self) -> None:
-        """End all nodes; their data stays until the object goes."""
+        """Kill all nodes; their data stays until the object is gone."""
         for node in self.nodes.values():
-            node.kill()  # in order, the last would wait for controllers that have gone
+            node.kill()  # in an orderly stop, the last node would wait for controllers that are gone
 
     kill = stop
 
@@ -151,7 +151,7 @@ class EmbeddedCluster(Broker):
         ports = {number: (free_port(), free_port()) for number in range(1, self._count + 1)}
         replicas, enough = min(3, self._count), min(2, self._count)
         shared = {
-            "broker.session.timeout.ms": TEACHING_SETTINGS["broker.session.timeout.ms"],  # others take over from one
+            "broker.session.timeout.ms": TEACHING_SETTINGS["broker.session.timeout.ms"],  # others replace a dead one
             "controller.quorum.voters": ",".join(f"{number}@{HOST}:{own}" for number, (_, own) in ports.items()),
             "default.replication.factor": f"{replicas}",
             "min.insync.replicas": f"{enough}",

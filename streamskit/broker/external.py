@@ -15,7 +15,7 @@ class ExternalBroker(Broker):
 
     Args:
         bootstrap_servers: its address, "host:port" or several with commas.
-        client_settings: what clients show to be let in, by the names of Kafka's clients, or a properties file with it.
+        client_settings: the clients' credentials, by the names of Kafka's clients, or a properties file with them.
 
     Raises:
         StreamsError: a setting is unknown, missing, or has a value that the clients do not take.
@@ -38,7 +38,7 @@ class ExternalBroker(Broker):
 
     @property
     def connection(self) -> ClientSettings:
-        """Where clients connect to, and what they show to be let in."""
+        """Where clients connect to, and their credentials."""
         return self._connection
 
     @property

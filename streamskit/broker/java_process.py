@@ -30,7 +30,7 @@ log = logging.getLogger("streamskit.broker")
 
 @dataclass(frozen=True)
 class BrokerLock:
-    """One broker process; `started` is what `process_start` says of it: its number may be given again."""
+    """One broker process; `started` is what `process_start` returns for it, as process ids are reused."""
 
     pid: int
     started: str
@@ -64,7 +64,7 @@ def read_lock(path: Path) -> BrokerLock | None:
     """The lock in the file; None if there is no file, or it is damaged (then a log line says so).
 
     Raises:
-        SetupError: another user wrote it, and could have us talk to a broker of his own.
+        SetupError: another user wrote it, and could make us talk to their own broker.
     """
     check_own(path)
     try:
@@ -125,7 +125,7 @@ class DataFolder:
         self.logging.write_text(LOGGING)
 
     def format(self, cluster_id: str | None = None) -> None:
-        """Prepare the folder with Kafka's own tool; costs about half a second, once.
+        """Prepare the folder with Kafka's own tool; this takes about half a second, once.
 
         Raises:
             BrokerError: it fails, or takes too long.
@@ -151,7 +151,7 @@ class DataFolder:
         return processes.launch(self._command(heap), self.path, self.console)
 
     def launch_dependent(self, heap: str, is_temporary: bool) -> processes.Dependent:
-        """Start Kafka so that it ends with this process, and takes the folder along if that is temporary."""
+        """Start Kafka so that it ends with this process, and its folder is removed then if it is temporary."""
         leaves = self.path if is_temporary else None
         return processes.Dependent(self._command(heap), self.path, self.console, os.environ, leaves)
 
@@ -174,7 +174,7 @@ class DataFolder:
         return None
 
     def failure(self) -> str:
-        """The line of the log, or of the console, that says best why Kafka ended."""
+        """The line of the log, or of the console, that best explains why Kafka ended."""
         log = self.log.read_text(errors="replace").splitlines() if self.log.is_file() else []
         exceptions = [line for line in log if re.match(r"(Caused by: )?[\w.$]+(Exception|Error): ", line)]
         errors = [
@@ -186,7 +186,7 @@ class DataFolder:
 
 
 def new_cluster_id() -> str:
-    """Return a random id as Kafka writes them: 22 letters, of which the first is no dash."""
+    """Return a random id in Kafka's format: 22 characters, of which the first is not a dash."""
     while (new_id := base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")).startswith("-"):
         pass  # Kafka's tool would take it for an option
     return new_id

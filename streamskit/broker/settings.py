@@ -1,4 +1,4 @@
-"""A one-node broker for teaching: its address and port, its Kafka settings, and the files that tell them to Kafka."""
+"""A one-node broker for teaching: its address and port, its Kafka settings, and the files with them for Kafka."""
 
 import random
 import socket
@@ -25,7 +25,7 @@ TEACHING_SETTINGS: dict[str, str] = {
     "share.coordinator.state.topic.num.partitions": "4",
     "group.initial.rebalance.delay.ms": "0",
     "group.min.session.timeout.ms": "1000",
-    # how long a dead broker is waited for, before others lead its partitions or it may come back
+    # how long a dead broker is waited for, before others lead its partitions or it may register again
     "broker.session.timeout.ms": "2000",
     "broker.heartbeat.interval.ms": "500",
     # compaction that can be watched; the default buffer would take 128 MB of the heap
@@ -35,7 +35,7 @@ TEACHING_SETTINGS: dict[str, str] = {
     "log.cleaner.min.cleanable.ratio": "0.01",
     "log.cleaner.dedupe.buffer.size": str(16 * 1024 * 1024),
     "log.segment.delete.delay.ms": "1000",
-    # records of a course have timestamps of years ago, which retention by time would delete within minutes
+    # records of a course have timestamps from years ago, and retention by time would delete them within minutes
     "log.retention.ms": "-1",
     "log.retention.check.interval.ms": "5000",
     # ... or of years to come, which Kafka would refuse from an hour on
@@ -63,8 +63,8 @@ rootLogger.appenderRef.file.ref = file
 
 
 ALONE = {"broker.session.timeout.ms": "9000"}
-"""Settings of a broker without others that could take over, so that its machine may stand still for a while (Kafka's
-default). After a crash it starts without them: its controller lets it in only when the session that it had is over."""
+"""Settings of a broker that no other could replace, so that its machine may stand still for a while (Kafka's default).
+After a crash it starts without them, as its controller admits it only once its old session is over."""
 
 
 def server_properties(data: Path, port: int, controller_port: int, extra: Mapping[str, str]) -> str:

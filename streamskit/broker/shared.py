@@ -26,7 +26,7 @@ GUARD_SECONDS = 180.0
 
 
 def shared_broker() -> Broker:
-    """The broker of this project, started if none runs; it goes on after this Python process has ended.
+    """The broker of this project, started if it does not run; it keeps running after this Python process has ended.
 
     It is found through `.streamskit/broker.json` and keeps its data in `.streamskit/broker`. With the
     environment variable STREAMSKIT_BOOTSTRAP_SERVERS it is the external broker at that address. Raises
@@ -59,7 +59,7 @@ def find_shared_broker() -> Broker | None:
 
 
 def stop_shared_broker() -> bool:
-    """Stop the broker of this project; says whether one was running. Its data stays.
+    """Stop the broker of this project; return whether one was running. Its data stays.
 
     Raises:
         BrokerError: the broker is an external one.
@@ -76,7 +76,7 @@ def stop_shared_broker() -> bool:
 
 
 def clean_shared_broker() -> bool:
-    """Stop the broker of this project and remove its data; says whether there was any.
+    """Stop the broker of this project and remove its data; return whether there was any.
 
     Raises:
         BrokerError: the broker is an external one.
@@ -100,7 +100,7 @@ def _broker() -> EmbeddedBroker:
 
 
 def _serves(lock: BrokerLock) -> bool:
-    """Whether the lock's broker answers; a log line says why not, and a process that hangs is ended."""
+    """Whether the lock's broker answers; if not, the reason is logged, and a process that hangs is ended."""
     process = lock.process()
     if process is None:
         log.warning("The broker of this project (process %s) is gone; starting it anew on its data.", lock.pid)
@@ -121,7 +121,7 @@ def _serves(lock: BrokerLock) -> bool:
 
 @contextlib.contextmanager
 def _guard() -> Iterator[None]:
-    """Only one process at a time starts or stops the broker."""
+    """Let only one process at a time start or stop the broker."""
     path = state_dir() / "broker.lock"
     try:
         with filelock.FileLock(path, timeout=GUARD_SECONDS, thread_local=False):

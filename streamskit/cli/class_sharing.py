@@ -1,6 +1,6 @@
 """`python -m streamskit class-sharing`: keeps the Java classes of Spark and of the broker for their next starts.
 
-It lets both work for a moment and end; what they have read by then goes into an archive of the user's cache.
+It lets both work for a moment and then end; the classes they have loaded go into an archive in the user's cache.
 """
 
 import argparse
@@ -32,7 +32,7 @@ END_SECONDS = 300.0
 
 
 def make_archives(progress: Callable[[str], object] = print) -> bool:
-    """Make the archives that are missing, unless another process is about it; return whether all are there then.
+    """Make the archives that are missing, unless another process is doing so; return whether all exist afterwards.
 
     Args:
         progress: called with a line of text for each step.
@@ -68,7 +68,7 @@ def make_archives(progress: Callable[[str], object] = print) -> bool:
 
 
 def _remove_old(place: Path) -> None:
-    """Leave one other archive of the program, such as that of another project: each takes up to 200 MB."""
+    """Keep only one other archive of the program, such as that of another project: each takes up to 200 MB."""
     program, _, _ = place.name.partition("-")
     others = sorted(place.parent.glob(f"{program}-*.jsa"), key=lambda other: other.stat().st_mtime)
     for other in others[:-1]:
@@ -84,7 +84,7 @@ def _make_base(java: Java) -> None:
 
 
 def _work() -> None:
-    """Let a broker and Spark do what they do in lessons, and end: they write their classes then."""
+    """Let a broker and Spark do what they do in lessons, and end: they write their classes when they exit."""
     from pyspark.sql import functions as F
 
     from streamskit import KafkaStreams, Serdes, StreamsBuilder

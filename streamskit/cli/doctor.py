@@ -41,7 +41,7 @@ def main(arguments: Sequence[str] = ()) -> int:
 
 
 def _cluster(address: str, file: Path | None) -> Check:
-    # The doctor has to run where a package is broken, which these need.
+    # Imported here, because the doctor has to run even where a package that these need is broken.
     from streamskit.api.client_settings import ClientSettings
     from streamskit.common.errors import StreamsKitError
     from streamskit.kafka.access import principal
@@ -60,7 +60,7 @@ def _cluster(address: str, file: Path | None) -> Check:
 
 
 def _topic(address: str, file: Path | None, name: str) -> Check:
-    """Look who has written a topic: one by librdkafka's default partitioner cannot be joined with most others."""
+    """Check who wrote a topic: one partitioned by librdkafka's default cannot be joined with most others."""
     from confluent_kafka import KafkaException
 
     from streamskit.api.client_settings import ClientSettings

@@ -70,19 +70,19 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--topology",
         metavar="MODULE:NAME",
-        help="a topology, or a function that makes it: where it never ran here, or has a serde of your own",
+        help="a topology, or a function that makes it: for one that never ran here, or that has a custom serde",
     )
     parser.add_argument(
         "--serde",
         action="append",
         default=[],
         metavar="MODULE:CLASS",
-        help="a serde of your own that a store has; as often as there are such classes",
+        help="a custom serde that a store has; repeat the option for each such class",
     )
     parser.add_argument(
         "--rest-service",
         metavar="MODULE:NAME",
-        help="a RestService, or a function that makes it: routes of the application's own",
+        help="a RestService, or a function that makes it: the application's own routes",
     )
     return parser
 
@@ -128,7 +128,7 @@ def _dashboard(server: QueryServer, config: StreamsConfig) -> FollowedViews:
     """Return views of all stores. They take half a second to import, which an instance that nobody watches saves.
 
     Raises:
-        StreamsError: what they are drawn with is not installed.
+        StreamsError: the packages that draw them are not installed.
     """
     try:
         from streamskit.views.views_page import page_of_stores

@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 REGISTERED_SECONDS = 30.0
 EXECUTOR_SECONDS = 10.0
-"""How long a new worker may take to start an executor; one that comes later is seen later."""
+"""How long `add_worker` waits for the new worker's executor; one that starts later is listed later."""
 
 LEAST_MEMORY = 1024
-"""In MB: what Spark's executors ask for unless told otherwise; with less, an application would wait for ever."""
+"""In MB: what Spark's executors request by default; with less, an application would wait forever."""
 
 UNITS = {"m": 1, "g": 1024}
 
@@ -34,7 +34,7 @@ UNITS = {"m": 1, "g": 1024}
 class Cluster:
     """A Spark standalone cluster on this machine: a master and workers, each a process of its own, on loopback only.
 
-    It ends with this program, however that ends. Whoever works on this machine can use it while it runs.
+    It ends with this program, however that ends. Everyone on this machine can use it while it runs.
 
     Args:
         workers: how many workers to start with, from 1 up.
@@ -43,7 +43,7 @@ class Cluster:
             takes comes on top.
 
     Raises:
-        SetupError: an argument is not such, or there is no Java.
+        SetupError: an argument is not valid, or there is no Java.
 
     >>> with Cluster(workers=2) as cluster:  # doctest: +SKIP
     ...     spark = cluster.spark_session()
@@ -89,7 +89,7 @@ class Cluster:
 
     @property
     def master_url(self) -> str:
-        """Where applications ask for executors: "spark://host:port", the one setting that moves them here.
+        """Where applications request executors: "spark://host:port", the one setting that makes them run here.
 
         Raises:
             StreamsError: the cluster does not run.
@@ -170,7 +170,7 @@ class Cluster:
     def add_worker(self) -> Worker:
         """Start one more worker; Spark puts an executor on it for each application that wants more cores.
 
-        The executor is there when this returns, so that `executors()` has it.
+        If an application gets the cores, this waits for its executor, so that `executors()` lists it.
 
         Raises:
             SetupError: it does not start, or the cluster does not run.
@@ -181,13 +181,13 @@ class Cluster:
         self._daemons.append(worker)
         if not eventually(lambda: self.workers()[-1].state == "ALIVE", REGISTERED_SECONDS):
             raise SetupError(f"{worker.name} did not register with the master within {REGISTERED_SECONDS:.0f} s.")
-        # The master gives the cores away as a worker registers; the executor's process takes a moment more.
+        # The master assigns the cores when a worker registers; the executor's process takes a moment longer.
         if self.workers()[-1].cores_used:
             eventually(lambda: executors_of(worker.running.process), EXECUTOR_SECONDS)
         return self.workers()[-1]
 
     def remove_worker(self, name: str | None = None) -> None:
-        """Stop a worker, and with it its executors; what they were at is done again on others.
+        """Stop a worker and its executors; the tasks that they were running run again on others.
 
         Args:
             name: which one, as in `workers()`; the last one when not given.
@@ -226,7 +226,7 @@ class Cluster:
         """Return what the master or a worker has said.
 
         Raises:
-            StreamsError: nobody has that name.
+            StreamsError: nothing has that name.
         """
         path = self._folder / f"{name}.log"
         if not self.is_running or not path.is_file():

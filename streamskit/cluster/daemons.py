@@ -1,4 +1,4 @@
-"""The processes of a standalone cluster: one master, and workers, each a Java of its own that ends with this one."""
+"""The processes of a standalone cluster: one master, and workers, each a Java process that ends with this one."""
 
 import os
 import shutil
@@ -19,17 +19,17 @@ from streamskit.environment.spark_processes import python_path, spark_home
 START_SECONDS = 60.0
 ATTEMPTS = 3
 PORT_TAKEN = ("Address already in use", "Failed to bind to")
-"""What a daemon says if another program was quicker: of its own port, and of its web page's."""
+"""What a daemon logs if another program has taken its own port, or that of its web page."""
 
 HEAP = "256m"
 """The heap of a master or worker: they only start others and keep lists."""
 
 QUICK = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
-"""For every Java of the cluster: it lives for minutes, so a quick start is worth more than the last of its speed."""
+"""For every Java of the cluster: it lives for minutes, so a quick start is worth more than top speed."""
 
 OPTIONS = (
     "-Djava.awt.headless=true",
-    # A port that is taken meanwhile is an error; Spark would take the next one and tell nobody.
+    # A port that is taken meanwhile is an error; otherwise, Spark would silently take the next one.
     "-Dspark.port.maxRetries=0",
     "-Dspark.master.rest.enabled=false",
 )
@@ -79,7 +79,7 @@ def end_all(owner: int, daemons: list[Daemon], folder: Path) -> None:
 
 
 def sweep(home: Path) -> None:
-    """Remove what programs have left that were killed; their processes have ended with them."""
+    """Remove what killed programs have left behind; their processes have ended with them."""
     for folder in home.iterdir():
         owner = folder.name.partition("-")[0]
         if owner.isdecimal() and not psutil.pid_exists(int(owner)):
@@ -88,7 +88,7 @@ def sweep(home: Path) -> None:
 
 def _start(name: str, runs: str, arguments: Sequence[str], folder: Path) -> Daemon:
     log = folder / f"{name}.log"
-    for _ in range(ATTEMPTS):  # a free port can be taken before Java gets to it
+    for _ in range(ATTEMPTS):  # a free port can be taken before Java binds it
         port, page = settings.free_port(), settings.free_port()
         where = ["--host", HOST, "--port", str(port), "--webui-port", str(page)]
         command = [str(find_java().executable), f"-Xmx{HEAP}", *OPTIONS, "-cp", f"{pyspark_jars()}/*", runs]
@@ -107,7 +107,7 @@ def _start(name: str, runs: str, arguments: Sequence[str], folder: Path) -> Daem
 
 def _comes_up(daemon: Daemon) -> bool:
     def is_there() -> bool:
-        # Asked of the process: to try whether a port can be bound would take it from Java for that moment.
+        # Look at the process's ports: trying to bind one would take it from Java for that moment.
         return {daemon.port, daemon.page} <= listened_ports(daemon.running.process)
 
     return eventually(lambda: is_there() or not daemon.is_alive, START_SECONDS) and daemon.is_alive
@@ -117,7 +117,7 @@ def _environment(folder: Path) -> dict[str, str]:
     """Return the environment of a daemon: a worker hands it on to its executors, and they to their Python."""
     (core,) = pyspark_jars().glob("spark-core_*.jar")
     return os.environ | {
-        # Without it the worker looks for the build of Spark's own source.
+        # Without it, the worker looks for a build of Spark from source.
         "SPARK_SCALA_VERSION": core.name.removeprefix("spark-core_").partition("-")[0],
         "SPARK_HOME": str(spark_home()),
         "JAVA_HOME": str(find_java().home),

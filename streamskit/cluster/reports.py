@@ -1,4 +1,4 @@
-"""What a cluster's master and this machine's process table say: which workers there are, and which executors."""
+"""Which workers and executors a cluster has, according to its master and this machine's process table."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -22,7 +22,7 @@ BACKEND = "org.apache.spark.executor.CoarseGrainedExecutorBackend"
 class Worker:
     """A process that offers cores and memory to applications, and starts executors for them.
 
-    `state` is the master's word: "ALIVE", "DEAD", "DECOMMISSIONED" or "UNKNOWN"; `memory` is in MB.
+    `state` is as the master reports it: "ALIVE", "DEAD", "DECOMMISSIONED" or "UNKNOWN"; `memory` is in MB.
     """
 
     name: str
@@ -35,7 +35,7 @@ class Worker:
 
 @dataclass(frozen=True)
 class Executor:
-    """A process that runs the tasks of one application: `id` is its number there, `worker` is who has started it."""
+    """A process that runs the tasks of one application: `id` is its number there, `worker` is what started it."""
 
     id: str
     pid: int
@@ -44,13 +44,13 @@ class Executor:
 
 
 def ask_master(url: str) -> dict[str, Any]:
-    """Return what the master tells on its page `/json`.
+    """Return what the master reports on its page `/json`.
 
     Raises:
         StreamsError: it does not answer.
     """
     try:
-        # A proxy that the environment names is for other machines.
+        # A proxy from the environment is only for other machines.
         with build_opener(ProxyHandler({})).open(f"{url}/json/", timeout=ANSWER_SECONDS) as answer:
             return dict(json.load(answer))
     except (URLError, OSError, ValueError) as failure:

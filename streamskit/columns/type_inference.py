@@ -1,4 +1,4 @@
-"""Users' functions tried before any record flows: what type they make, and whether they can be called at all."""
+"""Users' functions tried before any record flows: which type they return, and whether they can be called at all."""
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
@@ -30,12 +30,12 @@ def infer_type(
     Args:
         function: takes all the inputs or the last ones, at least `at_least` of them.
         inputs: the name and Spark type of each argument.
-        step: the operator and where it stands, for the error.
+        step: the operator and its place in the program, for the error.
         aggregate: whether the function makes an aggregate Column.
         at_least: how many arguments it takes at the least.
 
     Raises:
-        TopologyError: the function cannot be called so, or makes no Column.
+        TopologyError: the function cannot be called this way, or returns no Column.
     """
     column = user_functions.apply(function, _arguments(function, inputs, step, at_least), step)
     return user_functions.result_type(column, inputs, step, aggregate)
@@ -47,17 +47,17 @@ def infer_pair(
     """Call a Column function that makes a key and a value, and return their Spark types.
 
     Raises:
-        TopologyError: the function cannot be called so, or makes no pair of Columns.
+        TopologyError: the function cannot be called this way, or returns no pair of Columns.
     """
     key, value = user_functions.apply_pair(function, _arguments(function, inputs, step, 1), step)
     return user_functions.result_type(key, inputs, step), user_functions.result_type(value, inputs, step)
 
 
 def check_signature(function: Any, role: str, arguments: Sequence[str], step: str) -> None:
-    """Check that a plain Python function can be called with so many arguments; it is not called.
+    """Check that a plain Python function can be called with these arguments; it is not called.
 
     Raises:
-        TopologyError: it is no function, or takes other arguments.
+        TopologyError: it is not a function, or takes other arguments.
     """
     example = f"lambda {', '.join(arguments)}: ...".replace("lambda :", "lambda:")
     if isinstance(function, Column) or not callable(function):
@@ -70,14 +70,14 @@ def check_signature(function: Any, role: str, arguments: Sequence[str], step: st
             f"{example}. The one given takes {inspect.signature(function)}."
         ) from None
     except ValueError:
-        return  # a function of C that does not say what it takes
+        return  # a C function without a signature
 
 
 def check_partitioner(partitioner: Partitioner | None, step: str) -> Partition | None:
     """Return the function of a partitioner, if there is one.
 
     Raises:
-        TopologyError: it is none, or takes other arguments.
+        TopologyError: it is not a partitioner, or takes other arguments.
     """
     if partitioner is None:
         return None
@@ -93,7 +93,7 @@ def check_serde(serde: Serde | None, default: Serde, part: str, step: str) -> Se
     """Return the user's serde, or by default the one that fits the type of the records.
 
     Raises:
-        TopologyError: the user's serde is for another type, or is none.
+        TopologyError: the user's serde is for another type, or is not a serde.
     """
     if serde is None:
         return default
@@ -101,13 +101,13 @@ def check_serde(serde: Serde | None, default: Serde, part: str, step: str) -> Se
     if not same_type(serde, default):
         raise TopologyError(
             f"{step}: the {part} is {user_functions.type_text(default.data_type)}, and the serde given "
-            f"writes {user_functions.type_text(serde.data_type)}. Cast it before, or give the serde that fits."
+            f"writes {user_functions.type_text(serde.data_type)}. Cast it first, or give a serde that fits."
         )
     return serde
 
 
 def same_type(one: Serde, other: Serde) -> bool:
-    """Say whether two serdes are for one type; whether a field may be null makes no difference to its bytes."""
+    """Return whether two serdes are for the same type; whether a field may be null makes no difference to its bytes."""
     spark_session()  # a JSON serde's type cannot be read without one
     return one.data_type.simpleString() == other.data_type.simpleString()
 

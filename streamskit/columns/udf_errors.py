@@ -1,4 +1,4 @@
-"""`F.udf` by the record: it is asked for those that are there, and what it raises is caught for one of them alone."""
+"""`F.udf` record by record: it is called only for records that are kept, and its errors are caught for each alone."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -14,21 +14,21 @@ from streamskit.api.error_handlers import exception_name
 from streamskit.jvm.functions import attempt, value_or_failure
 
 BY_RECORD = (PythonEvalType.SQL_BATCHED_UDF, PythonEvalType.SQL_ARROW_BATCHED_UDF)
-"""The kinds of Python functions that are called for each record. The others are called for batches, and fail so."""
+"""The kinds of Python functions that are called for each record. The others are called, and fail, for whole batches."""
 
 NOT_ASKED = "it was not called for this record"
-"""What stands for an error of a record that is not wanted; nobody hears of it."""
+"""The placeholder for the error of a record for which nothing was called; it is never reported."""
 
 LONGEST_ERROR = 1000
 """How many characters of an error travel with a record."""
 
 
 def let_udfs_fail_by_record(is_catching: Callable[[], bool], asked_for: Callable[[], Column | None]) -> None:
-    """Make Columns of `F.udf` fail like those of Spark's own functions, wherever somebody catches that.
+    """Make Columns of `F.udf` fail like those of Spark's own functions, wherever such failures are caught.
 
-    PySpark has no place to ask for this: a Python function that raises ends Spark's task, and it is called for rows
-    that nobody wants, too. So the class of all such functions asks, from now on, whether its calls are to be caught,
-    and for which records there are to be any.
+    PySpark has no option for this: a Python function that raises ends Spark's task, and it is also called for rows
+    that are not wanted. So from now on the class of all such functions checks whether its calls are to be caught, and
+    for which records to make them.
 
     Args:
         is_catching: says whether the Column that is being made will be within an `attempt`.
@@ -60,7 +60,7 @@ def let_udfs_fail_by_record(is_catching: Callable[[], bool], asked_for: Callable
 
 
 def called_if(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function that calls another one if its first argument is true, and gives None otherwise."""
+    """Return a function that calls another one if its first argument is true, and otherwise returns None."""
 
     def call(is_asked: bool, *arguments: Any, **named: Any) -> Any:
         return function(*arguments, **named) if is_asked else None
@@ -69,7 +69,7 @@ def called_if(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def caught_by_record(function: Callable[..., Any]) -> Callable[..., tuple[Any, str | None]]:
-    """Return a function that returns what another one makes, or what it raises; first comes what failed before it."""
+    """Return a function that returns another one's result or error; its first argument is an earlier error, if any."""
 
     def call(failed: str | None, *arguments: Any, **named: Any) -> tuple[Any, str | None]:
         if failed is not None:

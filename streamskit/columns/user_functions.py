@@ -1,7 +1,8 @@
 """A user's function on Columns: called, typed, and explained when it is wrong.
 
 `map_values(lambda v: v.price * v.size)` sees Spark Columns. A value with fields is a `StructColumn`, whose
-attributes are the fields whatever their names; what a beginner does wrong becomes a sentence with the operator's name.
+attributes are the fields, whatever their names; a beginner's mistake is explained in a sentence with the operator's
+name.
 """
 
 import difflib
@@ -36,11 +37,11 @@ STRING_METHODS = {
 
 
 class _MistakeError(Exception):
-    """A mistake found while a user's function runs; its text has the way to write it right."""
+    """A mistake found while a user's function runs; its text says how to write it correctly."""
 
 
 def _mistake(sentence: str) -> Callable[..., Any]:
-    """Return a method that only says how to write something right; {0} stands for the Column."""
+    """Return a method that only raises an error saying how to write something correctly; {0} is the Column."""
 
     def refuse(column: "TypedColumn", *_: object) -> NoReturn:
         raise _MistakeError(sentence.format(column._written))
@@ -122,7 +123,7 @@ def apply(function: Callable[..., Any], arguments: list[Column], step: str, cond
         function: takes all the arguments (key and value), or only the last (the value).
         arguments: the Columns, dressed by `typed_column`.
         step: the operator and where it stands, for the error.
-        condition: for which records it is called; it makes null of the others, and cannot fail on them.
+        condition: for which records it is called; for the others the result is null, and cannot fail.
 
     Raises:
         TopologyError: the function made a mistake that can be seen before any record flows.
@@ -131,7 +132,7 @@ def apply(function: Callable[..., Any], arguments: list[Column], step: str, cond
 
 
 def first_true(functions: Sequence[Callable[..., Any]], arguments: list[Column], step: str) -> Column:
-    """Return a Column with the number of the first predicate that is true, -1 if none is; no later one is asked.
+    """Return a Column with the number of the first predicate that is true, or -1; later ones are not evaluated.
 
     Args:
         functions: each as in `apply`.
@@ -144,10 +145,10 @@ def first_true(functions: Sequence[Callable[..., Any]], arguments: list[Column],
 
 @contextmanager
 def catching() -> Iterator[list[Column]]:
-    """Let functions called meanwhile fail for single records; gives the Columns that say what was wrong, if anything.
+    """Let functions called inside fail for single records; yields the Columns that say what was wrong, if anything.
 
-    Where a function fails its Column is null; so it is where an `F.udf` in it raises. A Python function that is called
-    for batches of records (`F.pandas_udf`) fails as it always does.
+    Where a function fails, its Column is null; the same holds where an `F.udf` in it raises. A Python function that is
+    called for batches of records (`F.pandas_udf`) fails as usual.
 
     >>> with catching() as errors:
     ...     price = apply(lambda v: v.cast("double"), [text], "map_values")
@@ -159,9 +160,9 @@ def catching() -> Iterator[list[Column]]:
 
 @contextmanager
 def asked_only_for(condition: Column | None) -> Iterator[None]:
-    """Have an `F.udf` within functions called meanwhile asked only for records that are kept; None keeps all.
+    """Have an `F.udf` in functions called inside run only for records that are kept; None keeps all.
 
-    Spark itself calls it for each row, also for those that a filter before it has dropped.
+    Spark itself calls it for each row, even for those that an earlier filter has dropped.
     """
     with _within(_asked_only_for, condition):
         yield
@@ -169,9 +170,9 @@ def asked_only_for(condition: Column | None) -> Iterator[None]:
 
 @contextmanager
 def noting_users_lines_only() -> Iterator[None]:
-    """Have PySpark note where a step on a Column stands, meanwhile, only for steps in functions that `apply` calls.
+    """Have PySpark record the source line of a Column operation only for those in functions that `apply` calls.
 
-    Spark's errors then still name a line of the user's. For each step PySpark asks Java ten times to note it.
+    Spark's errors then still name a line of the user's code. Recording one line takes PySpark ten calls to Java.
     """
     with _within(_notes_lines, False):
         yield
@@ -216,7 +217,7 @@ def apply_pair(
     """Call a user's function that makes a key and a value, and return the two Columns; `condition` as in `apply`.
 
     Raises:
-        TopologyError: the function made a mistake, or returned something else than a pair.
+        TopologyError: the function made a mistake, or returned something other than a pair.
     """
     result = _run(function, arguments, step)
     if not isinstance(result, tuple | list) or len(result) != 2:
@@ -267,7 +268,7 @@ def type_text(data_type: T.DataType) -> str:
 
 
 def _accepted(function: Callable[..., Any], arguments: list[Column]) -> list[Column]:
-    """Give a function as many arguments as it asks for, counted from the last one; F.upper asks for one."""
+    """Return as many arguments as a function takes, counted from the last one; F.upper takes one."""
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):

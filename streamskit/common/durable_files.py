@@ -19,9 +19,9 @@ def write_file(file: Path, content: str | bytes, mode: int = 0o666) -> None:
 
 
 def written_beside(file: Path, content: str | bytes, mode: int = 0o666) -> Path:
-    """Write what a file is to hold beside its place, and return where, once it is on the disk.
+    """Write a file's new content beside it, and return the path of that once it is on the disk.
 
-    Whoever moves it into its place calls `sync_folder` then.
+    The caller moves it into place and then calls `sync_folder`.
     """
     beside = file.with_name(f".{file.name}.new")
     with open(beside, "wb", opener=lambda name, flags: os.open(name, flags, mode)) as new:

@@ -7,11 +7,11 @@ from typing import Any, TextIO
 from pythonjsonlogger.json import JsonFormatter
 
 APPLICATION = "'%s'"
-"""How a message begins that is about an application."""
+"""What a message about an application begins with."""
 
 
 class _Formatter(JsonFormatter):
-    """Adds the application's id, which messages about one name first."""
+    """Adds the application's id, which is the first argument of a message about an application."""
 
     def add_fields(self, log_data: dict[str, Any], record: logging.LogRecord, message_dict: dict[str, Any]) -> None:
         super().add_fields(log_data, record, message_dict)

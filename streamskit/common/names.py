@@ -1,4 +1,4 @@
-"""Names that people give: whether one can be part of a topic's name, and what one that nobody knows may mean.
+"""Names that people give: whether one can be part of a topic's name, and what an unknown one may mean.
 
 On a broker that many share, the names of topics, applications and groups begin with a prefix. STREAMSKIT_PREFIX says
 which; on a JupyterHub it is the user's name unless that variable says otherwise, and elsewhere there is none. Programs
@@ -72,7 +72,8 @@ def unknown_name(kind: str, name: str, names: Iterable[str]) -> str:
 def own_prefix() -> str:
     """Return what this user's names begin with on the broker, such as "ann-"; nothing where there is no prefix.
 
-    What cannot be part of a topic's name becomes a hyphen, and one stands behind a prefix that ends in a letter.
+    A character that cannot be part of a topic's name becomes a hyphen, and a prefix that ends in a letter or a digit
+    gets one at its end.
     """
     named = os.environ.get(PREFIX_VARIABLE)
     prefix = re.sub(r"[^A-Za-z0-9._-]", "-", os.environ.get(HUB_VARIABLE, "") if named is None else named)

@@ -1,4 +1,4 @@
-"""Whose files are they? What another user of this machine may have planted is not believed."""
+"""Who owns a file: what another user of this machine may have planted is not trusted."""
 
 import os
 from pathlib import Path
@@ -6,15 +6,15 @@ from pathlib import Path
 from streamskit.common.errors import SetupError
 
 PROJECT_VARIABLE = "STREAMSKIT_PROJECT"
-"""The environment variable that names the project, and says with it that all that is there is to be believed."""
+"""The environment variable that names the project, and thereby declares everything in it trusted."""
 
 PRIVATE = 0o700
 
 
 def is_own(path: Path) -> bool:
-    """Whether a file or folder belongs to this user, or is not there; a link has to, and what it leads to.
+    """Whether a file or folder belongs to this user, or does not exist; a link and its target both have to.
 
-    On Windows there is nothing to look at: a folder that others may write to is not the rule there.
+    On Windows nothing is checked: folders that others may write to are not the rule there.
     """
     if not hasattr(os, "geteuid"):
         return True
@@ -35,7 +35,7 @@ def is_named(path: Path) -> bool:
 
 
 def check_own(*paths: Path) -> None:
-    """Make sure that files or folders that are about to be believed belong to this user.
+    """Make sure that files or folders that are about to be trusted belong to this user.
 
     Raises:
         SetupError: one of them is another user's, and `STREAMSKIT_PROJECT` does not name it.

@@ -31,7 +31,7 @@ def project_dir() -> Path:
     """The project's root: STREAMSKIT_PROJECT, else the nearest folder upwards that looks like a project.
 
     A folder looks like one when it holds `.streamskit`, `pyproject.toml` or `.git`; where none does, it is
-    the working directory. A `.streamskit` of another user is passed over: what is in it would be believed.
+    the working directory. A `.streamskit` of another user is passed over: what is in it would be trusted.
 
     >>> project_dir() / "notebooks"  # doctest: +SKIP
     """

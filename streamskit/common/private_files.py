@@ -1,4 +1,4 @@
-"""Files that only this user can read and that go with this process: secrets, which Java reads by their path."""
+"""Files that only this user can read and that are removed with this process: secrets, which Java reads by path."""
 
 import atexit
 import glob
@@ -14,13 +14,13 @@ from streamskit.common.ownership import PRIVATE, is_own
 
 PREFIX = "streamskit-secrets-"
 RUNTIME_VARIABLE = "XDG_RUNTIME_DIR"
-"""The environment variable with a folder of this user's alone, in memory, where a system has one."""
+"""The environment variable that names this user's private folder in memory, on systems that have one."""
 
 
 def write_private(name: str, content: str | bytes) -> Path:
     """Write a file that only this user can read, in a folder of this process's own, and return its path.
 
-    The folder goes when the process ends; what one that was killed has left goes when the next one writes.
+    The folder is removed when the process ends; that of a killed process, when the next process writes a file.
 
     Args:
         name: the end of its name, such as "client.properties".
@@ -39,7 +39,7 @@ def write_private(name: str, content: str | bytes) -> Path:
 @cache
 def _folder(pid: int) -> Path:
     """Make the folder of this process, and remove those of processes that were killed."""
-    import psutil  # Spark's Python workers know of this module, and write nothing
+    import psutil  # Spark's Python workers import this module, and write nothing
 
     base, mine = _base(), f"{PREFIX}{platform.node()}-"  # containers that share a folder have names of their own
     for left in base.glob(f"{glob.escape(mine)}*"):
@@ -70,5 +70,5 @@ def _base() -> Path:
 
 
 def _remove(folder: Path, owner: int) -> None:
-    if os.getpid() == owner:  # a fork ends before it
+    if os.getpid() == owner:  # a forked child may end first
         shutil.rmtree(folder, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""Java's properties files: read so that no message repeats what stands in them, which may be a password."""
+"""Java's properties files: read so that no message repeats what they contain, which may be a password."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,21 +18,21 @@ class Line(NamedTuple):
 def lines(path: Path) -> Iterator[Line]:
     r"""Yield what a properties file says, in its order.
 
-    A file that is valid UTF-8 is read as UTF-8, any other as Latin-1. Kafka is not of one mind: its command line tools
+    A file that is valid UTF-8 is read as UTF-8, any other as Latin-1. Kafka is not consistent: its command line tools
     read Latin-1, and `${file:...}` reads UTF-8. An ASCII file, with `\u00e4` for an "ä", is the same to all of them.
 
     Raises:
         OSError: there is no such file, or it cannot be read.
         StreamsError: a line has a backslash that begins no character. The sentence does not repeat the line.
     """
-    import javaproperties  # Spark's Python workers know of this module, and seldom read a file
+    import javaproperties  # Spark's Python workers import this module, and seldom read a file
 
     number, elements = 1, javaproperties.parse(_text(path.read_bytes()))
     while True:
         try:
             element = next(elements, None)
         except javaproperties.InvalidUEscapeError:
-            break  # its words are a piece of the line: they go no further, not even as the context of an error
+            break  # its message quotes the line: it must go no further, not even as the context of an error
         if element is None:
             return
         if isinstance(element, javaproperties.KeyValue):

@@ -21,7 +21,7 @@ class Secret:
         self._text: str = revealed(text)
 
     def reveal(self) -> str:
-        """Return the text; whoever asks for it keeps it from being shown."""
+        """Return the text; the caller has to keep it from being shown."""
         return self._text
 
     def __repr__(self) -> str:

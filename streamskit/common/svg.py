@@ -54,7 +54,7 @@ def steps(*parts: str | float) -> str:
 
 
 def path(*parts: str | float, **look: str | float) -> str:
-    """Draw along a path, of which the parts are its steps."""
+    """Draw a path, given its steps."""
     return element("path", d=steps(*parts), **look)
 
 
@@ -69,7 +69,7 @@ def at(x: float, y: float) -> str:
 
 
 def document(width: float, height: float, content: Iterable[str], **look: str | float) -> str:
-    """Return a picture that stands by itself, of so many pixels; its content begins with a title."""
+    """Return a standalone picture of so many pixels; its content begins with a title."""
     box = f"0 0 {number(width)} {number(height)}"
     return element("svg", *content, xmlns="http://www.w3.org/2000/svg", role="img", width=width, height=height,
                    viewBox=box, **look)  # fmt: skip

@@ -94,7 +94,7 @@ class FeedPanel(LiveView):
         )
 
     def redraw(self) -> None:
-        """Show the snapshot that there is; what cannot be done now cannot be pressed."""
+        """Show the current snapshot; buttons for what is not possible now are disabled."""
         running = self._snapshot.is_running
         self.start_button.disabled, self.stop_button.disabled = running, not running
         for each in self.mischief:
@@ -107,7 +107,7 @@ class FeedPanel(LiveView):
                 act()
                 self.refresh()
 
-            in_background("feed", run)  # a stop waits for what is under way
+            in_background("feed", run)  # a stop waits for records still being sent
 
         return button(press, "150px", description=words, icon=icon)
 

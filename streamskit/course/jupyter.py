@@ -28,7 +28,7 @@ from streamskit.environment.java import find_java
 from streamskit.environment.session import JAVA_OPTIONS_VARIABLE, LESSON_OPTIONS
 
 READING_SECONDS = 20.0
-"""How long JupyterLab has the machine for itself at first."""
+"""How long JupyterLab has the machine to itself at first."""
 
 
 @dataclass(frozen=True)
@@ -150,8 +150,8 @@ def _leave(lab: Lab) -> None:
 def _write_settings(folder: Path, notebook: Path | None) -> Path:
     """Write Jupyter's settings into the project's state folder, so that the user's own are never touched."""
     start = f"/lab/tree/{notebook.relative_to(folder).as_posix()}" if notebook else "/lab"
-    # Who works as root, as in a container, may: the server is on loopback only, and asks for a token.
-    # What nbgrader adds to JupyterLab is for who grades, not for who learns.
+    # Root is allowed, as in a container: the server is on loopback only, and requires a token.
+    # What nbgrader adds to JupyterLab is for graders, not for learners.
     tools = dict.fromkeys(("formgrader", "validate_assignment", "assignment_list", "course_list"), False)
     extensions = {f"nbgrader.server_extensions.{name}": on for name, on in tools.items()}
     server = {

@@ -22,7 +22,7 @@ PythonFunction = Callable[..., Any]
 """Takes plain Python values and returns one: `lambda aggregate, value: aggregate + value`."""
 
 JOIN_OPERATORS = {(False, False): "join", (True, False): "left_join", (True, True): "outer_join"}
-"""What a join is called, by whether the unmatched records of the left and of the right side go out."""
+"""The name of a join, by whether unmatched records of the left and of the right side are emitted."""
 
 
 class AbstractStream:
@@ -57,7 +57,7 @@ class AbstractStream:
         return node
 
     def _next(self, kind: Callable[..., Node], name: str, **fields: Any) -> Self:
-        """Add a node after this one, and return what goes on from it."""
+        """Add a node after this one, and return the stream or table at that node."""
         return self._at(self._after(kind, name, **fields))
 
     def _at(self, node: Node) -> Self:
@@ -65,7 +65,7 @@ class AbstractStream:
         return type(self)(self._graph, node)
 
     def _materialized(self, materialized: str | Materialized | None, prefix: str) -> Materialized:
-        """Return how a step keeps its results; one without a name uses up that of a store, as in Kafka Streams."""
+        """Return how a step keeps its results; without a name it uses up a store's name, as in Kafka Streams."""
         if isinstance(materialized, Materialized) and materialized.name is None:
             self._graph.store_name(prefix)
         return Materialized.of(materialized)
@@ -73,7 +73,7 @@ class AbstractStream:
     # ---- users' functions and serdes ---------------------------------------------------------------------------------
 
     def _inputs(self) -> dict[str, T.DataType]:
-        spark_session()  # neither a type nor a Column can be made without one
+        spark_session()  # neither a type nor a Column can be made without a session
         return {"key": self._node.key.data_type, "value": self._node.value.data_type}
 
     def _result_type(self, function: ColumnFunction, operator: str, name: str, aggregate: bool = False) -> T.DataType:
@@ -81,7 +81,7 @@ class AbstractStream:
         return type_inference.infer_type(function, self._inputs(), self._step(operator, name), aggregate)
 
     def _joined_serde(self, joiner: ColumnFunction, other: "AbstractStream", operator: str, name: str) -> Serde:
-        """Try a joiner on Columns of the two values, or of key and values, and return the serde of what it makes."""
+        """Try a joiner on Columns of the two values, or of key and values, and return the serde of its result."""
         key, left, right = self._node.key, self._node.value, other._node.value
         inputs = {"key": key.data_type, "left": left.data_type, "right": right.data_type}
         return Serdes.for_type(type_inference.infer_type(joiner, inputs, self._step(operator, name), at_least=2))
@@ -113,7 +113,7 @@ class AbstractStream:
     def _check_selects_key(
         self, function: ColumnFunction, argument: str, other: "AbstractStream", title: str, step: str
     ) -> None:
-        """Check that a function, given as `argument`, makes keys of the other side, which an error calls by `title`."""
+        """Check that the function given as `argument` returns keys of the other side, which errors call `title`."""
         serde = Serdes.for_type(type_inference.infer_type(function, self._inputs(), f"{step}, {argument}"))
         if not type_inference.same_type(serde, other._node.key):
             raise TopologyError(

@@ -1,4 +1,4 @@
-"""What is made of grouped records, with or without windows: `count`, `reduce`, `aggregate`."""
+"""Aggregations of grouped records, with or without windows: `count`, `reduce`, `aggregate`."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -24,9 +24,9 @@ class Grouping:
 
     Args:
         graph: the program.
-        node: makes the records.
+        node: the node that passes on the records.
         rekeyed: whether their key may have changed, so that they have to be repartitioned first.
-        name: the user's, for the repartition topic.
+        name: the user's name for the repartition topic.
         key: the serde of the keys in that topic and in stores.
         value: the serde of the values in that topic.
 
@@ -82,7 +82,7 @@ class Aggregations(AbstractStream):
 
         Mirrors `KGroupedStream#count`.
         """
-        # Kafka Streams uses up the name of a store here, but not for sliding windows, which are younger than that.
+        # Kafka Streams uses up the name of a store here, but not for sliding windows, which were added later.
         if not isinstance(self._windows, SlidingWindows):
             materialized = self._materialized(materialized, "KSTREAM-AGGREGATE-")
         materialized = Materialized.of(materialized)
@@ -96,8 +96,8 @@ class Aggregations(AbstractStream):
         """Fold the values of each key (and window) into one of the same type.
 
         Args:
-            reducer: a plain Python function of the aggregate so far and the next value; the first value starts, and
-                None deletes the row.
+            reducer: a plain Python function of the aggregate so far and the next value; the first value is the first
+                aggregate, and returning None deletes the row.
             materialized: the name of the store that holds the results, to query it.
             name: a name of your own for this step.
 
@@ -126,19 +126,19 @@ class Aggregations(AbstractStream):
     ) -> KTable:
         """Aggregate the values of each key (and window), in one of two ways.
 
-        With Spark's own functions: `aggregate(lambda v: F.max(v.price))`, one Column function of the value that makes
-        an aggregate Column. Or with plain Python functions, one record at a time.
+        Either with Spark's own functions, as in `aggregate(lambda v: F.max(v.price))`: one Column function of the value
+        that returns an aggregate Column. Or with plain Python functions, called for one record at a time.
 
         Args:
-            initializer: the Column function; or makes the aggregate that a key (and window) starts with.
-            aggregator: makes the next aggregate of key, value and aggregate; None deletes the row.
+            initializer: the Column function; or a function that returns the aggregate a key (and window) starts with.
+            aggregator: a function of key, value and aggregate that returns the next aggregate; None deletes the row.
             materialized: the name of the store that holds the aggregates, to query it.
-            merger: makes one aggregate of the key and the aggregates of two sessions that have met.
+            merger: a function of the key and the aggregates of two sessions to be merged, that returns one aggregate.
             value: the serde of the aggregates; needed with Python functions, which say nothing about types.
             name: a name of your own for this step.
 
         Raises:
-            TopologyError: a function is missing, or is not of the kind it has to be.
+            TopologyError: a function is missing or of the wrong kind.
 
         >>> trades.group_by(lambda v: v.symbol).aggregate(lambda v: F.max(v.price), "highest")
         >>> grouped = lines.group_by_key()
@@ -159,7 +159,7 @@ class Aggregations(AbstractStream):
         return self._add(nodes.Aggregate, name, self._store(materialized, store_name, value, step), **functions)
 
     def _names(self, materialized: Materialized, prefix: str, operator: str, name: str | None) -> tuple[str, str, str]:
-        """Return the name of the store, that of the node, and what an error calls the step."""
+        """Return the names of the store and of the node, and what an error calls the step."""
         # Kafka Streams numbers the store before the operator when it has to invent the store's name.
         store_name = materialized.name or self._graph.store_name(f"{prefix}-")
         name = self._graph.name_for(prefix, name)
@@ -188,7 +188,7 @@ class Aggregations(AbstractStream):
 
 
 def windowed_key(key: Serde, windows: AnyWindows | None) -> Serde:
-    """Return the serde of an aggregation's keys: with the window, if there are any."""
+    """Return the serde of an aggregation's keys, which include the window if there is one."""
     if windows is None:
         return key
     if isinstance(windows, SessionWindows):
@@ -217,7 +217,7 @@ def check_aggregate(
 
     Raises:
         TopologyError: a function or the serde is missing, a function takes other arguments, or there is a merger
-            where no sessions meet.
+            but no sessions.
     """
     type_inference.check_signature(initializer, "initializer", (), step)
     type_inference.check_signature(aggregator, "aggregator", ("key", "value", "aggregate"), step)

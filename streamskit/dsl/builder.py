@@ -34,7 +34,7 @@ class StreamsBuilder:
     """Collects the steps of a program and builds its topology.
 
     Args:
-        config: of the application, as for `build`.
+        config: the application's config, as for `build`.
 
     Mirrors `org.apache.kafka.streams.StreamsBuilder`.
 
@@ -54,18 +54,18 @@ class StreamsBuilder:
         name: str | None = None,
         auto_offset_reset: AutoOffsetReset | str | None = None,
     ) -> KStream:
-        """Read one topic, or several as one stream, or all whose whole names match a pattern.
+        """Read one topic, or several as one stream, or all whose full names match a pattern.
 
-        One that is made while the application runs is read from its first record within a few seconds, if it matches.
-        The partitions that there are at the start say how many tasks there are: where they keep state, a new topic with
-        more partitions ends the application with a sentence. The application's own internal topics never match.
+        A matching topic that is created while the application runs is read from its first record within a few seconds.
+        The partitions that exist at the start determine the number of tasks: if these keep state, a new topic with more
+        partitions stops the application with an error. The application's own internal topics never match.
 
         Args:
             topics: the topics' names; or one compiled pattern, `re.compile("orders-.*")`.
             key: the serde of the keys; text by default.
             value: the serde of the values; text by default.
             timestamps: where a record's time comes from: a `TimestampExtractor`, or a Column function of the value
-                that makes milliseconds since 1970; by default the record's own timestamp.
+                that returns milliseconds since 1970; by default the record's own timestamp.
             name: a name of your own for this step.
             auto_offset_reset: where the application's first start begins to read: "earliest", "latest", "none", or
                 `AutoOffsetReset.by_duration("1 hour")`; as its config says when not given.
@@ -116,8 +116,8 @@ class StreamsBuilder:
                 where a later step has to look at them.
             timestamps: where a record's time comes from, as in `stream`.
             name: a name of your own for this step.
-            auto_offset_reset: where the application's first start begins to read, as in `stream`. From "latest" on, the
-                table has only what changes from then on.
+            auto_offset_reset: where the application's first start begins to read, as in `stream`. With "latest", the
+                table has only what changes after the start.
 
         Raises:
             TopologyError: the topic is already read, the store's name cannot be part of a topic's name, or
@@ -192,13 +192,13 @@ class StreamsBuilder:
         timestamps: Timestamps | None = None,
         name: str | None = None,
     ) -> "StreamsBuilder":
-        """Add a store that every instance fills with a whole topic, by a processor of its own; return this builder.
+        """Add a store that every instance fills from a whole topic with its own processor; return this builder.
 
-        The processor is given the topic's records, null values too, and puts into the store what it makes of them. It
-        forwards nothing and has no punctuation. Every processor of the program can read the store by its name, without
+        The processor receives the topic's records, including null values, and stores what it makes of them. It forwards
+        nothing and schedules no punctuations. Every processor of the program can read the store by its name, without
         being connected to it, and none can change it. Each start reads the topic from its beginning.
 
-        Each application keeps a copy for queries, which is filled without headers; over REST it is not to be had.
+        Each application keeps a copy for queries, which is filled without headers and is not available over REST.
 
         Args:
             store: made by `Stores`; it has no changelog, as the topic is all that it takes to rebuild it.
@@ -236,11 +236,11 @@ class StreamsBuilder:
         """Return the finished topology.
 
         Args:
-            config: of the application; where it says so, names that the library would make up are refused.
+            config: the application's config; if it says so, generated names are refused.
 
         Raises:
-            TopologyError: the program reads no topic, or a topic or store of its own has no name of yours and
-                `ensure_explicit_internal_resource_naming` asks for one.
+            TopologyError: the program reads no topic, or one of its internal topics or stores has a generated name
+                although `ensure_explicit_internal_resource_naming` is set.
 
         >>> print(builder.build().describe())
 
@@ -267,7 +267,7 @@ class StreamsBuilder:
         name: str | None,
         reset: AutoOffsetReset | None = None,
     ) -> Node:
-        """Add the source of a table, and return the node that takes its records for rows."""
+        """Add the source of a table, and return the node that turns its records into rows."""
         for other in readers_of((topic,), "", self._graph.nodes.values()):
             raise read_twice(topic, other)
         graph, serdes = self._graph, (key or Serdes.string(), materialized.value or value or Serdes.string())

@@ -1,4 +1,4 @@
-"""`GraphBuilder`: a program while it is written: its nodes, their names and order, and the stores they need."""
+"""`GraphBuilder`: a program under construction, with its nodes, their names and order, and the stores they need."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -18,8 +18,8 @@ class GraphBuilder:
     """The nodes of a program that is being written; each step of the DSL adds its nodes to it.
 
     Args:
-        stream_of: makes the `KStream` of this builder and a node. Tables become streams, too, and know no class of
-            streams, as streams know that of tables.
+        stream_of: makes a `KStream` from this builder and a node. Tables become streams too, but cannot import the
+            class of streams, because that imports the class of tables.
 
     Mirrors `org.apache.kafka.streams.kstream.internals.InternalStreamsBuilder`.
     """
@@ -28,9 +28,9 @@ class GraphBuilder:
         self.stream_of = stream_of
         self.nodes: dict[str, Node] = {}
         self.state_stores: dict[str, Store] = {}
-        """By name: the stores for processors that were added, or given to one."""
+        """The stores for processors by name: those that were added to the builder or given to a processor."""
         self._stores_on_demand: dict[str, Store] = {}
-        """By the name of a table's node: the store it gets once a later step needs its rows kept."""
+        """The store that a table's node gets once a later step needs its rows kept, by the node's name."""
         self._counter = 0
 
     # ---- nodes and their names ---------------------------------------------------------------------------------------
@@ -42,7 +42,7 @@ class GraphBuilder:
 
         Args:
             operator: what Kafka Streams calls the operator: "KSTREAM-FILTER".
-            name: the user's, or None.
+            name: the user's name, or None.
             ending: what comes after the user's name where a step has several nodes.
 
         Raises:
@@ -67,7 +67,7 @@ class GraphBuilder:
     def add(
         self, kind: Callable[..., Node], name: str, parents: tuple[str, ...], key: Serde, value: Serde, **fields: Any
     ) -> Any:
-        """Add a node behind its parents, and return it.
+        """Add a node after its parents, and return it.
 
         Args:
             kind: the class of the node.
@@ -75,7 +75,7 @@ class GraphBuilder:
             parents: the names of the nodes that feed it.
             key: the serde of the keys that it passes on.
             value: the serde of the values that it passes on.
-            fields: what the class has beside these.
+            fields: the other fields of the class.
 
         Raises:
             TopologyError: another node has this name.
@@ -103,16 +103,16 @@ class GraphBuilder:
             parents: the names of the nodes whose records go through it.
             key: the serde of the keys in the topic.
             value: the serde of the values in the topic.
-            fields: what the sink has beside these.
+            fields: the other fields of the sink.
         """
         self.add(nodes.Sink, sink, parents, key, value, topic=topic, internal=True, **fields)
         reader: nodes.Source = self.add(nodes.Source, source, (), key, value, topics=(topic,), internal=True)
         return reader
 
     def move_to_end(self, names: list[str]) -> None:
-        """Put nodes, and all that comes after them, behind all others.
+        """Move nodes, and everything downstream of them, after all others.
 
-        Kafka Streams writes a repartition topic that several steps share where it was asked for last.
+        Kafka Streams places a repartition topic that several steps share where it was last requested.
         """
         moving = set(names)
         topics = {sink.name: sink.topic for sink in nodes.of_kind(nodes.Sink, self.nodes.values())}
@@ -128,11 +128,11 @@ class GraphBuilder:
     # ---- stores ------------------------------------------------------------------------------------------------------
 
     def store_on_demand(self, table: Node, store: Store) -> None:
-        """Give a table's node a store for when a later step looks at its rows; at once if it is to be queried.
+        """Set the store that a table's node gets when a later step looks at its rows, or at once if it is queryable.
 
         Args:
             table: the node that makes the rows.
-            store: keeps them.
+            store: the store that keeps them.
         """
         self._stores_on_demand[table.name] = store
         if store.queryable:
@@ -156,7 +156,7 @@ class GraphBuilder:
         return tuple(dict.fromkeys([*(store.name for store in table.buffers), *inherited]))
 
     def tells_old_values(self, table: Node) -> bool:
-        """Return whether a table's rows are kept so far, by itself or a step before it, so that old values are known.
+        """Return whether a table, or every step before it, already keeps rows, so that old values are known.
 
         Mirrors `KTableImpl#enableSendingOldValues(false)`.
         """
@@ -200,7 +200,7 @@ class GraphBuilder:
         Args:
             supplier: makes the processor, and may bring stores along.
             stores: stores of its own, or the names of those that were added or that tables keep.
-            step: the operator and where it stands, for the error.
+            step: the operator and its line in the program, for the error.
 
         Raises:
             TopologyError: there is no such store, it is a buffer or a global one, or another one has its name.

@@ -58,10 +58,10 @@ class WindowedKStream(Aggregations):
     """A grouped stream cut into windows."""
 
     def emit_strategy(self, emit_strategy: EmitStrategy) -> Self:
-        """Say when results go out: with every update, or once when a window closes.
+        """Choose when results are emitted: with every update, or once when a window closes.
 
         Args:
-            emit_strategy: `EmitStrategy.on_window_update()` (as without this step) or `EmitStrategy.on_window_close()`.
+            emit_strategy: `EmitStrategy.on_window_update()` (the default) or `EmitStrategy.on_window_close()`.
 
         Raises:
             TopologyError: it is no `EmitStrategy`.
@@ -108,7 +108,7 @@ class CogroupedKStream:
             aggregator: a plain Python function of key, value and aggregate.
 
         Raises:
-            TopologyError: it is no grouped stream, its keys have another type, or the function other arguments.
+            TopologyError: it is no grouped stream, its keys have another type, or the function takes other arguments.
 
         >>> clicks, sales = builder.stream("clicks").group_by_key(), builder.stream("sales").group_by_key()
         >>> points = clicks.cogroup(lambda k, v, total: total + 1).cogroup(sales, lambda k, v, total: total + 10)
@@ -159,11 +159,11 @@ class CogroupedKStream:
         """Fold the records of all streams into one aggregate for each key (and window).
 
         Args:
-            initializer: a plain Python function that makes the aggregate to start with.
+            initializer: a plain Python function that returns the initial aggregate.
             materialized: the name of the store that holds the aggregates, to query it.
-            merger: makes one aggregate of the key and the aggregates of two sessions that have met.
+            merger: a function of the key and the aggregates of two sessions to be merged, that returns one aggregate.
             value: the serde of the aggregates; needed, as Python functions say nothing about types.
-            name: what the names of this step's nodes begin with.
+            name: a prefix for the names of this step's nodes.
 
         Raises:
             TopologyError: a function or the serde is missing, or a function takes other arguments.

@@ -36,12 +36,12 @@ class KStream(StatelessTransformations, StreamJoins):
         value: Serde | None = None,
         name: str | None = None,
     ) -> "KStream":
-        """Give the records to a processor of your own, and go on with those it forwards.
+        """Pass the records to a processor of your own, and continue with those it forwards.
 
-        Warning: a processor that names the store of a table can put rows into it. That is no update of the table: no
-        step after the table hears of it, while later look-ups, joins with streams and queries find the new row, until
-        the table's next record of that key replaces it. It is refused where the processor gets records that come from
-        that table, which it can then only read, and where the table is joined with another table.
+        Warning: a processor that names the store of a table can put rows into it. This does not update the table: steps
+        after the table do not see it, while later look-ups, joins with streams and queries find the new row until the
+        table's next record with that key replaces it. It is refused if the processor receives records that come from
+        that table, which it can then only read, or if the table is joined with another table.
 
         Args:
             processor: a subclass of `Processor`, or a function that makes one; each task has its own. It may bring
@@ -91,7 +91,7 @@ class KStream(StatelessTransformations, StreamJoins):
     def _processing(
         self, prefix: str, processor: PythonFunction, stores: Sequence[Store | str], operator: str, name: str | None
     ) -> tuple[str, dict[str, Any]]:
-        # Unlike that of any other step, a user's name of a processor uses up no number.
+        # Unlike for any other step, a user's name for a processor uses up no number.
         name = self._graph.name_for(prefix) if name is None else check_name(name)
         step = self._step(operator, name)
         type_inference.check_signature(processor, "processor", (), step)
@@ -100,7 +100,7 @@ class KStream(StatelessTransformations, StreamJoins):
     # ---- one stream of several, several of one -----------------------------------------------------------------------
 
     def split(self, name: str | None = None) -> "BranchedKStream":
-        """Begin to split the stream into branches; each record goes to the first that wants it.
+        """Begin to split the stream into branches; each record goes to the first branch that matches.
 
         Args:
             name: what the branches' names begin with.
@@ -112,14 +112,14 @@ class KStream(StatelessTransformations, StreamJoins):
         return BranchedKStream(self, name)
 
     def merge(self, other: "KStream", name: str | None = None) -> "KStream":
-        """Return one stream of the records of both; nothing is said about the order between the two.
+        """Return one stream with the records of both; the order between the two is not guaranteed.
 
         Args:
             other: a stream whose keys and values have the same types.
             name: a name of your own for this step.
 
         Raises:
-            TopologyError: the other is no stream, or has other types.
+            TopologyError: the other is not a stream, or has other types.
 
         >>> lines.merge(builder.stream("more-lines")).to("all-lines")
 
@@ -160,7 +160,7 @@ class KStream(StatelessTransformations, StreamJoins):
     def group_by(
         self, selector: ColumnFunction, name: str | None = None, key: Serde | None = None, value: Serde | None = None
     ) -> KGroupedStream:
-        """Group the records by a key that a function makes, through a repartition topic.
+        """Group the records by a key that a function returns, through a repartition topic.
 
         Args:
             selector: a Column function of the value, or of key and value, that makes the new key; a record whose new
@@ -183,7 +183,7 @@ class KStream(StatelessTransformations, StreamJoins):
         return KGroupedStream(Grouping(self._graph, rekeyed._node, True, name, key, value))
 
     def to_table(self, materialized: str | Materialized | None = None, name: str | None = None) -> KTable:
-        """Take each record for the new value of its key's row; a null value deletes the row.
+        """Treat each record as the new value of its key's row; a null value deletes the row.
 
         Args:
             materialized: the name of the store that keeps the rows, to query it.
@@ -215,8 +215,8 @@ Chain = Callable[[KStream], KStream | None]
 class BranchedKStream:
     """A stream being split; `default_branch` or `no_default_branch` ends it and returns the branches by name.
 
-    A branch's name is that of the split and its own: "b-" and "high" make "b-high". Without a name of its own it is
-    the branch's number, the default branch 0. Mirrors `org.apache.kafka.streams.kstream.BranchedKStream`.
+    A branch's name is the split's followed by its own: "b-" and "high" make "b-high". Without a name of its own, the
+    branch has its number, and the default branch 0. Mirrors `org.apache.kafka.streams.kstream.BranchedKStream`.
     """
 
     def __init__(self, stream: KStream, name: str | None = None) -> None:
@@ -234,8 +234,8 @@ class BranchedKStream:
         Args:
             predicate: a Column function of the value, or of key and value, that makes a true-or-false Column.
             name: what the branch's name ends with; by default its number.
-            chain: a function to call with the branch at once; the stream it returns takes the branch's place, and if
-                it returns none, the branch is not handed back.
+            chain: a function to call with the branch at once; the stream it returns takes the branch's place; if it
+                returns None, the branch is not among the results.
 
         Raises:
             TopologyError: the predicate does not make a true-or-false Column.

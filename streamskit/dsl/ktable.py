@@ -1,4 +1,4 @@
-"""`KTable`: tables that change, one update for each change; and `KGroupedTable`, their rows grouped by another key."""
+"""`KTable`: changing tables, with one update for each change; and `KGroupedTable`, rows grouped by another key."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -97,10 +97,10 @@ class KTable(TableJoins):
         value: Serde | None = None,
         name: str | None = None,
     ) -> Self:
-        """Give each row a new value by a transformer of your own, which may keep state from update to update.
+        """Give each row a new value with your own transformer, which may keep state from update to update.
 
-        Unlike the function of `map_values` it is called for deleted rows, too, with the value None. Where a later step
-        asks for the old values of rows (a `group_by`, a left or outer join, a `suppress`), it is also called for those,
+        Unlike the function of `map_values`, it is also called for deleted rows, with the value None. If a later step
+        needs the old values of rows (a `group_by`, a left or outer join, a `suppress`), it is called for those as well,
         unless `materialized` keeps the rows.
 
         Args:
@@ -112,7 +112,7 @@ class KTable(TableJoins):
             name: a name of your own for this step.
 
         Raises:
-            TopologyError: `transformer` cannot be called, or there is no such store, or it is that of a table.
+            TopologyError: `transformer` cannot be called, there is no such store, or the store is a table's.
 
         >>> counts = Stores.persistent_key_value_store("counts", Serdes.string(), Serdes.long())
         >>> customers.map_values(lambda v: v.city).transform_values(Numbered, [counts], "numbered-cities")
@@ -137,7 +137,7 @@ class KTable(TableJoins):
         """Return the table's updates as a stream; a deletion is a record with a null value.
 
         Args:
-            selector: a Column function of the value, or of key and value, that makes another key for each record.
+            selector: a Column function of the value, or of key and value, that returns another key for each record.
             name: a name of your own for this step.
 
         Raises:
@@ -176,11 +176,11 @@ class KTable(TableJoins):
         key = type_inference.check_serde(key, Serdes.for_type(key_type), "key", step)
         value = type_inference.check_serde(value, Serdes.for_type(value_type), "value", step)
         node = self._after(nodes.TableGroupBy, step_name, key=key, value=value, mapper=selector)
-        self._graph.lookup_stores(self._node)  # the old row has to be known, to take it out of its group
+        self._graph.lookup_stores(self._node)  # the old row is needed to take it out of its group
         return KGroupedTable(self._graph, node, name)
 
     def suppress(self, suppressed: Suppressed) -> Self:
-        """Hold updates back, so that fewer go out: until a window closes, or for some time.
+        """Hold updates back so that fewer are emitted: until a window closes, or for some time.
 
         Args:
             suppressed: until when, and how many updates may be held back.
@@ -198,7 +198,7 @@ class KTable(TableJoins):
         name = suppressed.name or graph.name_for("KTABLE-SUPPRESS")
         store_name = f"{name}-store" if suppressed.name else graph.store_name("KTABLE-SUPPRESS-")
         step = self._step("suppress", name)
-        graph.lookup_stores(self._node)  # it reads the rows before it, of the updates that it holds back
+        graph.lookup_stores(self._node)  # it looks up the rows before it for the updates that it holds back
         if graph.is_versioned(self._node):
             raise TopologyError(f"{step}: a versioned table cannot be suppressed; materialize it without history.")
         is_windowed = isinstance(self._node.key, TimeWindowedSerde | SessionWindowedSerde)
@@ -240,7 +240,7 @@ class KTable(TableJoins):
         operator: str,
         **functions: Any,
     ) -> Self:
-        """Add a node that makes rows of this table's, and keeps them only in a store that has a name."""
+        """Add a node that makes rows from this table's rows, and keeps them only if the store has a name."""
         value = type_inference.check_serde(materialized.value, value, "value", self._step(operator, name))
         store = None
         if materialized.name is not None:
@@ -249,9 +249,9 @@ class KTable(TableJoins):
 
 
 def _windows_before(graph: Mapping[str, Node], node: Node) -> AnyWindows | None:
-    """Return the windows of the nearest windowed aggregations that the node's rows come from; None if one has none.
+    """Return the windows of the nearest windowed aggregations that the node's rows come from; None if any has none.
 
-    Of several, which a join has before it, they are the first ones, with the longest grace.
+    If there are several, as before a join, the first windows are returned, with the longest grace.
     Mirrors `org.apache.kafka.streams.kstream.internals.graph.GraphGraceSearchUtil`.
     """
     if isinstance(node, nodes.Aggregation) and node.windows is not None:
@@ -270,7 +270,7 @@ def _closing_time(windows: AnyWindows) -> int:
 
 
 class KGroupedTable(AbstractStream):
-    """Rows grouped by another key. When a row changes, its old value is taken out of its group and the new put in.
+    """Rows grouped by another key. When a row changes, its old value is removed from its group and the new one added.
 
     Mirrors `org.apache.kafka.streams.kstream.KGroupedTable`.
     """
@@ -310,8 +310,8 @@ class KGroupedTable(AbstractStream):
         """Fold the values of each group into one of the same type.
 
         Args:
-            adder: a plain Python function of the aggregate and a row's new value, that puts it in.
-            subtractor: of the aggregate and a row's old value, that takes it out.
+            adder: a plain Python function of the aggregate and a row's new value, which adds the value.
+            subtractor: a plain Python function of the aggregate and a row's old value, which removes the value.
             materialized: the name of the store that holds the results, to query it.
             name: a name of your own for this step.
 
@@ -344,9 +344,9 @@ class KGroupedTable(AbstractStream):
         """Aggregate the rows of each group with plain Python functions.
 
         Args:
-            initializer: makes the aggregate that a group starts with.
-            adder: makes the next aggregate of group key, a row's new value and the aggregate.
-            subtractor: makes the next aggregate of group key, a row's old value and the aggregate.
+            initializer: returns the aggregate that a group starts with.
+            adder: returns the next aggregate, given the group's key, a row's new value and the aggregate.
+            subtractor: returns the next aggregate, given the group's key, a row's old value and the aggregate.
             materialized: the name of the store that holds the aggregates, to query it.
             value: the serde of the aggregates; needed, as Python functions say nothing about types.
             name: a name of your own for this step.

@@ -1,4 +1,4 @@
-"""How a step keeps and sends its results: `Materialized`, `EmitStrategy`, `Suppressed`; and the store it gets."""
+"""How a step keeps and emits its results: `Materialized`, `EmitStrategy`, `Suppressed`; and the store it gets."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -17,14 +17,14 @@ class Materialized:
     """How a store is kept: its name, the serde of its values, and for how long.
 
     Args:
-        name: the name to query the store by; without one it gets a name of its own, or there is no store.
+        name: the name to query the store by; without one, the store gets a generated name, or there is none.
         value: the serde of the values; by default the one that fits their type.
         retention: for how long a windowed store keeps a window.
         history: for how long a versioned store keeps old versions of a row; None makes an ordinary store.
         logged: whether the store's updates go to a changelog topic, so that it can be rebuilt.
-        changelog: settings for the changelog topic by Kafka's names, such as `{"segment.bytes": 1_048_576}`. They hold
+        changelog: settings for the changelog topic by Kafka's names, such as `{"segment.bytes": 1_048_576}`. They apply
             when the topic is created.
-        caching: whether the record cache folds the updates of a key, while the application has one.
+        caching: whether the record cache, if the application has one, folds the updates of a key.
 
     Mirrors `org.apache.kafka.streams.kstream.Materialized`.
 
@@ -45,7 +45,7 @@ class Materialized:
             require_serde(self.value, f"Materialized({self.name!r}): value=")
 
     def with_caching_enabled(self) -> "Materialized":
-        """Return the same with the record cache, as without a word about it. Mirrors `Materialized#withCachingEnabled`.
+        """Return the same with the record cache, which is the default. Mirrors `Materialized#withCachingEnabled`.
 
         >>> Materialized("counts").with_caching_enabled() == Materialized("counts")
         True
@@ -53,9 +53,9 @@ class Materialized:
         return replace(self, caching=True)
 
     def with_caching_disabled(self) -> "Materialized":
-        """Return the same without the record cache: every update of the store goes on, and into its changelog.
+        """Return the same without the record cache: each update is passed on and written to the changelog.
 
-        An aggregate of Columns folds the updates of a key in any case, as Spark itself makes it.
+        An aggregate of Columns folds the updates of a key in any case, because Spark itself computes it.
 
         >>> Materialized("counts").with_caching_disabled().caching
         False
@@ -83,7 +83,7 @@ class Materialized:
 
     @classmethod
     def of(cls, materialized: "str | Materialized | None") -> "Materialized":
-        """Return the argument `materialized=` of a step, which may also be just the name of a store.
+        """Return a step's argument `materialized=`, possibly just a store's name, as a `Materialized`.
 
         >>> Materialized.of("counts").name
         'counts'
@@ -98,14 +98,14 @@ def table_store(
 
     Args:
         materialized: how the store is kept.
-        name: of the store.
+        name: the name of the store.
         key: the serde of its keys, without the window.
         value: the serde of its values.
-        windows: of the table, if it has any.
-        step: the operator and where it stands, for the error.
+        windows: the windows of the table, if it has any.
+        step: the operator and its line in the program, for the error.
 
     Raises:
-        TopologyError: it would lose windows that are still open, or it was to keep versions of windows.
+        TopologyError: the store would lose windows that are still open, or would keep versions of windows.
     """
     kind, retention = "key-value", None
     if windows is not None:
@@ -127,7 +127,7 @@ def _window_retention(materialized: Materialized, windows: AnyWindows, step: str
     if retention < windows.retention:
         if isinstance(windows, SessionWindows):
             open_for = f"{windows.gap}"
-        else:  # a record can make the window that follows that of another one, so sliding windows are kept for two
+        else:  # a record can create the window after another record's, so sliding windows are kept for two sizes
             open_for = f"2 * {windows.size}" if isinstance(windows, SlidingWindows) else f"{windows.size}"
         raise TopologyError(
             f"{step}: a retention of {retention} ms is shorter than windows stay open with their grace "
@@ -138,7 +138,7 @@ def _window_retention(materialized: Materialized, windows: AnyWindows, step: str
 
 @dataclass(frozen=True)
 class EmitStrategy:
-    """When a windowed aggregation sends its results: with every update, or once when a window closes.
+    """When a windowed aggregation emits its results: with every update, or once when a window closes.
 
     Mirrors `org.apache.kafka.streams.kstream.EmitStrategy`.
     """
@@ -147,7 +147,7 @@ class EmitStrategy:
 
     @classmethod
     def on_window_update(cls) -> "EmitStrategy":
-        """Send each update of a window's result as it happens, as is done by default.
+        """Emit each update of a window's result as it happens; this is the default.
 
         >>> windowed.emit_strategy(EmitStrategy.on_window_update()).count()
 
@@ -157,7 +157,7 @@ class EmitStrategy:
 
     @classmethod
     def on_window_close(cls) -> "EmitStrategy":
-        """Send each window's result once, when stream time is past its end and grace.
+        """Emit each window's result once, when stream time has passed its end and grace.
 
         >>> windowed.emit_strategy(EmitStrategy.on_window_close()).count()
 
@@ -168,7 +168,7 @@ class EmitStrategy:
 
 @dataclass(frozen=True)
 class BufferConfig:
-    """How much `suppress` may hold back, and what happens when that is full: fail, or `emit_early`.
+    """How much `suppress` may hold back, and what happens when the buffer is full: fail, or `emit_early`.
 
     Mirrors `org.apache.kafka.streams.kstream.Suppressed.BufferConfig`.
 
@@ -182,7 +182,7 @@ class BufferConfig:
 
     @classmethod
     def unbounded(cls) -> "BufferConfig":
-        """Hold back as much as there is.
+        """Hold back any number of updates.
 
         >>> BufferConfig.unbounded()
         BufferConfig(records=None, bytes=None, emit_early=False)
@@ -193,7 +193,7 @@ class BufferConfig:
 
     @classmethod
     def max_records(cls, records: int) -> "BufferConfig":
-        """Hold back at most so many rows.
+        """Hold back at most this many rows.
 
         >>> BufferConfig.max_records(1000)
         BufferConfig(records=1000, bytes=None, emit_early=False)
@@ -204,7 +204,7 @@ class BufferConfig:
 
     @classmethod
     def max_bytes(cls, size: int) -> "BufferConfig":
-        """Hold back at most so many bytes of keys and values.
+        """Hold back at most this many bytes of keys and values.
 
         >>> BufferConfig.max_bytes(1_000_000)
         BufferConfig(records=None, bytes=1000000, emit_early=False)
@@ -214,7 +214,7 @@ class BufferConfig:
         return cls(bytes=size)
 
     def with_max_records(self, records: int) -> "BufferConfig":
-        """Return the same with a limit of rows.
+        """Return the same with a limit on the number of rows.
 
         >>> BufferConfig.max_bytes(1_000_000).with_max_records(1000)
         BufferConfig(records=1000, bytes=1000000, emit_early=False)
@@ -224,7 +224,7 @@ class BufferConfig:
         return replace(self, records=records)
 
     def with_max_bytes(self, size: int) -> "BufferConfig":
-        """Return the same with a limit of bytes.
+        """Return the same with a limit on the number of bytes.
 
         >>> BufferConfig.max_records(1000).with_max_bytes(1_000_000)
         BufferConfig(records=1000, bytes=1000000, emit_early=False)
@@ -234,7 +234,7 @@ class BufferConfig:
         return replace(self, bytes=size)
 
     def emit_early_when_full(self) -> "BufferConfig":
-        """Return the same, sending the oldest rows early when the buffer is full.
+        """Return the same, emitting the oldest rows early when the buffer is full.
 
         >>> BufferConfig.max_records(1000).emit_early_when_full()
         BufferConfig(records=1000, bytes=None, emit_early=True)
@@ -267,13 +267,13 @@ class Suppressed:
 
     @classmethod
     def until_window_closes(cls, buffer: BufferConfig | None = None) -> "Suppressed":
-        """Hold back a window's updates until it closes, then send the last one.
+        """Hold back a window's updates until it closes, then emit the last one.
 
         Args:
-            buffer: how much may be held back; by default as much as there is.
+            buffer: how much may be held back; by default without a limit.
 
         Raises:
-            ValueError: the buffer emits early, so that a result would not be the last one.
+            ValueError: the buffer emits early, so a result might not be the final one.
 
         >>> counts.suppress(Suppressed.until_window_closes())
 
@@ -289,11 +289,11 @@ class Suppressed:
 
     @classmethod
     def until_time_limit(cls, time_limit: Duration, buffer: BufferConfig | None = None) -> "Suppressed":
-        """Hold back a row's updates for some stream time from the first on, then send the last one.
+        """Hold back a row's updates for some stream time after the first one, then emit the last one.
 
         Args:
             time_limit: for how long: "5 seconds", a `timedelta`, or milliseconds.
-            buffer: how much may be held back; by default as much as there is.
+            buffer: how much may be held back; by default without a limit.
 
         Raises:
             ValueError: the limit is not a duration.
@@ -308,7 +308,7 @@ class Suppressed:
         """Return the same under a name of your own.
 
         Args:
-            name: of the node, and with "-store" of the buffer.
+            name: the name of the node; with "-store" appended, that of the buffer.
 
         >>> counts.suppress(Suppressed.until_window_closes().with_name("final-counts"))
 

@@ -50,11 +50,11 @@ def repartition(
 
     Args:
         graph: the program.
-        node: whose records are repartitioned.
-        names: of the topic and the nodes.
+        node: the node whose records are repartitioned.
+        names: the names of the topic and the nodes.
         key: the serde of the keys in the topic; by default the node's.
         value: the serde of the values in the topic; by default the node's.
-        partitions: how many partitions the topic has; None makes as many as those have that feed it.
+        partitions: how many partitions the topic has; None makes as many as the topics that feed it have.
         partitioner: chooses the partitions of each record; None leaves that to its key.
     """
     key, value = key or node.key, value or node.value
@@ -64,7 +64,7 @@ def repartition(
 
 
 def keep_null_keys(graph: Mapping[str, Node]) -> list[Node]:
-    """Return the nodes, where those before a left or outer join let null keys pass: such a join keeps these records."""
+    """Return the nodes, with those before a left or outer join letting null keys pass: such a join keeps them."""
     writers = {sink.topic: sink.name for sink in nodes.of_kind(nodes.Sink, graph.values()) if sink.internal}
     readers = {source.name: source for source in nodes.of_kind(nodes.Source, graph.values()) if source.internal}
     to_visit = [join.name for join in nodes.of_kind(nodes.StreamTableJoin, graph.values()) if join.left]
@@ -101,8 +101,8 @@ class RepartitionableStream(AbstractStream):
     ) -> Self:
         """Send the records through a topic of the application's own, so that equal keys meet in one task.
 
-        With a partitioner they meet where that sends them. Then no query knows by a key where its row is: it asks all
-        partitions, or `KafkaStreams.query_metadata_for_key` is given the partitioner.
+        With a partitioner, they meet where it sends them. A query then cannot tell from a key where its row is, and
+        reads all partitions; or pass the partitioner to `KafkaStreams.query_metadata_for_key`.
 
         Args:
             name: the topic is `<application id>-<name>-repartition`.

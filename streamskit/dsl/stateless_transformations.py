@@ -109,7 +109,7 @@ class StatelessTransformations(RepartitionableStream):
     # ---- one record to many ------------------------------------------------------------------------------------------
 
     def flat_map(self, mapper: ColumnFunction, name: str | None = None) -> Self:
-        """Make any number of records of each one.
+        """Turn each record into any number of records.
 
         Args:
             mapper: a Column function of key and value that returns an array of structs of two fields, key and value.
@@ -135,7 +135,7 @@ class StatelessTransformations(RepartitionableStream):
         return self._rekeyed_by(nodes.FlatMap, name, key=key, value=value, mapper=mapper, fields=fields)
 
     def flat_map_values(self, mapper: ColumnFunction, name: str | None = None) -> Self:
-        """Make any number of records of each one, all with its key.
+        """Turn each record into any number of records with the same key.
 
         Args:
             mapper: a Column function of the value, or of key and value, that returns an array of the new values.
@@ -171,7 +171,7 @@ class StatelessTransformations(RepartitionableStream):
         return self._with_effect("KSTREAM-PEEK", "peek", action, name)
 
     def foreach(self, action: PythonFunction, name: str | None = None) -> None:
-        """Call a function for each record; nothing goes on from here.
+        """Call a function for each record; nothing is passed on.
 
         Args:
             action: a plain Python function of key and value; what it returns does not matter.
@@ -190,7 +190,7 @@ class StatelessTransformations(RepartitionableStream):
         """Print each record as `[label]: key, value`.
 
         Args:
-            label: what stands in the brackets; by default the name of the step before.
+            label: the text in the brackets; by default the name of the previous step.
             name: a name of your own for this step.
 
         >>> lines.print(label="lines")
@@ -215,7 +215,7 @@ class StatelessTransformations(RepartitionableStream):
         """Write the records to a topic.
 
         Args:
-            topic: the topic's name; or a Column function of the value, or of key and value, that names each record's.
+            topic: the topic's name; or a Column function of the value, or of key and value, that returns each one's.
                 The topics have to exist when the application starts.
             key: the serde of the keys; by default the one they came with, or the one that fits their type.
             value: the serde of the values, likewise.
@@ -224,7 +224,7 @@ class StatelessTransformations(RepartitionableStream):
                 partitions, that chooses each record's partitions; by default Kafka's own, which goes by the key.
 
         Raises:
-            TopologyError: a serde is for another type than the records have, the function makes no text, or the
+            TopologyError: a serde is for another type than the records have, the function does not return text, or the
                 partitioner takes other arguments.
 
         >>> trades.to("trades-copy")

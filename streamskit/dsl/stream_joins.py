@@ -29,16 +29,16 @@ class StreamJoins(RepartitionableStream):
         name: str | None = None,
         store_name: str | None = None,
     ) -> Self:
-        """Join each record with those of the same key on the other side; a record without a match gives nothing.
+        """Join each record with those of the same key on the other side; a record without a match produces no result.
 
         Args:
             other: a stream, a table or a global table.
             joiner: a Column function of the two values, or of key and the two values.
-            windows: for a stream: how far apart in time two records may be.
-            key_selector: for a global table: makes the key to look up, of the value, or of key and value.
-            grace: for a versioned table: how long records wait, to be joined in the order of their time.
-            name: a name of your own, that the names of this step's nodes begin with.
-            store_name: for a stream: what the names of the join's stores begin with.
+            windows: with a stream, how far apart in time two records may be.
+            key_selector: with a global table, a Column function of the value, or of key and value: the key to look up.
+            grace: with a versioned table, how long records wait so that they are joined in order of their time.
+            name: a prefix of your own for the names of this step's nodes.
+            store_name: with a stream, a prefix for the names of the join's stores.
 
         Raises:
             TopologyError: the other side is something else, its keys have another type, or an argument is missing.
@@ -69,11 +69,11 @@ class StreamJoins(RepartitionableStream):
         Args:
             other: a stream, a table or a global table.
             joiner: a Column function of the two values, or of key and the two values.
-            windows: for a stream: how far apart in time two records may be.
-            key_selector: for a global table: makes the key to look up, of the value, or of key and value.
-            grace: for a versioned table: how long records wait, to be joined in the order of their time.
-            name: a name of your own, that the names of this step's nodes begin with.
-            store_name: for a stream: what the names of the join's stores begin with.
+            windows: with a stream, how far apart in time two records may be.
+            key_selector: with a global table, a Column function of the value, or of key and value: the key to look up.
+            grace: with a versioned table, how long records wait so that they are joined in order of their time.
+            name: a prefix of your own for the names of this step's nodes.
+            store_name: with a stream, a prefix for the names of the join's stores.
 
         Raises:
             TopologyError: the other side is something else, its keys have another type, or an argument is missing.
@@ -100,11 +100,11 @@ class StreamJoins(RepartitionableStream):
             other: the other stream.
             joiner: a Column function of the two values, or of key and the two values.
             windows: how far apart in time two records may be.
-            name: a name of your own, that the names of this step's nodes begin with.
-            store_name: what the names of the join's stores begin with.
+            name: a prefix of your own for the names of this step's nodes.
+            store_name: a prefix for the names of the join's stores.
 
         Raises:
-            TopologyError: the other side is no stream, its keys have another type, or the windows are missing.
+            TopologyError: the other side is not a stream, its keys have another type, or the windows are missing.
 
         >>> window = JoinWindows.of_time_difference_and_grace("1 hour", "10 minutes")
         >>> trades.outer_join(lines, lambda trade, line: F.struct(trade.price, line), window).to("remarks")
@@ -153,7 +153,7 @@ class StreamJoins(RepartitionableStream):
         name: str | None,
         store_name: str | None,
     ) -> Self:
-        """Have a window node of each side keep its records, and a join node look into what the other side kept."""
+        """Add for each side a window node that keeps its records, and a join node that looks into the other side's."""
         graph, operator = self._graph, JOIN_OPERATORS[outer]
         self._check_same_key(other, operator, name or self._name)
         this = self._partitioned_by_key(name and f"{name}-left")
@@ -203,8 +203,8 @@ class StreamJoins(RepartitionableStream):
         name: str | None,
         selector: ColumnFunction | None,
     ) -> Self:
-        """Look each record up in the global table by a key of its own choice; the record keeps the key it has."""
-        # Kafka Streams calls the inner join of a global table a left join, too.
+        """Look each record up in the global table by a selected key; the record keeps its own key."""
+        # Kafka Streams also calls the inner join with a global table a left join.
         name = self._graph.name_for("KSTREAM-LEFTJOIN", name)
         step = self._step(operator, name)
         if selector is None:
@@ -218,7 +218,7 @@ class StreamJoins(RepartitionableStream):
 
 
 class JoinNames(NamedTuple):
-    """What the nodes and stores of a join of two streams are called; of pairs the first is this stream's."""
+    """What the nodes and stores of a join of two streams are called; in each pair the first is this stream's."""
 
     windows: tuple[str, str]
     joins: tuple[str, str]

@@ -16,7 +16,7 @@ from streamskit.topology.nodes import Node
 
 
 class GlobalKTable(AbstractStream):
-    """A table that every instance holds whole, for streams to be joined with by any key.
+    """A table of which every instance holds a full copy, so that streams can join it by any key.
 
     Mirrors `org.apache.kafka.streams.kstream.GlobalKTable`.
     """
@@ -36,21 +36,21 @@ class TableJoins(AbstractStream):
         partitioner: Partitioner | None = None,
         other_partitioner: Partitioner | None = None,
     ) -> Self:
-        """Join the rows of two tables; a row without a match gives none.
+        """Join the rows of two tables; a row without a match produces no result.
 
         Args:
             other: the other table.
             joiner: a Column function of the two values, or of key and the two values.
-            foreign_key: makes the key of the other table's row that a row belongs to, of the value, or of key and
-                value; by default the two tables are joined by the same key.
+            foreign_key: a Column function of the value, or of key and value, that returns the key of the other table's
+                row; by default the two tables are joined by the same key.
             materialized: the name of the store that keeps the result's rows, to query it.
-            name: a name of your own, that the names of this step's nodes begin with.
-            partitioner: with a foreign key, the one that has shared out the rows of this table, if that was not Kafka's
-                own. It is asked for exactly one partition, by the key alone: the value that it is given is None.
+            name: a prefix of your own for the names of this step's nodes.
+            partitioner: with a foreign key, the partitioner by which this table's rows were distributed, if not Kafka's
+                own. It has to choose exactly one partition, by the key alone: it is called with the value None.
             other_partitioner: likewise for the other table.
 
         Raises:
-            TopologyError: the other is no table, its keys have another type, or a partitioner is given without a
+            TopologyError: the other is not a table, its keys have another type, or a partitioner is given without a
                 foreign key.
 
         >>> residents = customers.join(people, lambda customer, person: F.struct(customer.city, person.name))
@@ -77,14 +77,14 @@ class TableJoins(AbstractStream):
         Args:
             other: the other table.
             joiner: a Column function of the two values, or of key and the two values.
-            foreign_key: makes the key of the other table's row, as in `join`.
+            foreign_key: returns the key of the other table's row, as in `join`.
             materialized: the name of the store that keeps the result's rows, to query it.
-            name: a name of your own, that the names of this step's nodes begin with.
-            partitioner: the one that has shared out the rows of this table, as in `join`.
+            name: a prefix of your own for the names of this step's nodes.
+            partitioner: the one by which this table's rows were distributed, as in `join`.
             other_partitioner: likewise for the other table.
 
         Raises:
-            TopologyError: the other is no table, its keys have another type, or a partitioner is given without a
+            TopologyError: the other is not a table, its keys have another type, or a partitioner is given without a
                 foreign key.
 
         >>> customers.left_join(people, lambda customer, person: F.struct(customer.city, person.name))
@@ -108,7 +108,7 @@ class TableJoins(AbstractStream):
             other: the other table.
             joiner: a Column function of the two values, or of key and the two values.
             materialized: the name of the store that keeps the result's rows, to query it.
-            name: a name of your own, that the names of this step's nodes begin with.
+            name: a prefix of your own for the names of this step's nodes.
 
         Raises:
             TopologyError: the other is no table, or its keys have another type.
@@ -162,7 +162,7 @@ class TableJoins(AbstractStream):
         materialized: str | Materialized | None,
         name: str | None,
     ) -> Self:
-        """Have each side look up the row of the other; the results of both are one table."""
+        """Have each side look up the other side's row; the results of both form one table."""
         graph, operator, store_name = self._graph, JOIN_OPERATORS[outer], None
         if materialized is not None:
             store_name = Materialized.of(materialized).name or graph.store_name("KTABLE-MERGE-")
@@ -183,7 +183,7 @@ class TableJoins(AbstractStream):
 
 
 def _by_key_alone(partitioner: Partitioner | None, step: str) -> Partition | None:
-    """Return the function of a partitioner, if there is one, that is to choose one partition by the key."""
+    """Return the function of a partitioner, if there is one, made to choose one partition by the key."""
     partition = type_inference.check_partitioner(partitioner, step)
     return None if partition is None else KeyPartitioner(partition)
 

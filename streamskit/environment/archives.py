@@ -1,4 +1,4 @@
-"""Class data sharing: a Java program starts in half the time when its classes lie ready in an archive.
+"""Class data sharing: a Java program starts in half the time when its classes are in an archive.
 
 `python -m streamskit class-sharing` makes the archives; without them everything works the same, only slower to start.
 """
@@ -21,7 +21,7 @@ QUIET = "-Xlog:disable"
 
 
 def java_options(program: str) -> list[str]:
-    """Return the options with which a program uses its archive, or makes one; none where there is none.
+    """Return the options with which a program uses its archive, or makes one; no options if there is no archive.
 
     Args:
         program: "spark" or "broker".
@@ -45,19 +45,19 @@ def archives_are_here() -> bool:
 
 
 def archive(program: str, java: Java) -> Path:
-    """Return where the archive of a program lies: another place for each Java, and each set of jars."""
+    """Return the path of a program's archive: a different one for each Java, and for each set of jars."""
     jars = [*(spark_home() / "jars").glob("*.jar"), *spark_jars()] if program == "spark" else broker_jars()
     told = [f"{jar} {jar.stat().st_size} {jar.stat().st_mtime_ns}" for jar in sorted(jars)]
     return cache_dir() / "classes" / f"{program}-{_digest(java, told)}.jsa"
 
 
 def base_archive(java: Java) -> Path:
-    """Return where the classes of Java itself lie, for a Java that comes without them."""
+    """Return the path of the archive of Java's own classes, for a Java that comes without one."""
     return cache_dir() / "classes" / f"java-{_digest(java, [])}.jsa"
 
 
 def has_own_archive(java: Java) -> bool:
-    """Return whether a Java has an archive of its own classes, on which ours can stand."""
+    """Return whether a Java has an archive of its own classes, on which ours can build."""
     return (java.home / "lib" / "server" / "classes.jsa").is_file()
 
 

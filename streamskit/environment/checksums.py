@@ -1,7 +1,7 @@
-"""Are the jars the ones that this version was tried with? Their SHA-256 stand in `jars.sha256`.
+"""Checks that the jars are the ones that this version was tried with, by their SHA-256 in `jars.sha256`.
 
-All bytes are read once for each cache. Then a stamp beside the jars says what was looked at, and later looks compare
-only names, sizes and times with it. When a version in `ivy.xml` moves, write the list anew, in the folder of the jars:
+All bytes are read once for each cache. Then a stamp beside the jars records what was checked, and later checks compare
+only names, sizes and times with it. When a version in `ivy.xml` changes, write the list again in the folder of jars:
 `sha256sum spark/*.jar broker/*.jar`. Compare what you get with what Maven Central publishes.
 """
 
@@ -29,7 +29,7 @@ def verify(folder: Path, checksums: Path) -> None:
         checksums: the list, as `sha256sum` writes it.
 
     Raises:
-        SetupError: one is missing, is another one, or was added.
+        SetupError: a jar is missing, differs, or was added.
     """
     expected = listed(checksums)
     found = {str(jar.relative_to(folder).as_posix()): jar for jar in sorted(folder.glob("**/*.jar"))}

@@ -23,7 +23,7 @@ class Check:
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """All checks of one visit; prints as text in a terminal, shows as a table in a notebook."""
+    """All checks of one run; prints as text in a terminal, shows as a table in a notebook."""
 
     checks: tuple[Check, ...]
 

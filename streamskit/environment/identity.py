@@ -1,4 +1,4 @@
-"""What tells a process from a later one with its number, and this machine from another one with its name."""
+"""What distinguishes a process from a later one with the same number, and this machine from one with the same name."""
 
 import contextlib
 import hashlib
@@ -14,13 +14,13 @@ from streamskit.common.paths import cache_dir
 BOOT, MACHINE = Path("/proc/sys/kernel/random/boot_id"), Path("/etc/machine-id")
 PROCESSES = Path("/proc/self/ns/pid")
 START_FIELD = 22
-"""Which field of /proc/<pid>/stat says when the process began, in ticks since the machine did."""
+"""Which field of /proc/<pid>/stat says when the process began, in clock ticks since boot."""
 
 
 def process_start(pid: int) -> str | None:
     """Return when a process began, as text that stays the same when the clock is set.
 
-    None means that there is no such process, and "" that there is one, of which nothing may be known.
+    None means that there is no such process, and "" that there is one about which nothing can be learned.
 
     >>> process_start(os.getpid()) == process_start(os.getpid())
     True
@@ -56,10 +56,10 @@ def _is_hidden(pid: int) -> bool:
 def machine_id() -> str:
     """Return text that two machines, or two containers, never have in common, whatever they are called.
 
-    On Linux it changes when the machine starts anew.
+    On Linux it changes when the machine restarts.
     """
     if BOOT.exists():
-        # A copied disk has the same machine id, containers of one machine have the same start.
+        # A copied disk has the same machine id, containers of one machine have the same boot id.
         known = [each.read_text().strip() for each in (MACHINE, BOOT) if each.is_file()]
         space = str(PROCESSES.readlink()) if PROCESSES.is_symlink() else ""
     else:

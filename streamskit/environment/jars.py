@@ -47,7 +47,7 @@ SETTINGS = """<ivysettings>
 </ivysettings>
 """
 TellProgress = Callable[[str], object]
-"""What is called with a sentence on how far something is that takes its time."""
+"""A function that is called with a line on the progress of something slow."""
 
 
 def ensure_jars(progress: TellProgress = print) -> Path:
@@ -57,7 +57,7 @@ def ensure_jars(progress: TellProgress = print) -> Path:
     STREAMSKIT_MAVEN_URL names the root of another Maven repository than Maven Central.
 
     Raises:
-        SetupError: a jar cannot be fetched or is not the one that is known, the disk is full, or there is no Java.
+        SetupError: a jar cannot be fetched or has another checksum, the disk is full, or there is no Java.
 
     >>> ensure_jars()  # doctest: +SKIP
     Fetching Kafka and its Spark connector (50 jars, 53 MB) ...

@@ -40,7 +40,7 @@ class Java:
     """A Java runtime that Spark and Kafka run on.
 
     `home` serves as JAVA_HOME; `version` is 17 or 21; `source` says where it was found ("JAVA_HOME");
-    `skipped` says, in sentences, which other ones were seen before it and why they do not serve.
+    `skipped` says, in sentences, which others were found before it and why they cannot be used.
     """
 
     home: Path

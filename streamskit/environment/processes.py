@@ -16,9 +16,9 @@ LIFELINE = (
     'leaves=$1; shift; "$@" </dev/null >&2 & echo $!; read -r ended; kill -9 $! 2>/dev/null; wait $! 2>/dev/null; '
     'if [ -z "$ended" ] && [ -n "$leaves" ]; then rm -rf -- "$leaves"; fi'
 )
-"""Runs a program until its own standard input ends, which it does however the process ends that holds the other end.
+"""Runs a program until this shell's standard input ends, as it does however the process at its other end dies.
 
-Where nobody had the time to write a line there, a folder that the program leaves behind is removed, too.
+If that process had no time to write a line there, a folder that the program leaves behind is removed as well.
 """
 
 
@@ -84,7 +84,7 @@ class Dependent:
         self.let_go()
 
     def let_go(self) -> None:
-        """Let the lifeline of a program that has ended end, too; what the program leaves behind stays."""
+        """End the lifeline of a program that has ended; what the program leaves behind stays."""
         if self._lifeline.stdin is not None and not self._lifeline.stdin.closed:
             with contextlib.suppress(BrokenPipeError):
                 self._lifeline.stdin.write(b"ended\n")
@@ -105,7 +105,7 @@ def alive(process: psutil.Process) -> bool:
 
 
 def command_line(process: psutil.Process) -> list[str]:
-    """Return the words that a process was started with; none where it has ended, or where nobody else may see them."""
+    """Return the command line of a process as a list; empty if it has ended, or if others may not see it."""
     try:
         return list(process.cmdline())
     except psutil.Error:
@@ -130,7 +130,7 @@ def end(process: psutil.Process, orderly: bool) -> bool:
     try:
         if orderly:
             process.terminate()
-            process.resume()  # a paused process hears SIGTERM only when it runs again
+            process.resume()  # a paused process handles SIGTERM only when it runs again
             if _gone(process, TERM_SECONDS):
                 return True
         process.kill()
@@ -140,24 +140,24 @@ def end(process: psutil.Process, orderly: bool) -> bool:
 
 
 def freeze(process: psutil.Process) -> None:
-    """Stop a process with SIGSTOP and return when it stands still: its threads hear of it one after the other."""
+    """Stop a process with SIGSTOP and return when all of it has stopped: its threads stop one after the other."""
     process.suspend()
     eventually(lambda: process.status() == psutil.STATUS_STOPPED, FREEZE_SECONDS)
 
 
 def eventually(condition: Callable[[], object], seconds: float) -> bool:
-    """Ask for a condition until it is true or `seconds` have passed; says which."""
+    """Check a condition until it is true or `seconds` have passed; return whether it became true."""
     deadline, pause = time.monotonic() + seconds, 0.01
     while not condition():
         if time.monotonic() > deadline:
             return False
         time.sleep(pause)
-        pause = min(pause * 1.1, 0.1)  # what is asked often for long is kept from its work
+        pause = min(pause * 1.1, 0.1)  # polling often for long keeps what is polled from its work
     return True
 
 
 def wait_until(condition: Callable[[], object], awaited: str, seconds: float = 120) -> None:
-    """Ask for a condition again and again until it is true.
+    """Check a condition again and again until it is true.
 
     Args:
         condition: a function without parameters.

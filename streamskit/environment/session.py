@@ -44,18 +44,18 @@ SETTINGS = {
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.streaming.stateStore.providerClass": f"{_STATE}.RocksDBStateStoreProvider",
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
-    # A snapshot is as large as the state; a micro-batch's changes are small, and quick to be read again.
+    # A snapshot is as large as the state; a micro-batch's changes are small, and quick to read again.
     "spark.sql.streaming.stateStore.minDeltasForSnapshot": "50",
     "spark.sql.streaming.minBatchesToRetain": "20",
     "spark.sql.streaming.metricsEnabled": "false",
-    # Spark would measure a batch for Python anew with each of its rows, which costs more than all the rest.
+    # Spark would measure a batch for Python again with each of its rows, which costs more than all the rest.
     "spark.sql.execution.arrow.maxBytesPerBatch": str(2**31 - 1),
     "spark.sql.streaming.numRecentProgressUpdates": "500",
-    # In real-time mode a record goes from task to task; others are not waited for.
+    # In real-time mode a record goes from task to task without waiting for others.
     "spark.shuffle.streaming.networkBufferMaxWaitTimeMs": "1",
-    # The start sees to the slots of such an application. Spark would stop it where any other job has one for a moment.
+    # Our start provides the slots of such an application. Spark would stop it if any other job took one for a moment.
     SLOT_CHECK: "false",
-    # Each query has a producer of its own: one that is not used any more goes after a minute, not ten.
+    # Each query has a producer of its own: an unused one is closed after a minute, not ten.
     "spark.kafka.producer.cache.timeout": "60s",
 }
 """What streamskit sets on a session it makes; a setting passed to `spark_session` wins."""
@@ -73,19 +73,19 @@ JAVA_OPTIONS_VARIABLE = "STREAMSKIT_SPARK_JAVA_OPTIONS"
 """The environment variable with more options for Spark's JVM."""
 
 INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
-"""Settings with which Spark takes a plan's expressions as they are, and writes and compiles no Java for them.
+"""Settings with which Spark interprets a plan's expressions, and generates and compiles no Java for them.
 
-A few records have passed a plan before its Java is compiled; for millions, compile.
+A few records are processed sooner than Java for their plan is compiled; for millions, compile.
 """
 
 LESSON_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=240m"
 """Options for lessons and tests: half the work of a start and half the memory, less speed in the long run.
 
-With its quick compiler alone, Java would keep 48 MB of compiled code, and Spark has filled them after a few minutes.
+With its quick compiler alone, Java would keep 48 MB of compiled code, which Spark fills within a few minutes.
 """
 
 ON_THIS_MACHINE = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
-"""What is set besides where nobody else has to reach the driver."""
+"""Further settings for when nothing outside this machine has to reach the driver."""
 
 LOG_SETTINGS = Path(__file__).with_name("log4j2.properties")
 LOG_FILE = "streamskit.log"
@@ -94,7 +94,7 @@ MASTER_VARIABLE = "STREAMSKIT_MASTER"
 logger = logging.getLogger("streamskit")
 
 _starting = threading.Lock()
-_starting_query = threading.RLock()  # it takes its settings from the session that all threads share
+_starting_query = threading.RLock()  # a query takes its settings from the session, which all threads share
 
 
 def spark_session(master: str | None = None, **settings: str) -> "SparkSession":
@@ -182,7 +182,7 @@ def running_session() -> "SparkSession | None":
 
 
 def _check_master(running: "SparkSession", master: str | None) -> None:
-    """Refuse to hand out a session that runs elsewhere than it was asked to."""
+    """Refuse to hand out a session that runs elsewhere than was asked for."""
     runs_on = running.sparkContext.master
     if master is not None and master != runs_on:
         raise SetupError(

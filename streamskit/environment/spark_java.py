@@ -16,7 +16,7 @@ LOST = (Py4JNetworkError, ConnectionError)
 """What a call of Spark raises when its Java has ended."""
 
 END_SECONDS = 2.0
-"""How long after its connections a process may take to end."""
+"""How long a process may take to end after its connections have closed, in seconds."""
 
 
 def has_ended(seconds: float = 0.0) -> bool:
@@ -81,5 +81,5 @@ def forget() -> None:
     SparkSession._instantiatedSession = SparkSession._activeSession = None
     SQLContext._instantiatedContext = None
     for each in gc.get_objects():
-        if type(each) is UserDefinedFunction:  # each remembers what the old Java knew it by
+        if type(each) is UserDefinedFunction:  # each remembers its object in the old Java
             each._judf_placeholder = None

@@ -1,4 +1,4 @@
-"""Where Spark's Java writes its log: a file for each process that uses Spark, as two would roll each other's away."""
+"""Where Spark's Java writes its log: a file for each process that uses Spark, as two would roll over each other's."""
 
 import os
 import re
@@ -25,7 +25,7 @@ def spark_log() -> Path:
 
 
 def forget_old_logs() -> None:
-    """Delete the logs of programs that have ended, except for the last few; each with what it was rolled to."""
+    """Delete the logs of programs that have ended, except for the last few, each with its rolled-over files."""
     ended = [
         log
         for log in spark_log().parent.glob("spark-*.log")

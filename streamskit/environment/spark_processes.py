@@ -17,16 +17,16 @@ LINKED = ("bin", "jars")
 LOOPBACK = re.compile(r"spark://(127\.[\d.]+|localhost|\[::1\]):\d+")
 
 UNCHECKED_ARROW = "-Darrow.enable_unsafe_memory_access=true -Darrow.enable_null_check_for_get=false"
-"""Options with which Arrow does not look at its bounds for each value; Spark asks it for none that are not there."""
+"""Options with which Arrow does not check its bounds for each value; Spark never reads outside them."""
 
 
 def spark_home(master: str = "local") -> Path:
     """Return the folder to start Spark from: PySpark's own, or one of links to it where that is as good.
 
-    Each Python that Spark starts looks for PySpark in `python/lib/pyspark.zip` of its home first. Of a zip Python keeps
-    nothing compiled, so that it would compile PySpark anew, for half a second, at every start. Where the home has no
-    such zip Python finds the installed PySpark, if it is the Python that PySpark is installed for. On YARN
-    the zip has to be there: Spark sends it to the executors.
+    Each Python that Spark starts looks for PySpark in `python/lib/pyspark.zip` of its home first. Python caches nothing
+    that it compiles from a zip, so it would compile PySpark again, for half a second, at every start. Where the home
+    has no such zip, Python finds the installed PySpark, if it is the Python that PySpark is installed for. On YARN the
+    zip has to be there: Spark sends it to the executors.
 
     >>> (spark_home() / "jars").is_dir()
     True
@@ -59,7 +59,7 @@ def started_from(home: Path) -> Iterator[None]:
 
 
 def _python_finds(package: Path) -> bool:
-    """Whether the Python that Spark is going to start has PySpark installed, and need not be told where it is."""
+    """Whether the Python that Spark is going to start has PySpark installed, and so finds it by itself."""
     if os.environ.get("PYSPARK_PYTHON", sys.executable) != sys.executable:
         return False
     return str(package.parent) in [*site.getsitepackages(), site.getusersitepackages()]
@@ -84,11 +84,11 @@ def executor_settings(log_settings: Path, log_file: str) -> dict[str, str]:
     """
     return {
         "spark.executorEnv.PYTHONPATH": python_path(),
-        # A path that is relative: each executor has a folder of its own.
+        # A relative path: each executor has a folder of its own.
         "spark.executor.extraJavaOptions": (
             f'"-Dlog4j2.configurationFile={log_settings}" "-D{log_file}=executor.log" {UNCHECKED_ARROW}'
         ),
-        # So long a task waits for the executor that has its state: with Spark's 3 s a new executor would stay idle.
+        # How long a task waits for the executor that has its state: with Spark's 3 s a new executor would stay idle.
         "spark.locality.wait": "100ms",
         # Executors that stay idle for a moment are kept: a stream has work for them again soon.
         "spark.dynamicAllocation.enabled": "false",

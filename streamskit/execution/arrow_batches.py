@@ -1,4 +1,4 @@
-"""Hands records to Python by the thousand: one row of Spark holds a whole Arrow batch of them. Takes results back so.
+"""Hands records to Python by the thousand, and takes results back: one Spark row holds a whole Arrow batch of them.
 
 Spark gives `transformWithState` its rows one at a time, at about ten microseconds each, which would be most of the cost
 of a record. A batch that travels as the bytes of one row costs a twentieth of that.
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from streamskit.execution.row_format import NAMES
 
-if TYPE_CHECKING:  # they take a while, and this module is read wherever a stage is
+if TYPE_CHECKING:  # they take a while to import, and every module with a stage imports this one
     import pyarrow as pa
 
 
@@ -89,7 +89,7 @@ def _column(values: Sequence[Any], kind: "pa.DataType") -> "pa.Array":
 
 
 def _offsets(values: Sequence[Any]) -> "pa.Buffer":
-    """Return where each value begins, and where the last one ends, if they stand one behind the other."""
+    """Return where each value begins, and where the last one ends, if they are stored back to back."""
     import numpy as np
     import pyarrow as pa
 

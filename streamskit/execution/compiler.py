@@ -1,8 +1,8 @@
 """The compiler: from a plan to one streaming DataFrame whose rows are Kafka records to write.
 
 It goes through these passes, each in a module of its own: `sources` decodes what is read, `steps` follows each record
-from step to step and `error_guard` lets it fail on the way, `outcomes` writes what became of it as rows, `stages` runs
-the rows through the stateful operators, and what is finished goes to the sink.
+from step to step and `error_guard` lets it fail on the way, `outcomes` turns the outcomes into rows, `stages` runs the
+rows through the stateful operators, and finished rows go to the sink.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -59,12 +59,12 @@ def compile_plan(
         tasks: how many tasks the query has.
         checkpoint: the folder where Spark notes what the query has done.
         runs: the numbers of the micro-batches with which the query's runs began, this one included.
-        partitions: how many partitions each topic has, which partitioners ask for.
-        by_time: whether tasks meet in repartition topics in the order of their time; then the sink has to see to it.
+        partitions: how many partitions each topic has; partitioners need this.
+        by_time: whether records of several tasks meet in repartition topics in time order; the sink must ensure it.
 
     Returns:
-        A frame with the columns topic, key, value and headers, and partition where not every key decides by itself;
-        and with `record_columns.WRITE_ORDER`, where records are to be written in an order.
+        A frame with the columns topic, key, value, timestamp and headers, `partition` where not every row goes by its
+        key, and `record_columns.WRITE_ORDER` where records are written in a certain order.
 
     Raises:
         TopologyError: Spark cannot run this shape of program.
@@ -106,7 +106,7 @@ def _in_one_pass(plan: Plan, frame: DataFrame, inputs: list[DecodedInput], check
             guard = ErrorGuard(guard.handlers, origin)
         outcomes += Steps(plan, guard).go_on(node, record)
     rows = rows_of(outcomes, plan)
-    # There may be nothing to write: where the query is there for records that fail, and none can.
+    # There may be nothing to write, if the query exists only for records that fail, and none can.
     rows = rows or rows_of([_nothing(inputs[0].record)], plan)
     # All outputs of a record leave in one pass over it, whatever their number.
     row = rows.alone if rows.is_alone else F.explode(rows.as_array())
@@ -152,29 +152,29 @@ def _with_operators(
 
 
 def _has_beginnings(plan: Plan) -> bool:
-    """Return whether a row says of each record that it begins: for handlers that ask, and for the time of tasks."""
+    """Return whether a row marks the beginning of each record: for handlers that need it, and for the time of tasks."""
     return plan.options.handlers.ask_for_sources or any(planned.operator.punctuates for planned in plan.operators)
 
 
 def _beginning(plan: Plan, frame: DataFrame, inputs: list[DecodedInput], rows: Rows) -> Rows:
-    """Return the rows of records, with one that says where the record comes from and when it was, if somebody asks.
+    """Return the rows of records, preceded, if needed, by one that says where the record comes from, and its time.
 
-    A record that cannot be read, or is skipped for its time, does not begin. `frame` has the columns that `decode`
+    A record that cannot be read, or is skipped for its time, gets no such row. `frame` has the columns that `decode`
     gives; of those topic, key, value and headers are read.
     """
     if not _has_beginnings(plan):
         return rows
     begin = F.coalesce(*(_beginning_of(plan, frame, each) for each in inputs if not each.source.is_broadcast))
-    if plan.runs_in_real_time:  # the next record may be long in coming: what is due by stream time is due now
+    if plan.runs_in_real_time:  # the next record may take long to arrive: what is due by stream time is due now
         end = F.when(begin.isNotNull(), row_struct(CLOCK, key=F.lit(STREAM_TIME_KEY), timestamp=F.lit(-1)))
         return Rows([(begin, False), *rows.parts, (end, False)])
-    if rows.is_alone and not plan.tells_beginnings:  # a record of which nothing is left still moves the task's time
+    if rows.is_alone and not plan.tells_beginnings:  # even a record that leaves no rows moves the task's time
         return Rows.of(F.coalesce(rows.alone, begin))
     return Rows([(begin, False), *rows.parts])
 
 
 def _beginning_of(plan: Plan, frame: DataFrame, decoded: DecodedInput) -> Column:
-    """Return that row for the records of one input, made of the columns topic, key, value and headers."""
+    """Return the row that begins the records of one input, made from the columns topic, key, value and headers."""
     record, node = decoded.record, decoded.source.node
     told = {"timestamp": record.timestamp}
     if plan.options.handlers.ask_for_sources:

@@ -1,7 +1,7 @@
-"""Records that a step could not take: what they become instead, as rows among the others.
+"""Records that a step could not process: what they become instead, as rows among the others.
 
-Each leaves a note, a row for no topic whose key is the node's name and whose value says what was wrong. Notes are
-counted at the end of the query. There, too, a handler of the user's decides about the records that they tell of.
+Each leaves a note, a row without a topic whose key is the node's name and whose value says what was wrong. Notes are
+counted at the end of the query, where a user's handler also decides about the records that they describe.
 """
 
 from collections.abc import Callable
@@ -83,10 +83,10 @@ class RecordOrigin:
 
     @classmethod
     def carried(cls, row: DataFrame) -> "RecordOrigin":
-        """Return the origin of a result of a task operator: what its source said in headers, in the order there.
+        """Return the origin of a result of a task operator, read from the headers that describe its source.
 
         Args:
-            row: results with the columns of `row_format.SCHEMA` and `source`, the headers that tell of the source.
+            row: results with the columns of `row_format.SCHEMA` and `source`, the headers that describe the source.
         """
         topic, partition, offset, timestamp, key, value = (
             row[SOURCE][number]["value"] for number in range(SOURCE_HEADERS)
@@ -102,14 +102,14 @@ class RecordOrigin:
 
     @classmethod
     def lost(cls, timestamp: Column, headers: Column, key: Column, value: Column) -> "RecordOrigin":
-        """Return the origin of what Spark's own operators made of many records, as far as it is known: itself."""
+        """Return the origin of a result that Spark's own operators made from many records: only the result is known."""
         nothing, nowhere = F.lit(None).cast("string"), F.lit(-1)
         return cls(nothing, nowhere, nowhere.cast("bigint"), timestamp, headers, key, value)
 
 
 @dataclass(frozen=True)
 class GivenRecord:
-    """The record that a handler is given beside the source record: what a node was given, or a sink could not write.
+    """The record that a handler gets besides the source record: what a node was given, or what a sink could not write.
 
     `parent` names the node whose serdes read key and value, both in bytes; `is_written` says that they are the bytes
     that were to be written, and go to the handler as they are.
@@ -159,7 +159,7 @@ def failed(
         is_failed: whether it did.
         error: what was wrong.
         origin: the source record, with the time and headers that the failed one has.
-        given: the record that a processing or production handler is given, if it is asked.
+        given: the record that a processing or production handler is given, if one is called.
     """
     handler: Handler = getattr(handlers, kind)
     continues = isinstance(handler, LogAndContinue)
@@ -177,7 +177,7 @@ def failed(
         fits = bytes_of(origin.key, origin.value, headers) <= handlers.largest_record
         left_out = {LEFT_OUT: F.concat(F.coalesce(F.octet_length(origin.value), F.lit(0)), F.lit(" bytes"))}
         headers = F.when(fits, headers).otherwise(F.concat(headers, _headers(left_out)))
-        # A record that fails may have no time, or one that a broker refuses: it would stop the application after all.
+        # A failed record may have no time, or one that a broker refuses, which would stop the application after all.
         present = F.unix_millis(F.current_timestamp())
         time = F.when(origin.timestamp.between(0, present + FURTHEST_AHEAD), origin.timestamp).otherwise(present)
         letter = F.lit(handler.dead_letter_topic), origin.key, F.when(fits, origin.value), headers
@@ -186,7 +186,7 @@ def failed(
 
 
 ADVICE = r"( If necessary set .*)? SQLSTATE: .*$"
-"""What Spark's errors end with. To switch its checks off would make wrong answers out of errors."""
+"""What Spark's errors end with. Switching its checks off would turn errors into wrong answers."""
 
 
 def counted(plan: Plan, frame: DataFrame) -> DataFrame:
@@ -223,7 +223,7 @@ def _with_error(error: Column, origin: RecordOrigin, node: Node) -> Column:
 
 
 def _bound(value: Column, make: Callable[[Column], Column]) -> Column:
-    """Return what is made of a value that is computed once: Spark would write it out wherever it is used."""
+    """Return what `make` returns for a value that is computed once; Spark would otherwise repeat it at each use."""
     return F.transform(F.array(value), make)[0]
 
 
@@ -253,11 +253,11 @@ def _place(node: Node) -> str:
 
 
 NOTED = 11
-"""How many headers of a note say what it tells of."""
+"""How many headers of a note describe the record it is about."""
 
 
 def _in_headers(kind: str, origin: RecordOrigin, given: GivenRecord | None) -> Column:
-    """Return the record that a note tells of, and which handler is to decide, as headers before its own."""
+    """Return the record that a note is about, and the handler that is to decide, as headers before the record's own."""
     nothing = F.lit(None).cast("binary")
     place = {"partition": origin.partition.cast("string"), "offset": origin.offset.cast("string")}
     itself = {"kind": F.lit(kind), "topic": origin.topic, **place, "key": origin.key, "value": origin.value}
@@ -279,9 +279,9 @@ def _headers(said: dict[str, Column]) -> Column:
 def _letters(
     handlers: Handlers, serdes: NodeSerdes, places: dict[str, str], sub_topology: int, note: Any
 ) -> list[tuple[Any, ...]]:
-    """Return the dead letters for the record that a note tells of, as its handler decides, which runs here."""
+    """Return the dead letters for the record that a note is about, as its handler, which is called here, decides."""
     if note is None or note.headers is None:
-        return []  # a task has asked already
+        return []  # a task has called the handler already
     node = note.key.decode()
     error = StepError(note.value.decode(), places[node])
     headers: list[tuple[str, Any]] = [(name, None if data is None else bytes(data)) for name, data in note.headers]
@@ -319,7 +319,7 @@ def _given(
     given: tuple[Any, Any] = key, value
     if is_written == b"false":
         of_key, of_value = serdes[parent.decode()]
-        with suppress(ValueError):  # what cannot be read stays bytes
+        with suppress(ValueError):  # what cannot be read stays as bytes
             given = of_key.deserialize(key), of_value.deserialize(value)
     if kind == b"processing":
         return Record(*given, timestamp, headers)

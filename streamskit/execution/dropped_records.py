@@ -1,4 +1,4 @@
-"""How a query tells how many records its nodes drop: in what Spark reports of a batch, or to a test driver at once."""
+"""How a query reports how many records its nodes drop: in Spark's report of a batch, or directly to a test driver."""
 
 from collections.abc import Mapping
 
@@ -9,20 +9,20 @@ from streamskit.jvm.functions import driver_told
 from streamskit.planning.options import QueryOptions
 
 SAID = "streamskit said"
-"""How the name begins under which a query quotes, node by node, what was wrong with one of the records it dropped."""
+"""The prefix of the name under which a query quotes, by node, what was wrong with one of the records it dropped."""
 
 SKIPPED = "skipped records"
-"""How the name begins under which a query reports, node by node, how many records it dropped."""
+"""The prefix of the name under which a query reports, by node, how many records it dropped."""
 
 
 def tell_dropped(frame: DataFrame, where: str, times: Mapping[str, Column], options: QueryOptions) -> DataFrame:
-    """Return a frame that tells how many records its rows stand for that are dropped.
+    """Return a frame that reports how many dropped records its rows stand for.
 
     Args:
         frame: with any columns; they stay as they are.
         where: in which part of the query, to tell its reports apart.
-        times: by the name of the node, how many records a row stands for; null for none.
-        options: how the query runs. A test driver whose batch stays open is told of each row.
+        times: by the name of the node, how many dropped records a row stands for; null for none.
+        options: how the query runs. For a test driver whose batch stays open, each row is reported.
     """
     counts = {name: each.cast("bigint") for name, each in times.items()}
     if options.driver:
@@ -36,7 +36,7 @@ def tell_quotes(frame: DataFrame, where: str, quotes: Mapping[str, Column], opti
     Args:
         frame: with any columns; they stay as they are.
         where: in which part of the query, to tell its reports apart.
-        quotes: by the name of the node, a text; null in rows of which there is nothing to say.
+        quotes: by the name of the node, a text; null in rows without one.
         options: how the query runs.
     """
     if options.driver:
@@ -49,5 +49,5 @@ def _named(columns: Mapping[str, Column]) -> Column:
 
 
 def once(condition: Column) -> Column:
-    """Return how many records a row stands for that is dropped if a condition holds."""
+    """Return how many dropped records a row stands for: one where a condition holds, otherwise null."""
     return F.when(condition, 1)

@@ -1,4 +1,4 @@
-"""The error guard: where a handler says that records may fail, one that does becomes notes and dead letters."""
+"""The error guard: where a handler says that records may fail, a failed record becomes notes and dead letters."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -20,9 +20,9 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True)
 class Attempt(Generic[Result]):
-    """What a step made of a record; `succeeded` says for which records, None if it always does.
+    """What a step made of a record; `succeeded` says for which records it succeeded, None if it always does.
 
-    `failures` are the outcomes of a record where it did not.
+    `failures` are the outcomes of a record for which it did not.
     """
 
     result: Result
@@ -34,7 +34,7 @@ class Attempt(Generic[Result]):
 class ErrorGuard:
     """Lets steps fail for single records, as the handlers of the application say.
 
-    `origin` is where those came from. Unless it `tells` of them, they leave neither notes nor dead letters.
+    `origin` is where the records came from. Unless the guard `tells`, failed records leave no notes or dead letters.
     """
 
     handlers: Handlers
@@ -63,7 +63,7 @@ class ErrorGuard:
             node: where it failed.
             record: what failed.
             error: what was wrong.
-            given: the record as the handler sees it, if one is asked.
+            given: the record as the handler sees it, if one is called.
         """
         if not self.tells:
             return []
@@ -72,7 +72,7 @@ class ErrorGuard:
         return [*failed(self.handlers, kind, node, is_failed, error, origin, given)]
 
     def unread(self, decoded: DecodedInput) -> list[Outcome]:
-        """Return the outcomes of a record that could not be read, as far as its handler wants any."""
+        """Return the outcomes of a record that could not be read, if its handler wants any."""
         if not self.tells or decoded.error is None or self.handlers.deserialization == LogAndContinue():
             return []
         is_failed = is_of(decoded.source, self.origin.topic) & decoded.error.isNotNull()

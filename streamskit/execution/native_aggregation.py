@@ -1,7 +1,7 @@
 """Aggregations by Spark's own operators: `groupBy` and `window`, in update mode.
 
-Which window has closed is judged by stream time, record by record, before Spark groups them. Spark's watermark follows
-the partition that is furthest behind, and does nothing but forget windows that have closed in all of them.
+Which windows have closed is decided by stream time, record by record, before Spark groups the records. Spark's
+watermark follows the partition that is furthest behind, and only removes windows that have closed in all of them.
 """
 
 from pyspark.sql import DataFrame
@@ -22,7 +22,7 @@ DEFAULT_OPTIONS = QueryOptions()
 HEADERS = ("headers", "order")
 """The columns of a record's headers, and of its place in the order in which records came.
 
-Spark keeps them in the state and sorts records for them, which takes longer: so only a test driver asks for them.
+Spark keeps them in the state and sorts records for them, which takes longer, so only a test driver requests them.
 """
 
 
@@ -56,7 +56,7 @@ def aggregate(
         made = user_functions.apply(node.aggregator, [value], f"{node.name} at {node.call_site}")
     else:
         made = F.count("*")
-    # As in Kafka Streams: no key, no part in an aggregation; and a null value takes part in windows only.
+    # As in Kafka Streams, records without a key are not aggregated, and those without a value only in windows.
     takes_part = frame["key"].isNotNull()
     if node.windows is None:
         takes_part &= frame["value"].isNotNull()
@@ -76,7 +76,7 @@ def aggregate(
     counted = tell_dropped(timed, node.name, {node.name: times}, options)
     windowed_key = F.struct("key", "start", (F.col("start") + node.windows.size).alias("end"))
     in_windows = _in_open_windows(node.windows, counted.where(takes_part), own)
-    if options.driver:  # Spark does not know, behind a watermark, that it is one partition
+    if options.driver:  # behind a watermark Spark no longer knows that this is one partition
         in_windows = in_windows.coalesce(1)
     return (
         end_of_stage(in_windows, threads_of)
@@ -87,7 +87,7 @@ def aggregate(
 
 
 def _timed(windows: TimeWindows, frame: DataFrame, folder: str, own: list[str]) -> DataFrame:
-    """Return each record with what stream time says of its windows.
+    """Return each record with the state of its windows by stream time.
 
     Args:
         windows: the windows.
@@ -145,7 +145,7 @@ def _in_open_windows(windows: TimeWindows, frame: DataFrame, own: list[str]) -> 
     passed = ["key", "value", "timestamp", *own, *(HEADERS if _has_headers(frame) else ())]
     in_windows = marked.select(*passed, "at", start.alias("start"))
     shift = F.when(F.col("start") > F.col("at.after"), F.col("at.shift")).otherwise(F.col("at.shift_before"))
-    # Spark drops and forgets by the column of a group that bears this mark.
+    # Spark drops late rows and old state by the grouping column that has this metadata.
     mark = {"spark.watermarkDelayMs": 0}
     closes = F.timestamp_millis(F.col("start") + windows.size + shift).alias("closes", metadata=mark)
     return in_windows.select(*passed, "start", closes)

@@ -1,4 +1,4 @@
-"""What goes into a stateful operator beside a record, and what becomes of its results."""
+"""What goes into a stateful operator besides a record, and what its results become."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -31,8 +31,8 @@ def compile_results(plan: Plan, frame: DataFrame, numbers: list[int]) -> tuple[D
 
     Args:
         plan: what runs.
-        frame: the results, and rows that pass by, with the columns of `row_format.SCHEMA`, and `source` where a handler
-            asks where a record came from.
+        frame: the results, and rows that pass through, with the columns of `row_format.SCHEMA`, and `source` where a
+            handler needs to know where a record came from.
         numbers: the operators, by their numbers in the plan.
     """
     if plan.options.handlers.ask_for_sources:
@@ -78,7 +78,7 @@ def compile_results(plan: Plan, frame: DataFrame, numbers: list[int]) -> tuple[D
 def _results_of(frame: DataFrame, number: int) -> dict[str, Column]:
     """Return the columns of an operator's results, with null for the bytes in all other rows.
 
-    Spark calls Python for every row, whatever the condition around it; serdes would read the bytes of others.
+    Spark calls Python for every row, whatever the condition around it, so serdes would read other operators' bytes.
     """
     is_own = _is_of(frame, number)
     read = {name: F.when(is_own, frame[name]) for name in ("key", "value", "old", "other", "other_old")}
@@ -97,7 +97,7 @@ def _given(results: Mapping[str, Column], by: Node) -> RecordColumns:
 
 
 def _given_by(node: Node, plan: Plan) -> Node:
-    """Return a node that passes on what an operator's results are made of: of a join, the records of its left side."""
+    """Return a node that passes on what an operator's results are made from: for a join, the one on its left side."""
     joined = node.joined_values(plan.topology.nodes)
     parents = [plan.topology[parent] for parent in node.parents]
     return next((each for each in parents if joined is not None and each.value == joined.left), node)
@@ -119,7 +119,7 @@ def result_record(node: Node, plan: Plan, frame: Mapping[str, Column]) -> Record
     if joined is None:
         if not node.is_table:
             return record
-        # A table that is kept only because processors look into it tells no old values: nobody has asked for them.
+        # A table that is kept only because processors look into it passes on no old values, as no step needs them.
         tells = not runs_latest_value_operator(node, plan) or stores_latest(node, plan.topology)
         return replace(record, old=sure(frame["old"], node.value) if tells else None, note=frame["other"])
     new = _joined(node, joined, record, frame["value"], frame["other"])
@@ -132,7 +132,7 @@ def result_record(node: Node, plan: Plan, frame: Mapping[str, Column]) -> Record
 
 
 def _transformed(node: Node, frame: Mapping[str, Column]) -> RecordColumns:
-    """Return the row that a transformer has made, dropped where a result is an update of one of its own stores."""
+    """Return the row that a transformer has made; dropped where the result is an update of one of its own stores."""
     is_row = ~F.coalesce(F.startswith(frame["other"], F.lit(STORE_UPDATE)), F.lit(False))
     key, value, old = (F.when(is_row, frame[name]) for name in ("key", "value", "old"))
     record = RecordColumns(sure(key, node.key), sure(value, node.value), frame["timestamp"], frame["headers"], is_row)
@@ -203,7 +203,7 @@ def _forwarded(
 def _updates_of_own_stores(plan: Plan, node: Node, frame: DataFrame) -> list[Rows]:
     """Return the rows for the changelogs of the stores that a transformer keeps, among its results.
 
-    `frame` has the columns of `row_format.NAMES`; `other` says whether a result is such an update, of which
+    `frame` has the columns of `row_format.NAMES`; `other` says whether a result is such an update, and of which
     store.
     """
     logged = [store for store in node.own_stores if has_changelog(node, store)]

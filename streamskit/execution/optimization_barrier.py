@@ -1,4 +1,4 @@
-"""Makes Spark compute Columns once: a frame that nothing is moved past."""
+"""Makes Spark compute Columns once, by a frame that the optimizer moves nothing past."""
 
 from dataclasses import replace
 
@@ -12,7 +12,7 @@ def materialize_once(frame: DataFrame, *more: Column) -> DataFrame:
     """Return a frame, with more columns, that Spark computes before whatever follows.
 
     Args:
-        frame: with any columns; the result has them, `more`, and once.
+        frame: with any columns; the result has these, `more`, and a column `once`.
         more: further columns, with names.
     """
     return select_once(frame, "*", *more)
@@ -21,13 +21,13 @@ def materialize_once(frame: DataFrame, *more: Column) -> DataFrame:
 def select_once(frame: DataFrame, *columns: Column | str, where: str = "true") -> DataFrame:
     """Return columns of a frame that Spark computes before whatever follows.
 
-    Otherwise it would move a later filter below, and write the Columns of which the filter is made twice; of records
-    that are read that means to decode each of them twice. It never moves one past a column that might differ from call
-    to call, and `once` counts as such; it stays in the frame, and Spark drops it where nobody asks for it.
+    Otherwise it would push a later filter down and duplicate the Columns in it, which means that each record read is
+    decoded twice. It never moves a filter past a column that might differ from call to call, and `once` counts as such;
+    that column stays in the frame, and Spark drops it where nothing uses it.
 
     Args:
         frame: with any columns.
-        columns: what is selected; the result has them, and once.
+        columns: what is selected; the result has these, and a column `once`.
         where: which rows are kept, as a condition in SQL on those columns.
     """
     made = frame.select(*columns, F.spark_partition_id().alias("once"))
@@ -39,8 +39,8 @@ def materialize_records_once(
 ) -> tuple[DataFrame, dict[int, RecordColumns]]:
     """Return a frame with what numbered records are made of as columns, and the records as those columns.
 
-    However often a key, a value or a condition is named afterwards, it is computed once. Each record comes with the
-    condition on which a row is one.
+    However often a key, a value or a condition is used afterwards, it is computed once. Each record comes with the
+    condition under which a row is that record.
     """
     columns: dict[str, Column] = {}
 

@@ -1,7 +1,7 @@
 """What one record becomes on its way through a query: outcomes, and the rows that stand for them.
 
 Following a record from step to step gives a list of outcomes; only then are they written as Columns, so that the steps
-need not know how rows look, and rows not what steps there are.
+need not know what rows look like, nor the rows which steps there are.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -32,8 +32,8 @@ from streamskit.topology.nodes import Node, OperatorInput
 class Write:
     """The record is written to a topic, as these bytes.
 
-    It goes to `partition`, that of its task, if there is one; or where the partitioner of the sink named `sink` sends
-    it; and otherwise where its key belongs.
+    It goes to `partition`, that of its task, if given; else to where the partitioner of the sink named `sink` sends it;
+    and without either to the partition of its key.
     """
 
     record: RecordColumns
@@ -48,7 +48,7 @@ class Write:
 class Send:
     """The record goes to a side of a stateful operator; `parent` says its types.
 
-    `extra` are bytes that travel beside it: a lookup key, or what the last operator said of it.
+    `extra` is bytes that travel with it: a lookup key, or what the last operator noted about it.
     """
 
     record: RecordColumns
@@ -88,12 +88,12 @@ class Rows:
 
     @classmethod
     def of(cls, *rows: Column) -> "Rows":
-        """Return rows of which each is a Column."""
+        """Return rows that are each a Column."""
         return cls([(row, False) for row in rows])
 
     @classmethod
     def of_array(cls, rows: Column) -> "Rows":
-        """Return rows that stand in an array."""
+        """Return rows that are the elements of an array."""
         return cls([(rows, True)])
 
     def __bool__(self) -> bool:
@@ -110,7 +110,7 @@ class Rows:
 
     @property
     def alone(self) -> Column:
-        """The row that is alone."""
+        """The only row."""
         return self.parts[0][0]
 
     def as_array(self) -> Column:
@@ -136,14 +136,14 @@ def rows_of(outcomes: Iterable[Outcome], plan: Plan) -> Rows:
 
 
 def of_rows(outcome: Outcome, condition: Column) -> Outcome:
-    """Return an outcome of which only the rows of a frame that meet a condition are counted, if it is to be counted."""
+    """Return an outcome so that, if it is counted, only the rows of a frame that meet a condition count."""
     if isinstance(outcome, Drop):
         return replace(outcome, is_dropped=condition & outcome.is_dropped)
     return replace(outcome, record=outcome.record.where(condition)) if isinstance(outcome, Flatten) else outcome
 
 
 def either(alternatives: Sequence[Rows]) -> Rows:
-    """Return the rows of records of which each is of one kind only, such as those of different topics."""
+    """Return the rows of records that are each of exactly one kind, such as those of different topics."""
     there = [rows for rows in alternatives if rows]
     if there and all(rows.is_alone for rows in there):
         return Rows.of(F.coalesce(*(rows.alone for rows in there)))
@@ -166,7 +166,7 @@ def count_dropped(frame: DataFrame, outcomes: Iterable[Outcome], plan: Plan) -> 
 
 
 def _dropped(outcomes: Iterable[Outcome]) -> dict[str, Column]:
-    """Return by a node's name how many times it drops one record, which may come to it in several ways."""
+    """Return by node name how many times the node drops one record, which may reach it in several ways."""
     found: dict[str, list[Column]] = {}
     for each in outcomes:
         if isinstance(each, Drop):

@@ -1,9 +1,10 @@
 """The last steps before the sink: which partitions finished records go to, and in which order they are written.
 
 Users' partitioners choose partitions. The order matters in repartition topics: records are written by the time of the
-tasks that they come from. Each task writes its own records. Where one of them is months ahead of another, whoever reads
-the topic in which they meet would take the others' records for late ones. So they go through a shuffle before the sink:
-all rows for a partition come to one task, which writes them as `PartitionGroup` of Kafka Streams would take them.
+tasks that they come from. Each task writes its own records. Where one task is months ahead of another, a reader of the
+topic in which they meet would consider the other's records late. So they go through a shuffle before the sink: all
+rows for a partition go to one task, which writes them in the order in which `PartitionGroup` of Kafka Streams takes
+them.
 """
 
 from collections.abc import Iterator, Mapping
@@ -64,7 +65,7 @@ def with_partitions(plan: Plan, frame: DataFrame, counts: Mapping[str, int] | No
 def _chosen(plan: Plan, frame: DataFrame, counts: Mapping[str, int] | None) -> Column:
     """Return what the partitioner of a row's sink says, as a struct that is never null, whatever the sink.
 
-    It is asked with the columns sink, topic, key and value of `frame`; the struct has the fields of `CHOICE`.
+    It is called with the columns sink, topic, key and value of `frame`; the struct has the fields of `CHOICE`.
     """
     import pyarrow as pa
     from pyspark.sql.pandas.types import to_arrow_type
@@ -86,7 +87,7 @@ def _chosen(plan: Plan, frame: DataFrame, counts: Mapping[str, int] | None) -> C
 
 
 def _written(plan: Plan, counts: Mapping[str, int]) -> Iterator[str]:
-    """Yield the topics of which it is known that partitioners are asked about them."""
+    """Yield the topics that are known to be written through partitioners."""
     for sink in plan.partitioned_sinks:
         if isinstance(sink.topic, str):
             yield plan.topic(sink)
@@ -123,14 +124,14 @@ def _row_of(write: Write) -> Column:
 
 
 def writers(plan: Plan, partitions: Mapping[str, int]) -> int:
-    """Return how many tasks write a plan's records in order: one for each partition of its repartition topics."""
+    """Return how many tasks write a plan's records in order: the largest partition count of its repartition topics."""
     return max(partitions[topic] for topic in plan.topics_by_time)
 
 
 def with_write_order(plan: Plan, frame: DataFrame, partitions: Mapping[str, int]) -> DataFrame:
     """Return finished rows with the columns of `record_columns.WRITE_ORDER`.
 
-    Rows that come from one task keep their order: one that was late there is late for whoever reads it.
+    Rows that come from one task keep their order: one that was late there is also late for its readers.
 
     Args:
         plan: what runs; it has `topics_by_time`.
@@ -142,7 +143,7 @@ def with_write_order(plan: Plan, frame: DataFrame, partitions: Mapping[str, int]
     count = writers(plan, partitions)
     numbers = F.array(*map(F.lit, task_numbers(frame.sparkSession, count)))
     writer = F.element_at(numbers, F.pmod(_partition(plan, frame, partitions), F.lit(count)) + 1)
-    # What Spark has aggregated comes in no order.
+    # Spark's aggregates come in no particular order.
     time = frame["timestamp"] if plan.native is not None else frame["row_place.time"]
     columns = (writer, time, frame["row_place.place"])
     return frame.select("*", *(column.alias(name) for name, column in zip(WRITE_ORDER, columns, strict=True)))

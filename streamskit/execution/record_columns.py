@@ -29,7 +29,7 @@ class Datum:
     raw: Column | None = None
     serde: Serde | None = None
     is_sure: bool = False
-    """Whether the bytes were written by streamskit itself, and so need no look before they go on."""
+    """Whether the bytes are known to be readable, and so need no check before they are passed on."""
 
     def to_bytes(self, serde: Serde, condition: Column | None = None) -> Column:
         """Return the bytes that `serde` writes; those that were read are written again as they are.
@@ -40,19 +40,19 @@ class Datum:
         """
         if self.raw is None or serde != self.serde:
             return serde.to_bytes(self.given_to(serde, condition))
-        # Bytes that are not what the serde reads have to fail here too, though nobody looks at the value.
+        # Bytes that the serde cannot read have to fail here as well, although nothing uses the value.
         return self.raw if self.is_sure or isinstance(serde, StringSerde) else F.when(self.typed.isNotNull(), self.raw)
 
     def given_to(self, serde: Serde, condition: Column | None) -> Column:
-        """Return what a serde is given to write: of a record that was dropped nothing, if it is a function in Python.
+        """Return what a serde is given to write: for a dropped record nothing, if the serde is a Python function.
 
-        Spark calls those for each row, also within a `F.when` that does not hold.
+        Spark calls such functions for each row, also within a `F.when` that does not hold.
         """
         return self.typed if condition is None or not serde.runs_in_python else F.when(condition, self.typed)
 
 
 def sure(raw: Column, serde: Serde) -> Datum:
-    """Return what a serde reads in bytes that it has written itself."""
+    """Return what a serde reads from bytes that it has itself written."""
     return Datum(serde.from_bytes(raw), raw, serde, is_sure=True)
 
 
@@ -60,8 +60,8 @@ def sure(raw: Column, serde: Serde) -> Datum:
 class RecordColumns:
     """One record, as Columns over a row; `timestamp` in milliseconds.
 
-    `old` is a table row's value before, where it is known. `condition` is false for a record that a step has dropped.
-    `note` is what a table's operator says of an update beside its value: that it came out of order, or the time of its
+    `old` is a table row's previous value, where it is known. `condition` is false for a record that a step has dropped.
+    `note` is what a table's operator adds to an update besides its value: that it came out of order, or the time of its
     row.
     """
 
@@ -78,7 +78,7 @@ class RecordColumns:
 
         Args:
             parent: the node that passes the record on, which says the types.
-            value: another value to give than the record's.
+            value: a value to give instead of the record's.
         """
         value = self.value.typed if value is None else value
         return [
@@ -89,7 +89,7 @@ class RecordColumns:
     def call(self, node: Node, function: Callable[..., object], parent: Node, value: Column | None = None) -> Column:
         """Return what a user's function of `node` makes of the record that `parent` passes on.
 
-        Of another value than the record's it is asked only where there is one.
+        With a `value` other than the record's it is called only where that is not null.
         """
         given = None if value is None else value.isNotNull()
         with self.asking_udfs(given):
@@ -97,7 +97,7 @@ class RecordColumns:
             return user_functions.apply(function, dressed, f"{node.name} at {node.call_site}", given)
 
     def asking_udfs(self, given: Column | None = None) -> AbstractContextManager[None]:
-        """Have an `F.udf` in the functions of a `with` asked only if the record is kept, and `given` holds."""
+        """Within a `with`, have an `F.udf` in users' functions called only if the record is kept, and `given` holds."""
         both = [condition for condition in (self.condition, given) if condition is not None]
         return user_functions.asked_only_for(reduce(and_, both) if both else None)
 
@@ -129,7 +129,7 @@ def to_sink(frame: DataFrame) -> DataFrame:
 
     Args:
         frame: with the columns topic, key, value, timestamp and headers, and perhaps partition and `WRITE_ORDER`. The
-            result has them, too, and fails where a timestamp is none.
+            result has the same columns, and fails where a timestamp is invalid.
     """
     time = frame["timestamp"]
     message = F.format_string(
@@ -144,7 +144,7 @@ def to_sink(frame: DataFrame) -> DataFrame:
 def changelog_key(record: RecordColumns, store: Store, key: Serde) -> Column:
     """Return the key of a store's row in its changelog: for a window store the windowed key and a number.
 
-    The number (always 0) is where Kafka's `WindowKeySchema` tells duplicates apart.
+    By the number (always 0 here) Kafka's `WindowKeySchema` distinguishes duplicates.
     """
     written = record.key_bytes(key)
     if store.kind != "window" or isinstance(key, SessionWindowedSerde):
@@ -153,14 +153,14 @@ def changelog_key(record: RecordColumns, store: Store, key: Serde) -> Column:
 
 
 def without_row_time(data: Column) -> tuple[Column, Column]:
-    """Return what `operators.records.with_row_time` put behind the time of a row, and that time as it was written."""
+    """Return what `operators.records.with_row_time` put after the time of a row, and that time as it was written."""
     return F.when(F.octet_length(data) > 8, F.substring(data, F.lit(10), F.octet_length(data))), F.substring(data, 1, 8)
 
 
 def change_to_bytes(new: Column, old: Column) -> Column:
     """Return the new and the old value of a table's row as one value of a repartition topic; either may be null.
 
-    The first byte says which of the two are there (1 the new, 2 the old); where both are, the length of the new one
+    The first byte says which of the two are present (1 the new, 2 the old); if both are, the length of the new one
     follows in 8 bytes.
     """
 
@@ -173,7 +173,7 @@ def change_to_bytes(new: Column, old: Column) -> Column:
             .when(old.isNotNull(), F.concat(F.lit(b"\x02"), old))
         )
 
-    # A function of an array names what it is given as often as it likes; written out, Java's code for it is too long
+    # A function over an array can use its argument repeatedly; written out, the generated Java code would be too long
     # for Java to compile.
     return F.transform(F.array(F.struct(new.alias("new"), old.alias("old"))), written)[0]
 

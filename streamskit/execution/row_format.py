@@ -1,4 +1,4 @@
-"""The rows that travel between the operators of a query: which way they go, and bytes."""
+"""The rows that travel between the operators of a query: where they go, and their contents as bytes."""
 
 from typing import Any
 
@@ -79,7 +79,7 @@ def port_of(operator: int, side: int) -> int:
 
 
 def row_struct(port: int | Column, **values: Column | None) -> Column:
-    """Return a row as a struct; what is not given is null."""
+    """Return a row as a struct; fields that are not given are null."""
     given = {"port": F.lit(port) if isinstance(port, int) else port} | values
     return F.struct(
         *((F.lit(None) if given.get(name) is None else given[name]).cast(kind).alias(name)  # type: ignore[union-attr]

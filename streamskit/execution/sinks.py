@@ -1,4 +1,4 @@
-"""Whether a record can be written: whether its serdes have bytes for it, it is small enough, and its topic is there."""
+"""Whether a record can be written: whether its serdes can encode it, it is small enough, and its topic exists."""
 
 from functools import reduce
 from operator import or_
@@ -17,22 +17,22 @@ from streamskit.serdes import Serde
 from streamskit.topology.nodes import Sink
 
 MISSING_TOPIC = "streamskit_missing_topic"
-"""A function of Spark's SQL: why a topic that a record chooses would not take it (in `streamskit/jvm`)."""
+"""A function of Spark's SQL: why a topic that a record chooses would not accept it (in `streamskit/jvm`)."""
 
 NO_TOPIC = "the function that chooses a record's topic chose none, but null."
 
 
 def learn_to_ask_for_topics(spark: SparkSession) -> None:
-    """Make the function that asks a broker whether a topic is there, and what it takes, known to Spark."""
+    """Register in Spark the function that asks a broker whether a topic exists, and which records it accepts."""
     spark.udf.registerJavaFunction(MISSING_TOPIC, "streamskit.MissingTopic", T.StringType())
 
 
 def writable(
     record: RecordColumns, node: Sink, topic: str | Column, options: QueryOptions
 ) -> tuple[Write, Column, Column]:
-    """Return what is to be written of a record, why a serde has no bytes for it, and what stands against writing it.
+    """Return what is to be written of a record, why a serde cannot encode it, and why it cannot be written.
 
-    Both reasons are null if there is none; the second is the first where that is given.
+    Each reason is null if there is none; where there is a first, the second is the same.
     """
     key, key_error = tried(record.key, node.key, record.condition)
     value, value_error = tried(record.value, node.value, record.condition)
@@ -58,15 +58,15 @@ def writable(
 
 
 def refused(time: Column, key: Column, size: Column, topic: str | Column, options: QueryOptions) -> list[Column]:
-    """Return why a broker would refuse a record, for each of the topic's rules a Column that is null if it would not.
+    """Return why a broker would refuse a record: for each of the topic's rules a Column that is null if it would not.
 
-    A producer learns it too late: when the record is on its way, with all others of its micro-batch.
+    A producer learns this too late: when the record has been sent with all others of its micro-batch.
 
     Args:
         time: the record's timestamp.
         key: its key in bytes.
         size: how many bytes it has.
-        topic: where it goes. Of a topic that records choose only what holds for all is known here.
+        topic: where it goes. If records choose the topic, only the rules that hold for all topics are known here.
         options: those of the query, with the rules of topics.
     """
     errors = [
@@ -115,7 +115,7 @@ def _size(data: Column) -> Column:
 
 
 def tried(datum: Datum, serde: Serde, condition: Column | None) -> tuple[Column, Column | None]:
-    """Return the bytes of a key or value, and why there are none; None if they are there already."""
+    """Return the bytes of a key or value, and why there are none; this is None if the bytes are known already."""
     if datum.raw is not None and serde == datum.serde:
         return datum.to_bytes(serde, condition), None
     tried = serde.try_to_bytes(datum.given_to(serde, condition))

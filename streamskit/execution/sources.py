@@ -1,4 +1,4 @@
-"""What a query reads: raw records of its topics, decoded into one frame, once each; and the wall clock among them."""
+"""What a query reads: raw records of its topics, each decoded once into one frame, with the wall clock among them."""
 
 from dataclasses import dataclass, replace
 
@@ -18,9 +18,9 @@ from streamskit.topology.nodes import GlobalTableSource, Source, of_kind
 
 @dataclass(frozen=True)
 class DecodedInput:
-    """The records of one input of a plan, as Columns of the frame that all share; `partition` names where each is from.
+    """The records of one input of a plan, as Columns of the shared frame; `partition` says where each is from.
 
-    `error` says, where records that cannot be read are no reason to fail, what was wrong with one.
+    Where unreadable records are no reason to fail, `error` says what was wrong with one.
     """
 
     source: PlanInput
@@ -72,10 +72,11 @@ def decode(plan: Plan, raw: DataFrame) -> tuple[DataFrame, list[DecodedInput]]:
 
 
 def _dropped_by_global_table(plan: Plan, source: PlanInput, number: int, frame: DataFrame) -> Column | None:
-    """Return whether a raw record is one of a global table without a key, if an input is its topic and tells of them.
+    """Return whether a raw record is one of a global table without a key, if the input is that topic and reports drops.
 
-    Every task gets its records, and a row needs a key. A global store, which a processor fills, takes any record. One
-    that cannot be read is told of where it fails. `frame` has the columns topic, key, and value_N of input `number`.
+    Every task gets these records, and a row needs a key. A global store, which a processor fills, takes any record. A
+    record that cannot be read is reported where it fails. `frame` has the columns topic, key, and value_N of input
+    `number`.
     """
     if (
         not source.tells
@@ -90,8 +91,8 @@ def _dropped_by_global_table(plan: Plan, source: PlanInput, number: int, frame: 
 def _decoded(plan: Plan, source: PlanInput, number: int, frame: DataFrame) -> tuple[DataFrame, DecodedInput]:
     """Return the records of an input, and the frame, in which records that failed may be counted.
 
-    `frame` has the columns that `decode` returns: of its own key_N, value_N and is_N of input `number`, and in Kafka's
-    words key, value, topic, partition, offset, timestamp and headers.
+    `frame` has the columns that `decode` returns: key_N, value_N and is_N of input `number`, and Kafka's key, value,
+    topic, partition, offset, timestamp and headers.
     """
     if _is_forgiving(plan, source):
         return _forgiving_decoded(plan, source, number, frame)
@@ -129,7 +130,7 @@ def _forgiving_decoded(plan: Plan, source: PlanInput, number: int, frame: DataFr
     node = source.node
     read = {part: frame[f"{part}_{number}"] for part in ("key", "value")}
     is_its = _is_its(plan, number, frame)
-    # What a serde has read goes on as it came in.
+    # What a serde could read is passed on unchanged.
     key, value = (Datum(tried["value"], _only(is_its, frame[part]), serde, is_sure=True)
                   for (part, tried), serde in zip(read.items(), (node.key, node.value), strict=True))  # fmt: skip
     wrong = [F.when(tried["error"].isNotNull(), F.concat(F.lit(f"the {part}: "), tried["error"]))
@@ -201,7 +202,7 @@ def _reads_alone(plan: Plan) -> bool:
 CLOCK_SOURCE = "org.apache.spark.sql.streamskit.WallClock"
 
 OFTEN = 10
-"""How many such records a second there are at most: a micro-batch takes longer than the time between them."""
+"""How many such records there are at most in a second: a micro-batch takes longer than the time between two."""
 
 
 def with_clock(frame: DataFrame, interval: int) -> DataFrame:

@@ -1,4 +1,4 @@
-"""The rows of a stage: those that come into the operators of one level, in order, and those that go out."""
+"""The rows of a stage: the inputs of the operators of one level, in order, and their outputs."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ from streamskit.execution.row_format import (
 from streamskit.operators import ERROR_ROW, Output
 from streamskit.operators.records import SourceRecord
 
-if TYPE_CHECKING:  # it takes a while, and this module is read wherever a stage is
+if TYPE_CHECKING:  # it takes a while to import, and every module with a stage imports this one
     import pyarrow as pa
 
 CLOCK_ORIGIN = 0
@@ -33,13 +33,13 @@ CLOCK_ORIGIN = 0
 
 @dataclass(frozen=True)
 class StageInputs:
-    """What a stage knows of the rows that come in.
+    """What a stage knows about the rows that come in.
 
     `ports` says which operator and side each port leads to; `single` that all rows have one origin, and `first` which
     origins come before others. The first stage of a query knows the `topics` by origin; every stage has the `tasks` by
     partition and the number of its `sub_topology`. `begins_apart` says that each record has a `BEGIN` row; otherwise
-    its first row stands for that, too. `is_timed` says that an operator wants to hear of every record, and `tells` that
-    one in a later stage does.
+    its first row serves as that. `is_timed` says that an operator has to see every record, and `tells` that one in a
+    later stage does.
     """
 
     ports: dict[int, tuple[int, int]]
@@ -54,14 +54,14 @@ class StageInputs:
 
 
 CHUNK = 10_000
-"""After how many results they are handed over to Spark."""
+"""The number of results after which they are handed over to Spark."""
 
 CHUNK_BYTES = 4 * 1024 * 1024
-"""After how many bytes of results they are, so that large ones are never many in memory."""
+"""The same in bytes, so that there are never many large results in memory."""
 
 
 OUTPUTS = 20
-"""How many outputs of a task are taken at once: few calls, and large ones are never many in memory."""
+"""How many outputs of a task are taken at once: enough for few calls, but never many large ones in memory."""
 
 
 class StageResults:
@@ -115,7 +115,7 @@ class StageResults:
         self._count += 1
 
     def begin(self, source: SourceRecord) -> None:
-        """Say to later stages where the rows that follow come from."""
+        """Mark, for later stages, where the rows that follow come from."""
         where = f"{source.partition} {source.offset}".encode()
         time, key, value, headers = source[3:]
         self.pass_on((BEGIN, source.topic, key, value, None, where, None, time, headers))
@@ -128,13 +128,13 @@ class StageResults:
             self._add(tuple(empty.values()))
 
     def take_rows(self) -> list[Row]:
-        """Return the rows so far, and begin anew."""
+        """Return the rows so far, and start over."""
         columns = self._columns
         self._begin_anew()
         return list(zip(*columns, strict=True))
 
     def take_packed(self) -> Iterator[bytes]:
-        """Yield the rows so far, packed, and none of the packs large; begin anew."""
+        """Yield the rows so far in packs of limited size, and start over."""
         columns, cuts = self._columns, self._cuts
         self._begin_anew()
         for begin, end in pairwise([0, *cuts, len(columns[PORT])]):
@@ -147,7 +147,7 @@ class StageResults:
         self._cut_behind(sum(map(len, filter(None, row[KEY:TIMESTAMP]))))
 
     def _cut_behind(self, size: int) -> None:
-        """Cut behind rows of so many bytes where there are enough: what one record lets go has no limit."""
+        """Cut after rows of `size` bytes if there are enough: there is no limit to what one record may emit."""
         self._bytes += size
         count = len(self._columns[PORT])
         begin = self._cuts[-1] if self._cuts else 0
@@ -159,9 +159,9 @@ class StageResults:
 def in_order(tables: "Iterable[pa.Table]", inputs: StageInputs) -> "Iterator[pa.Table]":
     """Yield the rows of a task in the order in which Kafka Streams would take them.
 
-    Rows of one topic stay in order of their offsets; between topics the one whose next record is the earliest goes on:
-    a row is taken when the latest time in its topic so far is due, so the rows are sorted by that time. Where there is
-    but one topic, rows pass as they come, and a batch need not fit into memory.
+    Rows of one topic stay in the order of their offsets; between topics, the one with the earliest next record goes
+    first: a row is taken when the latest time in its topic so far is due, so the rows are sorted by that time. Where
+    there is only one topic, rows pass in the order they come, and a batch need not fit into memory.
 
     Args:
         tables: with the columns of `row_format.SCHEMA`, as those that are yielded.
@@ -202,6 +202,6 @@ def _checked(tables: "Iterable[pa.Table]") -> "Iterator[pa.Table]":
 
 
 def out_of_order() -> RuntimeError:
-    """Return the error of records that Spark hands over in another order than that of their offsets."""
+    """Return the error for records that Spark hands over in an order other than that of their offsets."""
     return RuntimeError("Spark handed the records of a partition over in another order: give KafkaStreams a "
                         "smaller max_records_per_batch, so that a batch needs no sorting on disk.")  # fmt: skip

@@ -51,7 +51,7 @@ def with_order(plan: Plan, frame: DataFrame, rows: Rows, tasks: int) -> DataFram
     numbers = task_numbers(frame.sparkSession, tasks)
     task = F.element_at(F.array(*map(F.lit, numbers)), frame["partition"] + 1)
     if plan.uses_wall_clock or any(entry.is_broadcast for entry in plan.inputs):
-        # Each task keeps a global table of its own, and hears the clock.
+        # Each task keeps its own copy of a global table, and gets the clock.
         own, every = F.array(task), F.array(*map(F.lit, numbers))
         is_broadcast = frame["topic"].isin(*plan.broadcast_topics)
         task = F.explode(F.when(is_broadcast, every).otherwise(own))
@@ -87,7 +87,7 @@ def run_stages(
         ports = [*numbers, *(number + AT_ONCE for number in numbers)]
         processor = TaskProcessor(operators, ports, inputs, plan.options, runs, uncached, looked)
         frame = _by_row(frame, processor) if plan.runs_in_real_time else _by_batch(frame, processor, plan)
-        if plan.options.driver:  # Spark does not know that it is one partition still
+        if plan.options.driver:  # Spark does not know that this is still one partition
             frame = frame.coalesce(1)
         frame = _without_dropped(plan, frame, numbers, level)
         if plan.options.handlers.ask_for_sources:
@@ -141,18 +141,18 @@ def _inputs(plan: Plan, numbers: list[int], tasks: tuple[int, ...]) -> StageInpu
 
 
 def _without_dropped(plan: Plan, frame: DataFrame, numbers: list[int], level: int) -> DataFrame:
-    """Report how many records operators dropped, by port, origin and position; the rows that said so are taken out."""
+    """Report how many records operators dropped, by port, origin and position, and remove the rows that said so."""
     said = {number: (frame["port"] == DROPPED) & (frame["origin"] == number) for number in numbers}
     times = {plan.operators[number].node.name: F.when(each, frame["position"]) for number, each in said.items()}
     return tell_dropped(frame, str(level), times, plan.options).where(frame["port"] != DROPPED)
 
 
 def with_sources(frame: DataFrame, carries: Column) -> DataFrame:
-    """Put what headers say of the record that a row was made of into a column of its own.
+    """Move what headers say about the record that a row was made from into its own column.
 
     Args:
         frame: with the column headers, among any others.
-        carries: of which rows they say so.
+        carries: which rows have such headers.
     """
     headers = frame["headers"]
     own = F.when(
@@ -166,10 +166,10 @@ def with_sources(frame: DataFrame, carries: Column) -> DataFrame:
 
 
 def _routed(frame: DataFrame, numbers: list[int], compile_results: CompileResults) -> DataFrame:
-    """Put what follows from each result in its place; other rows, of the columns `NAMES`, stay as they are."""
+    """Replace each result by what follows from it; other rows, of the columns `NAMES`, stay as they are."""
     frame, made = compile_results(frame, numbers)
     as_it_is = row_struct(frame["port"], **{name: frame[name] for name in FIELDS if name != "port"})
-    # Most operators make one row of a result: then nothing has to be exploded.
+    # Most operators turn a result into one row: then nothing has to be exploded.
     alone = all(rows.is_alone for rows in made.values())
     chosen = as_it_is if alone else F.array(as_it_is)
     for number, rows in made.items():

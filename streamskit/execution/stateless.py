@@ -112,7 +112,7 @@ def _(node: TableFilter, record: RecordColumns, parent: Node) -> RecordColumns:
         return replace(record, value=new)
     old = passing(record.old)
     made = replace(record, value=new, old=old)
-    # A row that did not pass before and does not pass now is no news.
+    # A row that neither passed before nor passes now is not an update.
     return made.where(new.typed.isNotNull() | old.typed.isNotNull()) if node.skips_absent_rows else made
 
 
@@ -128,7 +128,7 @@ def elements_of(node: Node, record: RecordColumns, parent: Node) -> Column:
     """Return the array of structs `key` and `value` that a flat map makes of one record.
 
     Raises:
-        TopologyError: the node makes no more than one record of each.
+        TopologyError: the node does not make several records of one.
     """
     if isinstance(node, FlatMapValues):
         values = record.call(node, node.mapper, parent)
@@ -164,10 +164,10 @@ def _holds(answer: Column, negated: bool) -> Column:
 
 
 def regrouped(node: TableGroupBy, record: RecordColumns, parent: Node) -> list[RecordColumns]:
-    """Return the records that a group_by makes of an update, of which each is dropped where there is nothing to say.
+    """Return the records that a group_by makes of an update; each is dropped where it would change nothing.
 
-    The first takes the old value out of its group; if the row stays in its group, it brings the new one at once. The
-    second brings the new value into another group. An update that came out of order says nothing.
+    The first removes the old value from its group and, if the row stays in that group, also adds the new one. The
+    second adds the new value to another group. An update that came out of order changes nothing.
     """
     if record.note is not None:
         record = record.where(~record.note.eqNullSafe(F.lit(OUT_OF_ORDER)))

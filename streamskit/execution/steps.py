@@ -46,16 +46,16 @@ from streamskit.topology.nodes import (
 
 @dataclass(frozen=True)
 class Steps:
-    """The steps of a plan, for records that the guard knows the origin of."""
+    """The steps of a plan, for records whose origin the guard knows."""
 
     plan: Plan
     guard: ErrorGuard
     checkpoint: str = ""
     """Where the query keeps what it remembers."""
     gets: Literal["all", "lookups", "all but lookups"] = "all"
-    """Who gets a table's update: steps that look a row up at once, and the others when the cache has merged it."""
+    """Which steps get a table's update: lookups get it at once, the others when the cache has merged it."""
     is_open: bool = False
-    """Whether it is the row of a window that goes out on close: then joins of tables keep it and say nothing."""
+    """Whether the update is of a window emitted on close: then table joins keep the row and emit nothing."""
 
     # ---- where a record begins ---------------------------------------------------------------------------------------
 
@@ -88,11 +88,11 @@ class Steps:
         return [*outcomes, *self._pass_on(node, record)]
 
     def hand_over(self, node: Node, record: RecordColumns) -> Outcome:
-        """Return the write to the topic that other queries of the sub-topology read what `node` passes on from."""
+        """Return the write to the topic from which other queries of the sub-topology read what `node` passes on."""
         return replace(_written(record, self.plan.handovers[node.name], node), partition=self._own_partition)
 
     def _pass_on(self, node: Node, record: RecordColumns) -> list[Outcome]:
-        """Return the outcomes of a record with the steps that follow a node."""
+        """Return the outcomes of a record in the steps that follow a node."""
         made = [each for child in self._following(node) for each in self.step(child, record, node)]
         return as_kafka_streams_reads(node, made, self.plan) if node.is_table and not self.is_open else made
 
@@ -113,7 +113,7 @@ class Steps:
         return following
 
     def _sees_at_once(self, step: Node, table: Node) -> bool:
-        """Return whether a step has got an update of the table before it already."""
+        """Return whether a step already has an update of the table before it."""
         if looks_into(step, table, self.plan):
             return True
         is_open = has_open_windows(table, self.plan)
@@ -122,7 +122,7 @@ class Steps:
     def store_changed(self, node: Node, record: RecordColumns) -> list[Outcome]:
         """Return the outcomes of a row that a processor has put into a table's store.
 
-        It is no update of the table: the changelog and joins that look into it hear of it, and nothing goes on.
+        It is not an update of the table: it reaches the changelog and joins that look into the table, but nothing else.
         """
         outcomes = [*self._logged(node, record)]
         for child in self.plan.following(node):
@@ -142,7 +142,7 @@ class Steps:
 
     @property
     def _own_partition(self) -> Column | None:
-        """The partition of the record's task, if what is kept of it has to stay there; None if its key says where."""
+        """The partition of the record's task, if what is kept of it has to stay there; None if its key decides."""
         return self.guard.origin.partition if self.plan.keeps_partitions else None
 
     # ---- one step ----------------------------------------------------------------------------------------------------
@@ -176,9 +176,9 @@ class Steps:
         return None if side is None else [side]
 
     def _latest(self, node: Node, record: RecordColumns) -> tuple[RecordColumns, list[Outcome]]:
-        """Return the record without updates that came out of order, where something else travels beside it than that.
+        """Return the record without updates that came out of order, where a lookup key takes the place of that mark.
 
-        They are counted as dropped.
+        Such updates are counted as dropped.
         """
         if record.note is None or node.lookup_key(self.plan.topology.nodes) is None:
             return record, []
@@ -199,14 +199,14 @@ class Steps:
         return change_to_bytes(now, before)
 
     def _transform(self, node: Node, record: RecordColumns, parent: Node, to: OperatorInput | None) -> list[Outcome]:
-        # Where a stream is split, what fails is the split; its last branch has asked all the predicates.
+        # Where a stream is split, the split is what fails; its last branch has evaluated all the predicates.
         failing = parent if isinstance(node, Branch) else node
         made = self.guard.attempt(failing, record, parent, lambda: transform(node, record, parent))
         failures = made.failures if self.gets != "lookups" else []
         if failing is parent and node is not self.plan.following(parent)[-1]:
             failures = []
         after = made.result.where_if(made.succeeded)
-        if node.row_store is not None:  # what the store says of an update counts, not what was said before
+        if node.row_store is not None:  # the store's note on an update counts, not an earlier one
             after = replace(after, note=None)
         if to is not None:
             outcomes: list[Outcome] = [Send(after, to, node)]
@@ -243,7 +243,7 @@ class Steps:
         return [*changes, *made.failures]
 
     def _change(self, sink: Node, record: RecordColumns, parent: Node) -> list[Outcome]:
-        """Return the outcomes of a grouped table's update, which has the new and the old value."""
+        """Return the outcomes of a grouped table's update, which carries the new and the old value."""
         if not isinstance(sink, Sink) or record.old is None:
             raise TopologyError(f"{sink.name} ({sink.call_site}): a grouped table goes to a repartition topic only.")
         topic = self.plan.topic(sink)
@@ -287,7 +287,7 @@ class Steps:
         return [self._partitioned(node, written), *failures, *wrong]
 
     def _partitioned(self, sink: Sink, write: Write) -> Write:
-        """Return what a sink writes, for its partitioner if it has one, which may fail: then its origin goes along."""
+        """Return what a sink writes: for a partitioner, which may fail, the record's origin is sent along."""
         if sink.partitioner is None:
             return write
         record = write.record
@@ -296,7 +296,7 @@ class Steps:
         return replace(write, record=record, sink=sink.name)
 
     def _unless_refused(self, node: Sink, written: Write, topic: str) -> Column:
-        """Return the topic of a record that its broker takes; another record fails, and says where it came from."""
+        """Return the topic of a record that its broker accepts; any other record fails, and says where it came from."""
         record, origin = written.record, self.guard.origin
         size = bytes_of(written.key, written.value, record.headers)
         why = F.coalesce(*refused(record.timestamp, written.key, size, topic, self.plan.options))
@@ -342,7 +342,7 @@ class Steps:
 
         Args:
             frame: with the columns of which `record` is made, and topic, partition and offset. The frame that is
-                returned has them, too, unless Spark has aggregated it: then it has key, value, timestamp and headers.
+                returned also has them, unless Spark has aggregated it: then it has key, value, timestamp and headers.
             node: the step.
             record: what comes to it.
             parent: the node that passes the record on.
@@ -358,7 +358,7 @@ class Steps:
             F.explode(elements.result).alias("each"),
             record.timestamp.alias("timestamp"),
             record.headers.alias("headers"),
-            *(kept[name] for name in ("topic", "partition", "offset")),  # a sink tells where a refused record is from
+            *(kept[name] for name in ("topic", "partition", "offset")),  # a sink reports where a refused record is from
         )
         of_each = replace(record, timestamp=flat["timestamp"], headers=flat["headers"])
         return flat, one_of_many(of_each, flat["each"])

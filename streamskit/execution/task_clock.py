@@ -1,4 +1,4 @@
-"""The clocks of a task: which record is in hand, how far stream time has come, and which punctuations are due."""
+"""The clocks of a task: the current record, how far stream time has advanced, and which punctuations are due."""
 
 from typing import Any
 
@@ -24,7 +24,7 @@ from streamskit.operators.records import SourceRecord
 
 
 class TaskClock:
-    """Looks at each row before a stage does, and tells the stage's processors what time it is.
+    """Looks at each row before its stage does, and moves the clocks of the stage's processors.
 
     Mirrors what `org.apache.kafka.streams.processor.internals.StreamThread` does between two records.
     """
@@ -37,11 +37,11 @@ class TaskClock:
         self._punctuate_by_wall_clock()
 
     def see(self, row: Row) -> None:
-        """Take note of a row: of another record than the last one, or of the wall clock."""
+        """Take note of a row that begins a new record or moves a clock."""
         port = row[PORT]
         if port == CLOCK:
             self.finish()
-            if row[KEY] is not None:  # it is stream time that has come further, in another sub-topology
+            if row[KEY] is not None:  # stream time has advanced, in another sub-topology
                 self._stage.advance_stream_time(row[TIMESTAMP])
                 self.finish()
                 return

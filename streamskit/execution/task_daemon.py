@@ -1,6 +1,6 @@
-"""What Spark forks the workers of tasks from: as `python_daemon`, but what it forks runs `task_worker`.
+"""The process from which Spark forks the workers of tasks: like `python_daemon`, but its forks run `task_worker`.
 
-Named in `streamskit/jvm/PythonTask.scala`. Spark's daemon calls what is the main function of `pyspark.worker`.
+Named in `streamskit/jvm/PythonTask.scala`. Spark's daemon calls whatever is the main function of `pyspark.worker`.
 """
 
 import pyspark.worker
@@ -18,7 +18,7 @@ NEEDED = (
     "streamskit.operators.latest_row_lookup",
     "streamskit.serdes",
 )
-"""pandas, which takes as much memory as all of them, is not among them: rows do without."""
+"""pandas, which takes as much memory as all of these together, is not among them: rows need none."""
 
 if __name__ == "__main__":
     import_all(NEEDED)

@@ -27,7 +27,7 @@ from streamskit.operators.paged_state import PageStore
 from streamskit.planning.options import QueryOptions
 from streamskit.planning.plan import FLUSH_KEY
 
-if TYPE_CHECKING:  # it takes a while, and this module is read wherever a stage is
+if TYPE_CHECKING:  # it takes a while to import, and every module with a stage imports this one
     import pyarrow as pa
 
 KEPT_BYTES = 32 * 1024 * 1024
@@ -48,13 +48,13 @@ class TaskProcessor:
 
     Args:
         operators: what the stage runs.
-        numbers: the number of each in the plan, and then that of its updates which come out at once, though cached.
+        numbers: the number of each in the plan, followed by those for cached updates that are also emitted at once.
         inputs: what it has to know of the rows that come in.
         options: how the query runs.
-        runs: the numbers of the micro-batches with which the query's runs began. One that is run again belongs to the
-            run that began it: processors go on with the fields and punctuations they had when it ran first.
+        runs: the numbers of the micro-batches with which the query's runs began. A repeated batch belongs to the run
+            that began it: processors continue with the fields and punctuations they had when it first ran.
         uncached: the names of operators whose stores are kept without the record cache.
-        looked_into: the names of operators whose updates come out at once, too.
+        looked_into: the names of operators whose updates are also emitted at once.
 
     `task_worker` runs it, in a Python process. Mirrors `org.apache.kafka.streams.processor.internals.StreamTask`.
     """
@@ -100,10 +100,10 @@ class TaskProcessor:
             pages: where the pages of its state live.
             task: its number.
             batch: the number of the batch.
-            rows: with the values of `row_format.NAMES`. With one that says that the batch has ended for a partition,
-                as the last one does, the state is saved.
+            rows: with the values of `row_format.NAMES`. The state is saved at each row that says that the batch has
+                ended for a partition, as the last row does.
 
-        What comes out before the first row is yielded first.
+        What is emitted before the first row is yielded first.
         """
         made = StageResults(task, self._numbers)
         stage, timing = self._opened(pages, task, batch, made)
@@ -160,12 +160,12 @@ class TaskProcessor:
     def _row_by_row(
         self, pages: PageStore, stage: StreamTask, made: StageResults, timing: TaskClock | None, packs: Iterator[bytes]
     ) -> Iterator[bytes]:
-        # With nothing to do but the operators' own work, a record takes the shortest way through.
+        # With nothing to do but the operators' own work, a record takes the shortest path.
         ports = self._inputs.ports if timing is None and not self._options.test else {}
         process, outputs = stage.process, stage.outputs
         for table in self._slices_of(packs):
             [numbers] = columns_of(table, [NAMES[PORT]])
-            all_given = ports.keys() >= set(numbers)  # of other rows all is needed
+            all_given = ports.keys() >= set(numbers)  # other rows are needed in full
             names = RECORD_NAMES if all_given else NAMES
             columns = dict(zip(names, columns_of(table, names), strict=True))
             parts = zip(*(columns[name] for name in RECORD_NAMES), strict=True)
@@ -185,7 +185,7 @@ class TaskProcessor:
             timing.finish()
 
     def _slices_of(self, packs: Iterator[bytes]) -> "Iterator[pa.Table]":
-        """Yield the rows of packs in their order, of which few are to be Python's values at a time."""
+        """Yield the rows of packs in order, in slices, so that only a few at a time become Python values."""
         for table in in_order(map(table_of, packs), self._inputs):
             for start in range(0, len(table), CHUNK):
                 yield table.slice(start, CHUNK)

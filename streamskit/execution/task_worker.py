@@ -2,9 +2,9 @@
 
 `streamskit/jvm/PythonTask.scala` is at the other end of the socket. First it sends where to import from, what is to be
 run, the task's number, that of the batch, whether rows come one by one, and Spark's task; then the rows, one or a pack
-of them at a time, each with its length before it. The worker answers with what comes out whenever it wants the next
-ones. In between it asks for its pages. A letter says which follows. At last comes -1, and the worker is free for
-another task.
+of them at a time, each preceded by its length. The worker sends its results whenever it wants the next rows. In
+between it requests its pages. A letter says what follows. Finally -1 arrives, and the worker is free for another
+task.
 """
 
 import struct
@@ -19,7 +19,7 @@ from pyspark.worker_util import setup_spark_files
 from streamskit.execution.row_format import Row
 
 RESULT, LOAD, LOAD_ALL, SAVE, DELETE, END, FAILURE = b"R", b"L", b"A", b"S", b"D", b"E", b"F"
-"""What a worker says: a result comes; send me a page, or all; keep this page, forget that; that was all; I fail."""
+"""What a worker sends: a result follows; send a page, or all; save this page; delete that one; the end; a failure."""
 
 INT = struct.Struct(">i")
 BATCH = struct.Struct(">q?iiiq")
@@ -34,15 +34,15 @@ def main(infile: BinaryIO, outfile: BinaryIO) -> None:
     """Run a task to the end of its batch.
 
     Args:
-        infile: what the Java process says.
-        outfile: what it is told.
+        infile: what the Java process sends.
+        outfile: what is sent to it.
     """
     line = Line(infile, outfile)
     try:
         for result in _results(line):
             line.write(RESULT, result)
         line.answer()
-    except EOFError:  # Java has ended the task, or itself: nobody would hear the reason
+    except EOFError:  # Java has ended the task, or itself: nothing would receive the reason
         raise SystemExit(1) from None
     except Exception:
         line.write(FAILURE, framed(traceback.format_exc().encode()))
@@ -51,13 +51,13 @@ def main(infile: BinaryIO, outfile: BinaryIO) -> None:
 
 
 def _results(line: "Line") -> Iterator[bytes]:
-    """Yield what comes out of a task, as it is sent."""
+    """Yield the results of a task, in the form in which they are sent."""
     files = line.read_text()
     setup_spark_files(files, [line.read_text() for _ in range(line.read_int())])
     command, task = line.read_bytes(), line.read_int()
     batch, is_by_row, *spark_task = line.read_struct(BATCH)
     _tell_of_spark(batch, *spark_task)
-    # What it unpacks has been packed by the application that started this process.
+    # What is unpickled here was pickled by the application that started this process.
     processor = CPickleSerializer().loads(command)  # type: ignore[no-untyped-call]
     if is_by_row:
         for rows in processor.process_one_by_one(line, task, batch, map(read_row, line.inputs())):
@@ -67,7 +67,7 @@ def _results(line: "Line") -> Iterator[bytes]:
 
 
 def _tell_of_spark(batch: int, stage: int, partition: int, attempt: int, task: int) -> None:
-    """Have `TaskContext.get()` answer as in any Python function that Spark runs."""
+    """Have `TaskContext.get()` return what it does in any Python function that Spark runs."""
     context: Any = TaskContext._getOrCreate()
     context._stageId, context._partitionId = stage, partition
     context._attemptNumber, context._taskAttemptId = attempt, task
@@ -76,7 +76,7 @@ def _tell_of_spark(batch: int, stage: int, partition: int, attempt: int, task: i
 
 
 class Line:
-    """What a worker reads from and says on its socket; also where its pages are, in Spark's state store.
+    """A worker's socket: what it reads and writes there, including its pages in Spark's state store.
 
     Args:
         infile: to read from.
@@ -87,7 +87,7 @@ class Line:
         self._in, self._out = infile, outfile
 
     def inputs(self) -> Iterator[bytes]:
-        """Yield what comes in, until there is no more; whoever wants the next has answered what came before."""
+        """Yield what comes in, until there is no more; requesting an item means that the previous one is answered."""
         self.answer()
         while (data := self.read_bytes()) is not None:
             yield data
@@ -118,15 +118,15 @@ class Line:
         return data
 
     def write(self, said: bytes, what: bytes = b"") -> None:
-        """Say something; Java hears it when it is asked, or told that the answer is complete."""
+        """Send something; it reaches Java with the next request, or when the answer is complete."""
         self._out.write(said + what)
 
     def answer(self) -> None:
-        """Say that the answer is complete."""
+        """Send that the answer is complete."""
         self._ask(END)
 
     def _ask(self, said: bytes, what: bytes = b"") -> None:
-        """Say something for which Java waits, or to which it has to answer."""
+        """Send something that Java waits for, or has to answer."""
         self.write(said, what)
         self._out.flush()
 

@@ -1,7 +1,8 @@
-"""The order in which joins hear of one update of a table.
+"""The order in which joins get one update of a table.
 
 In Kafka Streams a step reads rows from the store of a table, through steps that keep none, and that store has the
-update before any step after the table is told. Here a join has rows of its own. So those that are read go first.
+update before any step after the table gets it. Here a join has its own rows, so updates of rows read by others go
+first.
 """
 
 from collections.abc import Iterable
@@ -19,7 +20,7 @@ TABLE_SIDE = 1
 
 
 def as_kafka_streams_reads(table: Node, outcomes: Iterable[Outcome], plan: Plan) -> list[Outcome]:
-    """Return the outcomes of an update of a table in the order in which joins have to hear of it.
+    """Return the outcomes of an update of a table in the order in which joins have to get it.
 
     Args:
         table: the node that passes the update on.
@@ -33,7 +34,7 @@ def as_kafka_streams_reads(table: Node, outcomes: Iterable[Outcome], plan: Plan)
 
 
 def _read_by_earlier_ones(table: Node, outcomes: list[Outcome], plan: Plan) -> list[Send]:
-    """Return what changes rows that an outcome before it looks up."""
+    """Return the outcomes that change rows which an earlier outcome looks up."""
     first: list[Send] = []
     before: list[OperatorInput] = []
     for outcome in outcomes:
@@ -56,17 +57,17 @@ def _is_read_by(rows: OperatorInput, reader: OperatorInput, plan: Plan) -> bool:
         looked_up = reader._replace(side=1 - reader.side)
     else:
         return False
-    if rows.operator == reader.operator:  # the rows of a join of tables are told on sides of their own
+    if rows.operator == reader.operator:  # a table join gets such rows on separate sides
         return joins_stream and rows == looked_up
     is_join = isinstance(operators[rows.operator], TableJoinOperator)
     return is_join and leads_to({rows.operator}, looked_up, plan, past_stores=False)
 
 
 def _told_earlier(table: Node, outcomes: list[Outcome], moved: set[str], plan: Plan) -> list[Send]:
-    """Return what joins of two tables are told before an update of a table that changes a row of both.
+    """Return what is sent to joins of two tables ahead of an update of a table that changes a row of both.
 
-    It is the row that comes last; but not where a step on its way to the join keeps it in a store, in which the
-    join would find the row before; unless what comes before was `moved` there: then that step has been first.
+    It is the row that comes last, but not where a step on its way to the join keeps it in a store, since the join would
+    find the previous row there; unless what comes before was `moved` ahead, as that step then comes first.
     """
     joins = [each.operator.name for each in plan.operators if isinstance(each.operator, TableJoinOperator)]
     every, told = [each for each in outcomes if isinstance(each, Send)], []

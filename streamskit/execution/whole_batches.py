@@ -1,6 +1,6 @@
-"""A stage whose operators take whole Arrow batches: what `TaskProcessor` does to each row is done to columns.
+"""A stage whose operators take whole Arrow batches: what `TaskProcessor` does for each row is done for columns.
 
-The rows that come out, and their order, are the same.
+The resulting rows, and their order, are the same.
 """
 
 from collections.abc import Iterator, Sequence
@@ -11,7 +11,7 @@ from streamskit.execution.row_format import BEGIN, NAMES, RESULTS, SEQUENCE, SID
 from streamskit.execution.stage_rows import StageInputs
 from streamskit.operators import StreamTask
 
-if TYPE_CHECKING:  # they take a while, and most stages do without
+if TYPE_CHECKING:  # they take a while to import, and most stages do without them
     import numpy as np
     import pyarrow as pa
 
@@ -21,7 +21,7 @@ class WholeBatches:
 
     Args:
         stage: the operators.
-        inputs: what it has to know of the rows that come in.
+        inputs: what it has to know about the rows that come in.
         numbers: the number of each operator in the plan.
         task: the task's number.
         chunk: how many rows are handed over to Spark at once.
@@ -32,7 +32,7 @@ class WholeBatches:
         self._count = 0
 
     def process(self, rows: "pa.Table") -> Iterator[bytes]:
-        """Give rows, in their order, to the operators, and yield what they make of them and what passes by."""
+        """Give rows, in their order, to the operators, and yield the results and the rows that pass through."""
         import numpy as np
         import pyarrow as pa
 
@@ -56,7 +56,7 @@ class WholeBatches:
         yield from self._packs(rows.filter(pa.array(goes_out)), number_of[goes_out], other)
 
     def _packs(self, rows: "pa.Table", number_of: "np.ndarray", other: "pa.Array") -> Iterator[bytes]:
-        """Yield rows that go out: results of the operators with some numbers, and rows that pass by (-1)."""
+        """Yield output rows: results of the operators with these numbers, and rows that pass through (-1)."""
         import numpy as np
         import pyarrow as pa
         import pyarrow.compute as pc

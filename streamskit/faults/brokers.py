@@ -1,4 +1,4 @@
-"""A broker that dies, and one that stands still."""
+"""Faults: a broker that dies, and one that hangs."""
 
 from streamskit.broker import find_shared_broker
 from streamskit.broker.base import Broker
@@ -39,10 +39,10 @@ def kill_broker(seconds: float | None = 20, broker: Broker | None = None) -> Fau
 
 
 def pause_broker(seconds: float | None = 20, broker: Broker | None = None) -> Fault:
-    """Freeze a broker: it keeps its connections and answers nothing, as one that stands still or is cut off.
+    """Freeze a broker: it keeps its connections but does not answer, like one that hangs or is cut off.
 
     Args:
-        seconds: how long it stands still; None for until `undo`.
+        seconds: how long it hangs; None for until `undo`.
         broker: which one; the project's shared broker when not given.
 
     Raises:

@@ -1,4 +1,4 @@
-"""`Driver`: an application in a process of its own, which can be killed without losing the notebook."""
+"""`Driver`: an application in its own process, which can be killed without losing the notebook."""
 
 import contextlib
 import itertools
@@ -35,13 +35,13 @@ Program = Topology | Callable[[], Topology]
 
 
 class Driver:
-    """Runs an application in a process of its own: a `KafkaStreams`, and the Java that Spark's driver is.
+    """Runs an application in its own process: a `KafkaStreams`, and the Java process of Spark's driver.
 
     It ends with this program, and can be killed and started again; it then goes on after its last whole micro-batch.
 
     Args:
         program: a function without arguments that returns the topology, or the topology. It may be written in a
-            notebook: it travels to the process with what it uses.
+            notebook: it is sent to the process together with what it uses.
         application_id: the application's name.
         bootstrap_servers: the Kafka brokers, as "host:port".
         master: where Spark runs, such as `cluster.master_url`; as the environment says when not given.
@@ -106,7 +106,7 @@ class Driver:
 
     @property
     def state(self) -> str:
-        """The application's state, such as "RUNNING"; "KILLED" when its process was, "CREATED" before the start."""
+        """The application's state, such as "RUNNING"; "KILLED" if its process was, "CREATED" before the start."""
         if self._process is None or (code := self._process.poll()) is None:
             return self._said
         return "KILLED" if code == -signal.SIGKILL else "NOT_RUNNING"
@@ -150,7 +150,7 @@ class Driver:
         self._kill(self.pid)
 
     def stop(self) -> None:
-        """Close the application and end the process; does nothing where none runs."""
+        """Close the application and end the process; do nothing if none runs."""
         if self.is_running:
             self._end()
 
@@ -179,11 +179,11 @@ class Driver:
         return self._ask("metrics")
 
     def log(self) -> str:
-        """Return what the process has said, in all its lives."""
+        """Return the output of the process, of all its runs."""
         return self._log.read_text(errors="replace") if self._log.is_file() else ""
 
     def _ask(self, *question: Any, seconds: float | None = None) -> Any:
-        """Send a question to the process and return its answer, which it has so many seconds to give."""
+        """Send a question to the process and return its answer; it has this many seconds to give it."""
         if self._line is None or not self.is_running:
             raise self._is_gone()
         number = next(self._numbers)
@@ -203,7 +203,7 @@ class Driver:
             ) from None
 
     def _listen(self, line: Connection) -> None:
-        """Take in what the process says, until its end: states, and answers with the number of their question."""
+        """Receive messages of the process until its end: states, and answers with the number of their question."""
         try:
             while True:
                 number, is_fine, said = line.recv()
@@ -236,7 +236,7 @@ class Driver:
             self._kill(self._process.pid)
 
     def _kill(self, pid: int) -> None:
-        """Kill a process with all that it has started, and wait until none of it is left to write anything."""
+        """Kill a process and all that it has started, and wait until none of them can write anything."""
         process = psutil.Process(pid)
         family = [process, *process.children(recursive=True)]
         os.killpg(pid, signal.SIGKILL)

@@ -13,15 +13,15 @@ from streamskit.common.errors import StreamsKitError
 from streamskit.runtime import KafkaStreams
 
 Say = Callable[[int | None, bool, Any], None]
-"""Takes the number of a question or None for a state, whether all is fine, and what to say."""
+"""Takes the number of a question (None for a state), whether it succeeded, and the answer."""
 
 
 def main(line: Connection) -> int:
-    """Start what comes over the line, and answer questions on it; returns the exit code."""
+    """Start the application received over the line, and answer questions on it; return the exit code."""
     sending = threading.Lock()
 
     def say(number: int | None, is_fine: bool, said: Any) -> None:
-        with sending, contextlib.suppress(OSError):  # nobody may be there any more to hear it
+        with sending, contextlib.suppress(OSError):  # the other end may be gone
             line.send((number, is_fine, said))
 
     program, application_id, bootstrap_servers, options = cloudpickle.loads(line.recv_bytes())
@@ -34,10 +34,10 @@ def main(line: Connection) -> int:
         say(0, False, str(failure))
         return 1
     say(0, True, None)
-    # None asks for the end; the line is cut where the program that started this was killed.
+    # None means to stop; the line is cut if the program that started this was killed.
     with contextlib.suppress(EOFError, OSError):
         while (asked := line.recv()) is not None:
-            # In a thread of its own: one question may wait for long, and another one be quick.
+            # In its own thread: one question may take long, while another is quick.
             threading.Thread(target=_answer, args=(streams, say, *asked), daemon=True).start()
     streams.close()
     return 0

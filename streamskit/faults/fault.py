@@ -1,4 +1,4 @@
-"""`Fault`: something that was broken on purpose, and how it is mended."""
+"""`Fault`: something that was broken on purpose, and how to undo it."""
 
 import logging
 import threading
@@ -11,14 +11,14 @@ logger = logging.getLogger("streamskit")
 
 
 class Fault:
-    """What was done, what to watch, and the way back: by hand, at the end of a `with` block, or by itself after a time.
+    """What was done, what to watch, and how to undo it: by hand, by the end of a `with` block, or after a time.
 
     Args:
         description: what was done, a sentence.
-        watch: what is to be seen now, a sentence.
+        watch: what can be observed now, a sentence.
         way_back: what `undo` does, a sentence.
-        undo: mends it; it may raise a sentence instead.
-        seconds: after how many seconds it is mended by itself; only by hand when not given.
+        undo: undoes it; it may raise an error that says what to do first.
+        seconds: after how many seconds it is undone automatically; only by hand when not given.
 
     >>> with faults.pause_broker(None):  # doctest: +SKIP
     ...     streams.state
@@ -54,22 +54,22 @@ class Fault:
 
     @property
     def seconds_left(self) -> float | None:
-        """After how many seconds it is undone by itself; None if it never is."""
+        """After how many seconds it is undone automatically; None if it never is."""
         return None if self._until is None else max(0.0, self._until - time.monotonic())
 
     @property
     def state(self) -> str:
-        """What is the case now, in words: "lasts", "lasts 12 s more", "undone", or why it could not be undone."""
+        """The current state, in words: "lasts", "lasts 12 s more", "undone", or why it could not be undone."""
         if self._undone:
             return "undone"
         left = self.seconds_left
         return self.trouble or ("lasts" if left is None else f"lasts {left:.0f} s more")
 
     def undo(self) -> None:
-        """Mend it now; does nothing where that is done already.
+        """Undo it now; do nothing if that is already done.
 
         Raises:
-            StreamsKitError: it cannot be mended now; the sentence says what to do first.
+            StreamsKitError: it cannot be undone now; the sentence says what to do first.
         """
         with self._mending:
             if self._undone:

@@ -1,4 +1,4 @@
-"""Files of an application that are damaged, and folders that are gone."""
+"""Faults: damaged files and missing folders of an application."""
 
 import shutil
 import time
@@ -21,23 +21,24 @@ DAMAGES: dict[str, Callable[[bytes], bytes]] = {
     "truncate": lambda content: content[: len(content) // 2],
 }
 NEXT_START = {
-    "state": "the next start stops with a sentence: the checkpoint says what was done, and what came of it is gone",
+    "state": "the next start stops with an error: the checkpoint says what was done, but the resulting state is gone",
     "stores": "the next start fills the stores from their changelogs again, which takes a while and is exact",
-    "application": "the next start reads its topics from the beginning: tables end the same, outputs are written again",
+    "application": "the next start rebuilds the folder from the copies of its checkpoints in Kafka; without them it "
+    "reads its topics from the beginning: tables end the same, outputs are written again",
 }
-"""The parts of an application's folder, and what comes of it when one is gone."""
+"""The parts of an application's folder, and what happens when one is gone."""
 
 
 def corrupt_checkpoint(
     application: KafkaStreams | str, file: str = "offsets", how: str = "flip", state_dir: str | Path | None = None
 ) -> Fault:
-    """Damage a file of a stopped application's checkpoint, as a disk that fails does; a copy is kept.
+    """Damage a file of a stopped application's checkpoint, as a failing disk would; a copy is kept.
 
     Args:
         application: the application, closed, or its id.
         file: which kind: "offsets" (what each micro-batch was to read), "commits" (which were done), "state" (what its
-            operators remember) or "metadata" (whose checkpoint it is). Of several the newest is taken.
-        how: "flip" turns a byte in its middle over, "truncate" cuts its second half off.
+            operators remember) or "metadata" (whose checkpoint it is). The newest of several is taken.
+        how: "flip" inverts a byte in its middle, "truncate" cuts off its second half.
         state_dir: the `state_dir` of the application, where only its id is given and it is not the project's own.
 
     Raises:
@@ -58,11 +59,11 @@ def corrupt_checkpoint(
         _stopped(folder.name, folder.parent)
         if not path.is_file() or path.read_bytes() != damaged:
             raise StreamsError(
-                f"'{folder.name}' has written to {_below(path, folder)} since: the old one would not fit in any more."
+                f"'{folder.name}' has written to {_below(path, folder)} since: the old file no longer fits."
             )
         path.write_bytes(sound)
 
-    done = "had a byte turned over" if how == "flip" else "lost its second half"
+    done = "had one byte inverted" if how == "flip" else "lost its second half"
     return Fault(
         f"{_below(path, folder)} ({len(sound):,} bytes), of the checkpoint of '{folder.name}', {done}.",
         "the next start stops with a sentence that names the file, and gives no wrong answer; clean_up() is the way "
@@ -73,7 +74,7 @@ def corrupt_checkpoint(
 
 
 def delete_state(application: KafkaStreams | str, part: str = "state", state_dir: str | Path | None = None) -> Fault:
-    """Take folders away from a stopped application, as a lost disk does; they are only moved aside.
+    """Take folders away from a stopped application, as a lost disk would; they are only moved aside.
 
     Args:
         application: the application, closed, or its id.
@@ -145,13 +146,13 @@ def _newest(folder: Path, kind: str) -> Path:
     """Return the newest file of a kind among the checkpoints of an application's queries."""
     for query in sorted(metadata.parent for metadata in folder.glob("*/metadata")):
         checkpoint = Checkpoint(query)
-        # What the last batch that was done has left is what the next one begins with.
+        # The next batch begins with what the last finished one has left.
         version = checkpoint.last_finished + 1
         candidates = {
             "metadata": [query / "metadata"],
             "commits": [query / "commits" / str(checkpoint.last_finished)],
             "offsets": [query / "offsets" / str(checkpoint.last_begun)],
-            # Where there is a snapshot, no changes are read.
+            # If there is a snapshot, the changelog is not read.
             "state": [
                 *sorted(query.glob(f"state/**/{version}.zip")),
                 *sorted(query.glob(f"state/**/{version}.changelog")),

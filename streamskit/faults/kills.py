@@ -12,7 +12,7 @@ REPLACED_SECONDS = 60.0
 
 
 def kill_driver(driver: Driver) -> Fault:
-    """Kill the process that runs an application, and its Java: the power goes off in the middle of a micro-batch.
+    """Kill the process that runs an application, and its Java, as a power failure in a micro-batch would.
 
     Args:
         driver: the application, in a process of its own.
@@ -35,7 +35,7 @@ def kill_driver(driver: Driver) -> Fault:
     return Fault(
         f"The driver of '{driver.application_id}', process {pid}, was killed with signal 9, and its Java with it.",
         "what it had not finished is in no table; after undo() its last micro-batch is run again: nothing is lost, and "
-        "outputs of that batch may be there twice, alike to the letter",
+        "outputs of that batch may appear twice, identical to the letter",
         "undo() starts it again, where its checkpoint says",
         lambda: None if driver.is_running else driver.start(),
     )
@@ -49,7 +49,7 @@ def kill_executor(cluster: Cluster, executor: str | None = None) -> Fault:
         executor: which one, by its `id`; the first when not given.
 
     Raises:
-        StreamsError: there is no such executor, or it is no cluster of this program's.
+        StreamsError: there is no such executor, or this program did not start the cluster.
 
     >>> fault = kill_executor(cluster)  # doctest: +SKIP
     >>> cluster.executors()  # one is gone; a moment later another one has come  # doctest: +SKIP
@@ -80,14 +80,14 @@ def kill_executor(cluster: Cluster, executor: str | None = None) -> Fault:
 
 
 def kill_instance(instances: Instances, server: HostInfo | str | None = None) -> Fault:
-    """Kill a query instance: it has no time to say so, and the others believe in it for its session timeout.
+    """Kill a query instance: it cannot leave the group, so the others believe it alive for its session timeout.
 
     Args:
         instances: the instances, which this program has started.
         server: which one, by where it answers; the first that runs when not given.
 
     Raises:
-        StreamsError: there is no such instance, or it is none of this program's.
+        StreamsError: there is no such instance, or this program did not start it.
 
     >>> with kill_instance(instances):  # doctest: +SKIP
     ...     client.store("counts").get("KO")  # a standby replica answers, or 503 until another has restored it
@@ -104,7 +104,7 @@ def kill_instance(instances: Instances, server: HostInfo | str | None = None) ->
     instances.kill(host)
     return Fault(
         f"The instance at {host} was killed with signal 9.",
-        "for its session timeout the others think that it lives: standby replicas answer for its keys, or a 503; then "
+        "for its session timeout the others consider it alive: standby replicas answer for its keys, or a 503; then "
         "its partitions move, as ClusterView shows. No answer is wrong",
         "undo() starts it again at the same port, where it goes on with the stores it had",
         lambda: None if host in list(instances) else instances.start(host.port),

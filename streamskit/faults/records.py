@@ -1,4 +1,4 @@
-"""A record that nobody can read."""
+"""A fault: a record that no serde can read."""
 
 from kafka import TopicPartition
 
@@ -12,7 +12,7 @@ from streamskit.kafka.connection import admin_client
 from streamskit.serdes import Serdes
 
 POISON = b"\xff\xfe\x00poison"
-"""No text, no JSON, and of no length that a number has."""
+"""Not text, not JSON, and not as long as any number."""
 
 
 def poison(
@@ -22,17 +22,17 @@ def poison(
     key: str | bytes = "poison",
     partition: int | None = None,
 ) -> Fault:
-    """Write a record to a topic that no serde reads; but for text, which makes something of any bytes.
+    """Write a record that no serde can read to a topic; only a text serde reads it, as it accepts any bytes.
 
-    Kafka cannot take a record back. `undo` deletes the beginning of its partition up to and including the record, and
-    what else stands there: an application that has not read that yet then stops for what it has missed.
+    Kafka cannot take back a single record. `undo` deletes its partition from the beginning up to and including the
+    record, so an application that has not read the other records there yet stops because of the loss.
 
     Args:
-        topic: where to.
-        broker: on which broker; the project's shared one when not given.
-        value: the bytes that are no value.
-        key: its key.
-        partition: which partition; that of the key when not given.
+        topic: the topic to write to.
+        broker: its broker; the project's shared one when not given.
+        value: the unreadable bytes.
+        key: the record's key.
+        partition: its partition; by default, that of the key.
 
     Raises:
         BrokerError: there is no such topic or partition, or the broker is not this project's own.
@@ -58,7 +58,7 @@ def poison(
 
 
 def _find(broker: Broker, topic: str, before: dict[int, int], value: bytes) -> tuple[int, int]:
-    """Return partition and offset of the record: the newest with its value, for others may write as well."""
+    """Return the record's partition and offset: of the newest one with its value, as others may be writing as well."""
     written = [record for record in broker.records(topic, None, Serdes.bytes(), before) if record.value == value]
     return written[-1].partition, written[-1].offset
 

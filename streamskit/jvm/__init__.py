@@ -18,10 +18,10 @@ OFTEN_CALLED = {
 
 
 def java_class(name: str) -> Any:
-    """Return a class of Spark's Java; py4j, told part by part, would search all jars for a class named like each part.
+    """Return a class of Spark's Java; given the name part by part, py4j would search all jars for a class of each part.
 
     Args:
-        name: its full name; one without a dot stands in our own package.
+        name: its full name; one without a dot is in our own package.
     """
     jvm: Any = SparkContext._jvm
     return getattr(jvm, name if "." in name else f"{PACKAGE}.{name}")
@@ -43,7 +43,7 @@ class RememberingClass(JavaClass):
 
 
 def remember_functions() -> None:
-    """Have what Columns are made with looked up once in a session: a query is made of hundreds of such calls."""
+    """Look up the functions that make Columns only once in a session: a query makes hundreds of such calls."""
     jvm: Any = SparkContext._jvm
     for name, java_name in OFTEN_CALLED.items():
         vars(jvm)[name] = RememberingClass(java_name, jvm._gateway_client)

@@ -27,7 +27,7 @@ def value_or_failure(made: Column) -> Column:
     """Return a Column of the values in structs of `value` and `error`, which fails with the error where there is one.
 
     Args:
-        made: by a Python function, whose own words `attempt` then passes on.
+        made: structs made by a Python function, whose error message `attempt` then passes on unchanged.
     """
     return ClassicColumn(_functions().valueOrFailure(made._jc))
 
@@ -37,8 +37,8 @@ def read_json(data: Column, data_type: T.DataType, serde: str) -> Column:
 
     Args:
         data: the bytes; a null, or the JSON value null, is a null.
-        data_type: what the values are. Fields that it does not name are passed over, those not there are null.
-        serde: the name that the error of other bytes speaks of.
+        data_type: what the values are. Fields that it does not name are passed over, missing ones are null.
+        serde: the name that errors about other bytes mention.
 
     Spark's `from_json` reads text only, takes an empty one for null and stops after the first value.
     """
@@ -60,7 +60,7 @@ def read_number(data: Column, data_type: T.DataType, serde: str) -> Column:
     Args:
         data: the bytes; a null is a null.
         data_type: long, integer, short, float or double.
-        serde: the name that the error speaks of.
+        serde: the name that the error mentions.
     """
     return ClassicColumn(_functions().readNumber(data._jc, data_type.json(), serde))
 
@@ -77,10 +77,10 @@ def stream_time(partition: Column, timestamp: Column, folder: str, size: int, gr
         grace: how long after its end a window takes records, in milliseconds.
 
     Returns:
-        `stream_time` is the largest timestamp of the partition so far, this record's included. Spark's one watermark
-        is for partitions that need not be near each other in time: to the end of a window that starts after the time
-        `after`, add `shift` before Spark sees it, and `shift_before` to that of an earlier one. `closed` is the time,
-        so shifted, up to which windows had closed in all partitions before this micro-batch; null in the first.
+        `stream_time` is the largest timestamp of the partition so far, this record's included. Spark has one watermark
+        for partitions that may be far apart in time: before Spark sees the end of a window, add `shift` to it if the
+        window starts after the time `after`, else `shift_before`. `closed` is the time, shifted in the same way, up to
+        which windows had closed in all partitions before this micro-batch; null in the first.
 
     Mirrors `observedStreamTime` in `org.apache.kafka.streams.kstream.internals.KStreamWindowAggregate`.
     """
@@ -100,7 +100,7 @@ def row_place(timestamp: Column) -> Column:
 
 
 def partition_of(key: Column, suffix: int, partitions: int) -> Column:
-    """Return a Column of the partition in which Kafka's producer puts a record; null where that is by chance.
+    """Return a Column of the partition into which Kafka's producer puts a record; null where it picks at random.
 
     Args:
         key: the record's key in bytes; null if it has none.
@@ -121,7 +121,7 @@ def packed(record: Column) -> Column:
 
 
 def unpacked(records: Column, schema: str) -> Column:
-    """Return a Column that makes rows again of many that are packed in one.
+    """Return a Column that turns a packed row back into the rows it was made of.
 
     Args:
         records: the bytes of an Arrow stream.
@@ -131,19 +131,19 @@ def unpacked(records: Column, schema: str) -> Column:
 
 
 def with_ends(row: Column) -> Column:
-    """Return a Column that passes rows on, and behind the last of each batch makes one for each task that has any.
+    """Return a Column that passes rows on and, after the last of each batch, adds one for each task that has any.
 
     Args:
-        row: a struct with the fields of `row_format.SCHEMA`; the `port` of the rows that are made is `BATCH_END`.
+        row: a struct with the fields of `row_format.SCHEMA`; the `port` of the rows that are added is `BATCH_END`.
     """
     return ClassicColumn(_functions().withEnds(row._jc))
 
 
 def driver_told(what: Column, driver: str) -> Column:
-    """Return a Column that is always true, and tells a test driver which records were dropped.
+    """Return a Column that is always true, and reports to a test driver which records were dropped.
 
     Args:
-        what: a struct by the names of nodes: of longs, how many records each has dropped, or of texts, what was wrong
+        what: a struct with a field for each node: a long, how many records it has dropped, or a text, what was wrong
             with one of them. A null says nothing.
         driver: the id of the driver's query.
     """
@@ -151,7 +151,7 @@ def driver_told(what: Column, driver: str) -> Column:
 
 
 def driver_place(driver: str) -> Column:
-    """Return a Column of the number of the record that a test driver's query has in hand, counted from 1.
+    """Return a Column of the number of the record that a test driver's query is processing, counted from 1.
 
     Args:
         driver: the id of the query.

@@ -9,7 +9,7 @@ from streamskit.jvm import java_class
 
 
 def run_by_row(frame: DataFrame, processor: Any) -> DataFrame:
-    """Return what Python workers make of rows, of which each gets those of one `task`, one by one.
+    """Return what Python workers make of rows; each worker gets those of one `task`, one by one.
 
     Args:
         frame: with the columns of `row_format.SCHEMA`, in that order, as the one that is returned.
@@ -19,7 +19,7 @@ def run_by_row(frame: DataFrame, processor: Any) -> DataFrame:
 
 
 def run_by_batch(frame: DataFrame, processor: Any) -> DataFrame:
-    """Return what Python workers make of packed rows, of which each gets those of one `task`.
+    """Return what Python workers make of packed rows; each worker gets those of one `task`.
 
     Args:
         frame: with the columns task and records, as `functions.packed` makes them; what is returned has records.
@@ -31,7 +31,7 @@ def run_by_batch(frame: DataFrame, processor: Any) -> DataFrame:
 def _run(how: str, frame: DataFrame, processor: Any) -> DataFrame:
     context = frame.sparkSession.sparkContext
     command: bytes = CPickleSerializer().dumps(processor)  # type: ignore[no-untyped-call]
-    variables = {**context.environment, "SPARK_REUSE_WORKER": "1"}  # behind its task it takes another one
+    variables = {**context.environment, "SPARK_REUSE_WORKER": "1"}  # after its task it takes another one
     includes = list(context._python_includes or ())
     run = getattr(java_class("PythonTask"), how)
     return DataFrame(run(frame._jdf, bytearray(command), context.pythonExec, variables, includes), frame.sparkSession)

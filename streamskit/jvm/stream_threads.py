@@ -1,4 +1,4 @@
-"""How many tasks of a query Spark runs at a time, as `streamskit/jvm/StreamThreads.scala` sees to it."""
+"""How many tasks of a query Spark runs at a time, which `streamskit/jvm/StreamThreads.scala` enforces."""
 
 from typing import Any
 
@@ -24,7 +24,7 @@ def end_of_stage(frame: DataFrame, application_id: str) -> DataFrame:
 
 
 def set_stream_threads(application_id: str, number: int | None) -> None:
-    """Have each query of an application use so many slots at most, from its next micro-batch on; None for all."""
+    """Limit each query of an application to so many slots, from its next micro-batch on; None for all."""
     _threads().set(application_id, number or 0)
 
 

@@ -27,7 +27,7 @@ HANG_UPS = 3
 """How often a broker has to hang up within that time: one that starts may do so once."""
 
 OPTIONS = {"topic": "--topic", "group": "--group", "transactional id": "--transactional-id", "cluster": "--cluster"}
-"""How `kafka-acls` calls the kinds of what one may have rights to."""
+"""The options of `kafka-acls` for the kinds of resources."""
 
 
 class Right(NamedTuple):
@@ -53,7 +53,7 @@ class Right(NamedTuple):
 
 
 class NoRightError(BrokerError):
-    """A broker does not allow a client what it has to do. Mirrors `AuthorizationException`."""
+    """A broker does not allow a client to do what it has to. Mirrors `AuthorizationException`."""
 
 
 class NotLetInError(BrokerError):
@@ -61,7 +61,7 @@ class NotLetInError(BrokerError):
 
 
 def principal(servers: BootstrapServers, role: Role = "admin") -> str:
-    """Return whom a broker takes clients of a kind for, as "User:alice"; "" where only the broker knows."""
+    """Return the principal that a broker sees in a kind of client, as "User:alice"; "" where only the broker knows."""
     own = ClientSettings.of(servers).revealed(role)
     if "sasl.jaas.config" in own:
         return f"User:{jaas.credentials(own['sasl.jaas.config']).username}"
@@ -98,7 +98,7 @@ def no_right(servers: BootstrapServers, *rights: Right) -> NoRightError:
 
 @contextmanager
 def needing(servers: BootstrapServers, *rights: Right) -> Iterator[None]:
-    """Turn a refusal inside of the block into the sentence on the rights that it needs.
+    """Turn a refusal inside the block into a sentence that names the rights it needs.
 
     Raises:
         NoRightError: the client has no such right.
@@ -117,7 +117,7 @@ def is_denied(error: BaseException | None) -> bool:
 
 
 def missing_rights(servers: BootstrapServers, needed: Iterable[Right]) -> list[Right]:
-    """Return those rights to topics that a client does not have; topics that are not there are left out.
+    """Return the rights to topics that a client lacks; topics that do not exist are left out.
 
     Args:
         servers: the cluster.
@@ -133,7 +133,7 @@ def missing_rights(servers: BootstrapServers, needed: Iterable[Right]) -> list[R
 
 
 def _missing(servers: BootstrapServers, role: Role, by_topic: Mapping[str, Sequence[Right]]) -> Iterator[Right]:
-    """Yield those rights that clients of a kind do not have; a broker tells each who he is and what he may do."""
+    """Yield the rights that a kind of client lacks; a broker reports to each client only that client's own rights."""
     admin = AdminClient(for_librdkafka(servers, role), logger=client_log)
     futures = admin.describe_topics(TopicCollection(list(by_topic)), include_authorized_operations=True)
     for topic, future in futures.items():
@@ -151,7 +151,7 @@ def _missing(servers: BootstrapServers, role: Role, by_topic: Mapping[str, Seque
 def not_let_in(servers: BootstrapServers) -> NotLetInError | None:
     """Return why a broker that can be reached gives no answer; None if it just does not.
 
-    Of the three clients, librdkafka says best what stands against it: some of it in errors, some in its log.
+    Of the three clients, librdkafka explains the reason best: partly in errors, partly in its log.
     """
     settings = ClientSettings.of(servers)
     said: list[KafkaError] = []
@@ -183,7 +183,7 @@ class _Collected(logging.Logger):
 
 
 def _refusal(settings: ClientSettings, said: Iterable[KafkaError]) -> NotLetInError | None:
-    """Return what a broker has against a client that speaks as it does."""
+    """Return why a broker refuses a client that speaks its protocol; None if the errors do not say."""
     own = settings.revealed("admin")
     for error in said:
         words = _plain(error.str())
@@ -203,10 +203,10 @@ def _refusal(settings: ClientSettings, said: Iterable[KafkaError]) -> NotLetInEr
 
 
 def _other_protocol(settings: ClientSettings, log: Sequence[str]) -> NotLetInError | None:
-    """Return that a broker speaks another protocol than a client that it hangs up on."""
+    """Return the error for a broker that expects another protocol than the client's; None if it does not."""
     protocol = settings.revealed("admin").get("security.protocol", "PLAINTEXT")
     if protocol.endswith("SSL"):
-        return None  # that is told as a handshake that failed
+        return None  # that is reported as a failed handshake
     if any(_speaks_tls(server) for server in settings.bootstrap_servers.split(",")):
         wants = "it speaks TLS (security.protocol=SASL_SSL or SSL)"
     elif protocol == "PLAINTEXT" and sum("closed by peer" in each for each in log) >= HANG_UPS:

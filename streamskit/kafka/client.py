@@ -62,9 +62,9 @@ class KafkaClient(ABC):
         topics.delete_topics(self.connection, tuple(map(own_name, names)), missing_ok)
 
     def delete_groups(self, *names: str) -> None:
-        """Delete consumer groups with the offsets that they have committed; one that isn't there is fine.
+        """Delete consumer groups with the offsets that they have committed; missing ones are ignored.
 
-        A group that is made anew begins where `auto.offset.reset` says. To delete a topic is not always enough: a
+        A group that is created again begins where `auto.offset.reset` says. Deleting a topic is not always enough: a
         broker that has just started may keep what groups have committed in it.
 
         Raises BrokerError for a group that still has members after 20 seconds.
@@ -102,10 +102,10 @@ class KafkaClient(ABC):
         return topics.describe_topic(self.connection, own_name(name))
 
     def full_name(self, name: str) -> str:
-        """The name of a topic, a group or an application on the broker, for what is not streamskit's own.
+        """The name of a topic, a group or an application on the broker, for tools other than streamskit.
 
         With a prefix (STREAMSKIT_PREFIX) it begins with that; without one it is the name itself. The methods here, and
-        applications, take plain names. An application's folder has its full name, too.
+        applications, take plain names. An application's folder also has its full name.
 
         >>> broker.full_name("trades")  # doctest: +SKIP
         'ann-trades'
@@ -113,7 +113,7 @@ class KafkaClient(ABC):
         return own_name(name)
 
     def end_offsets(self, topic: str, isolation: Isolation = "read_uncommitted") -> dict[int, int]:
-        """The offset after the last record of each partition; `consume(…, from_offsets=…)` reads on there.
+        """The offset after the last record of each partition; `consume(…, from_offsets=…)` continues from there.
 
         >>> broker.end_offsets("trades")  # doctest: +SKIP
         {0: 25, 1: 31}
@@ -128,13 +128,11 @@ class KafkaClient(ABC):
         """Send records to a topic; returns their number once the broker has acknowledged all of them.
 
         `records` is an iterable (a generator is never held whole) of dicts with "value" and optionally "key",
-        "timestamp" (int milliseconds since 1970, or a datetime, UTC if naive), "headers" (list of (str, "
-        "bytes)) and
-        "partition"; or of tuples (key, value) or (key, value, timestamp); or a DataFrame with such columns, "
-        "where a
-        missing entry is None. A None value is a tombstone. `key` and `value` are serdes; without one, text
-        becomes UTF-8, a dict or list JSON, an int a big-endian long and a float a big-endian double. A
-        record with a key goes to the partition that Kafka's default partitioner (murmur2) gives it.
+        "timestamp" (int milliseconds since 1970, or a datetime, UTC if naive), "headers" (list of (str, bytes)) and
+        "partition"; or of tuples (key, value) or (key, value, timestamp); or a DataFrame with such columns, where a
+        missing entry is None. A None value is a tombstone. `key` and `value` are serdes; without one, text becomes
+        UTF-8, a dict or list JSON, an int a big-endian long and a float a big-endian double. A record with a key goes
+        to the partition that Kafka's default partitioner (murmur2) gives it.
 
         Raises BrokerError with the index of the record that is wrong or was refused, and Kafka's reason.
 

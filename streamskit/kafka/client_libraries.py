@@ -1,4 +1,4 @@
-"""How client settings are told to the three libraries that talk to a broker here: Java's, kafka-python and librdkafka.
+"""How client settings are given to the three libraries that talk to a broker: Java's, kafka-python and librdkafka.
 
 Java's names are the ones that a user writes. What each library takes:
 
@@ -39,10 +39,10 @@ PROVIDER = {
 
 
 def for_java(servers: BootstrapServers, role: Role) -> dict[str, str]:
-    """Return the settings of a Java client; what is secret is named by the file in which it stands.
+    """Return the settings of a Java client; secrets are replaced by references to the file that holds them.
 
-    All may see them: in Spark's plans, in its logs and in the bytes that it sends to its executors. These have to find
-    the file under the same path.
+    Anyone may see the settings: in Spark's plans, in its logs and in the bytes that it sends to its executors. These
+    have to find the file under the same path.
 
     >>> for_java("broker:9092", "admin")
     {'bootstrap.servers': 'broker:9092'}

@@ -38,11 +38,11 @@ REQUEST_SECONDS = 30.0
 AGAIN_SECONDS = 0.2
 
 NOT_KNOWN_YET = (CoordinatorNotAvailableError, LeaderNotAvailableError, NotCoordinatorError, UnknownBrokerIdError)
-"""What is said of a group that nobody coordinates yet, where a broker has just started, and of a partition without a
-leader: it has none while the broker is shut out, as when its machine stood still for longer than its session."""
+"""The errors for a group without a coordinator, where a broker has just started, and for a partition without a leader,
+as while its broker is shut out because the machine stood still for longer than the broker's session."""
 
 GONE = (Cancelled, KafkaConnectionError, NodeNotReadyError, NotControllerError)
-"""What a client raises when the one of several brokers has gone that was to answer it."""
+"""What a client raises when the broker that was to answer it, one of several, has gone."""
 
 
 class Admin(KafkaAdminClient):
@@ -76,7 +76,7 @@ def admin_client(
     Args:
         bootstrap_servers: the broker's address.
         timeout: how long it may take to answer, in seconds.
-        tell_why: whether to look for the reason when none answers; that takes a moment.
+        tell_why: whether to find out the reason when none answers, which takes a moment.
 
     Raises:
         NotLetInError: a broker answers, and does not let the client in.
@@ -103,11 +103,11 @@ def admin_client(
 
 
 class _Patient:
-    """An admin client that asks again what a broker could not answer just now.
+    """An admin client that repeats a request which a broker could not answer just now.
 
     Args:
         connected: makes a client.
-        passing: the failures that pass.
+        passing: the failures that are temporary.
         deadline: when to give up, as `time.monotonic()` counts.
     """
 
@@ -128,7 +128,7 @@ class _Patient:
                         raise
                 time.sleep(AGAIN_SECONDS)
                 self._client.close()
-                self._client = self._connected()  # it knows of no broker yet but those that answer
+                self._client = self._connected()  # a new client knows only brokers that answer
 
         return ask
 
@@ -154,7 +154,7 @@ def reachable(bootstrap_servers: BootstrapServers, tell_why: bool = True) -> Ite
 
 
 _let_in: set[ClientSettings] = set()
-"""With which settings a broker has let clients of this process in."""
+"""The settings with which a broker has let clients of this process in."""
 
 
 def _try_the_door(settings: ClientSettings) -> None:
@@ -166,7 +166,7 @@ def _try_the_door(settings: ClientSettings) -> None:
 def without_new_topics(cluster: ClusterMetadata) -> None:
     """Keep a client from creating the topics that it asks for, as a broker does with its default settings.
 
-    kafka-python has a setting for that, `allow_auto_create_topics`, which does not reach what asks.
+    kafka-python has a setting for that, `allow_auto_create_topics`, which does not reach the code that asks.
 
     Args:
         cluster: what the client knows of its cluster, before it asks for any topic.

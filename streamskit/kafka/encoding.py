@@ -60,7 +60,7 @@ def encode(value: Any) -> bytes | None:
 def text_or_bytes(data: bytes | None) -> str | bytes | None:
     """Text if the bytes are UTF-8 without NUL characters, else the bytes themselves.
 
-    NUL keeps numbers out: most big-endian longs hold one, and would else turn into invisible text.
+    NUL keeps numbers out: most big-endian longs contain it, and would otherwise turn into invisible text.
     """
     if data is None or b"\0" in data:
         return data

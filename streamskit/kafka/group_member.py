@@ -1,4 +1,4 @@
-"""A member of a consumer group that reads nothing: it is there for what the members tell each other."""
+"""A member of a consumer group that reads nothing: it only takes part in what the members tell each other."""
 
 import threading
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ CLOSE_MILLISECONDS = 3000
 
 
 class GroupMember:
-    """Joins a group, and leaves it at the end of a `with`; a sign of life goes out by itself in between.
+    """Joins a group, and leaves it at the end of a `with`; heartbeats are sent automatically in between.
 
     Args:
         bootstrap_servers: the broker's address.
@@ -25,8 +25,8 @@ class GroupMember:
         assignor: what this member says, and what it does as the leader.
         topics: what the group is about; at least one.
         session_timeout: after how many milliseconds without a sign of life a member counts as dead.
-        client_id: what the broker tells of this member while the group is being agreed, when it tells nothing else;
-            one among the settings of the connection wins.
+        client_id: what the broker reports about this member during a rebalance, when it reports nothing else; a client
+            id in the connection's settings wins.
 
     Raises:
         KafkaError: no broker can be reached.
@@ -47,7 +47,7 @@ class GroupMember:
             partition_assignment_strategy=[assignor],
             session_timeout_ms=session_timeout,
             heartbeat_interval_ms=max(session_timeout // 10, 100),
-            # A broker that stood still may never answer what it was asked before; no longer is a member waited for.
+            # A broker that stood still may never answer earlier requests, and the group waits no longer for a member.
             request_timeout_ms=session_timeout,
             max_poll_interval_ms=session_timeout,
             enable_auto_commit=False,
@@ -57,7 +57,7 @@ class GroupMember:
         without_new_topics(self._consumer._cluster)
         self._again = threading.Event()
         self.leaves = True
-        """Whether it says goodbye at the end; otherwise its place is kept until the session is over."""
+        """Whether it leaves the group at the end; otherwise its place is kept until the session is over."""
         self._consumer.subscribe(list(topics))
 
     def __enter__(self) -> Self:
@@ -69,14 +69,14 @@ class GroupMember:
         self._consumer.close(autocommit=False, timeout_ms=CLOSE_MILLISECONDS)
 
     def poll(self) -> None:
-        """Take part for a moment: join if that is due, and hear what was agreed.
+        """Take part for a moment: join if that is due, and receive what was agreed.
 
         Raises:
             KafkaError: the group does not let it in.
         """
         self._consumer.poll(timeout_ms=POLL_MILLISECONDS)
         self._consumer.pause(*self._consumer.assignment())
-        # The client forgets a join that the end of a poll leaves under way, if new metadata was why it began.
+        # The client forgets a join that is still under way at the end of a poll, if new metadata triggered it.
         if self._coordinator.rejoining:
             self._coordinator.request_rejoin()
         elif self._again.is_set():
@@ -84,7 +84,7 @@ class GroupMember:
             self._coordinator.request_rejoin()
 
     def rejoin(self) -> None:
-        """Have the members tell each other anew, after a join that is under way: what this one says in it is old."""
+        """Have the members report again, after a join under way, in which this member's report is out of date."""
         self._again.set()
 
     @property
@@ -94,7 +94,7 @@ class GroupMember:
 
     @property
     def _coordinator(self) -> Any:
-        # Private in kafka-python, whose public calls neither join once more nor tell how the session stands. Only this
+        # Private in kafka-python, whose public calls neither rejoin nor say whether the session is alive. Only this
         # class uses it, test_kafka_python_contract.py says what it has to do, and pyproject.toml keeps kafka-python
         # below its next minor version.
         return self._consumer._coordinator

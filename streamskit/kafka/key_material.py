@@ -1,7 +1,7 @@
 """Certificates and keys as files in PEM, which OpenSSL reads, whatever kind of store Kafka's settings name.
 
-Java reads JKS, PKCS12 and PEM. OpenSSL, on which the Python clients stand, reads PEM alone: what is in PKCS12 is
-written to files that only this user can read, a key encrypted as it was. JKS is Java's own, and nothing here reads it.
+Java reads JKS, PKCS12 and PEM. OpenSSL, which the Python clients are built on, reads only PEM: the contents of a PKCS12
+store are written to files that only this user can read, with the key still encrypted. Nothing here reads Java's JKS.
 """
 
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ DER_BEGINS = b"\x30"
 
 
 class KeyMaterial(NamedTuple):
-    """Files in PEM: whom to believe, who one is, and the key to prove it; None for the system's own, or for nobody."""
+    """PEM files: whom to trust, the client's own certificates, and its key; None for the system's trust, or none."""
 
     ca: Path | None = None
     certificates: Path | None = None
@@ -44,7 +44,7 @@ def key_material(settings: Mapping[str, str]) -> KeyMaterial:
     return _made(tuple(sorted((name, str(value)) for name, value in settings.items() if name.startswith("ssl."))))
 
 
-@lru_cache(maxsize=64)  # a broker is asked every second, and files are not written that often
+@lru_cache(maxsize=64)  # a broker is queried every second; the files are not rewritten that often
 def _made(settings: tuple[tuple[str, str], ...]) -> KeyMaterial:
     own = dict(settings)
     ca = _trusted(own)

@@ -1,8 +1,8 @@
 """Which partitioner has written a topic: Kafka's own (murmur2), or the default one of librdkafka (CRC32).
 
 Topics that are joined need the records of a key in the same partition. Java's clients, kafka-python and streamskit put
-a key where murmur2 says. librdkafka, on which the clients for Python, Go, C# and C++ stand, takes CRC32 unless it is
-told `partitioner=murmur2_random`.
+a key where murmur2 says. librdkafka, which the clients for Python, Go, C# and C++ are built on, uses CRC32 unless it is
+configured with `partitioner=murmur2_random`.
 """
 
 import time
@@ -30,7 +30,7 @@ Keyed = tuple[bytes, int]
 
 
 class Partitioning(NamedTuple):
-    """What the keys of a topic say of who has written it: which share of them lies where a partitioner puts them."""
+    """What a topic's keys reveal about its producer: which share of them is where each partitioner puts them."""
 
     topic: str
     partitions: int
@@ -106,5 +106,5 @@ def _last(reader: PartitionReader[Keyed], partitions: Iterable[TopicPartition]) 
 
 def _keyed(message: Message) -> Keyed | None:
     key = message.key()
-    # An empty key is as none to librdkafka: it goes anywhere.
+    # To librdkafka an empty key is like no key: such a record goes anywhere.
     return (key, message.partition() or 0) if isinstance(key, bytes) and key else None

@@ -51,7 +51,7 @@ def milliseconds(timestamp: Any) -> int | None:
     """A record timestamp as int milliseconds since 1970; a datetime without a time zone is UTC.
 
     Raises:
-        BrokerError: it is no time, or one before 1970.
+        BrokerError: it is not a time, or is before 1970.
 
     >>> milliseconds(datetime(1970, 1, 1, 0, 0, 1))
     1000

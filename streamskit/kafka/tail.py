@@ -37,7 +37,7 @@ class Ends:
         self._admin: AdminClient | None = None
 
     def ask(self, topics: Iterable[str]) -> dict[str, dict[int, int]]:
-        """Return the offset after the last record of each partition; a topic that is not there is left out.
+        """Return the offset after the last record of each partition; a topic that does not exist is left out.
 
         Raises:
             BrokerError: the broker does not answer.
@@ -79,7 +79,7 @@ class Ends:
 
 
 class Tail(Ends):
-    """Keeps the last records of topics, as raw as they came; what is older is skipped, not read.
+    """Keeps the last records of topics, undecoded; older ones are skipped, not read.
 
     Args:
         bootstrap_servers: the broker's address.
@@ -120,9 +120,9 @@ class Tail(Ends):
             raise self._lost(failure) from failure
 
     def records(self, partition: int | None = None) -> list[TopicRecord]:
-        """Return what is kept, of one partition or all, in the order it came.
+        """Return the kept records of one partition, or of all, in the order they came.
 
-        Between partitions nobody knows that order: what one look found is merged by the records' times.
+        Across partitions that order is unknown: what one look found is merged by the records' timestamps.
         """
         chosen = [kept for where, kept in self._kept.items() if partition in (None, where.partition)]
         merged = merge(*chosen, key=lambda pair: (pair[0], pair[1].timestamp))

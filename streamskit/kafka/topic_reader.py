@@ -1,10 +1,10 @@
 """Reads partitions of topics without a consumer group: up to an end, or on and on in a thread.
 
-All that reads here stands on librdkafka, which reads many times as fast as a client in pure Python; kafka-python is for
-what librdkafka has not: an assignor of one's own in a consumer group. Three traits of librdkafka shape this module. A
-position is known from a message or from an end-of-partition event, which alone tells of offsets without a record
-(markers of transactions, compacted records). A broker that goes away is no error: the client connects again by itself.
-And a consumer belongs to the thread that uses it, so that others ask for what they want done there.
+All readers here are built on librdkafka, which reads many times as fast as a client in pure Python; kafka-python is for
+what librdkafka lacks: a custom assignor in a consumer group. Three traits of librdkafka shape this module. A position
+is known from a message or from an end-of-partition event, and only the latter reveals offsets without a record (markers
+of transactions, compacted records). A broker that goes away is no error: the client connects again by itself. And a
+consumer belongs to the thread that uses it, so that other threads hand it jobs to run there.
 """
 
 import logging
@@ -62,7 +62,7 @@ class TopicRecord(NamedTuple):
 
 
 def topic_record(message: Message) -> TopicRecord:
-    """Return a message with all it has."""
+    """Return a message with all its fields."""
     return TopicRecord(
         message.topic() or "", message.partition() or 0, message.offset() or 0, message.timestamp()[1],
         message.key(), message.value(), message.headers() or [],  # type: ignore[arg-type]
@@ -92,7 +92,7 @@ def changelog_records(
 
 
 def topic_records(keeps: Callable[[str, bytes | None, bytes | None], bool]) -> Callable[[Message], TopicRecord | None]:
-    """Return a function that reads a message with all it has; None for one without a key, and for one to leave out.
+    """Return a function that reads a message with all its fields; None for one without a key, or one to leave out.
 
     Args:
         keeps: takes the topic, the key and the value.
@@ -121,7 +121,7 @@ class PartitionReader(Generic[R]):
         bootstrap_servers: the broker's address.
         convert: makes a record of a message, or None to leave it out.
         isolation: whether to read what a transaction has not committed.
-        out_of_range: called where a partition does not hold the offset to go on from; it begins anew at its first.
+        out_of_range: called when a partition lacks the offset to go on from; reading restarts at its first offset.
     """
 
     def __init__(
@@ -144,7 +144,7 @@ class PartitionReader(Generic[R]):
                 "auto.offset.reset": "error",
                 "reconnect.backoff.max.ms": 1000,
                 "allow.auto.create.topics": False,
-                # Whoever reads keeps all of it, or takes it at once: a queue before that need not hold much.
+                # Readers keep all of it, or process it at once: the queue before them need not hold much.
                 "queued.max.messages.kbytes": 32 * 1024,
             },
             logger=client_log,
@@ -189,17 +189,17 @@ class PartitionReader(Generic[R]):
             return extent
 
     def assign(self, starts: Mapping[TopicPartition, int]) -> None:
-        """Read further partitions, from offsets on."""
+        """Read further partitions, from the given offsets."""
         self._consumer.incremental_assign([_native(where, start) for where, start in starts.items()])
         self._assigned |= starts.keys()
 
     def unassign(self, partitions: Collection[TopicPartition]) -> None:
-        """Read partitions no more."""
+        """Stop reading partitions."""
         self._consumer.incremental_unassign([_native(where) for where in partitions])
         self._assigned -= set(partitions)
 
     def poll(self, seconds: float) -> Batch[R]:
-        """Return what has come, after a wait of so many seconds at most.
+        """Return what has come, after waiting for at most so many seconds.
 
         Raises:
             KafkaException: a partition cannot be read, and trying again would not help.
@@ -252,9 +252,9 @@ class TopicReader(Generic[R]):
         bootstrap_servers: the broker's address.
         take: called in the reader's thread with a partition, its new records, their offsets, and the offset to go on
             from.
-        who: who is served, for sentences such as "The stores could not be read".
+        who: whom it reads for, for sentences such as "The stores could not be read".
         convert: makes a record of a message, or None to leave it out.
-        restart: called when a partition does not hold what it was to go on with: it begins anew.
+        restart: called when a partition lacks the offset to go on from: it is read again from its first.
         moved: called in the reader's thread each time after `positions` has changed by what was read.
         followed: called in the reader's thread with a partition that is followed from now on.
         failed: called with the reason when no more will be read, though nobody asked to stop.
@@ -288,10 +288,10 @@ class TopicReader(Generic[R]):
         self._thread = threading.Thread(target=self._run, name=f"streamskit: {who}", daemon=True)
 
     def start(self, topics: Iterable[str] = (), starts: Offsets | None = None) -> None:
-        """Begin to read, and return once it is known where.
+        """Begin to read, and return once the offsets to begin at are known.
 
         Args:
-            topics: of these all partitions are followed.
+            topics: topics of which all partitions are followed.
             starts: the offsets to begin with; a partition that is not named is read from its first record.
 
         Raises:
@@ -316,7 +316,7 @@ class TopicReader(Generic[R]):
 
     @property
     def lives(self) -> bool:
-        """Whether its thread does what it is for; also before it is started, and after it was told to stop."""
+        """Whether its thread is doing its work; also true before it is started, and after `stop` was called."""
         return self._thread.ident is None or self._thread.is_alive() or self._stopping.is_set()
 
     def stop(self, timeout: float = 10.0) -> None:
@@ -327,7 +327,7 @@ class TopicReader(Generic[R]):
 
     @property
     def is_this_thread(self) -> bool:
-        """Whether it is the reader's own thread that asks: it must not wait for itself."""
+        """Whether the caller is the reader's own thread, which must not wait for itself."""
         return self._thread is threading.current_thread()
 
     def do(self, job: Callable[[], Any]) -> Future[Any]:
@@ -358,14 +358,14 @@ class TopicReader(Generic[R]):
             self._followed(where)
 
     def unfollow(self, partitions: list[TopicPartition]) -> None:
-        """Follow partitions no more; to be called in the reader's thread."""
+        """Stop following partitions; to be called in the reader's thread."""
         self._reader.unassign(partitions)
         for where in partitions:
             for each in (self.positions, self.ends, self._goals, self._firsts):
                 each.pop(where, None)
 
     def restored_from(self, where: TopicPartition) -> tuple[int, int]:
-        """Return from which offset on a partition is still to be read, and up to which it counts as restored.
+        """Return the offset from which a partition is still to be read, and the one at which it counts as restored.
 
         To be called in the reader's thread.
         """
@@ -373,7 +373,7 @@ class TopicReader(Generic[R]):
         return start, max(start, self._goals.get(where, 0))
 
     def is_ready(self, where: TopicPartition) -> bool:
-        """Whether all that a partition held when it was first followed was taken."""
+        """Whether all that a partition held when it was first followed has been taken."""
         goal = self._goals.get(where)
         return goal is not None and self.positions.get(where, 0) >= goal
 
@@ -383,7 +383,7 @@ class TopicReader(Generic[R]):
         Args:
             offsets: for each partition the offset to reach.
             deadline: when to give up, as `time.monotonic()` counts.
-            check: called now and then, to end the waiting by an error of its own.
+            check: called now and then; it may raise an error to end the wait.
 
         Raises:
             StreamsError: they were not by the deadline, or no more will be.
@@ -447,7 +447,7 @@ class TopicReader(Generic[R]):
             self._moved_on()
 
     def _begin_anew(self, where: TopicPartition) -> None:
-        self._move({where: 0})  # before what was taken goes: nobody who waits may find it gone, and think it was read
+        self._move({where: 0})  # before the records are dropped: no waiter may find them gone and think they were read
         self._restart(where)
 
     def _move(self, positions: Offsets) -> None:

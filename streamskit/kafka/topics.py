@@ -47,7 +47,7 @@ class Topic:
 
 
 class TopicIdentity(NamedTuple):
-    """What tells one topic from another of the same name: its id; and how many partitions it has."""
+    """A topic's id, which distinguishes it from another of the same name, and its number of partitions."""
 
     id: str
     partitions: int
@@ -57,7 +57,7 @@ class TopicIdentity(NamedTuple):
 class TopicExtent:
     """What a topic holds now: for each partition the first offset and the one after the last record.
 
-    Its `id` is another one after the topic was deleted and made anew.
+    Its `id` changes when the topic is deleted and created again.
     """
 
     id: str
@@ -75,7 +75,7 @@ def create_topics(
     """Create those of the topics that do not exist yet and wait until they can be used; see `KafkaClient`.
 
     Raises:
-        BrokerError: a name or number is none, or a topic is there with other partitions or settings.
+        BrokerError: a name or number is not valid, or a topic exists with other partitions or settings.
         NoRightError: the user may not create topics.
     """
     _check_names(names)
@@ -97,7 +97,7 @@ def delete_topics(bootstrap_servers: BootstrapServers, names: tuple[str, ...], m
     """Delete the topics and wait until they are gone; see `KafkaClient`.
 
     Raises:
-        BrokerError: a topic does not exist and may not be missing, or does not go.
+        BrokerError: a topic does not exist and may not be missing, or is not gone in time.
         NoRightError: the user may not delete it.
     """
     _check_names(names)
@@ -190,7 +190,7 @@ def identities(admin: AdminClient, names: Iterable[str], timeout: float) -> dict
     """Return the identities of topics; those that do not exist are left out.
 
     Args:
-        admin: a client that is kept, which answers in a millisecond.
+        admin: a long-lived client, which answers within a millisecond.
         names: of the topics.
         timeout: how long the broker may take, in seconds.
 
@@ -212,7 +212,7 @@ def identities(admin: AdminClient, names: Iterable[str], timeout: float) -> dict
 
 
 def _extents(admin: Admin, names: Collection[str]) -> dict[str, TopicExtent]:
-    """Look again where a broker names a topic that the next one has not heard of yet, or not any more."""
+    """Look again where one broker names a topic that another does not know yet, or no longer knows."""
     deadline = time.monotonic() + SETTLE_SECONDS
     while True:
         try:
@@ -249,7 +249,7 @@ def record_sizes(bootstrap_servers: BootstrapServers, names: Collection[str]) ->
             for name, extent in _extents(admin, names).items()
         }
         said = admin.describe_log_dirs(list(counts)) if counts else []
-    largest: dict[tuple[str, int], int] = {}  # each broker tells of its own replicas
+    largest: dict[tuple[str, int], int] = {}  # each broker reports its own replicas
     for topic in (topic for broker in said for folder in broker["log_dirs"] for topic in folder["topics"]):
         for each in topic["partitions"]:
             where = topic["name"], each["partition_index"]
@@ -261,9 +261,9 @@ def record_sizes(bootstrap_servers: BootstrapServers, names: Collection[str]) ->
 
 
 def _committed(admin: Admin, topic: str, end: dict[int, int]) -> dict[int, int]:
-    """The ends of what is committed.
+    """The end of the committed records of each partition.
 
-    A broker answers a commit before each partition knows of it, so transactions get a moment to be visible.
+    A broker confirms a commit before every partition has learned of it, so transactions get a moment to become visible.
     """
     asked = {TopicPartition(topic, number): OffsetSpec.LATEST for number in end}
     deadline = time.monotonic() + COMMIT_SECONDS
@@ -286,7 +286,7 @@ def unknown_topic(name: str, existing: Iterable[str], bootstrap_servers: Bootstr
 
 
 def unseen(bootstrap_servers: BootstrapServers) -> str:
-    """Return, of a cluster with access control, that it may hide topics; "" of others."""
+    """Return a hint that a cluster with access control may hide topics; "" for other clusters."""
     settings = ClientSettings.of(bootstrap_servers)
     if not settings.is_secured:
         return ""
@@ -335,8 +335,8 @@ def _create(
             f"Topics {names} were created, but {SETTLE_SECONDS:.0f} s later a broker of the cluster does not know them "
             "yet. Look at that broker's log, or try again."
         )
-    # A broker tells of a partition a moment before it can take records: a record that comes in between may have to be
-    # sent again after a later one, which a producer that keeps their order tries in vain until it gives up.
+    # A broker announces a partition a moment before it can take records: a record sent in between may have to be sent
+    # again after a later one, which a producer that keeps their order cannot do, and it gives up in the end.
     with contextlib.suppress(TopicAuthorizationFailedError):  # who may create a topic may not always look into it
         try:
             _extents(admin, names)
@@ -362,7 +362,7 @@ def _raise_refusal(verb: str, answers: list[dict[str, Any]], fine: int) -> None:
 
 
 def _check_same(admin: Admin, name: str, has: int, partitions: int | None, config: dict[str, str]) -> None:
-    """An existing topic serves only if it is what was asked for."""
+    """Make sure that an existing topic has the partitions and settings that were asked for."""
     if partitions is not None and partitions != has:
         raise BrokerError(
             f"Topic {name!r} exists with {has} partition(s), and {partitions} were asked for. Use it as it "

@@ -71,7 +71,7 @@ class AbstractStreamAggregate(Operator):
             if initializer is None:
                 return None, write(value)
             first = initializer()
-            # Kafka Streams says of a new row that it was the initial aggregate before; with a cache, that it was not.
+            # Kafka Streams reports the initial aggregate as the old value of a new row; with a cache, it reports none.
             old = None if is_cached else write(first)
             return old, write(aggregators[side](read_key(key), value, first))
 
@@ -88,7 +88,7 @@ class AggregateOperator(AbstractStreamAggregate):
 
     Args:
         history: how far back versions of an aggregate are kept, in milliseconds; None keeps the latest only. The
-            arguments before are those of `AbstractStreamAggregate`.
+            preceding arguments are those of `AbstractStreamAggregate`.
     """
 
     history: int | None = None
@@ -145,7 +145,7 @@ def _aggregating(
             latest = timestamp
         if new is None:
             rows.pop(key, None)
-            latest = timestamp if is_cached else latest  # a cache has no more of a deleted row than the record's time
+            latest = timestamp if is_cached else latest  # of a deleted row, a cache knows only the record's time
         else:
             rows[key] = (new, latest)
         return forward(key, new, latest, headers, old)
@@ -156,7 +156,7 @@ def _aggregating(
 def _aggregating_versions(
     context: OperatorContext, deserializers: list[Deserializer] | None, update: Update, history: int
 ) -> ProcessRecord:
-    """Return the function that aggregates by key and keeps versions: one that is older than the history is dropped."""
+    """Return the function that aggregates by key and keeps versions; a record older than the history is dropped."""
     store, forward, drop = BytesVersionedStore(context, context.name, history), context.forward, context.drop
 
     def process(side: int, record: OperatorRecord) -> None:
@@ -206,7 +206,7 @@ class TableAggregateOperator(Operator):
         initializer: makes the first aggregate; None is for a reduce, where it is the first value.
         adder: called with key, value, aggregate.
         subtractor: likewise, to take a value out.
-        counting: counts rows instead; the serdes and functions are not used then.
+        counting: counts rows instead; the serdes and functions are then unused.
         history: how far back versions of an aggregate are kept, in milliseconds; None keeps the latest only.
     """
 

@@ -1,7 +1,7 @@
 """State stores of the operators: tables of a task under the names of Kafka Streams' stores.
 
-Keys are bytes, values are bytes or what an operator puts. What processors get are the stores of `processor_stores`,
-which hold plain Python values and stand on these. Those of windows and sessions are in `bytes_timed_stores`.
+Keys are bytes, values are bytes or what an operator puts. Processors get the stores of `processor_stores`, which
+hold plain Python values and are built on these. Window and session stores are in `bytes_timed_stores`.
 """
 
 from bisect import bisect_right
@@ -74,7 +74,7 @@ class BytesLruStore(BytesKeyValueStore):
     def __init__(self, context: OperatorContext, name: str, max_entries: int, evicted: Callable[[bytes], None]) -> None:
         self._pages, self._name, self._max_entries, self._evicted = context.task.pages, name, max_entries, evicted
         self._saved = self._pages.load(name)
-        # Its order is what matters, so that all of it is one page.
+        # The order of its rows matters, so they all share one page.
         self._rows: OrderedDict[bytes, Any] = OrderedDict() if self._saved is None else plain_data.loads(self._saved)
         context.task.saved.append(self)
 
@@ -85,7 +85,7 @@ class BytesLruStore(BytesKeyValueStore):
         return self._rows.get(key)
 
     def put(self, key: bytes, value: Any) -> None:
-        """Set the value of `key`; None deletes it. Too many evict the one used least recently."""
+        """Set the value of `key`; None deletes it. With too many keys, the least recently used one is evicted."""
         self._rows.pop(key, None)
         if value is not None:
             self._rows[key] = value
@@ -128,7 +128,7 @@ class PutResult(NamedTuple):
 
 
 class BytesVersionedStore:
-    """Versioned store of bytes, which can be asked what a row was at a time.
+    """Versioned store of bytes, which can be queried for a row as of a time.
 
     Mirrors `org.apache.kafka.streams.state.VersionedKeyValueStore`.
 
@@ -188,7 +188,7 @@ class BytesVersionedStore:
         return PutResult(True, valid_to is None, valid_to)
 
     def _expire(self, versions: Versions) -> None:
-        """Delete the versions that were over before the history begins."""
+        """Delete the versions that ended before the history begins."""
         begin = self._memory["latest"] - self._history
         del versions[: max(bisect_right(versions, begin, key=_time) - 1, 0)]
         if versions and versions[0][1] is None and versions[0][0] <= begin:

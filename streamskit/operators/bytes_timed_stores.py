@@ -1,6 +1,6 @@
 """State stores of windows and sessions for the operators: bytes, under the names of Kafka Streams' stores.
 
-Rows are out of sight, and go, when their windows or sessions are older than the retention.
+Rows are hidden, and later deleted, once their windows or sessions are older than the retention.
 """
 
 from bisect import bisect_left
@@ -20,8 +20,8 @@ Session = tuple[int, int, Any]
 class BytesWindowStore:
     """Window store of bytes: keys, window starts and values. Mirrors `org.apache.kafka.streams.state.WindowStore`.
 
-    A window is out of sight once the store has seen one that starts a retention later, and its memory is given back
-    when its page is next written.
+    A window is hidden once the store has seen one that starts a retention later, and its memory is released when its
+    page is next written.
 
     Args:
         context: of the operator whose state it is part of.
@@ -29,7 +29,7 @@ class BytesWindowStore:
         retention: in milliseconds.
         by_time: also keeps the windows in the order of their starts, to emit them when they close. Such a store shows
             windows for one millisecond longer.
-        emits_old: whether a window that goes out of sight as it closes is emitted, as it still is in the record cache.
+        emits_old: whether a window that becomes hidden as it closes is emitted, since it is still in the record cache.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class BytesWindowStore:
         put_row(windows, start, value)
 
     def put_open(self, key: bytes, value: Any, start: int) -> None:
-        """Set the value of a window that no other window becomes old by, until it is `put`."""
+        """Set the value of a window that does not make other windows expire until it is `put`."""
         put_row(self.windows_of(key), start, value)
 
     def windows_of(self, key: bytes) -> dict[int, Any]:
@@ -70,7 +70,7 @@ class BytesWindowStore:
             self._memory["latest start"] = start
         if self._by_time is not None:
             self._by_time.put((start, key), True)
-        # Whenever a key's windows have doubled, those that are too old go: it costs little for each window.
+        # Whenever a key's windows have doubled, those that are too old are deleted: a small cost for each window.
         size = len(windows)
         if size >= 16 and size & (size - 1) == 0:
             self._expire(windows)
@@ -81,7 +81,7 @@ class BytesWindowStore:
         return windows.get(start) if windows is not None and self.is_in_sight(start) else None
 
     def is_in_sight(self, start: int) -> bool:
-        """Return whether a window that starts at a time can be fetched, if it is there."""
+        """Return whether a window that starts at a time can be fetched, if it exists."""
         return start >= self._oldest_start()
 
     def is_forgotten(self, start: int) -> bool:
@@ -111,7 +111,7 @@ class BytesWindowStore:
     def take_closed(self, last: int) -> Iterator[tuple[bytes, int, Any]]:
         """Yield, once, key, start and value of the windows that start no later than `last`, by start and key.
 
-        Windows out of sight are passed over, unless it `emits_old`. Needs a store `by_time`.
+        Hidden windows are skipped, unless the store `emits_old`. Needs a store `by_time`.
 
         Raises:
             ValueError: it is no such store.
@@ -138,7 +138,7 @@ class BytesWindowStore:
 class RowRetention(NamedTuple):
     """For how long the rows of a windowed table can be looked up, in milliseconds, and whether they are sessions.
 
-    `from_close` says that a row becomes old by the windows that have gone out, and not by those that are still open.
+    `from_close` says that only windows that have been emitted, not those still open, make a row expire.
     """
 
     milliseconds: int
@@ -147,7 +147,7 @@ class RowRetention(NamedTuple):
 
 
 class BytesWindowedRows(BytesKeyValueStore):
-    """Rows of a windowed table by key and window, which are out of sight after the retention of the table's store.
+    """Rows of a windowed table by key and window, which are hidden after the retention of the table's store.
 
     Args:
         context: of the operator whose state it is part of.
@@ -169,19 +169,19 @@ class BytesWindowedRows(BytesKeyValueStore):
         self._store.put(inner, value, time)
 
     def put_open(self, key: bytes, value: Any) -> None:
-        """Set the row of a windowed key that has not gone out yet."""
+        """Set the row of a windowed key that has not been emitted yet."""
         inner, time = self._split(key)
         self._put_open(inner, value, time)
 
     def _split(self, key: bytes) -> tuple[bytes, int]:
-        """Return what tells rows of one time apart, and the time: the start of a window, the end of a session."""
+        """Return what distinguishes rows of one time, and that time: the start of a window, or the end of a session."""
         if self._is_session:
             return key[:-16] + key[-8:], int.from_bytes(key[-16:-8], "big", signed=True)
         return key[:-8], int.from_bytes(key[-8:], "big", signed=True)
 
 
 def rows_of_table(context: OperatorContext, name: str, retention: RowRetention | None) -> BytesKeyValueStore:
-    """Return where an operator keeps rows of a table, to look them up: for good, or as long as a windowed one does."""
+    """Return the store of a table's rows that an operator looks up, with the retention of a windowed table, if any."""
     if retention is None:
         return BytesKeyValueStore(context.table(name))
     return BytesWindowedRows(context, name, retention)
@@ -210,7 +210,7 @@ class BytesSessionStore:
         if sessions is None:
             return []
         earliest_end = max(earliest_end, self._memory["latest end"] - self._retention + 1)
-        # The sessions that matter are the last ones nearly always.
+        # The sessions that matter are nearly always the last ones.
         if sessions[-1][0] < earliest_end:
             return []
         first = bisect_left(sessions, (earliest_end,))
@@ -231,7 +231,7 @@ class BytesSessionStore:
         return self.segment(end) < self.segment(oldest)
 
     def is_in_sight(self, end: int) -> bool:
-        """Return whether a session that ends at a time can be found, if it is there."""
+        """Return whether a session that ends at a time can be found, if it exists."""
         latest: int = self._memory["latest end"]
         return end > latest - self._retention
 
@@ -243,7 +243,7 @@ class BytesSessionStore:
             return self.remove(key, start, end)
         sessions: list[Session] = self._table.changed_page(key).setdefault(key, [])
         index, place = len(sessions), (end, start)
-        if sessions and sessions[-1][:2] >= place:  # mostly a session comes behind all others
+        if sessions and sessions[-1][:2] >= place:  # usually a session comes after all others
             index = bisect_left(sessions, place)
             if sessions[index][:2] == place:
                 sessions[index] = (end, start, value)
@@ -251,14 +251,14 @@ class BytesSessionStore:
         sessions.insert(index, (end, start, value))
         if self._by_time is not None:
             self._by_time.put((end, start, key), True)
-        # Whenever a key's sessions have doubled, those that are too old go: it costs little for each session.
+        # Whenever a key's sessions have doubled, those that are too old are deleted: a small cost for each session.
         size = len(sessions)
         if size >= 16 and size & (size - 1) == 0:
             self._expire(sessions)
         return None
 
     def remove(self, key: bytes, start: int, end: int) -> None:
-        """Delete a key's session, if it is there."""
+        """Delete a key's session, if it exists."""
         rows = self._table.changed_page(key)
         sessions: list[Session] = rows.get(key, [])
         index = bisect_left(sessions, (end, start))

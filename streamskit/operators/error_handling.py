@@ -27,7 +27,7 @@ LONGEST_VALUE = 80
 
 @dataclass(frozen=True)
 class FailedOperator:
-    """Which operator failed, on a record of which of its sides; and where a serde did, with what value.
+    """The operator that failed, and on which of its sides; where a serde failed, also the value it failed on.
 
     `verb` is "write" or "read".
     """
@@ -42,7 +42,7 @@ class FailedOperator:
 def attribute_failure(failure: Exception, operator: str, side: int = 0) -> bool:
     """Note on an exception in which operator it was raised; a traceback that is printed ends with such notes.
 
-    Only the first note counts: an operator that runs others has nothing to add. Returns whether this is the first.
+    Only the first note counts: an operator that runs others has nothing to add. Returns whether this note is the first.
     """
     if any(note.startswith(FAILED_AT) for note in getattr(failure, "__notes__", ())):
         return False
@@ -86,7 +86,7 @@ def error_rows(
 
     Raises:
         Exception: the failure, if that is what the handler decides, or if it has been decided before.
-        StreamsError: the handler failed itself.
+        StreamsError: the handler itself failed.
     """
     handler = handlers.production if writing else handlers.processing
     is_first = attribute_failure(failure, node, side)

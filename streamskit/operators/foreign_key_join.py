@@ -1,7 +1,7 @@
-"""A join of two tables by a foreign key: orders subscribe at their customer, and the customer responds.
+"""A join of two tables by a foreign key: orders subscribe to their customer, and the customer responds.
 
-The two tables are cut into tasks by different keys. So a row of the left table sends a subscription to the task that
-has the row with its foreign key; whatever happens there is sent back as a response to the task that has the left row.
+The two tables are split into tasks by different keys. So a row of the left table sends a subscription to the task that
+has the row with its foreign key; every change there is sent back as a response to the task that has the left row.
 Both messages go through repartition topics.
 """
 
@@ -18,7 +18,7 @@ from streamskit.operators.stream_task import Operator, OperatorContext, ProcessR
 
 
 class Instruction(IntEnum):
-    """What a left row asks of a foreign key. Mirrors `SubscriptionWrapper.Instruction`."""
+    """What a left row requests from a foreign key. Mirrors `SubscriptionWrapper.Instruction`."""
 
     DELETE_KEY_NO_PROPAGATE = 0
     """Unsubscribe without a response: the row has moved to another foreign key, which will respond."""
@@ -81,7 +81,7 @@ class SubscriptionResponseWrapper(NamedTuple):
 
 
 def fingerprint(value: bytes | None) -> bytes:
-    """Return a short digest of a left row, which tells whether it is still the same; empty for no row."""
+    """Return a short digest of a left row, by which to check whether it is still the same; empty for no row."""
     return b"" if value is None else blake2b(value, digest_size=16).digest()
 
 
@@ -89,15 +89,15 @@ def fingerprint(value: bytes | None) -> bytes:
 class SubscriptionSendOperator(Operator):
     """Foreign-key join, left table: sends a subscription for each update to its foreign key, in `record.extra`.
 
-    A row without a key is dropped; in an inner join so is an update without a foreign key, now and before.
+    A row without a key is dropped; in an inner join so is an update that has no foreign key now and had none before.
     Mirrors `org.apache.kafka.streams.kstream.internals.foreignkeyjoin.SubscriptionSendProcessorSupplier`.
 
     Args:
         name: the node's name.
         store: the table in which the left rows are kept, with their foreign keys.
         left: whether left rows without a partner have a result.
-        tells_old: whether updates tell the value before, and `record.extra` has both foreign keys, as
-            `change_from_bytes` reads them; otherwise it is that of the row that is kept here.
+        tells_old: whether updates carry the previous value, and `record.extra` has both foreign keys, as
+            `change_from_bytes` reads them; otherwise both come from the row that is kept here.
     """
 
     name: str
@@ -187,7 +187,7 @@ class SubscriptionJoinOperator(Operator):
             if foreign_key is None:
                 forward(primary_key, SubscriptionResponseWrapper(digest, None).to_bytes(), timestamp, headers)
                 return
-            # Not a copy: a key may have very many subscribers, of which each record changes one.
+            # Not a copy: a key may have very many subscribers, and each record changes only one.
             subscriptions: Subscriptions = subscribers.get(foreign_key) or {}
             if instruction.subscribes:
                 subscriptions[primary_key] = digest
@@ -199,7 +199,7 @@ class SubscriptionJoinOperator(Operator):
                 return
             latest = max(timestamp, row_timestamp)
             if instruction == Instruction.DELETE_KEY_AND_PROPAGATE:
-                # A left join responds to such a row without a look at the right one.
+                # A left join responds to such a row without looking at the right one.
                 row, latest = None, timestamp if left else latest
             forward(primary_key, SubscriptionResponseWrapper(digest, row).to_bytes(), latest, headers)
 

@@ -1,4 +1,4 @@
-"""A global store outside of the tasks: what its processor puts into it, for a copy that can be queried."""
+"""A global store outside the tasks: runs its processor, to fill a copy of the store that can be queried."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -17,13 +17,13 @@ StoreChange = tuple[Any, bytes | None, int]
 
 
 class GlobalStoreFiller:
-    """Gives the records of a topic to the processor of a global store, and tells what it puts into the store.
+    """Passes the records of a topic to the processor of a global store, and returns what it puts into the store.
 
     Mirrors `org.apache.kafka.streams.processor.internals.GlobalStateUpdateTask`.
 
     Args:
         name: of the processor's node.
-        place: the same, and where it stands in the program, for errors.
+        place: the name with its place in the program, for errors.
         application_id: as its context returns it.
         processor: makes the processor.
         store: what it fills.

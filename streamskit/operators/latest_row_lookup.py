@@ -1,7 +1,7 @@
-"""The stream-table join of many records at once: for each record of the stream the row that the table has by then.
+"""The stream-table join of many records at once: for each record of the stream, the table's row at that point.
 
-What comes out is what `StreamTableJoinOperator` makes of one record after the other. A row of the table that came among
-the records is found by their places, and the state is asked once for each key whose row came before all of them.
+The results are those that `StreamTableJoinOperator` makes record by record. A table row that arrives among the records
+is found by their positions; the state is read once for each key whose row arrived before all of them.
 """
 
 from collections.abc import Callable
@@ -23,8 +23,8 @@ def joining(table: BytesKeyValueStore, drop: Callable[[int], None], *, left: boo
     Args:
         table: the rows, which it changes.
         drop: called with how many records were dropped, if any were.
-        left: whether records without a row go on.
-        by_extra: looks up what stands in `other` of a stream's record in place of the key.
+        left: whether records without a row are passed on.
+        by_extra: looks up `other` of a stream's record instead of its key.
     """
 
     def process(sides: np.ndarray, records: pa.Table) -> tuple[np.ndarray, pa.Array]:
@@ -67,7 +67,7 @@ def _latest_updates(key_of: np.ndarray, is_update: np.ndarray) -> np.ndarray:
 def _rows(
     table: BytesKeyValueStore, keys: pa.Array, key_of: np.ndarray, update_of: np.ndarray, values: pa.Array
 ) -> pa.Array:
-    """Return the rows of records, each with a key and the update that made the row, if one of these did."""
+    """Return the row for each record, given by its key and, where an update among these made it, that update."""
     kept = np.unique(key_of[(update_of == NONE) & (key_of != NONE)])
     before = pa.array([table.get(key) for key in keys.take(pa.array(kept)).to_pylist()], values.type)
     in_state = len(values) + np.searchsorted(kept, key_of)

@@ -17,10 +17,10 @@ PAGE_BYTES = 400
 large ones take few calls for a micro-batch that changes most rows."""
 
 MANY = 64
-"""From how many pages on it takes less to read all pages of a task at once than to ask for each."""
+"""The number of pages from which reading all pages of a task at once is cheaper than requesting each."""
 
 MOST_AT_ONCE = 64 * 1024 * 1024
-"""How many bytes of a table are read at once at most: they lie in memory until the end of the micro-batch."""
+"""How many bytes of a table are read at once at most: they stay in memory until the end of the micro-batch."""
 
 VISITS = 64
 """After how many micro-batches each page of a table was looked at for rows that have expired."""
@@ -85,16 +85,16 @@ class PagedTable:
     """Rows by key, in pages that are loaded when first needed and saved when changed.
 
     A table begins with one page and gets more as it grows, so that a page stays small and a micro-batch writes about
-    what it changes: linear hashing. Page n is split when the table has grown by a page's worth, each page in its turn.
+    what it changes: linear hashing. Page n is split when the table has grown by a page's worth, each page in turn.
     There are no more pages than rows, however large these are.
 
     Args:
         name: the table's name, of which its pages' names are made.
         store: where the pages live.
-        expire: deletes what is too old from the value of a row, which is a list or dict; a row that is then empty goes,
-            too. Called for the rows of a page before it is saved.
-        known: gives what the table remembers of itself from one micro-batch to the next: the number of its pages, the
-            bytes and rows in them, and the page to be looked at next for what has expired. Asked when that is first
+        expire: deletes what is too old from the value of a row, which is a list or dict; a row that is then empty is
+            deleted as well. Called for the rows of a page before it is saved.
+        known: returns what the table remembers about itself from one micro-batch to the next: the number of its pages,
+            the bytes and rows in them, and the next page to check for expired rows. Called when this is first
             needed.
     """
 
@@ -158,7 +158,7 @@ class PagedTable:
         return self._last
 
     def _number(self, key: bytes) -> int:
-        """Return the page of a key: those that were not split yet have one bit of its hash less."""
+        """Return the number of a key's page; pages that have not been split yet use one bit less of the hash."""
         count = self._count or self._open()
         whole = 1 << count.bit_length() - 1
         number = crc32(key) & 2 * whole - 1
@@ -185,7 +185,7 @@ class PagedTable:
         return grown, added
 
     def _grow(self, count: int) -> None:
-        """Have so many pages, and move the rows of those that are split."""
+        """Grow to `count` pages, and move the rows of those that are split."""
         if count >= 2 * self._count:  # most rows move: all at once
             self._load_all()
             rows = [row for page in self._pages.values() for row in page.items()]
@@ -209,7 +209,7 @@ class PagedTable:
     def _expire(self) -> None:
         """Delete what has expired from the changed pages, and from some others.
 
-        A page whose keys are never seen again would keep its old rows: every batch visits a few more, in turn.
+        A page whose keys are never seen again would keep its old rows, so every batch visits a few others, in turn.
         """
         turn = self._known.get("turn", 0)
         visited = [number % self._count for number in range(turn, turn + 1 + self._count // VISITS)]
@@ -218,7 +218,7 @@ class PagedTable:
             page = self._load(number)
             before = len(page), sum(map(len, page.values()))
             for key, value in list(page.items()):
-                self.expire(value)  # type: ignore[misc]  # asked before
+                self.expire(value)  # type: ignore[misc]  # checked before
                 if not value:
                     del page[key]
             if before != (len(page), sum(map(len, page.values()))):
@@ -228,7 +228,7 @@ class PagedTable:
         if number not in self._pages:
             is_small = self._known.get("bytes", 0) <= MOST_AT_ONCE
             if is_small and len(self._pages) >= MANY and len(self._pages) > self._count // 4:
-                self._load_all()  # one by one, each page is a call of its own
+                self._load_all()  # one by one, each page would take its own call
                 return self._pages[number]
             self._take(number, self._store.load(self._page_name(number)))
         return self._pages[number]

@@ -14,7 +14,7 @@ from streamskit.serdes import Serde
 
 @dataclass(frozen=True)
 class SinkPartitioner:
-    """The partitioner of a sink: its function, and the serdes that wrote the key and the value that it is given."""
+    """The partitioner of a sink: its function, and the serdes of the key and value that it gets."""
 
     partition: Partition
     key: Serde
@@ -22,10 +22,10 @@ class SinkPartitioner:
 
 
 class Choice(NamedTuple):
-    """What became of a record at a partitioner.
+    """What a partitioner decided about a record.
 
-    `partitions` are those that there are of the chosen ones, None if the default partitioner is to choose. `error` says
-    what was wrong, and `kind` which handler decides about it.
+    `partitions` are the chosen ones that exist; None if the default partitioner is to choose. `error` says what was
+    wrong, and `kind` which handler decides about it.
     """
 
     partitions: list[int] | None
@@ -37,13 +37,13 @@ class Choice(NamedTuple):
 class StreamPartitioners:
     """Calls the partitioners of sinks for records that are about to be written.
 
-    A partitioner that fails is a failure of processing, and one that chooses a partition beyond those that there are
-    lets the writing fail, as in Kafka Streams.
+    A partitioner that fails is a processing failure; one that chooses a partition that does not exist is a production
+    failure, as in Kafka Streams.
 
     Args:
         sinks: the partitioners, by the name of their sink.
         counts: how many partitions each topic has; None in a test driver whose topics have one.
-        bootstrap_servers: who is asked about a topic that was made later; a test driver has nobody to ask.
+        bootstrap_servers: the brokers to query about topics created later; a test driver has none.
         handlers: decide about failures.
 
     Mirrors the partitioner's part of `org.apache.kafka.streams.processor.internals.RecordCollectorImpl#send`.
@@ -58,7 +58,7 @@ class StreamPartitioners:
         """Return where a record goes.
 
         Raises:
-            Exception: the partitioner has failed, and no handler takes that.
+            Exception: the partitioner failed, and no handler accepts that.
         """
         its = self.sinks[sink]
         try:
@@ -96,4 +96,4 @@ class StreamPartitioners:
 
 
 _later: dict[str, int] = {}
-"""How many partitions topics have that were not there when the application started, as far as this process knows."""
+"""The number of partitions of topics that did not exist when the application started, as far as this process knows."""

@@ -1,7 +1,7 @@
 """What operators keep, as bytes: plain values, and nothing that could run code when it is read.
 
-A page may come from a topic, when the folder of an application was rebuilt, and whoever can write to that must not be
-able to choose what runs here.
+A page may come from a topic, when an application's folder was rebuilt from it, and whoever can write to that topic must
+not be able to choose what runs here.
 """
 
 import io
@@ -14,13 +14,13 @@ PLAIN_TYPES = {
     ("collections", "OrderedDict"),
     *(("builtins", name) for name in ("list", "int", "float", "bool", "str", "bytes")),
 }
-"""What is made by name; calling any of them runs no code of others."""
+"""What may be created by name; calling any of these runs no foreign code."""
 
 
 def dumps(value: Any) -> bytes:
     """Return plain values as bytes: numbers, text, bytes, and lists, tuples, dicts and sets of them.
 
-    What NumPy has of them, such as the headers of a record from Arrow, becomes plain Python.
+    NumPy's versions of these, such as the headers of a record from Arrow, become plain Python.
     """
     data = io.BytesIO()
     _Writer(data, protocol=5).dump(value)
@@ -28,10 +28,10 @@ def dumps(value: Any) -> bytes:
 
 
 def loads(data: bytes) -> Any:
-    """Return what `dumps` has made bytes of.
+    """Return the value that `dumps` turned into bytes.
 
     Raises:
-        UnpicklingError: it has something else in it, which no operator has written.
+        UnpicklingError: the bytes contain something else, which no operator has written.
 
     >>> loads(dumps({b"key": (1, None)}))
     {b'key': (1, None)}

@@ -12,13 +12,13 @@ from streamskit.operators.punctuation import PunctuationQueue
 from streamskit.operators.stream_task import StreamTask
 
 Reference = tuple[str, str]
-"""Kind ("processor", "context" or "store") and name of an object that every micro-batch makes anew."""
+"""Kind ("processor", "context" or "store") and name of an object that every micro-batch creates again."""
 
 
 class ProcessorState:
     """Keeps the fields of a group's processors until the application stops.
 
-    Spark hands the records of a task to whichever Python process is free, so that no object lives on by itself. After a
+    Spark hands the records of a task to whichever Python process is free, so no object survives by itself. After a
     restart (another `run`) processors start afresh, as they do in Kafka Streams.
 
     Args:

@@ -15,7 +15,7 @@ FOREVER = 2**63 - 1
 
 
 class ProcessorWindowStore(StateStore):
-    """Window store of a processor; a window is known by its start in milliseconds.
+    """Window store of a processor; a window is identified by its start in milliseconds.
 
     Mirrors `org.apache.kafka.streams.state.WindowStore`, and `TimestampedWindowStore`.
     """
@@ -35,8 +35,8 @@ class ProcessorWindowStore(StateStore):
     def put(self, key: Any, value: Any, start: int) -> None:
         """Set the value of a key's window that begins at `start`; None deletes it.
 
-        One that comes when the store has given up its time is counted as dropped: in memory after the retention, else
-        with the segment of time in which it would lie.
+        A window that arrives after the store has discarded its time is counted as dropped: in memory that is after the
+        retention, otherwise once the time segment it belongs to has been deleted.
         """
         data, stored = self._key(key), self._write_value(value)
         self._log(data + struct.pack(">qi", start, 0), stored)
@@ -128,8 +128,8 @@ class ProcessorSessionStore(StateStore):
     def put(self, session: Windowed, value: Any) -> None:
         """Set the value of a key's session; None deletes it.
 
-        One that comes when the store has given up its time is counted as dropped: in memory after the retention, else
-        with the segment of time in which it would lie.
+        A session that arrives after the store has discarded its time is counted as dropped: in memory that is after the
+        retention, otherwise once the time segment it belongs to has been deleted.
 
         Args:
             session: the key, and the times of the session's first and last record in milliseconds.
@@ -158,7 +158,7 @@ class ProcessorSessionStore(StateStore):
         self._sessions.put(data, session.start, session.end, stored)
 
     def fetch(self, key: Any) -> Iterator[KeyValue]:
-        """Return all sessions of `key`, the one that ended first before the others."""
+        """Return all sessions of `key`, the one that ended first coming first."""
         return self.find_sessions(key, 0, FOREVER)
 
     def fetch_session(self, key: Any, start: int, end: int) -> Any:
@@ -169,8 +169,8 @@ class ProcessorSessionStore(StateStore):
     def find_sessions(self, key: Any, earliest_end: int, latest_start: int) -> Iterator[KeyValue]:
         """Return the sessions of `key` that end at a time or later and begin at another or earlier, by their ends.
 
-        Of those that end at the same time, a persistent store has the one that began first before the others, and one
-        in memory the one that began last.
+        Of those that end at the same time, a persistent store returns first the one that began first, and an in-memory
+        store the one that began last.
         """
         return self.find_sessions_range(key, key, earliest_end, latest_start)
 

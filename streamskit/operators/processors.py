@@ -45,9 +45,9 @@ class ProcessorSpec:
 
 @dataclass(frozen=True)
 class OutputPort:
-    """Output port of a group: the serdes of what leaves there, and if it leads to a sink that one's name and topic.
+    """Output port of a group: the serdes of what leaves there and, if it leads to a sink, the sink's name and topic.
 
-    There is no topic where the record names it.
+    There is no topic where each record names its own.
     """
 
     key: Serde
@@ -89,8 +89,8 @@ class TableStore:
 class ProcessorsOperator(Operator):
     """Processor group: gives records to processors as plain Python values, and passes on what they forward.
 
-    A result's `other` is the number of its output port, in one byte; the stores' changelogs have the numbers after
-    those, and what processors put into tables' stores the numbers after these. There is none where there is but one.
+    A result's `other` is the number of its output port, in one byte. The numbers after the output ports are for the
+    stores' changelogs, and then for the rows that processors put into tables' stores. A single port has no number.
     Mirrors `org.apache.kafka.streams.processor.internals.ProcessorTopology`.
 
     Args:
@@ -143,14 +143,14 @@ class RunningProcessors:
     Args:
         operator: what runs.
         context: of the task.
-        filling: hears of what processors put into the global stores that they fill.
+        filling: receives what processors put into the global stores that they fill.
     """
 
     def __init__(
         self, operator: ProcessorsOperator, context: OperatorContext, filling: WriteChangelog | None = None
     ) -> None:
         self.operator, self.task = operator, context.task
-        self.timestamp = max(self.task.stream_time, 0)  # what init() puts into a store has a time, too
+        self.timestamp = max(self.task.stream_time, 0)  # what init() puts into a store also has a time
         ports = len(operator.outputs) + len(operator.logged) + len(operator.changed_tables)
         self._ports = [None] if ports == 1 else [bytes([port]) for port in range(ports)]
         self._forward = context.forward
@@ -209,14 +209,14 @@ class RunningProcessors:
         node.process(key, value, record.timestamp, headers)
 
     def _open_stores(self, context: OperatorContext) -> dict[str, Any]:
-        """Open the stores that processors find by name; the ports after those of the results are for their updates."""
+        """Open the stores that processors find by name; their updates get the ports after those of the results."""
         operator, stores = self.operator, dict[str, Any]()
         ports = iter(self._ports[len(operator.outputs) :])
         for store in operator.stores:
             changelog = self._changelog(store, next(ports)) if store.logged else None
             stores[store.name] = open_store(context, store, _own(store, changelog))
         for table in operator.tables:
-            # Joins that look into the table hear of each row as it is put, not at the end of the micro-batch.
+            # Joins that look into the table get each row as it is put, not at the end of the micro-batch.
             changelog = None if table.refusal else self._updates(table.store, next(ports))
             stores[table.store.name] = open_store(
                 context, table.store, StoreAccess(table.table, changelog, table.refusal)
@@ -240,7 +240,7 @@ class RunningProcessors:
         self._forward(key, value, timestamp, None, None, port)
 
     def _objects(self) -> dict[Reference, Any]:
-        """Return what every micro-batch makes anew: fields of processors only refer to it."""
+        """Return the objects that every micro-batch creates again: fields of processors only refer to them."""
         objects: dict[Reference, Any] = {("store", name): store for name, store in self.stores.items()}
         objects |= {("filled store", name): store for name, store in self.filled.items()}
         for name, node in self.nodes.items():
@@ -248,7 +248,7 @@ class RunningProcessors:
         return objects
 
 
-GLOBAL = "it is global: every instance keeps it as its topic says, so that only the processor of its own can change it."
+GLOBAL = "it is global: every instance fills it from its topic, so only its own processor can change it."
 
 
 def _own(store: Store, changelog: ChangelogBuffer | None = None, refusal: str = "") -> StoreAccess:
@@ -311,7 +311,7 @@ class ProcessorNode:
         """Pass a record to the children, each before the next.
 
         Raises:
-            StreamsError: no step of that name follows, or the key of a record was changed that has to keep it.
+            StreamsError: no step of that name follows, or a record that has to keep its key was given another.
         """
         self._check(record)
         key, value, timestamp, headers = record.key, record.value, record.timestamp, record.headers
@@ -346,12 +346,12 @@ class ProcessorNode:
         """
         if self.spec.fills:
             raise StreamsError(
-                f"{self.spec.name}: it fills the global store '{self.spec.fills}', and a processor that does so has no "
-                "punctuation. Schedule it in one of those that read the store."
+                f"{self.spec.name}: it fills the global store '{self.spec.fills}', and such a processor cannot have "
+                "punctuations. Schedule them in a processor that reads the store."
             )
         if interval < 1:
             raise StreamsError(f"{self.spec.name}: a punctuation every {interval} ms is impossible; give 1 ms or more.")
-        # By stream time it is due with the first record: schedules are counted from 1970.
+        # By stream time it is due at the first record: schedules count from 1970.
         due = 0 if kind is PunctuationType.STREAM_TIME else self.wall_clock() + interval
         return self._group.punctuations.add(Schedule(self.spec.name, kind, interval, due, punctuator))
 
@@ -388,4 +388,4 @@ class ProcessorNode:
         return RecordMetadata(*self._task.source[:3])
 
     def commit(self) -> None:
-        """Do nothing: the end of the micro-batch is the commit, and it comes without being asked for."""
+        """Do nothing: the end of the micro-batch is the commit, and it comes without a request."""

@@ -9,7 +9,7 @@ from streamskit.common.errors import StreamsError
 from streamskit.operators.error_handling import attribute_failure
 
 MAX_ADDED = 1_000
-"""How many punctuations one call of those that are due may add that are due, too."""
+"""How many due punctuations one call of `take_due` may yield beyond those already in the queue."""
 
 
 @dataclass
@@ -27,7 +27,7 @@ class Schedule:
     is_cancelled: bool = False
 
     def cancel(self) -> None:
-        """Let it never happen again."""
+        """Stop this punctuation: it will not happen again."""
         self.is_cancelled = True
 
     def advance(self, now: int) -> None:
@@ -36,7 +36,7 @@ class Schedule:
 
 
 class PunctuationQueue:
-    """All punctuations of a task, asked after each record what is due.
+    """All punctuations of a task, queried after each record for what is due.
 
     Those due at one time take turns as in the heap of Java's `PriorityQueue`, which does not keep their order: of three
     that begin together the last one comes second.
@@ -49,7 +49,7 @@ class PunctuationQueue:
 
     @property
     def schedules(self) -> list[Schedule]:
-        """All punctuations, in an order in which `replace` takes them."""
+        """All punctuations, in an order that `replace` accepts."""
         return [schedule for heap in self._heaps.values() for schedule in heap]
 
     def replace(self, schedules: list[Schedule]) -> None:
@@ -71,12 +71,12 @@ class PunctuationQueue:
         return schedule
 
     def take_due(self, kind: PunctuationType, now: int) -> Iterator[Schedule]:
-        """Yield those that are due, the earliest first; also those that are added meanwhile.
+        """Yield the schedules that are due, the earliest first, including those added meanwhile.
 
-        Each is advanced and back in the queue when the next one is asked for, unless it has been cancelled.
+        Each is advanced and put back into the queue when the next one is requested, unless it has been cancelled.
 
         Raises:
-            StreamsError: there is no end to those that are added.
+            StreamsError: schedules are added without end.
         """
         heap = self._heaps[kind]
         left = len(heap) + MAX_ADDED

@@ -18,14 +18,14 @@ class OperatorRecord(NamedTuple):
     old: bytes | None
     """Of a table: the row's value before, where upstream knows it."""
     extra: bytes | None
-    """What an operator asks for beside key and value: a lookup key, a foreign key, a partition's id."""
+    """What an operator needs besides key and value: a lookup key, a foreign key, a partition's id."""
     timestamp: int
     headers: Any
     """Passed on as they are: a result carries the headers of the record that made it."""
 
 
 class SourceRecord(NamedTuple):
-    """Source record: a record of the task's topics, with its place, its time and, if a handler may ask for it, itself.
+    """Source record: place and time of a record of the task's topics, and the record itself, if a handler may need it.
 
     Mirrors `org.apache.kafka.streams.processor.api.RecordMetadata`.
     """
@@ -39,14 +39,14 @@ class SourceRecord(NamedTuple):
     headers: Any = None
 
     def prepended_to(self, headers: Any) -> list[dict[str, Any]]:
-        """Return a result's headers behind `SOURCE_HEADERS` others that say which record it was made of."""
+        """Return a result's headers, preceded by `SOURCE_HEADERS` others that say which record it was made from."""
         fields = zip(SourceRecord._fields[:SOURCE_HEADERS], self[:SOURCE_HEADERS], strict=True)
         source = [{"key": name, "value": _as_bytes(value)} for name, value in fields]
         return source + [{"key": header["key"], "value": header["value"]} for header in iterable(headers)]
 
 
 SOURCE_HEADERS = 6
-"""How many headers say which record a result was made of: the fields of `SourceRecord` but for its own headers."""
+"""How many headers say which record a result was made from: the fields of `SourceRecord` except its own headers."""
 
 
 def _as_bytes(value: Any) -> bytes | None:
@@ -64,7 +64,7 @@ def header_pairs(headers: Any) -> tuple[tuple[str, bytes], ...]:
 
 
 NO_SOURCE = SourceRecord(None, -1, -1, -1)
-"""The source of what no record made, such as a punctuation's results."""
+"""The source of results that no record caused, such as those of a punctuation."""
 
 NO_TIMESTAMP = -(2**63)
 """Stands for a null timestamp, which no field of eight bytes can hold: an extractor may well take -1 from a value."""
@@ -85,11 +85,11 @@ class Output(NamedTuple):
 
 
 ERROR_ROW = -1
-"""The operator of an output that a failed record made: a dead letter, whose topic stands in `other`, or, without a
-topic, the news that the node named in `key` has failed with the message in `value`."""
+"""The operator of an output that a failed record made: a dead letter, whose topic is in `other`, or, without a topic,
+a notice that the node named in `key` has failed with the message in `value`."""
 
 OUT_OF_ORDER = b"out of order"
-"""Stands in `other` of an update that is not the latest of its row, and in `extra` of the record made from it.
+"""The `other` of an update that is not the latest of its row, and the `extra` of the record made from it.
 
 Only tables with a history have such updates. Kafka Streams calls the opposite `Change#isLatest`.
 """
@@ -102,13 +102,13 @@ STORE_ONLY = b"store only"
 
 
 def row_time(record: OperatorRecord) -> int:
-    """Return the time of a table's row after an update: that of the update, unless it was told another.
+    """Return the time of a table's row after an update: that of the update, unless the update carries another.
 
-    A row that was joined of two is as old as those of them that are there, also after the other one was deleted.
+    A row joined from two has the latest time of those that exist, even after the other one has been deleted.
     """
     return record.timestamp if record.extra is None else int.from_bytes(record.extra[:8], "big", signed=True)
 
 
 def with_row_time(data: bytes | None, time: int) -> bytes:
-    """Return bytes that may be None behind eight that say the time of a row."""
+    """Return bytes, which may be None, preceded by eight that hold the time of a row."""
     return time.to_bytes(8, "big", signed=True) + (b"" if data is None else b"\x01" + data)

@@ -48,7 +48,7 @@ class SessionAggregateOperator(AbstractWindowedAggregate):
             ),
         )
         is_cached = context.is_cached
-        # Another stream of a cogroup may have taken the store so far that it has deleted where a session would be.
+        # Another stream of a cogroup may have advanced the store so far that it has deleted the segment of a session.
         may_be_old = len(self.inputs) > 1 and not is_cached
 
         def process(side: int, record: OperatorRecord) -> None:
@@ -65,12 +65,12 @@ class SessionAggregateOperator(AbstractWindowedAggregate):
             start = end = timestamp
             for other_end, other_start, _ in sessions:
                 start, end = min(start, other_start), max(end, other_end)
-            # Unlike other results, Kafka Streams makes those of sessions without the record's headers, but in a cache.
+            # Unlike other results, Kafka Streams sends those of sessions without record headers, except from a cache.
             own_headers = headers if is_cached else None
             if end < closed:
                 drop()
             else:
-                # A session that is just this point in time keeps its bounds: nothing to take back.
+                # A session that consists of just this point in time keeps its bounds: there is nothing to retract.
                 if start != end:
                     for other_end, other_start, old in sessions:
                         store.remove(key, other_start, other_end)

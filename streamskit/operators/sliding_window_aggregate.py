@@ -16,8 +16,8 @@ AggregateAndTimestamp = tuple[bytes | None, int]
 class SlidingWindowAggregateOperator(AbstractWindowedAggregate):
     """Sliding-window aggregation: one aggregate for each key and window of records that are close in time.
 
-    Windows could begin anywhere; only those are kept that differ in what they hold. For a record at t that is the left
-    one, [t - difference, t], and, once something later falls into it, the right one, [t + 1, t + 1 + difference]. A new
+    Windows could begin anywhere; only those that differ in their records are kept. For a record at t these are the left
+    one, [t - difference, t], and, once a later record falls into it, the right one, [t + 1, t + 1 + difference]. A new
     window takes over the aggregate of its neighbour where both hold the same records.
 
     A result's key is the key and the window's start. A record without key or value is dropped, and so is one whose
@@ -42,7 +42,7 @@ class _SlidingProcess:
         self._emit_closed = operator.emit_closed(context, closed_windows(self._store))
         self._memory, self._drop, self._is_cached = context.memory, context.drop, context.is_cached
         self._stream_times = operator.stream_times(context)
-        # Another stream of a cogroup may have taken the store so far that it has deleted where a window would be.
+        # Another stream of a cogroup may have advanced the store so far that it has deleted the segment of a window.
         self._may_be_old = len(operator.inputs) > 1 and not context.is_cached
 
     def process(self, side: int, record: OperatorRecord) -> None:

@@ -20,7 +20,7 @@ class PartitionTimeOperator(Operator):
         name: the node's name.
         invalid: "fail", "skip", or "partition time": the latest time of the partition so far.
         unknown: what to do before that is known: "fail" or "skip". With "skip" the times come from the records' values:
-            there a null one is replaced, and one that is negative as it stands is skipped.
+            a null one is then replaced, and one that is negative itself is skipped.
     """
 
     name: str
@@ -52,7 +52,7 @@ class PartitionTimeOperator(Operator):
             f"{self.name}: a record has {has}{why}. Give its producer a valid clock, or choose "
             "TimestampExtractor.log_and_skip_on_invalid() for this topic."
         )
-        attribute_failure(error, self.name)  # no handler is asked about a record without a time
+        attribute_failure(error, self.name)  # no handler is called for a record without a time
         raise error
 
 
@@ -76,9 +76,9 @@ class OrderOperator(Operator):
 
 @dataclass(frozen=True)
 class LatestValueOperator(Operator):
-    """Latest values: each record is the new value of its key's row, and goes on with the value before.
+    """Latest values: each record is the new value of its key's row, and is passed on with the previous value.
 
-    A table's source has one, and so has a step with a store of its own where old values are asked for.
+    A table's source has this operator, and so has a step with its own store where old values are requested.
     A record without a key is dropped. With a history a late record does not replace the latest value, but is passed on
     all the same, marked with `OUT_OF_ORDER` in `other`; one older than the history is dropped.
     Mirrors `org.apache.kafka.streams.kstream.internals.KTableSource`, and the stores of `KTableFilter` and
@@ -87,9 +87,9 @@ class LatestValueOperator(Operator):
     Args:
         name: the node's name.
         history: how far back versions are kept, in milliseconds; None keeps the latest value only.
-        skips_absent: whether an update of a row that was not there before and is not there now goes no further.
-        timed: whether the time of each row is kept beside its value, for processors that look at it.
-        tells_given: whether a table with a history tells the old value that an update came with, not that of its row.
+        skips_absent: whether an update is not passed on if its row neither existed before nor exists now.
+        timed: whether the time of each row is kept with its value, for processors that use it.
+        tells_given: whether a table with a history passes on the old value that an update came with, not its row's.
     """
 
     name: str

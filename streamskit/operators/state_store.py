@@ -1,4 +1,4 @@
-"""What all stores of a processor have in common: how it gets at one, and how the changelog hears of updates."""
+"""What all stores of a processor have in common: how it accesses one, and how updates reach the changelog."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -44,11 +44,11 @@ class ChangelogBuffer:
 
 @dataclass(frozen=True)
 class StoreAccess:
-    """How a processor gets at a store: where its rows are, and what hears of its updates.
+    """How a processor accesses a store: where its rows are, and what receives its updates.
 
     Args:
         table: the name of the table of the task that holds the rows, which may be that of another operator.
-        changelog: takes the updates; None if nobody wants to hear of them.
+        changelog: takes the updates; None if nothing needs them.
         refusal: why processors cannot change the store; empty where they can.
     """
 
@@ -76,16 +76,16 @@ class StateStore:
 
     def _key(self, key: Any) -> bytes:
         if key is None:
-            raise StreamsError(f"Store '{self.name}': a row cannot have the key None. Leave such records out first.")
+            raise StreamsError(f"Store '{self.name}': a row cannot have the key None. Filter such records out first.")
         return self._store.key.serialize(key) or b""
 
     def _key_range(self, first: Any, last: Any) -> Callable[[bytes], bool]:
-        """Return what says whether the bytes of a key lie between two keys; None leaves that side open."""
+        """Return a predicate for whether the bytes of a key are between two keys; None leaves that side open."""
         least, most = (None if key is None else self._key(key) for key in (first, last))
         return lambda key: (least is None or least <= key) and (most is None or key <= most)
 
     def _log(self, key: bytes, value: Any, timestamp: int | None = None) -> None:
-        """Log an update before it is made: one that is refused changes nothing."""
+        """Log an update before it is made, so that a refused one changes nothing."""
         if self._refusal:
             raise StreamsError(f"Store '{self.name}': {self._refusal}")
         if self._changelog is None:

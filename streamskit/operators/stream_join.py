@@ -19,14 +19,14 @@ class StreamJoinOperator(Operator):
     """Stream-stream join: joins each record with those of the other stream that have its key and are in its window.
 
     `value` of the output is the left record's, `other` the right one's; its time is the later of the two. In an outer
-    join a record without a match waits until its window has closed, then goes out alone with its own time. A record
-    without key or value is dropped; but where its side is outer, one without a key goes out alone at once.
+    join a record without a match waits until its window has closed, and is then emitted alone with its own time. A
+    record without key or value is dropped; but where its side is outer, one without a key is emitted alone at once.
     Mirrors `org.apache.kafka.streams.kstream.internals.KStreamKStreamJoin`.
 
     Args:
         name: the node's name.
         windows: how far apart two records may be.
-        outer: for the left and for the right stream whether its records go out without a match.
+        outer: for the left and for the right stream, whether its records are emitted without a match.
     """
 
     name: str
@@ -106,7 +106,7 @@ class _JoinStore:
             memory["latest"] = timestamp
         expired = memory["latest"] - self._retention
         if timestamp <= expired:
-            # Kafka Streams forgets records in segments: it counts only those as dropped whose segment is gone.
+            # Kafka Streams deletes records in segments: it counts as dropped only those whose segment is gone.
             return bool(timestamp // self._segment >= expired // self._segment)
         rows = self._table.changed_page(key)
         records: list[BufferedRecord] | None = rows.get(key)
@@ -135,13 +135,13 @@ class _OuterJoinStore:
     Args:
         context: the join's.
         windows: the join's.
-        both: whether records of both sides may be here, or left ones only.
+        both: whether it may hold records of both sides, or left ones only.
     """
 
     def __init__(self, context: OperatorContext, windows: JoinWindows, both: bool) -> None:
         self._records = context.time_ordered_map(f"{context.name}/waiting", windows.retention)
         self._context, self._memory, self._windows, self._both = context, context.memory, windows, both
-        # The time of the oldest record as far as the last look went; None stands for "later than any time".
+        # The time of the oldest record as of the last look; None stands for "later than any time".
         self._memory.setdefault("oldest", None)
 
     def add(self, timestamp: int, side: int, key: bytes, value: bytes) -> None:
@@ -168,7 +168,7 @@ class _OuterJoinStore:
             return
         self._memory["oldest"] = None
         after_ms, before_ms, grace = self._windows.after_ms, self._windows.before_ms, self._windows.grace
-        # The sides that have come to a record whose window is open have no more to emit. A left join has one side only.
+        # Sides that have reached a record whose window is open have no more to emit. A left join has one side only.
         is_open = [not self._both, False]
         for entry in self._records.in_order():
             timestamp, is_left, key = entry

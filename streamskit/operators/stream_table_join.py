@@ -13,17 +13,17 @@ from streamskit.operators.stream_task import Operator, OperatorContext, ProcessB
 class StreamTableJoinOperator(Operator):
     """Stream-table join: joins each record of a stream (side 0) with the row that a table (side 1) has for its key.
 
-    A stream's record without a value is dropped, and so is one without a key to look up, which a left join keeps
+    A stream's record without a value is dropped; one without a key to look up is also dropped, except in a left join
     (KIP-962). `other` of the output is the row.
     Mirrors `org.apache.kafka.streams.kstream.internals.KStreamKTableJoinProcessor` and, with `by_extra`,
     `KStreamGlobalKTableJoin`.
 
     Args:
         name: the node's name.
-        left: whether records without a row go on.
-        history: the table's, in milliseconds: the row is the one at the record's time; None takes the row of now.
+        left: whether records without a row are passed on.
+        history: the table's, in milliseconds: the row as of the record's time is taken; None takes the current row.
         grace: how long records wait for the table, in milliseconds of stream time; None joins them at once.
-        by_extra: looks up `record.extra` in place of the key.
+        by_extra: looks up `record.extra` instead of the key.
         retention: for how long the rows of a table with windows can be looked up.
     """
 

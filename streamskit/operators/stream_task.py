@@ -14,7 +14,7 @@ from streamskit.operators.paged_state import Memory, PagedTable, PageStore, Time
 from streamskit.operators.records import NO_SOURCE, OperatorRecord, Output, SourceRecord, header_pairs
 from streamskit.serdes import Serde
 
-if TYPE_CHECKING:  # they take a while, and most operators do without
+if TYPE_CHECKING:  # they take a while to import, and most operators do without them
     import numpy as np
     import pyarrow as pa
 
@@ -71,16 +71,16 @@ class Operator(ABC):
         return False
 
     def node_at(self, side: int) -> str:
-        """Return the name of the node that records of a side are for: it is named when one of them fails."""
+        """Return the name of the node that records of a side are for, which errors name when one of them fails."""
         return self.name
 
     def serdes_at(self, side: int) -> tuple[Serde, Serde] | None:
-        """Return the serdes of keys and values on a side, if it knows them; a handler sees bytes where it does not."""
+        """Return the serdes of keys and values on a side, if known; otherwise a handler sees bytes."""
         return None
 
     @property
     def takes_batches(self) -> bool:
-        """Whether `open_batch` gives a function that does to many records what that of `open` does to each."""
+        """Whether `open_batch` returns a function that does for many records what the one of `open` does for each."""
         return False
 
     @abstractmethod
@@ -92,14 +92,14 @@ class Operator(ABC):
 
     def open_batch(self, context: "OperatorContext") -> ProcessBatch:
         """Return the function that processes many records, of an operator that `takes_batches`."""
-        raise NotImplementedError(f"{self.name} takes one record after the other.")
+        raise NotImplementedError(f"{self.name} takes one record at a time.")
 
 
 class OperatorContext:
     """Operator context: what a task gives to one operator, which is its state, the clocks, and `forward`.
 
     `forward(key, value, timestamp, headers, old=, other=, other_old=)` passes a result on. `is_cached` says that the
-    record cache merges the results, and `has_cache` that the store has one, whatever becomes of the results.
+    record cache merges the results; `has_cache` that the store has a cache, whether or not it merges the results.
     Mirrors `org.apache.kafka.streams.processor.api.ProcessorContext`.
     """
 
@@ -116,7 +116,7 @@ class OperatorContext:
         return self.task.memory.of(self.name)
 
     def drop(self, count: int = 1) -> None:
-        """Count the record, or so many, as dropped. Mirrors the metric `dropped-records-total`."""
+        """Count the record, or `count` records, as dropped. Mirrors the metric `dropped-records-total`."""
         dropped = self.task.dropped
         dropped[self._index] = dropped.get(self._index, 0) + count
 
@@ -177,13 +177,13 @@ class StreamTask:
         cache_bytes: how many bytes of updates the task's caches hold together; with more, the one that gets an update
             is flushed early.
         uncached: the names of operators that have no cache.
-        looked_into: the names of operators whose updates come out twice where they have a cache: at once, as outputs of
-            operator number index + `len(operators)`, for steps that look rows up; and merged, for all others.
-        emit_interval: unmatched results of outer joins and results on close are looked for at most once per so many
-            milliseconds of wall clock; 0 is always.
+        looked_into: the names of operators whose updates are emitted twice where they have a cache: at once, as outputs
+            of operator number index + `len(operators)`, for steps that look rows up; and merged, for all others.
+        emit_interval: the minimum wall-clock time, in milliseconds, between two checks for unmatched results of outer
+            joins and results on close; 0 checks always.
         wall_clock: the time in milliseconds; the machine's by default.
-        run: which start of the application this is; with another one processors start afresh.
-        task_id: as handlers are told it: the numbers of sub-topology and partition.
+        run: identifies this start of the application; processors start afresh with each new one.
+        task_id: as handlers see it: the numbers of sub-topology and partition.
         handlers: decide about records that fail.
 
     >>> task = StreamTask([CountOperator("counts")], pages)
@@ -219,7 +219,7 @@ class StreamTask:
 
     @property
     def memory(self) -> Memory:
-        """What the operators remember beside their tables; loaded when first asked for."""
+        """What the operators remember besides their tables; loaded when first needed."""
         if self._memory is None:
             self._memory = Memory(self.pages)
         return self._memory
@@ -246,7 +246,7 @@ class StreamTask:
         Args:
             node: the node's name.
             failure: what it raised.
-            record: what it was given, or a function that returns it; None in a punctuation.
+            record: what the node was given, or a function that returns that; None in a punctuation.
             side: of the operator that failed.
             writing: whether the record could not be written, rather than processed.
         """
@@ -263,7 +263,7 @@ class StreamTask:
         return self.memory.of("task").get("stream time", -1)
 
     def open_punctuating(self) -> None:
-        """Open the operators that follow the clocks, whether any record is for them or not."""
+        """Open the operators that follow the clocks, whether or not any record is for them."""
         for index, operator in enumerate(self.operators):
             if operator.punctuates and self._processes[index] is None:
                 self._open(index)
@@ -274,7 +274,7 @@ class StreamTask:
         self.advance_stream_time(source.timestamp)
 
     def advance_stream_time(self, timestamp: int) -> None:
-        """Move stream time forward to a time in milliseconds, if it has not come that far."""
+        """Move stream time forward to a time in milliseconds, if it has not reached it yet."""
         clock = self.memory.of("task")
         clock["stream time"] = max(clock.get("stream time", -1), timestamp)
 
@@ -301,7 +301,7 @@ class StreamTask:
     def finish(self) -> None:
         """Flush the caches into the outputs and save the state that has changed."""
         self.flush()
-        for state in self.saved:  # a processor that is closed may still change its stores
+        for state in self.saved:  # a processor may still change its stores while it is closed
             state.save()
         self.write_changelogs()
         for table in self.tables.values():
@@ -315,7 +315,7 @@ class StreamTask:
             self.outputs.extend(cache.flush())
 
     def write_changelogs(self) -> None:
-        """Pass on the updates of processors' stores, of which the last of each key is kept back until then."""
+        """Pass on the updates of processors' stores that were held back until now: the last one of each key."""
         for changelog in self.changelogs:
             changelog.save()
 
@@ -363,7 +363,7 @@ def _given_record(serdes: tuple[Serde, Serde] | None, record: OperatorRecord) ->
 
 
 _new = tuple.__new__
-"""Makes an `Output` of a tuple, at half of what a call of Output costs."""
+"""Makes an `Output` from a tuple, at half the cost of calling Output."""
 
 
 def _forward(index: int, add: Callable[[Output], None]) -> Forward:
@@ -393,8 +393,8 @@ class CacheRoom:
 class RecordCache:
     """Record cache: merges the updates of one key, until the end of the micro-batch flushes it, or there is no room.
 
-    Of a key's updates the last one counts; the value before is that before the first of them. A row that was created
-    and deleted again in between leaves no trace. Results go out in the order of the keys' last updates.
+    Of a key's updates the last one counts; its old value is the one from before the first of them. A row that was
+    created and deleted again in between leaves no trace. Results are emitted in the order of the keys' last updates.
     Mirrors `org.apache.kafka.streams.state.internals.NamedCache`, which flushes all that has changed when it has to
     make room for one update, but keeps what it has passed on, to be read.
 
@@ -412,7 +412,7 @@ class RecordCache:
         key, value = output[1], output[2]
         earlier = self._updates.pop(key, None)
         if earlier is not None:
-            # As _replace does in four times the time: old and other_old are those of the earlier one.
+            # What _replace does, in a quarter of the time: old and other_old come from the earlier update.
             output = _new(Output, (*output[:3], earlier[3], output[4], earlier[5], *output[6:]))
             size = len(value or b"") - len(earlier[2] or b"")
         else:
@@ -433,4 +433,4 @@ class RecordCache:
 
 
 VALUES, NO_VALUES = slice(2, 6), (None, None, None, None)
-"""Where an output has its values, new and old; and what a row has there that was created and deleted again."""
+"""Where an output has its values, new and old; and what is there for a row that was created and deleted again."""

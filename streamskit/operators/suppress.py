@@ -16,17 +16,17 @@ CONTEXT_BYTES = 20
 
 @dataclass(frozen=True)
 class SuppressOperator(Operator):
-    """Suppression: buffers the updates of a table, so that of a key's updates only the last one goes out.
+    """Suppression: buffers the updates of a table, so that only the last of a key's updates is emitted.
 
     Mirrors `org.apache.kafka.streams.kstream.internals.suppress.KTableSuppressProcessorSupplier`.
 
     Args:
         name: the node's name.
         windows: those of the table's keys; needed when updates wait for their window to close.
-        time_limit: how long updates wait, in milliseconds of stream time from the first of a key on; None is until the
-            key's window closes, and then deletions do not go out.
-        max_records: how many keys the buffer holds; None is any number.
-        max_bytes: how many bytes the buffer holds; None is any number.
+        time_limit: how long updates wait, in milliseconds of stream time from the first of a key on; None means until
+            the key's window closes; deletions are then not emitted.
+        max_records: how many keys the buffer may hold; None means no limit.
+        max_bytes: how many bytes the buffer may hold; None means no limit.
         emit_early: whether a full buffer emits its oldest update; otherwise that is an error.
     """
 
@@ -73,7 +73,7 @@ class SuppressOperator(Operator):
         return process
 
     def _wait(self) -> int:
-        """How long after an entry's time it goes out."""
+        """How long after its time an entry is emitted."""
         if self.time_limit is not None:
             return self.time_limit
         if self.windows is None:
@@ -147,7 +147,7 @@ class _SuppressionBuffer:
 
 
 def _size(key: bytes, update: tuple[Any, ...]) -> int:
-    """Return how many bytes Kafka Streams counts for an update, but for its topic's name and its headers."""
+    """Return how many bytes Kafka Streams counts for an update, apart from its topic's name and its headers."""
     value, old, before, _, _ = update
     values = len(value or b"") + len(before or b"") + (0 if old is before else len(old or b""))
     return 8 + len(key) + values + CONTEXT_BYTES

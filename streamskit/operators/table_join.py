@@ -14,36 +14,36 @@ Swap = Callable[[int, bytes, TableRow], tuple[TableRow, TableRow]]
 """Takes side (also `STORED` and the next), key and new row; returns the row before, and the row of the other side."""
 
 EARLIER = 2
-"""The side on which the left table's row is told before its update comes on side 0; the right one's is the next."""
+"""The side on which the left table's row is sent ahead of its update on side 0; the right table's is the next."""
 
 STORED = 4
-"""The side on which the left table's row is kept and makes no result; the right one's is the next."""
+"""The side on which the left table's row is kept without making a result; the right table's is the next."""
 
 
 @dataclass(frozen=True)
 class TableJoinOperator(Operator):
     """Table-table join: joins the rows of two tables that have the same key.
 
-    Takes the updates of both (sides 0 and 1) and keeps both rows. Where one update changes a row of both, the one that
-    comes second is told before the first, on side `EARLIER` or the one after it, so that each finds the other as it is
-    now, as in the one store that both are read from in Kafka Streams. Rows of windows that go out on close are told
-    before they do, on side `STORED` or the one after it. `value` and `other` of the output are the new pair, `old` and
-    `other_old` the pair before, as the tables before told; a pair that makes no result is None and None. An update
-    without a key, or one that is not the latest of its row, is dropped.
+    Takes the updates of both (sides 0 and 1) and keeps both rows. Where one update changes a row of both, the row that
+    comes second is sent ahead of the first, on side `EARLIER` or the next, so that each finds the other's current row,
+    as in the single store from which Kafka Streams reads both. Rows of windows that are emitted on close are sent ahead
+    of that, on side `STORED` or the next. `value` and `other` of the output are the new pair, `old` and `other_old` the
+    previous one, as the upstream tables reported it; a pair without a result is None and None. An update without a key,
+    or one that is not the latest of its row, is dropped.
     Mirrors `org.apache.kafka.streams.kstream.internals.KTableKTableInnerJoin`, `KTableKTableLeftJoin`,
     `KTableKTableRightJoin` and `KTableKTableOuterJoin`.
 
     Args:
         name: the node's name.
-        outer: for the left and for the right table whether its rows go out without a partner.
-        tells_old: for the left and for the right table whether its updates tell the value before; otherwise it is that
-            of the row that is kept here.
+        outer: for the left and for the right table, whether its rows are emitted without a partner.
+        tells_old: for the left and for the right table, whether its updates carry the previous value; otherwise it is
+            taken from the row that is kept here.
         retention: for the left and for the right table, if it has windows, for how long its rows can be looked up.
-        on_close: for the left and for the right table whether its rows are those of windows that go out on close, once.
+        on_close: for the left and for the right table, whether its rows are of windows that are emitted once, on close.
         tells_row_times: whether `other_old` begins with the time of the joined row, for a join that looks it up.
         merges: whether the record cache may merge its results.
-        old_of_both: whether the pair before is that before an update which changes a row of both, as in a store whose
-            cache passes on only what came of both.
+        old_of_both: whether the previous pair is the one before an update that changes a row of both, as in a store
+            whose cache passes on only the combined result.
     """
 
     name: str
@@ -102,11 +102,11 @@ class TableJoinOperator(Operator):
 def _told_earlier(
     swap: Swap, before: dict[tuple[int, bytes], TableRow]
 ) -> tuple[Callable[[int, bytes, TableRow], None], Swap]:
-    """Return how to set a row whose update comes in a moment, or later, and how to swap a row that may be set so.
+    """Return how to set a row ahead of its update, and how to swap a row that may have been set this way.
 
     Args:
         swap: how to swap a row.
-        before: where the rows are noted that were there before those whose update comes in a moment, by side and key.
+        before: where to note the previous rows of those set just ahead of their update, by side and key.
     """
 
     def tell(side: int, key: bytes, row: TableRow) -> None:

@@ -16,15 +16,15 @@ from streamskit.operators.stream_task import OperatorContext, ProcessRecord
 class TransformValuesOperator(ProcessorsOperator):
     """Transformer of a table: gives each row the value that a `ValueTransformerWithKey` makes of it.
 
-    `value` and `old` of the output are the new value and the one before, `other` what came beside the update. An update
-    of one of the transformer's own stores has `STORE_UPDATE` in `other`, and behind it the store's number, from 1 on.
-    It is one of `processors`, with one input and one output port.
+    `value` and `old` of the output are the new value and the previous one, `other` is the `extra` of the update. An
+    update of one of the transformer's own stores has `STORE_UPDATE` in `other`, followed by the store's number, from 1.
+    The transformer is one of `processors`, with one input and one output port.
     Mirrors `org.apache.kafka.streams.kstream.internals.KTableTransformValues`.
 
     Args:
-        sends_old: whether a later step asks for old values.
-        keeps_rows: whether the rows that it makes are kept, which then tell the old values; otherwise the transformer
-            makes them of the old values that come in.
+        sends_old: whether a later step needs old values.
+        keeps_rows: whether the rows that it makes are kept, to take the old values from; otherwise the transformer
+            makes these from the old values that come in.
         history: how far back versions of the rows are kept, in milliseconds; None keeps the latest only.
     """
 
@@ -52,7 +52,7 @@ class TransformValuesOperator(ProcessorsOperator):
 
 
 class TransformerNode(Processor):
-    """Makes a transformer look like a processor, which has a life, stores and punctuations, too."""
+    """Wraps a transformer as a processor, so that it has a life cycle, stores and punctuations."""
 
     def __init__(self, supplier: Callable[[], ValueTransformerWithKey]) -> None:
         self.transformer = supplier()
@@ -61,7 +61,7 @@ class TransformerNode(Processor):
         """Initialize the transformer.
 
         Raises:
-            StreamsError: its supplier has made something else than a transformer.
+            StreamsError: its supplier made something other than a transformer.
         """
         if not isinstance(self.transformer, ValueTransformerWithKey):
             raise StreamsError(
@@ -75,7 +75,7 @@ class TransformerNode(Processor):
         self.transformer.close()
 
     def process(self, record: Record) -> None:
-        """Never called: the transformer is asked for a value."""
+        """Never called: the transformer's own `transform` is used."""
         raise NotImplementedError
 
 

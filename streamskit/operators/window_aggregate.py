@@ -22,11 +22,11 @@ class AbstractWindowedAggregate(AbstractStreamAggregate):
     """What all aggregations by window have in common: retention, and when results are emitted.
 
     Args:
-        windows: the windows; the arguments before are those of `AbstractStreamAggregate`.
+        windows: the windows; the preceding arguments are those of `AbstractStreamAggregate`.
         retention: how long the store keeps a window, in milliseconds.
         on_close: whether a window's result is emitted once, when the window closes.
-        counting: counts records instead of calling the functions, without a look at the values.
-        logged: whether updates that wait for their window to close come out at once too, for the store's changelog.
+        counting: counts records instead of calling the functions, without looking at the values.
+        logged: whether updates that wait for their window to close are also emitted at once, for the store's changelog.
     """
 
     windows: AnyWindows
@@ -48,14 +48,14 @@ class AbstractWindowedAggregate(AbstractStreamAggregate):
         return count(is_cached) if self.counting else super().update(is_cached)
 
     def stream_times(self, context: OperatorContext) -> list[str]:
-        """Return for each side under which name the memory keeps its stream time: in a cogroup each has its own."""
+        """Return for each side the name under which the memory keeps its stream time; in a cogroup each has its own."""
         names = ["stream time", *(f"stream time of side {side}" for side in range(1, len(self.inputs)))]
         for name in names:
             context.memory.setdefault(name, -1)
         return names
 
     def forward_updates(self, context: OperatorContext) -> Forward:
-        """Return what passes on updates: to all; with results on close to the changelog, or to nobody."""
+        """Return the function that passes on updates: to all, or with results on close to the changelog, if any."""
         if not self.on_close:
             return context.forward
         if not self.logged:
@@ -107,7 +107,7 @@ class WindowAggregateOperator(AbstractWindowedAggregate):
         memory, drop, windows_of, begin = context.memory, context.drop, store.windows_of, store.begin
         size, grace, starting_for = self.windows.size, self.windows.grace, self.windows.starting_for
         is_tumbling, stream_times = self.windows.advance == size, self.stream_times(context)
-        # One stream's open windows are all in sight; another one of a cogroup may have taken the store further.
+        # One stream's open windows can all be fetched; another stream of a cogroup may have advanced the store further.
         is_cached = context.is_cached
         may_be_old = len(self.inputs) > 1 and not is_cached
 

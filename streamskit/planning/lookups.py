@@ -1,8 +1,8 @@
-"""Which tables somebody looks into at any time: updates of those have to be there at once, though the cache holds them.
+"""Which tables are looked into at any time: their updates have to be visible at once, even while the cache holds them.
 
 In Kafka Streams a step that looks a row up reads through the record cache of the store, and through steps before it
-that keep no store. Here it has rows of its own. So it is sent each update at once, and nothing when the cache has
-merged them for all others.
+that keep no store. Here it has its own rows. So it is sent each update at once, and nothing when the cache has merged
+them for all others.
 """
 
 from streamskit.planning.plan import Plan
@@ -23,12 +23,12 @@ def is_looked_into(table: Node, plan: Plan) -> bool:
 
 
 def leads_to_lookup(step: Node, table: Node, plan: Plan) -> bool:
-    """Return whether a step looks into the table before it, or somebody looks through the step into that table."""
+    """Return whether a step looks into the table before it, or another step looks through it into that table."""
     return looks_into(step, table, plan) or is_read_through(step, plan)
 
 
 def looks_into(step: Node, table: Node, plan: Plan) -> bool:
-    """Return whether a step looks up rows of a table of which it has to be told."""
+    """Return whether a step looks up rows of a table that have to be sent to it."""
     return step.looks_into(table) and not plan.uses(step, table)
 
 
@@ -40,7 +40,7 @@ def is_read_through(step: Node, plan: Plan) -> bool:
 
 
 def has_open_windows(table: Node, plan: Plan) -> bool:
-    """Return whether rows of a table come of windows that go out on close, and can be looked up before."""
+    """Return whether rows of a table come from windows that are emitted on close, and can be looked up before."""
     if table.on_close:
         return True
     if table.row_store is not None or table.buffers or table.joins_tables or not table.is_table:
@@ -49,9 +49,9 @@ def has_open_windows(table: Node, plan: Plan) -> bool:
 
 
 def stay_in_cache(table: Node, plan: Plan) -> bool:
-    """Return whether rows of windows that go out on close are in a record cache, which finds them for longer.
+    """Return whether rows of windows that are emitted on close are in a record cache, where they are found for longer.
 
-    That of sessions does not.
+    This does not hold for the cache of sessions.
     """
     if table.on_close:
         return plan.options.cache and all(store.cached and store.kind == "window" for store in table.stores)
@@ -59,12 +59,12 @@ def stay_in_cache(table: Node, plan: Plan) -> bool:
 
 
 def are_open_windows_looked_up(table: Node, plan: Plan) -> bool:
-    """Return whether a join looks up rows of windows before they have gone out on close."""
+    """Return whether a join looks up rows of windows before they are emitted on close."""
     return any(is_open_window_taken(step, table, plan) for step in plan.following(table))
 
 
 def is_open_window_taken(step: Node, table: Node, plan: Plan) -> bool:
-    """Return whether a step keeps rows of windows that have not gone out yet, or passes them on to one that does."""
+    """Return whether a step keeps rows of windows that are not emitted yet, or passes them on to one that does."""
     if looks_into(step, table, plan) or isinstance(step, TableJoinSide):
         return True
     is_plain = step.is_table and not step.is_stateful and step.row_store is None and not step.needs_old_values

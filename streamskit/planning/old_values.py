@@ -1,8 +1,8 @@
-"""Which steps of a table pass on a row's old value beside the new one; where that, and looked-up rows, come from.
+"""Which steps of a table pass on a row's old value besides the new one; where it, and looked-up rows, come from.
 
-Mirrors `KTableImpl#enableSendingOldValues`: a step that needs old values asks the one before it for them, which asks
-the one before it, up to a step that keeps its rows. A user's function is asked for an old value only where one is
-needed.
+Mirrors `KTableImpl#enableSendingOldValues`: a step that needs old values requests them from the one before it, which
+requests them from the one before that, up to a step that keeps its rows. A user's function is called on an old value
+only where one is needed.
 """
 
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ def needs_old_values(node: Node, topology: Topology) -> bool:
 
 
 def sends_old_values(node: Node, topology: Topology) -> bool:
-    """Return whether a table's step tells the old values of rows to those after it."""
+    """Return whether a table's step sends the old values of rows to the steps after it."""
     if node.sends_old_values or needs_old_values(node, topology):
         return True
     return node.heeds_requests and _is_asked(node, topology)
@@ -31,29 +31,29 @@ def takes_old_values(node: Node, parent: Node, topology: Topology) -> bool:
         return True
     if not node.passes_old_values or (node.old_value_store is not None and not node.tells_given_old_values):
         return False
-    if node.looks_up_rows:  # a join keeps the rows of both sides, and asks only where these do not tell
+    if node.looks_up_rows:  # a join keeps the rows of both sides, and needs old values only where these may differ
         asks = node.asks_for_old_values or sends_old_values(node, topology)
         return asks and _changes_old_values(parent, topology)
     return sends_old_values(node, topology)
 
 
 def stores_latest(node: Node, topology: Topology) -> bool:
-    """Return whether a step has to remember its rows' latest values, to tell the old ones.
+    """Return whether a step has to remember its rows' latest values, to send the old ones.
 
-    A versioned table always remembers, as it has to tell late updates from new ones.
+    A versioned table always remembers them, as it has to distinguish late updates from new ones.
     """
     store = node.old_value_store
-    if store is None or node.operator_input is not None:  # an operator looks after its rows itself
+    if store is None or node.operator_input is not None:  # an operator manages its own rows
         return False
     return store.kind == "versioned" or sends_old_values(node, topology)
 
 
 def keeps_latest(node: Node, topology: Topology, cache: bool) -> bool:
-    """Return whether a step has to remember its rows' latest values: to tell the old ones, or for its record cache.
+    """Return whether a step has to remember its rows' latest values: to send the old ones, or for its record cache.
 
     Args:
         node: the step.
-        topology: where it stands.
+        topology: the topology that it is part of.
         cache: whether the application has record caches.
     """
     return stores_latest(node, topology) or (cache and caches_rows(node, topology))
@@ -62,7 +62,7 @@ def keeps_latest(node: Node, topology: Topology, cache: bool) -> bool:
 def caches_rows(node: Node, topology: Topology) -> bool:
     """Return whether a step has to remember its rows for the sake of its store's record cache.
 
-    The cache of a store passes on no deletion of a row that was never there, as those are that a filter does not let
+    The cache of a store passes on no deletion of a row that never existed, such as one that a filter does not let
     through. Mirrors `CachingKeyValueStore#putAndMaybeForward`.
     """
     store = node.row_store
@@ -90,7 +90,7 @@ def row_history(node: Node, topology: Topology) -> int | None:
 
 
 def row_retention(node: Node, topology: Topology) -> int | None:
-    """Return for how long a row of a windowed table can be looked up, in milliseconds; None stands for ever."""
+    """Return for how long a row of a windowed table can be looked up, in milliseconds; None means forever."""
     if (store := node.row_store) is not None:
         return store.shown_for if store.kind in ("window", "session") else None
     known = [row_retention(topology[parent], topology) for parent in node.parents if node.is_table]
@@ -108,7 +108,7 @@ def _is_asked(node: Node, topology: Topology) -> bool:
 
 
 def _makes_rows(node: Node, topology: Topology) -> bool:
-    """Return whether a step makes rows of records, or merges those that the sides of a cogroup make."""
+    """Return whether a step makes rows from records, or merges those that the sides of a cogroup make."""
     return node.is_stateful or any(topology[parent].changes_old_values for parent in node.parents)
 
 
@@ -122,20 +122,20 @@ def _changes_old_values(node: Node, topology: Topology) -> bool:
 
 
 def _joins_table_with_itself(node: Node, topology: Topology) -> bool:
-    """Return whether a join's two sides come of one table.
+    """Return whether a join's two sides come from one table.
 
-    The first side then tells an old value that never was: the old row of its own joined with the new one of the other.
+    The first side then sends an old value that never existed: its own old row joined with the other side's new one.
     """
     return come_of_one_table([topology[each] for each in node.parents if topology[each].joins_tables], topology)
 
 
 def come_of_one_table(sides: Sequence[Node], topology: Topology) -> bool:
-    """Return whether the two sides of a join come of one table, so that one update of it changes a row of both."""
+    """Return whether the two sides of a join come from one table, so that one update of it changes a row of both."""
     tables = [_tables_before(side, topology) for side in sides]
     return len(tables) == 2 and not tables[0].isdisjoint(tables[1])
 
 
 def _tables_before(node: Node, topology: Topology) -> set[str]:
-    """Return the names of the tables that a step's rows come of."""
+    """Return the names of the tables that a step's rows come from."""
     tables = {parent for parent in node.parents if topology[parent].is_table}
     return tables.union(*(_tables_before(topology[table], topology) for table in tables))

@@ -8,14 +8,14 @@ from streamskit.api.error_handlers import Handlers
 from streamskit.operators.stream_task import CACHE_BYTES
 
 ANY_TIME = 2**63 - 1
-"""As a distance of timestamps from the clock: none is too far."""
+"""A distance of timestamps from the clock for which none is too far."""
 
 
 @dataclass(frozen=True)
 class TopicRules:
-    """What a topic demands of its records, as the broker has it: others it refuses.
+    """What a topic requires of its records, as set in the broker, which refuses all others.
 
-    Times are in milliseconds: how far a timestamp may be before the clock of the broker, and after it.
+    Times are in milliseconds: how far a timestamp may be before the broker's clock, and after it.
     """
 
     is_compacted: bool = False
@@ -31,10 +31,10 @@ class QueryOptions:
     With `cache` the updates of a key are folded within a micro-batch, up to `cache_bytes` of them in all tasks.
     `emit_interval` (milliseconds) is how often unmatched and final results are looked for. `test` says that records
     come from a test driver, one after the other. `real_time` says that queries run in Spark's real-time mode where they
-    can. The `handlers` decide about records that fail. Whether a topic is there is asked of the `bootstrap_servers`, if
-    there are any. The `rules` are those of the topics that are written, as far as known. `threads_of` is the
+    can. The `handlers` decide about records that fail. The `bootstrap_servers`, if any, are queried for whether a topic
+    exists. The `rules` are those of the topics that are written, as far as known. `threads_of` is the
     application whose stream threads say how many slots of Spark's a query may use; "" for all slots. `as_they_come`
-    says that nobody waits for the records of one topic before those of another are taken (`max_task_idle_ms=-1`).
+    says that records of one topic are taken without waiting for those of another (`max_task_idle_ms=-1`).
     `driver` is the id of a test driver's query that has one task and a batch that stays open; "" for others.
     """
 

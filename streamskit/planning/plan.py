@@ -16,10 +16,10 @@ CLOCK_TOPIC = "streamskit-wall-clock"
 """The topic of a record that moves the wall clock: of a test driver to its timestamp, of a running query to now."""
 
 STREAM_TIME_KEY = b"stream time"
-"""The key of a record of the clock that says how far stream time has come; others say it of the wall clock."""
+"""The key of a record of the clock that says how far stream time has advanced; others give the wall clock."""
 
 FLUSH_KEY = b"flush"
-"""The key of a record of the clock behind which the record caches are empty; it moves no clock."""
+"""The key of a record of the clock after which the record caches are empty; it moves no clock."""
 
 WINDOW_BYTES: dict[type, int] = {TimeWindowedSerde: 8, SessionWindowedSerde: 16}
 """How many bytes of a windowed key are not the key."""
@@ -31,8 +31,8 @@ class PlanInput:
 
     `changes` says that a value holds both the new and the old value of a row; `is_broadcast` that every task gets all
     records; `is_handover` that an earlier query of the same sub-topology has written them, and done the node's part;
-    `tells` that this query tells of the records that are dropped as they are read, as no other does. Until it is known
-    which topics match a `pattern`, that stands in their place.
+    `tells` that this query, and no other, reports the records that are dropped as they are read. Until it is known
+    which topics match a `pattern`, the pattern takes their place.
     """
 
     node: Node
@@ -57,8 +57,8 @@ class PlanInput:
 class PlannedOperator:
     """A stateful operator in a query: its results go on from `node`.
 
-    Those of a `level` need nothing but the results of the levels before it; those with the same `shared_table` stand on
-    one level. `members` are the nodes that it runs, where it runs several whose results differ.
+    Those of a `level` need only the results of the levels before it; those with the same `shared_table` are on one
+    level. `members` are the nodes that it runs, where it runs several whose results differ.
     """
 
     operator: Operator
@@ -109,7 +109,7 @@ class Plan:
     native: Aggregation | None = None
     """The aggregation that Spark's own operators do."""
     handovers: Mapping[str, str] = field(default_factory=dict)
-    """Nodes whose records another query takes up, and the topic between the two."""
+    """Nodes whose records another query continues with, and the topic between the two."""
     ordered: frozenset[str] = frozenset()
     """Nodes whose records have to be put in the order of their timestamps before they are handed over."""
     nodes: tuple[Node, ...] = ()
@@ -117,15 +117,15 @@ class Plan:
     groups: Mapping[str, ProcessorGroup] = field(default_factory=dict)
     """The processors that run together, by the name of each."""
     shared: Mapping[tuple[str, str], str] = field(default_factory=dict)
-    """The tables' stores that processors use themselves, by their group and the store: the level that they share with
-    the table's operator. Of others they have a copy."""
+    """The tables' stores that processors use themselves, by group and store, with the level that they share with the
+    table's operator. Of other stores they have a copy."""
     operators: tuple[PlannedOperator, ...] = ()
     """The stateful operators that run in Python, by level."""
     keeps_partitions: bool = False
-    """Whether its records lie where a partitioner has sent them, so that what it keeps of them stays in its task's
+    """Whether its records are where a partitioner has sent them, so that what it keeps of them stays in its task's
     partitions, whatever the keys."""
     wall_clock_interval: int | None = None
-    """How often the wall clock has to tick though no records come, in milliseconds; None if nobody asks."""
+    """How often the wall clock has to tick even if no records come, in milliseconds; None if nothing needs it."""
 
     @property
     def name(self) -> str:
@@ -135,7 +135,7 @@ class Plan:
     def following(self, node: Node) -> list[Node]:
         """Return the nodes that get this one's records: its children, and those that look into its table."""
         every = self.topology.nodes.values()
-        # Who looks into a table finds the update there that it is given.
+        # A step that looks into a table finds the update that it is given there.
         looking = [each for each in every if each.looks_into(node) and not self.uses(each, node)]
         readers, joins = ([each for each in looking if each.has_own_keys is own] for own in (True, False))
         # Processors that run together have one copy.
@@ -155,7 +155,7 @@ class Plan:
         return table.is_table and any(store == kept.name for _, store in self.shared for kept in table.stores)
 
     def level_with(self, node: Node) -> str:
-        """Return the name of the level that a table shares with the processors that use its store; or that they do."""
+        """Return the name of the level that a table shares with the processors that use its store, given either."""
         group = self.groups[node.name].name if node.name in self.groups else ""
         stores = {store.name for store in node.stores} if self.is_used(node) else set()
         return next((level for (user, store), level in self.shared.items() if user == group or store in stores), "")
@@ -188,7 +188,7 @@ class Plan:
         return [each.node_pattern for each in self.inputs if each.node_pattern]
 
     def with_topics(self, topics: Iterable[str]) -> "Plan":
-        """Return the plan for the topics that there are, among which are those that match its patterns."""
+        """Return the plan for the existing topics, among which are those that match its patterns."""
         there = sorted(topics)
         inputs = [
             replace(each, topics=tuple(name for name in there if re.fullmatch(each.node_pattern, name)), pattern="")
@@ -210,7 +210,7 @@ class Plan:
 
     @property
     def topics_by_time(self) -> frozenset[str]:
-        """The repartition topics that it writes for steps that go by time: tasks meet there, and each has its own."""
+        """The repartition topics that it writes for steps that go by time: tasks with different times meet there."""
         sinks = [sink for sink in self.sinks if sink.internal and not sink.changes]
         return frozenset(self.topic(sink) for sink in sinks if self._goes_by_time(str(sink.topic)))
 
@@ -235,7 +235,7 @@ class Plan:
 
     @property
     def checkpoint_topic(self) -> str:
-        """The topic with a copy of the query's checkpoint, of which that can be made anew."""
+        """The topic with a copy of the query's checkpoint, from which it can be rebuilt."""
         return f"{self.application_id}-{self.name}-checkpoint"
 
     def topic(self, sink: Sink) -> str:
@@ -244,7 +244,7 @@ class Plan:
 
     @property
     def named_topics(self) -> set[str]:
-        """The topics that its sinks write whose names are known before a record is."""
+        """The topics its sinks write whose names do not depend on the records."""
         return {self.topic(sink) for sink in self.sinks if isinstance(sink.topic, str)}
 
     def changelog(self, store: Store) -> str:
@@ -310,7 +310,7 @@ class Plan:
     def tells_failures(self) -> bool:
         """Whether it counts records that cannot be read or processed, and makes dead letters of them.
 
-        Else another query does so, which reads the same ones.
+        Otherwise another query that reads the same records does so.
         """
         return any(each.tells for each in self.inputs)
 
@@ -323,10 +323,10 @@ class Plan:
 
     @property
     def tells_beginnings(self) -> bool:
-        """Whether each record of the task's topics is preceded by a row that says so, even if it is but one row itself.
+        """Whether a row precedes each record of the task's topics to mark its beginning, even if the record is one row.
 
-        Handlers ask where a record came from. There are rows of records that cannot be read, which move no clock. And
-        the time of a record may be decided by an operator.
+        Handlers need to know where a record came from. Rows of unreadable records must not move a clock. And an
+        operator may decide the time of a record.
         """
         return self.options.handlers.make_rows or any(source.needs_partition_time for source in self.sources)
 
@@ -347,7 +347,7 @@ class Plan:
 
     @property
     def against_real_time(self) -> str:
-        """Why Spark's real-time mode cannot run it, as a part of a sentence; "" if it can."""
+        """Why Spark's real-time mode cannot run it, as part of a sentence; "" if it can."""
         if self.operators and self._reads_several:
             name = self.operators[0].node.name
             if any(each.is_broadcast for each in self.inputs):
@@ -395,11 +395,11 @@ class Plan:
 
     @property
     def output_mode(self) -> str:
-        """Spark's output mode: a table's updates as they happen, a stream's records once."""
+        """Spark's output mode: "update" for a query with state, "append" for others."""
         return "update" if self.is_stateful else "append"
 
     def tasks(self, partitions: Mapping[str, int]) -> int:
-        """Return how many tasks the query has, given the partitions of each topic: one for each it reads."""
+        """Return how many tasks the query has: as many as its largest topic has of the given partitions."""
         return max(partitions[topic] for topic in self.partitioned_topics)
 
 

@@ -1,4 +1,4 @@
-"""Stateful operators of a plan: which nodes run record by record in Python, with what, and in which order."""
+"""Stateful operators of a plan: which nodes run record by record in Python, by which operator, and in which order."""
 
 from collections.abc import Collection
 from dataclasses import replace
@@ -42,9 +42,9 @@ from streamskit.topology.nodes import (
 from streamskit.topology.nodes.joins import sides_of
 
 IN_CACHE = 60 * 60 * 1000
-"""How much longer a join finds the rows of windows that go out on close where a record cache holds them, in ms.
+"""How much longer a join finds the rows of windows that are emitted on close where a record cache holds them, in ms.
 
-In Kafka Streams that ends when the cache is full. Without it such a row is gone at the moment in which it goes out.
+In Kafka Streams this ends when the cache is full. Without a cache such a row is gone as soon as it is emitted.
 """
 
 
@@ -52,7 +52,7 @@ def operator_input(node: Node, plan: Plan) -> OperatorInput | None:
     """Return where a node's records go if it runs as a stateful operator, or None if it runs as Columns."""
     if node is plan.native:
         return None
-    if node.name in plan.handed_over:  # by Spark's own operators, which do not tell the old value
+    if node.name in plan.handed_over:  # by Spark's own operators, which do not provide the old value
         return OperatorInput(node.name, 0) if needs_old_values(node, plan.topology) else None
     if node.name in plan.groups:
         return OperatorInput(plan.groups[node.name].name, 0)
@@ -79,7 +79,7 @@ def operators_by_level(plan: Plan) -> tuple[PlannedOperator, ...]:
     """
     planned: dict[str, PlannedOperator] = {}
     levels: list[int] = []
-    # Operators that share a table rise to the highest level among them, and what comes after them in the next round.
+    # Operators that share a table rise to the highest of their levels, and those after them in the next round.
     for _ in range(len(plan.nodes) + 2):
         for each in plan.inputs:
             _follow(plan, planned, each.node, None, 0, frozenset())
@@ -94,9 +94,7 @@ def operators_by_level(plan: Plan) -> tuple[PlannedOperator, ...]:
             break
     else:
         names = ", ".join(operator.node.name for operator in planned.values() if operator.shared_table)
-        raise TopologyError(
-            f"{names}: they use one store and feed each other, so that neither can run before the other."
-        )
+        raise TopologyError(f"{names}: they share a store and feed each other, so neither can run first.")
     return tuple(sorted(planned.values(), key=lambda operator: operator.level))
 
 
@@ -173,7 +171,7 @@ def _operator_for(node: Node, name: str, plan: Plan) -> PlannedOperator:
         history = store.retention if store is not None and store.kind == "versioned" else None
         timed = history is None and plan.is_used(node)
         given = node.tells_given_old_values
-        # Rows may be remembered for processors or versions only; who is not asked for old values, and has no cache,
+        # Rows may be remembered for processors or versions only; a step that sends no old values, and has no cache,
         # lets every deletion through.
         asked = sends_old_values(node, plan.topology) or (plan.options.cache and caches_rows(node, plan.topology))
         skips = node.skips_absent_rows and asked
@@ -243,7 +241,7 @@ def _(node: TableTransformValues, nodes: list[Node], name: str, plan: Plan) -> P
         if shared := [store.name for store in node.own_stores if other is not node and store in other.stores]:
             raise TopologyError(
                 f"{node.name} ({node.call_site}): its store '{shared[0]}' is also that of {other.name} "
-                f"({other.call_site}). A transformer of a table cannot share its stores: give it one of its own."
+                f"({other.call_site}). A table transformer cannot share its stores: give it its own store."
             )
     parent, supplier = plan.topology[node.parents[0]], partial(operators.TransformerNode, node.supplier)
     sends_old, store = sends_old_values(node, plan.topology), node.store
@@ -277,7 +275,7 @@ def _(node: TableJoinSide, nodes: list[Node], name: str, plan: Plan) -> PlannedO
     times = rows_are_looked_up(node, plan.topology)
     left_open, right_open = (has_open_windows(parent, plan) for _, parent in sides)
     told, on_close = (left_told, right_told), (left_open, right_open)
-    # Where one update changes a row of both tables, what is seen of it depends on whether the joined rows have a cache.
+    # Where one update changes a row of both tables, the visible results depend on whether the joined rows have a cache.
     stores = [store for merge in plan.topology.children(node) for store in merge.stores if store.kind != "versioned"]
     is_cached = any(store.cached for store in stores)
     of_one = come_of_one_table([side for side, _ in sides], plan.topology)

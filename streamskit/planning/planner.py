@@ -28,9 +28,9 @@ logger = logging.getLogger("streamskit")
 
 
 def plan(topology: Topology, application_id: str, options: QueryOptions | None = None) -> list[Plan]:
-    """Return the plans of a topology: the queries that run it, each after those that feed it where that can be.
+    """Return the plans of a topology: the queries that run it, each after those that feed it where possible.
 
-    A sub-topology that makes nothing of its records has none; a warning says so.
+    A sub-topology that does nothing with its records has none, and is logged as a warning.
 
     Args:
         topology: what to run.
@@ -38,7 +38,7 @@ def plan(topology: Topology, application_id: str, options: QueryOptions | None =
         options: how its queries run.
 
     Raises:
-        TopologyError: a part of it cannot run on Spark, or all of it makes nothing of its records.
+        TopologyError: a part of it cannot run on Spark, or none of it does anything with its records.
     """
     plans: list[Plan] = []
     idle: list[str] = []
@@ -57,7 +57,7 @@ def plan(topology: Topology, application_id: str, options: QueryOptions | None =
 
 
 def _telling_once(plans: list[Plan]) -> list[Plan]:
-    """Return the plans so that one of them tells of the dropped records of a global table, which several may read."""
+    """Return the plans so that only one reports the dropped records of a global table that several may read."""
     told, found = set[str](), list[Plan]()
     for each in plans:
         inputs = [replace(one, tells=one.tells and one.node.name not in told) for one in each.inputs]
@@ -76,11 +76,11 @@ def planned(cut: Plan) -> Plan:
     plan = replace(plan, groups=processor_groups([cut.topology[name] for name in _in_order(cut, cut.node_names)]))
     plan = replace(plan, shared=shared_stores(plan))
     plan = replace(plan, operators=operators_by_level(plan))
-    # A test driver's clock is moved by hand, but its processors are tried like all others.
+    # A test driver's clock is moved by hand, but its processors are tried out like all others.
     interval = wall_clock_interval(plan)
     if not plan.options.test:
         plan = replace(plan, wall_clock_interval=interval)
-    # A cache would hold updates back until a batch of real-time mode ends, and that is long; a test driver empties it.
+    # A cache would hold updates back until a batch ends, which is long in real-time mode; a test driver empties it.
     keeps_cache = plan.options.test or not plan.runs_in_real_time
     return plan if keeps_cache else replace(plan, options=replace(plan.options, cache=False))
 
@@ -113,7 +113,7 @@ class SubtopologyPlanner:
     def cut(self) -> list[Plan]:
         """Return the queries: the native aggregations, each with its own path from a source, and the rest as one.
 
-        There are none if nothing is made of the records.
+        There are none if nothing is done with the records.
         """
         queries: list[Plan] = []
         handed_in: dict[str, str] = {}
@@ -123,8 +123,8 @@ class SubtopologyPlanner:
         for node in self.natives:
             path = self._path_to(node)
             needs_order = node.windows is not None and self._has_no_order(path[0])
-            # Records that come on several paths, whose time depends on others before them, or about which a function
-            # decides, which may answer otherwise if it is asked twice, meet in a topic first.
+            # Records meet in a topic first if they come on several paths, if their time depends on earlier ones, or if
+            # a function decides about them, as it may decide differently when called twice.
             if _is_plain_source(path[0]) and not self.options.handlers.ask_on_the_way and not needs_order:
                 (source,) = map(self._input, of_kind(Source, path[:1]))
                 if self._may_leave_dead_letters(path):
@@ -153,16 +153,16 @@ class SubtopologyPlanner:
         return [replace(queries[0], part=0)] if len(queries) == 1 else queries
 
     def _may_leave_dead_letters(self, path: list[Node]) -> bool:
-        """Return whether records that go on such a path may fail without the application, and make rows of their own.
+        """Return whether records on such a path may fail without stopping the application, and leave their own rows.
 
-        A query of Spark's aggregations has no rows but their results, so that another one has to make these.
+        A query of Spark's aggregations has no rows but their results, so another query has to make these.
         """
         handlers = self.options.handlers
         is_read_here = any(not source.internal for source in of_kind(Source, path[:1]))
         return (is_read_here and handlers.make_rows_in_reading) or (len(path) > 1 and not fails(handlers.processing))
 
     def _telling_once(self, natives: list[Plan], inputs: list[PlanInput]) -> list[Plan]:
-        """Return the queries of native aggregations so that one query tells of the records of a source that fail."""
+        """Return the queries of native aggregations so that only one query reports the failed records of a source."""
         told, queries = {each.node.name for each in inputs}, list[Plan]()
         for query in natives:
             (source,) = query.inputs
@@ -235,12 +235,12 @@ class SubtopologyPlanner:
             return False
         if self.options.cache and not all(store.cached for store in node.stores):
             return False
-        if self.options.test and self.options.real_time and self.options.cache:  # Spark lets each update out there
+        if self.options.test and self.options.real_time and self.options.cache:  # there Spark emits each update
             return False
         return self.options.cache or one_by_one or (self.options.real_time and self._fits_real_time(node, path))
 
     def _fits_real_time(self, node: Count, path: list[Node]) -> bool:
-        """Return whether the query of a count without state behind it can run in real-time mode."""
+        """Return whether the query of a count with no state after it can run in real-time mode."""
         names = frozenset({each.name for each in (*path, node)} | self._after(node))
         query = self._query(tuple(map(self._input, of_kind(Source, path[:1]))), names, 0, node, {})
         return replace(query, nodes=reached_nodes(query)).fits_real_time
@@ -258,7 +258,7 @@ class SubtopologyPlanner:
         return path if path[0].kind == "Source" else path[-1:]
 
     def _has_no_order(self, node: Node) -> bool:
-        """Return whether a node's records are of several topics, which are read by other times than their records'."""
+        """Return whether a node's records come from several topics, and an extractor gives the times of some."""
         sources = self._sources_before(node)
         return sum(len(each.topics) for each in sources) > 1 and any(each.timestamps is not None for each in sources)
 
@@ -305,7 +305,7 @@ def _is_plain_source(node: Node) -> bool:
 
 
 def wall_clock_interval(plan: Plan) -> int | None:
-    """Return the shortest wall-clock interval, in milliseconds, that processors of a plan ask for when they begin.
+    """Return the shortest wall-clock interval, in milliseconds, that processors of a plan schedule in `init()`.
 
     Raises:
         TopologyError: a processor cannot be initialized.
@@ -314,7 +314,7 @@ def wall_clock_interval(plan: Plan) -> int | None:
 
 
 def punctuates_by_stream_time(plan: Plan) -> bool:
-    """Return whether processors of a plan ask for punctuations by stream time when they begin.
+    """Return whether processors of a plan schedule punctuations by stream time in `init()`.
 
     Raises:
         TopologyError: a processor cannot be initialized.
@@ -323,7 +323,7 @@ def punctuates_by_stream_time(plan: Plan) -> bool:
 
 
 def _intervals(plan: Plan, kind: PunctuationType) -> list[int]:
-    """Return the intervals of the punctuations that processors of a plan ask for when they begin."""
+    """Return the intervals of the punctuations that processors of a plan schedule in `init()`."""
     return [
         schedule.interval
         for planned in plan.operators
@@ -349,4 +349,4 @@ def _initialized(planned: PlannedOperator, operator: operators.ProcessorsOperato
 
 
 def _forget(*_: Any, **__: Any) -> None:
-    """Take what a processor forwards while it is only tried."""
+    """Discard what a processor forwards while it is only tried out."""

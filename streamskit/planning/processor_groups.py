@@ -1,4 +1,4 @@
-"""Which processors run together in one operator, and how records come into it and go out."""
+"""Which processors run together in one operator, and how records enter and leave it."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -23,7 +23,7 @@ class ProcessorOutput(NamedTuple):
 
     @property
     def sink(self) -> Sink | None:
-        """The sink that the records go to at once, if they do."""
+        """The sink that the records go to directly, if there is one."""
         return self.child if isinstance(self.child, Sink) else None
 
     @property
@@ -97,14 +97,14 @@ def processors_operator(group: ProcessorGroup, plan: Plan) -> operators.Processo
 
 
 def _children(member: Process, ports: Sequence[ProcessorOutput], plan: Plan) -> tuple[tuple[str, int | None], ...]:
-    """Return the names of the steps behind a processor, each with its output port; None is one of the same group."""
+    """Return the names of the steps after a processor, each with its output port; None is for one of the same group."""
     numbers = {output.child: number for number, output in enumerate(ports) if output.processor is member}
     handed_over = numbers.pop(None, None)
     children = list[tuple[str, int | None]]()
     for child in plan.topology.children(member):
         if child.name in plan.node_names:
             children.append((child.name, numbers.get(child)))
-        elif handed_over is not None:  # once: the queries that have the other steps read one topic
+        elif handed_over is not None:  # only once: the queries with the other steps read the same topic
             children.append((child.name, handed_over))
             handed_over = None
     return tuple(children)
@@ -130,7 +130,7 @@ def global_stores(plan: Plan) -> list[tuple[str, Node]]:
 
 
 def _tables(group: ProcessorGroup, plan: Plan) -> list[str]:
-    """Return the names of the tables' stores that a group uses, those of global tables too."""
+    """Return the names of the tables' stores that a group uses, including those of global tables."""
     looked_up = [store for member in group.members for store in member.reads]
     of_tables = [name for name, node in global_stores(plan) if node.is_table]
     return list(dict.fromkeys([*looked_up, *of_tables]))
@@ -150,7 +150,7 @@ def _table_store(name: str, group: ProcessorGroup, plan: Plan) -> operators.Tabl
 
 
 def comes_back(node: Node, plan: Plan) -> TopologyError:
-    """Return the error for a processor that gets back what one it is bound to has passed on to other steps."""
+    """Return the error for a processor that gets back what its own group has passed on to other steps."""
     others = ", ".join(member.name for member in plan.groups[node.name].members if member is not node) or "itself"
     return TopologyError(
         f"{node.name} ({node.call_site}): it shares stores with {others}, whose records reach it through steps in "
@@ -178,7 +178,7 @@ def _input_ports(group: ProcessorGroup, plan: Plan) -> list[tuple[str, operators
 
 
 def _output_port(output: ProcessorOutput, plan: Plan) -> operators.OutputPort:
-    """Return how the operator writes what goes out this way; a sink whose topic each record chooses names none."""
+    """Return how the operator writes what leaves this way; a sink whose topic each record chooses names none."""
     sink = output.sink
     topic = plan.topic(sink) if sink is not None and isinstance(sink.topic, str) else None
     return operators.OutputPort(output.key, output.value, sink.name if sink is not None else "", topic)

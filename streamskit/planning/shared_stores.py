@@ -1,7 +1,7 @@
-"""Which stores of tables processors use themselves, and of which they are shown a copy.
+"""Which tables' stores processors use directly, and of which they get a copy.
 
-In Kafka Streams a processor and a table's own step find the same store in their task. So they do here, as long as both
-run on one level: neither gets records that the other has passed on.
+In Kafka Streams a processor and a table's own step find the same store in their task. Here they do so as long as both
+run on one level, where neither gets records that the other has passed on.
 """
 
 from collections.abc import Iterable, Iterator
@@ -22,7 +22,7 @@ def shared_stores(plan: Plan) -> dict[Pair, str]:
         apart = [pair for pair in pairs if not _stand_together(replace(plan, shared=levels), pairs, levels, pair)]
         if not apart:
             return levels
-        # Where one store is used by a copy, others may be free to be shared.
+        # Once one store is used through a copy, others may become shareable.
         del pairs[apart[-1]]
 
 
@@ -66,7 +66,7 @@ def _candidates(plan: Plan) -> Iterator[tuple[Pair, Node]]:
 
 
 def _levels(pairs: dict[Pair, Node]) -> dict[Pair, str]:
-    """Return a name for the level of each pair: all that share a store, directly or through others, stand on one."""
+    """Return a name for the level of each pair: all that share a store, directly or through others, share a level."""
     level = {pair: pair for pair in pairs}
     for _ in pairs:
         for one in pairs:
@@ -77,7 +77,7 @@ def _levels(pairs: dict[Pair, Node]) -> dict[Pair, str]:
 
 
 def _stand_together(plan: Plan, pairs: dict[Pair, Node], levels: dict[Pair, str], pair: Pair) -> bool:
-    """Return whether nothing that a table or its processors pass on comes to one of those on the same level."""
+    """Return whether nothing that a table or its processors pass on reaches any of those on the same level."""
     together = [other for other in pairs if levels[other] == levels[pair]]
     names = {pairs[other].name for other in together}
     names |= {name for group, _ in together for name in own_group(plan, group)}
@@ -98,7 +98,7 @@ def _after(plan: Plan, node: Node) -> set[str]:
         child = to_visit.pop()
         if child.name not in found:
             found.add(child.name)
-            # Processors that run together may each pass on what comes of a record of one of them.
+            # Any processor of a group may pass on what results from a record of one of them.
             together = plan.groups[child.name].members if child.name in plan.groups else (child,)
             to_visit += [each for member in together for each in plan.following(member)]
     return found

@@ -18,13 +18,13 @@ from streamskit.state.storage import Storage
 from streamskit.state.timed import local_store
 
 FLUSH_SECONDS = 15.0
-"""How often what is in memory of a store on the disk is written there."""
+"""How often a store on the disk writes out what it holds in memory, in seconds."""
 
 
 class HostedStores:
     """Copies of partitions of stores, which a thread keeps up to date from the changelogs.
 
-    Which partitions, and in which role, the instance decides (`host`); it has that done in the thread (`do`).
+    The instance decides which partitions, and in which roles (`host`), and has that done in the thread (`do`).
 
     Args:
         catalogue: the application's stores.
@@ -87,7 +87,7 @@ class HostedStores:
         """Open the folder, if there is one, and begin to read.
 
         Args:
-            ids: the id of each changelog; what the folder has of another topic of that name counts for nothing.
+            ids: the id of each changelog; what the folder holds of another topic of the same name is ignored.
 
         Raises:
             StreamsError: the folder is another instance's.
@@ -99,7 +99,7 @@ class HostedStores:
         self._reader.start()
 
     def stop(self) -> None:
-        """Read no more and hold nothing; the stores on the disk stay for the next time."""
+        """Stop reading and let go of all partitions; the stores on the disk stay for the next time."""
         try:
             self._reader.stop()
         finally:
@@ -108,14 +108,14 @@ class HostedStores:
         self.roles, self._by_topic = {}, {}
 
     def say_stopped(self, why: str) -> None:
-        """Tell those who look at the stores why no more updates come, unless they were told already."""
+        """Have the stores say why no more updates come, unless they already do."""
         for store in self._stores.values():
             store.stopped = store.stopped or why
 
     # ---- what is here ------------------------------------------------------------------------------------------------
 
     def store(self, name: str) -> LocalStore:
-        """Return all that is here of a store."""
+        """Return the part of a store that is here."""
         return self._stores[name]
 
     def states(self, topic: str) -> list[PartitionState]:
@@ -130,11 +130,11 @@ class HostedStores:
         return self._reader.is_ready(where)
 
     def progress(self, where: TopicPartition) -> tuple[int, int]:
-        """Return up to which offset a partition has been read, and the end of its changelog."""
+        """Return the offset up to which a partition has been read, and the end of its changelog."""
         return self._reader.positions.get(where, 0), self._reader.ends.get(where, 0)
 
     def position(self, where: TopicPartition) -> int:
-        """Return up to which offset a partition has been read, by this instance or by the one that left the folder."""
+        """Return the offset up to which a partition has been read, by this instance or by the folder's previous one."""
         return self._reader.positions.get(where) or self._on_disk.get(where, 0)
 
     def subscribe(self, store: str, listener: Callable[[StoreUpdate], None]) -> Callable[[], None]:
@@ -154,7 +154,7 @@ class HostedStores:
         new = [where for where in places if where not in self.roles]
         if new:
             self._reader.follow({where: self._open(where) for where in new})
-        # Of a standby or warm-up replica a listener is not told, but of what it lacks when it becomes active.
+        # The listener is not notified of a standby or warm-up replica, only of what it still lacks once it is active.
         answered = [where for where, role in places.items() if role in ANSWERING]
         for where in [each for each in answered if self.roles.get(each) not in ANSWERING]:
             self.restorations.begin(where, *self._reader.restored_from(where))

@@ -19,7 +19,7 @@ class HostedView:
     Args:
         instance: the instance.
         name: the store's name.
-        standing_in: partitions that it answers for as a standby, too, if it has them.
+        standing_in: partitions that it also answers for as a standby, if it has them.
         for_all: whether to speak for all instances: see `Instance.local`.
     """
 

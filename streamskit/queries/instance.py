@@ -80,7 +80,7 @@ class Instance:
         self._announced: set[str] = set()
         self._closed = ""
         self.application: Callable[[], InstanceHealth] = InstanceHealth
-        """Returns how the application is that this instance is a part of; one in a process of its own has none."""
+        """Returns the health of this instance's application; an instance in a process of its own has none."""
         self.measure: Callable[[], Iterable[Measure]] = tuple
         """Returns what that application measures."""
         self._ended = ""
@@ -109,7 +109,7 @@ class Instance:
         """Join the others.
 
         Raises:
-            StreamsError: no broker answers, a changelog is not there, or the folder is another instance's.
+            StreamsError: no broker answers, a changelog does not exist, or the folder is another instance's.
         """
         self._hosted.start(self._describe())
         everywhere = {
@@ -125,7 +125,7 @@ class Instance:
 
         Args:
             leave_group: whether to say so in the group. Otherwise the others take over when its session is over, or
-                leave its share to the one that starts at its address until then.
+                leave its share to an instance that starts at its address before then.
         """
         self._closed = self.stopped or "The instance is closed."
         try:
@@ -150,7 +150,7 @@ class Instance:
         self._hosted.wait_for(hosted, deadline, check)
 
     def say_stopped(self, why: str) -> None:
-        """Tell those who look at the stores why no more updates come, unless they were told already."""
+        """Have the stores say why no more updates come, unless they already do."""
         self._ended = self._ended or why
         self._hosted.say_stopped(why)
 
@@ -160,7 +160,7 @@ class Instance:
         return self._hosted.lives
 
     def health(self) -> InstanceHealth:
-        """Return how the instance is, and the application that it is a part of."""
+        """Return the health of this instance and of the application that it is part of."""
         of_application = self.application()
         parts = {**of_application.parts, "the reader of the changelogs": self._hosted.lives}
         dead = [name for name, lives in parts.items() if not lives]
@@ -231,7 +231,7 @@ class Instance:
         view = self._hosted.store(store).only(partitions)
         for partition in partitions:
             self._check(entry, partition, for_all)
-        # One that came in between is in the next view.
+        # A partition that arrived in between is in the next view.
         return view if view.partitions == set(partitions) else self.local(store, partitions, for_all=for_all)
 
     def subscribe(self, store: str, listener: Callable[[StoreUpdate], None]) -> Callable[[], None]:
@@ -304,7 +304,7 @@ class Instance:
 
         def adopt() -> None:
             if number != self._agreed:
-                return  # it had to wait for the broker, and what was agreed since is what counts
+                return  # this had to wait for the broker; only the latest agreement counts
             self._hosted.host(places | everywhere)
             self._roles, self._taken_up = roles, number
             self._announced &= {task for task, role in roles.items() if role == "warmup"}
@@ -313,7 +313,7 @@ class Instance:
         self._try(adopt)
 
     def _shut_down(self, why: str) -> None:
-        """Answer no more queries: all of the application is to stop."""
+        """Stop answering queries: the whole application is to stop."""
         if not self.stopped:
             logger.error("'%s' at %s stops, as all of the application is to: %s", self.application_id, self.here, why)
         self.say_stopped(why)
@@ -353,14 +353,14 @@ class Instance:
         return sum(self._hosted.position(where) for where in self._catalogue.changelog_partitions(task))
 
     def _announce(self) -> None:
-        """Tell the group when a task that is to be taken over has been caught up with."""
+        """Tell the group when this instance has caught up with a task that it is to take over."""
         for task, role in self._roles.items():
             if role == "warmup" and task not in self._announced and self._is_ready(task):
                 self._announced.add(task)
                 self._membership.rejoin()
 
     def _refuse(self, why: BrokerError) -> None:
-        """Tell that it gets no share, as it may not join the others."""
+        """Log that it gets no share, as it may not join the others, and keep the reason."""
         logger.error("The instance of '%s' at %s gets no share of the stores: %s", self.application_id, self.here, why)
         self._refusal = why
 

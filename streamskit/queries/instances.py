@@ -36,12 +36,12 @@ class Instances:
         applications: the `state_dir` of the application, if it is not the project's own.
         topology: "module:name" of its topology, or of a function that makes it, for an application that never ran on
             this machine; otherwise the instances read what `start()` noted.
-        serdes: "module:class" of each serde of your own that a store has, which only its module can tell.
+        serdes: "module:class" of each custom serde that a store has: such a class has to be imported.
         rest_service: "module:name" of the application's own routes, a `RestService`, or of a function that makes it.
         client_settings: what clients show to a secured cluster: see `StreamsConfig`.
 
     Raises:
-        StreamsError: no application can have that id, or the client settings are not as they have to be.
+        StreamsError: no application can have that id, or the client settings are not valid.
 
     >>> with Instances("trades-app", broker.bootstrap_servers) as instances:  # doctest: +SKIP
     ...     server = instances.start()
@@ -130,7 +130,7 @@ class Instances:
         self._processes[host].wait()
 
     def instances(self) -> list[InstanceState]:
-        """Return what each instance hosts, and how far that is; one that was killed hosts nothing."""
+        """Return what each instance hosts, and how far that has been restored; one that was killed hosts nothing."""
         said = self._asked()
         return [
             InstanceState(str(server), server in said, task_states(said.get(server, {}))) for server in self._processes
@@ -192,7 +192,7 @@ class Instances:
 
 
 def task_states(stores: Mapping[str, Sequence[Mapping[str, Any]]]) -> list[TaskState]:
-    """Return what an instance hosts, from what it tells of the partitions of its stores, by store."""
+    """Return what an instance hosts, from what it reports about the partitions of its stores, by store."""
     return [
         TaskState(
             store,

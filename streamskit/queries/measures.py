@@ -23,12 +23,12 @@ MEASURES = {
     "stream_thread_metrics_process_rate": "Records a second, in the last micro-batch that had some.",
     "stream_thread_metrics_commit_total": "Micro-batches that a query has done.",
     "stream_thread_metrics_commit_latency_avg": (
-        "Milliseconds that a micro-batch took, of the last ten; in real-time mode, beside reading."
+        "Average milliseconds of the last ten micro-batches; in real-time mode, without reading."
     ),
-    "stream_thread_metrics_commit_latency_max": "The most milliseconds that one of the last ten took.",
+    "stream_thread_metrics_commit_latency_max": "The most milliseconds that one of the last ten micro-batches took.",
     "stream_task_metrics_dropped_records_total": "Records that a node dropped: late, or incomplete.",
     "stream_task_metrics_lost_records_total": "Records that were deleted before a query read them.",
-    "stream_task_metrics_records_lag": "Records of a partition behind what was processed.",
+    "stream_task_metrics_records_lag": "Records of a partition that have not been processed yet.",
     "stream_task_metrics_restore_remaining_records_total": "Records of a changelog that a copy has not read yet.",
     "stream_state_metrics_estimate_num_keys": "Rows of a store on this instance, standby replicas included.",
 }

@@ -19,7 +19,7 @@ class HostInfo(NamedTuple):
         """Return the host and port of an `application_server`, such as "127.0.0.1:8080".
 
         Raises:
-            StreamsError: that is not what it says.
+            StreamsError: the text is not a host and a port.
         """
         host, colon, port = server.removeprefix("http://").rpartition(":")
         if not colon or not host or not port.isdecimal() or int(port) > 65535:
@@ -48,7 +48,7 @@ class StreamsMetadata:
 
 @dataclass(frozen=True)
 class KeyQueryMetadata:
-    """Which instances have a key; the active one is None while nobody does.
+    """Which instances have a key; the active one is None while there is none.
 
     Mirrors `org.apache.kafka.streams.KeyQueryMetadata`.
     """
@@ -66,7 +66,7 @@ class Hosts:
     standbys: tuple[HostInfo, ...] = ()
 
     def __iter__(self) -> Iterator[HostInfo]:
-        """Yield those to ask, the active one first."""
+        """Yield the instances to ask, the active one first."""
         if self.active is not None:
             yield self.active
         yield from self.standbys

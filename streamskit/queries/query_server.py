@@ -18,7 +18,7 @@ class QueryServer:
     Args:
         catalogue: the application's stores.
         config: where and how to answer.
-        state_dir: returns the folder for stores on the disk, of where it answers, or None to keep them in memory;
+        state_dir: returns the folder for stores on the disk, given its address, or None to keep them in memory;
             `stores` in the application's folder when not given.
         keeps: says, for a topic and the key and value of a record, whether the stores take it.
         service: the application's own routes, if it has any.
@@ -53,13 +53,13 @@ class QueryServer:
         """Answer, and join the other instances.
 
         Raises:
-            StreamsError: the broker or the folder of the stores cannot be had.
+            StreamsError: the broker cannot be reached, or the folder of the stores cannot be used.
         """
         self.rest.start()
         self.instance.start()
 
     def stop(self, leave_group: bool = True) -> None:
-        """Leave the others, or leave it to them to notice; and answer no more."""
+        """Leave the group, or let the others notice, and stop answering."""
         try:
             self.instance.stop(leave_group)
         finally:
@@ -74,7 +74,7 @@ class QueryServer:
         self.instance.wait_for(offsets, deadline, check)
 
     def say_stopped(self, why: str) -> None:
-        """Tell those who look at the stores why no more updates come, unless they were told already."""
+        """Have the stores say why no more updates come, unless they already do."""
         self.instance.say_stopped(why)
 
     @property

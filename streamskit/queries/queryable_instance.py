@@ -18,7 +18,8 @@ class PartitionState:
     """A partition of a store on this instance.
 
     `role` is "active", "standby" or "global"; `position` is the offset that was read up to and `end` the offset where
-    the changelog ends, as far as is known; `ready` says that it held at some moment all that was there when it began.
+    the changelog ends, as far as is known; `ready` says that it has caught up with the end that the changelog had when
+    reading began.
     """
 
     partition: int
@@ -35,7 +36,7 @@ class PartitionState:
 
 @dataclass(frozen=True)
 class InstanceHealth:
-    """How an instance is, or the application that it is a part of.
+    """The health of an instance, or of the application that it is part of.
 
     `state` is the application's, empty where none runs in this process; `failure` says why there are no answers, and
     `waits_for` why there are none yet; both are empty where all is well. `parts` says of each part whether it lives.
@@ -50,7 +51,7 @@ class InstanceHealth:
 class StoreUpdate(NamedTuple):
     """One update of a store: `value` is None where the row was deleted; `offset` is its place in the changelog.
 
-    Of an update that the store's serdes cannot read there is neither key nor value, and `error` says why.
+    An update that the store's serdes cannot read has neither key nor value, and `error` says why.
     """
 
     key: Any
@@ -94,7 +95,7 @@ class QueryableInstance(Protocol):
         """Return what is measured here now: of its stores, and of the application that it is a part of."""
 
     def health(self) -> InstanceHealth:
-        """Return how the instance is."""
+        """Return the health of the instance."""
 
     def subscribe(self, store: str, listener: Callable[[StoreUpdate], None]) -> Callable[[], None]:
         """Call `listener`, in a thread of the instance, with each update of the partitions active here.

@@ -22,10 +22,10 @@ class Copy(Protocol[R_contra]):
     stopped: str
 
     def take(self, partition: int, records: Sequence[R_contra], position: int = 0) -> None:
-        """Take records of a topic in."""
+        """Take in records of a topic."""
 
     def clear(self, partition: int) -> None:
-        """Empty a partition: its topic begins anew."""
+        """Empty a partition: its topic is read again from the start."""
 
 
 class Replica(Generic[R]):
@@ -84,7 +84,7 @@ class Replica(Generic[R]):
         Args:
             offsets: for each partition of a changelog the offset to reach.
             deadline: when to give up, as `time.monotonic()` counts.
-            check: called now and then, to end the waiting by an error of its own.
+            check: called now and then; it may raise an error to end the wait.
 
         Raises:
             StreamsError: they don't by the deadline, or reading has failed.
@@ -96,7 +96,7 @@ class Replica(Generic[R]):
         self._failed(failure)
 
     def say_stopped(self, why: str) -> None:
-        """Tell those who look at the stores why no more updates come, unless they were told already."""
+        """Have the stores say why no more updates come, unless they already do."""
         for stores in self._stores.values():
             for store in stores:
                 store.stopped = store.stopped or why

@@ -1,4 +1,4 @@
-"""`RestService`: routes of an application's own, beside those that every instance has."""
+"""`RestService`: an application's own routes, in addition to those that every instance has."""
 
 import inspect
 import re
@@ -12,7 +12,7 @@ from streamskit.queries.metadata import HostInfo
 Handler = TypeVar("Handler", bound=Callable[..., Any])
 
 RESERVED = ("state", "health", "ready", "metrics", "dashboard", "docs", "openapi.json", "static-offline-docs")
-"""How the paths begin that every instance has already."""
+"""What the paths that every instance already has begin with."""
 
 PARAMETER = re.compile(r"\{([^{}]*)\}")
 
@@ -54,7 +54,7 @@ class RestCall:
 
         Args:
             parts: the parts of the path, not encoded: `"song", "song-07"`.
-            query: what stands behind the question mark.
+            query: what follows the question mark.
 
         Returns:
             The answer; None if there is nothing of that name (a 404).
@@ -70,7 +70,7 @@ class RestCall:
 
 @dataclass(frozen=True)
 class Route:
-    """One route: its path, what answers it, and whose instance is to do so: that of a store's key, or any."""
+    """One route: its path, the function that answers it, and where that runs: at a store's key, or at any instance."""
 
     path: str
     handler: Callable[..., Any]
@@ -112,10 +112,10 @@ class RestService:
     def get(self, path: str, *, store: str | None = None, key: str | None = None) -> Callable[[Handler], Handler]:
         """Let the decorated function answer a path.
 
-        The function gets the `RestCall`, then the parameters of the path by name, then those behind the question mark,
-        if it takes more; their types are those of its annotations. What it returns is sent as JSON; of None becomes a
-        404; a `Response` of Starlette's is sent as it is. It only reads: there is no other method than GET. An
-        `async def` may `await call.ask(...)` and must be quick; a plain `def` runs in a thread.
+        The function gets the `RestCall`, then the parameters of the path by name, then those after the question mark,
+        if it takes more; its annotations give their types. What it returns is sent as JSON; None becomes a 404; a
+        Starlette `Response` is sent as it is. It only reads: there is no method other than GET. An `async def` may
+        `await call.ask(...)` and must be quick; a plain `def` runs in a thread.
 
         Args:
             path: the path, with parameters in braces: "/charts/genre/{genre}".

@@ -1,4 +1,4 @@
-"""`StateRestoreListener`: hears how local stores are filled from their changelogs."""
+"""`StateRestoreListener`: is notified while local stores are restored from their changelogs."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
@@ -9,11 +9,11 @@ from streamskit.kafka.topic_partition import TopicPartition
 
 
 class StateRestoreListener(ABC):
-    """Hears how the local stores of an application are filled from their changelogs, partition by partition.
+    """Is notified while the local stores of an application are restored from their changelogs, by partition.
 
     These are the stores that `KafkaStreams.store` and the REST layer answer from. The state that queries go on with is
-    in Spark's checkpoint, and is not read from changelogs. It is called in the threads that read the changelogs, so let
-    it be quick; what it raises ends the reading.
+    in Spark's checkpoint, and is not read from changelogs. The listener is called in the threads that read the
+    changelogs, so it must be quick; an exception that it raises ends the reading.
 
     >>> class Telling(StateRestoreListener):
     ...     def on_restore_start(self, topic_partition, store_name, starting_offset, ending_offset):
@@ -40,7 +40,7 @@ class StateRestoreListener(ABC):
             topic_partition: the partition of the changelog.
             store_name: the store that it fills.
             starting_offset: where reading begins.
-            ending_offset: the offset behind the last record there is now: up to there it is restored.
+            ending_offset: the offset after the present last record, up to which the partition is restored.
         """
 
     @abstractmethod
@@ -66,7 +66,7 @@ class StateRestoreListener(ABC):
             total_restored: how many records that took.
         """
 
-    def on_restore_suspended(  # noqa: B027  # nobody has to care
+    def on_restore_suspended(  # noqa: B027  # overriding it is optional
         self, topic_partition: TopicPartition, store_name: str, total_restored: int
     ) -> None:
         """Called when a partition is given up before it was restored, as another instance gets it."""
@@ -74,14 +74,14 @@ class StateRestoreListener(ABC):
 
 @dataclass
 class Restoration:
-    """What is being restored of a partition: up to which offset, and how many records that took so far."""
+    """The restoration of a partition: up to which offset it goes, and how many records it has taken so far."""
 
     end: int
     total: int = 0
 
 
 class Restorations:
-    """Tells a listener how partitions are restored, if there is one; all of it in the thread that reads them.
+    """Notifies the listener, if there is one, while partitions are restored, in the thread that reads them.
 
     Args:
         stores: returns the names of the stores that a partition fills.
@@ -93,13 +93,13 @@ class Restorations:
         self._under_way: dict[TopicPartition, Restoration] = {}
 
     def begin(self, where: TopicPartition, start: int, end: int) -> None:
-        """Tell that a partition is read from one offset up to another one, which it may have reached already."""
+        """Report that a partition is read from one offset up to another, which it may have reached already."""
         self._under_way[where] = Restoration(end)
         self._tell(where, lambda listener, store: listener.on_restore_start(where, store, start, end))
         self._end_if_done(where, start)
 
     def take(self, where: TopicPartition, offsets: Sequence[int], position: int) -> None:
-        """Tell of records that were taken, as far as they belong to what is restored.
+        """Report records that were taken, as far as they belong to the restoration.
 
         Args:
             where: the partition.
@@ -115,7 +115,7 @@ class Restorations:
         self._end_if_done(where, position)
 
     def suspend(self, where: TopicPartition) -> None:
-        """Tell that a partition is given up, if it was not restored yet."""
+        """Report that a partition is given up, if it was not restored yet."""
         if (restored := self._under_way.pop(where, None)) is not None:
             self._tell(where, lambda listener, store: listener.on_restore_suspended(where, store, restored.total))
 

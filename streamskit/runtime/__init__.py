@@ -1,4 +1,4 @@
-"""A topology, running: `KafkaStreams`, its states, and what becomes of a query that fails."""
+"""Running a topology: `KafkaStreams`, its states, and what happens to a query that fails."""
 
 from streamskit.runtime.states import State
 from streamskit.runtime.streams import KafkaStreams

@@ -1,4 +1,4 @@
-"""The parts of an application: what it is made of, the order in which they start and stop, and which of them live."""
+"""The parts of an application: what they are, the order in which they start and stop, and which are alive."""
 
 import logging
 import time
@@ -78,7 +78,7 @@ class Application:
         config: how to run it.
         spark: the session to run on; streamskit's own when not given.
         rest_service: the application's own routes, if it has any.
-        states: what its state is kept in, where another one has been made for the same application before.
+        states: holds its state, if an `Application` was already created for the same application.
 
     Raises:
         StreamsError: the topology, the names of its topics or the routes do not fit the config.
@@ -106,7 +106,7 @@ class Application:
         if config.in_real_time:
             check_some_fit(config.application_id, self.plans)
         self.why_mode = ""
-        """What it runs in, and why, in words; "" before the start, and for micro-batches that were asked for."""
+        """The mode it runs in and the reason, in words; "" before the start, and if micro-batches were configured."""
         self.topics = ApplicationTopics(
             config.application_id, self.plans, config.exactly_once, config.replication_factor
         )
@@ -119,7 +119,7 @@ class Application:
         self._build_supervision()
 
     def _build_stores(self) -> None:
-        """Make the stores to be queried, and what fills them: a replica of all, or an instance with a share of them."""
+        """Create the queryable stores and what fills them: a replica of all, or an instance with a share of them."""
         self.stores = {store.name: local_store(store) for store in self.topology.stores.values() if is_readable(store)}
         self.changelogs: dict[str, list[LocalStore]] = {
             topic: [self.stores[store] for store in stores]
@@ -133,7 +133,7 @@ class Application:
             ]
             for topic, filling in filled_by_processors(self.topology).items()
         }  # fmt: skip
-        # What a processor makes of a topic only this program can tell: no other instance has to be asked.
+        # Only this program knows what a processor makes of a topic, so no other instance is queried.
         self.global_copies = Replica(
             self.config.connection,
             self.made_global,
@@ -147,7 +147,7 @@ class Application:
         )
 
     def _global_store_failed(self, failure: StreamsError) -> None:
-        """Stop the application: a global store's processor failed. A broker that is away is the queries' business."""
+        """Stop the application: a global store's processor failed. The queries handle a broker that is away."""
         if not isinstance(failure.__cause__, BrokerError):
             self.supervisor.fail(failure)
 
@@ -182,7 +182,7 @@ class Application:
             self.copies.instance.measure = self._measures
 
     def in_chosen_mode(self) -> "Application":
-        """Return it in real-time mode or in micro-batches: as its config says, or as fits it if that is "auto".
+        """Return the application in real-time mode or in micro-batches: as configured, or as suits it for "auto".
 
         Raises:
             StreamsError: a topic is missing, or its folder holds something else.
@@ -211,20 +211,19 @@ class Application:
         return against(config, plans, self.plans, partitions, self._spark)
 
     def slots_kept_busy(self) -> int:
-        """Return how many of Spark's slots it keeps busy all the while."""
+        """Return how many of Spark's slots it occupies permanently."""
         if not self.config.in_real_time or self.states.state not in ACTIVE:
             return 0
         return slots_kept_busy(self.plans, self._partitions)
 
     def claim(self, busy: int = 0) -> None:
-        """Become the one that runs the application, and leave all as it is where that cannot be.
+        """Become the sole runner of the application; change nothing if that is not possible.
 
         Args:
             busy: how many slots of Spark's other applications of this process keep busy.
 
         Raises:
-            StreamsError: it runs elsewhere, its folder or its topics are not what they have to be, or Spark does not
-                start.
+            StreamsError: it runs elsewhere, its folder or its topics do not fit, or Spark does not start.
         """
         self.home.check()
         self.match_topics()
@@ -257,7 +256,7 @@ class Application:
         self.copies.start()
         self.global_copies.start()
         self.threads.start()
-        # Before the first query begins: whatever begins has a note of what it is.
+        # Before the first query begins, so that every query that begins has a note of what it is.
         self._checks.note()
         for plan_ in self.plans:
             self._start_query(topics, plan_)
@@ -289,13 +288,13 @@ class Application:
             raise explain(failure, plan_, folder) from failure
 
     def stop(self, deadline: float, leave_group: bool = True) -> bool:
-        """Stop all parts and let another process run it; return whether all was done that was to be done.
+        """Stop all parts and let another process run the application; return whether everything was finished in time.
 
         Args:
             deadline: how long that may take, in seconds of the monotonic clock.
-            leave_group: whether an instance says goodbye to those that share the stores with it.
+            leave_group: whether an instance leaves the group with which it shares the stores.
         """
-        with ExitStack() as left:  # the last first; what one of them raises keeps none of the others
+        with ExitStack() as left:  # runs in reverse order; an exception in one callback does not skip the others
             left.callback(self.release)
             left.callback(give_back_slots, str(self.config.folder))
             left.callback(self.threads.stop)
@@ -319,7 +318,7 @@ class Application:
         return in_time
 
     def let_go(self) -> None:
-        """Close what is open before the start; it is not to start any more."""
+        """Close what is open before a start; the application will not be started."""
         if isinstance(self.copies, QueryServer):
             self.copies.let_go()
 
@@ -328,7 +327,7 @@ class Application:
         self.supervisor.pause(FINISH_SECONDS)
 
     def slots(self) -> int:
-        """Return how many slots Spark has, for applications together."""
+        """Return how many slots Spark has for all applications together."""
         assert self._spark is not None, "queries run"
         return self._spark.sparkContext.defaultParallelism
 
@@ -340,7 +339,7 @@ class Application:
         self._forget()
 
     def tell_of_restoring(self, listener: StateRestoreListener) -> None:
-        """Let a listener hear how the local stores are filled."""
+        """Notify a listener of how the local stores are restored."""
         for each in (self._restorations, self.global_copies.restorations):
             each.listener = listener
 
@@ -357,13 +356,13 @@ class Application:
             self.lock.release()
 
     def store(self, name: str) -> Any:
-        """Return a store to be queried: an instance asks the others for what it has not."""
+        """Return a store for queries: an instance fetches what it lacks from the others."""
         if isinstance(self.copies, QueryServer) and name in {entry.name for entry in self.catalogue}:
             return self.copies.store(name)
         return self.stores[name]
 
     def await_processed(self, deadline: float) -> None:
-        """Wait until all that is in the source topics now is processed, and stores and functions have heard of it."""
+        """Wait until all records now in the source topics are processed and have reached the stores and functions."""
         catch_up = self._catch_up(deadline)
         with self.supervisor.calls_of_spark():
             catch_up.of_queries()
@@ -392,7 +391,7 @@ class Application:
         return matched(plans, self.brokers, self.topics, self.topology)
 
     def _look_at_topics(self, found: Mapping[str, TopicIdentity]) -> None:
-        """Hear of topics as they are now: take in those that match a pattern, and have the others compared."""
+        """React to the topics as they are now: add those that match a pattern, and have the others checked."""
         if self._has_patterns:
             try:
                 for number, wider, new in widened(self.plans, found, self.topics, self.topology):
@@ -439,10 +438,10 @@ class Application:
         return {}
 
     def _read_by_itself(self) -> dict[str, dict[int, int]]:
-        """Return how far it has read the topics that it writes for itself."""
+        """How far it has read its own internal topics: by topic and partition, the offset to continue from."""
         between, found = self.topics.between, self.side_effects.done
         for query in self.supervisor.queries:
-            # A rebuilt checkpoint may go on with records that were processed and are not in its copy yet.
+            # A rebuilt checkpoint may still need records that were processed but are not in its copy yet.
             copied = None if self.config.exactly_once else self.checkpoint_copies.copied(query.plan)
             offsets = query.progress.offsets if copied is None else copied
             found |= {topic: offsets[topic] for topic in between if topic in offsets}
@@ -475,7 +474,7 @@ class Application:
         shut_down_instances(self.config.connection, self.catalogue, why)
 
     def _parts(self) -> dict[str, bool]:
-        """Return of each part of the application whether it lives."""
+        """Return for each part of the application whether it is alive."""
         return {
             **self.supervisor.parts(),
             STORES_READER: all(copies.lives for copies, _ in self._readers),
@@ -491,9 +490,9 @@ class Application:
         if name != STORES_READER:
             self.supervisor.part_died(name)
             return
-        # Processing needs no copies: it goes on, and who asks for the stores is told.
+        # Processing does not need the copies, so it goes on; the stores report that they have stopped.
         application_id = self.config.application_id
-        logger.error("'%s': its stores are not brought up to date any more, and it processes on.", application_id)
+        logger.error("'%s': its stores are no longer updated; it goes on processing records.", application_id)
         self._say_stopped("Their changelogs are not read any more.")
 
     def _health(self) -> InstanceHealth:

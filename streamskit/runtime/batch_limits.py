@@ -1,9 +1,9 @@
 """How much a micro-batch takes, and how many rows go to Python at a time: by records, and by their size.
 
-A limit by number alone is none for large records: 500,000 of 100 kB are 50 GB, and a thousand rows in one Arrow batch
-may be more than Java can hold in one piece. So the average size of the records in the topics decides, too. It is looked
-at when a query starts, which is also when what an earlier run has planned too large can still be made smaller. While it
-runs, `streamskit/jvm/RecordSizes.scala` looks at the records that each micro-batch is about to take.
+A limit by number alone is no limit for large records: 500,000 of 100 kB are 50 GB, and a thousand rows in one Arrow
+batch may be more than Java can hold in one piece. So the average size of the records in the topics counts as well. It
+is determined when a query starts, when a micro-batch that an earlier run planned too large can still be made smaller.
+While the query runs, `streamskit/jvm/RecordSizes.scala` checks the records that each micro-batch is about to take.
 """
 
 from dataclasses import dataclass, replace
@@ -16,19 +16,19 @@ from streamskit.kafka.topics import record_sizes
 from streamskit.planning.plan import Plan
 
 MOST_FOR_TASKS = 500_000
-"""How many records a micro-batch with operators in Python takes at most when nothing else is said."""
+"""How many records a micro-batch with operators in Python takes at most, by default."""
 
 MOST_FOR_TRANSACTION = 2_000_000
-"""How many one without takes that is one transaction: the broker aborts those that stay open for minutes."""
+"""The same without such operators, under exactly-once: the broker aborts transactions that stay open for minutes."""
 
 BATCH_BYTES = 32 * 1024 * 1024
-"""How many bytes a micro-batch takes: in Python they are in memory up to ten times, as records, rows and results."""
+"""How many bytes a micro-batch takes: Python holds them in memory up to ten times, as records, rows and results."""
 
 ARROW_BYTES = 8 * 1024 * 1024
 """How many bytes go to Python in one Arrow batch."""
 
 MOST_ROWS = 10_000
-"""How many rows go to Python in one Arrow batch, which is Spark's own number."""
+"""How many rows go to Python in one Arrow batch; Spark's own default."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class BatchLimits:
         """Return the limits of a query.
 
         Args:
-            config: what the user has said.
+            config: the user's settings.
             plan: what the query runs.
             size: the average size of its largest records, in bytes; 0 if that is not known.
         """
@@ -57,15 +57,15 @@ class BatchLimits:
         return cls(records, rows)
 
     def at_most(self, records: int | None) -> "BatchLimits":
-        """Return limits of no more than so many records; None changes nothing."""
+        """Return the limits with at most this many records; None changes nothing."""
         least = min((each for each in (self.records, records) if each is not None), default=None)
         return replace(self, records=least)
 
     @classmethod
     def looked_up(cls, config: StreamsConfig, plan: Plan) -> "BatchLimits":
-        """Return the limits of a query by the records that are in its topics now."""
+        """Return the limits of a query, based on the records now in its topics."""
         try:
             sizes = record_sizes(config.connection, plan.topics)
-        except (KafkaError, BrokerError):  # some brokers refuse this to those who may only read
+        except (KafkaError, BrokerError):  # some brokers refuse this to clients that may only read
             sizes = {}
         return cls.of(config, plan, max(sizes.values(), default=0.0))

@@ -12,19 +12,19 @@ from streamskit.runtime.periodic import Periodic
 
 EVERY_SECONDS = 1.0
 ANSWER_SECONDS = 5.0
-"""How long a broker that is only busy may take for an answer."""
+"""How long a broker that is merely busy may take to answer."""
 
 AFTERMATH_SECONDS = 150.0
-"""How long after an outage a request made in it may still fail: a producer's `delivery.timeout.ms`, and some more."""
+"""How long after an outage a request made during it may still fail: a producer's `delivery.timeout.ms` plus a bit."""
 
 
 class BrokerWatch(Periodic):
-    """Asks the broker every second whether it is there, in a thread of its own.
+    """Pings the broker every second, in its own thread.
 
     Args:
         bootstrap_servers: the broker's address.
         task_timeout: after how many milliseconds without an answer to give up.
-        went: called when the broker does not answer any more.
+        went: called when the broker stops answering.
         returned: called when it answers again, with the seconds that it was away.
         gave_up: called with the reason when it was away for too long; returns whether to wait as long again.
     """
@@ -45,12 +45,12 @@ class BrokerWatch(Periodic):
         self._answered_at = self._away_at = self._waiting_since = float("-inf")
 
     def start(self) -> None:
-        """Begin to ask; the broker has answered just now."""
+        """Start pinging; the broker has just answered."""
         self._answered_at = time.monotonic()
         super().start()
 
     def stop(self) -> None:
-        """Stop asking, and let go those who wait for the broker."""
+        """Stop pinging, and release all threads that wait for the broker."""
         super().stop()
         self._here.set()
 
@@ -65,19 +65,19 @@ class BrokerWatch(Periodic):
         return time.monotonic() - self._answered_at if self.is_away else 0.0
 
     def was_away(self) -> bool:
-        """Return whether the broker is away, or was so lately that a request may fail of it now."""
-        # It is asked first: what the thread here finds out meanwhile counts as well.
+        """Return whether the broker is away, or was away so recently that requests may still fail because of it."""
+        # Ping first, so that what this watch's thread finds out meanwhile counts as well.
         return not self._asked() or self.is_away or time.monotonic() - self._away_at < AFTERMATH_SECONDS
 
     def wait_until_back(self) -> None:
-        """Wait until the broker answers, or nobody asks it any more."""
+        """Wait until the broker answers, or this watch is stopped."""
         while not self._stopping.is_set():
             self._here.wait()
             if self._asked():  # it may have gone a moment ago
                 return
 
     def turn(self) -> None:
-        """Ask once."""
+        """Ping the broker once."""
         asked_at = time.monotonic()
         if self._asked():
             self._note_answer(asked_at)

@@ -31,7 +31,7 @@ class CatchUp:
         states: the application's state.
         brokers: says where topics end.
         deadline: when to give up, as `time.monotonic()` counts.
-        isolation: of the queries: "read_committed" if they do not read what a transaction has not committed.
+        isolation: the queries' isolation level: "read_committed" if they skip uncommitted transactions' records.
     """
 
     def __init__(
@@ -47,9 +47,9 @@ class CatchUp:
         self._began = time.monotonic()
 
     def of_queries(self) -> None:
-        """Wait until all queries have processed what is in their topics now, and what becomes of that.
+        """Wait until all queries have processed what is in their topics now, and the records that result from it.
 
-        Where topics end that others write is asked once: records may keep coming faster than anybody can ask.
+        The end offsets of topics written by others are read only once, as records may keep arriving all the time.
 
         Raises:
             StreamsError: a query failed, or it took too long.
@@ -66,11 +66,11 @@ class CatchUp:
             ends: dict[str, dict[int, int]] = {}
             for query in queries:
                 self._until_running()
-                # Asked only now: those that feed it have done their part.
+                # Read only now, when the queries that feed this one are done.
                 mine = {topic: now[topic] if topic in now else self._end(topic) for topic in query.plan.topics}
                 self._wait_for(query, mine)
                 ends |= mine
-            # In a circle, one may have been fed behind its back: nothing is left when nothing has moved for a round.
+            # In a cycle, a query may have got new records meanwhile: all is done once a round changes no end offset.
             if order or ends == before:
                 return
             before = ends
@@ -119,7 +119,7 @@ class CatchUp:
             try:
                 return self._brokers.end_offsets(topic, self._isolation)
             except BrokerError as failure:
-                # The broker may have gone a moment ago.
+                # The broker may have gone away a moment ago.
                 if not self._supervisor.broker.was_away():
                     raise StreamsError(str(failure)) from failure
             self._check_time()
@@ -163,7 +163,7 @@ def _not_done(query: RunningQuery, left: int, seconds: float) -> str:
 
 
 def from_outside(plans: Sequence[Plan]) -> set[str]:
-    """Return the topics that queries read and none of them writes; none if a function names topics for each record."""
+    """Return the topics that queries read but do not write; none if a function chooses the topic for each record."""
     if any(not isinstance(sink.topic, str) for plan in plans for sink in plan.sinks):
         return set()
     written = set().union(*map(_written, plans))
@@ -171,7 +171,7 @@ def from_outside(plans: Sequence[Plan]) -> set[str]:
 
 
 def feeding_order(plans: Sequence[Plan]) -> list[str]:
-    """Return the names of plans, each behind those that feed it; none where they feed each other in a circle."""
+    """Return the names of the plans, each after those that feed it; none if they feed each other in a cycle."""
     feeders = {plan.name: [other.name for other in plans if _feeds(other, plan)] for plan in plans}
     try:
         return list(TopologicalSorter(feeders).static_order())

@@ -1,7 +1,7 @@
-"""Keeps the copies of the checkpoints of an application that runs at least once, beside its queries.
+"""Keeps copies of the checkpoints of an at-least-once application, beside its queries.
 
-Under exactly once a micro-batch's copy is part of its transaction. At least once nobody waits for it: what is copied is
-a few seconds old at most, and a folder that is rebuilt of it processes the records since then once more.
+With exactly-once, a micro-batch's copy is part of its transaction. With at-least-once, no query waits for the copy: it
+is a few seconds old at most, and a folder that is rebuilt from it processes the records since then once more.
 """
 
 import logging
@@ -21,10 +21,10 @@ from streamskit.runtime.recovery.checkpoint import Positions, positions_of
 logger = logging.getLogger("streamskit")
 
 EVERY_SECONDS = 2.0
-"""How often is looked whether a query has done more."""
+"""How often the queries are checked for new progress."""
 
 LAST_COPY_SECONDS = 5.0
-"""How long the end of an application waits for the last copy."""
+"""How long a closing application waits for the last copy."""
 
 
 class CheckpointCopies(Periodic):
@@ -33,7 +33,7 @@ class CheckpointCopies(Periodic):
     Args:
         application_id: the application.
         folder: its folder.
-        about: returns what stands beside each position of a query.
+        about: returns what is stored with each position of a query.
     """
 
     def __init__(self, application_id: str, folder: Path, about: Callable[[Plan], str]) -> None:
@@ -57,7 +57,7 @@ class CheckpointCopies(Periodic):
         self.start()
 
     def copied(self, plan: Plan) -> Positions | None:
-        """Return up to where a query had read what its copy holds; None if no copy can be kept."""
+        """Return the offsets up to which a query had read when its copy was made; None if no copy can be kept."""
         return None if self._is_impossible else self._copied.get(plan.name, {})
 
     def turn(self) -> None:
@@ -66,7 +66,7 @@ class CheckpointCopies(Periodic):
             try:
                 self._copied[plan.name] = positions_of(copier.catchUp(self._about(plan)))
                 self._is_impossible = False
-            except Py4JJavaError as failure:  # the broker may be away: there is a next time
+            except Py4JJavaError as failure:  # the broker may be away: the next turn tries again
                 self._warn(failure, plan)
             except LOST:
                 self.stop()

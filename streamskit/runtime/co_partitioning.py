@@ -1,4 +1,4 @@
-"""Looks whether the topics that an application joins were written by one partitioner, beside its start."""
+"""Checks, while an application starts, whether the topics that it joins were written by the same partitioner."""
 
 import logging
 import threading
@@ -12,12 +12,12 @@ logger = logging.getLogger("streamskit")
 
 
 class Meeting(NamedTuple):
-    """Topics of which records with the same key have to be in the same partition.
+    """Topics whose records with the same key have to be in the same partition.
 
     Args:
         where: the step that brings them together, as the beginning of a sentence.
         topics: all of them.
-        of_others: those that the application does not write for itself, with murmur2.
+        of_others: those that are not the application's own; it writes its own ones with murmur2.
     """
 
     where: str
@@ -26,7 +26,7 @@ class Meeting(NamedTuple):
 
 
 def watch_out(servers: BootstrapServers, meetings: Sequence[Meeting]) -> threading.Thread | None:
-    """Look at the topics in a thread, and warn where their records cannot meet. It holds up nothing, and fails nothing.
+    """Check the topics in a thread, and warn if their records cannot meet; this neither delays nor fails the start.
 
     Args:
         servers: where the topics are.
@@ -53,7 +53,7 @@ def _look(servers: BootstrapServers, meetings: Sequence[Meeting]) -> None:
 
 
 def warnings(meetings: Sequence[Meeting], found: dict[str, Partitioning]) -> list[str]:
-    """Return what to say of topics that librdkafka has written, and that meet others.
+    """Return warnings about topics that librdkafka has written and that are joined with others.
 
     Args:
         meetings: which topics meet.

@@ -1,4 +1,4 @@
-"""A query that a cluster did not allow something: which right is missing, out of what Java's clients say."""
+"""Finds, in the messages of Java's clients, which right a failed query lacked."""
 
 import re
 

@@ -1,6 +1,6 @@
 """A failed query in a user's words: which node, which line, what to do.
 
-Spark's message holds the traceback of a Python worker, of whose lines those count that are the user's own.
+Spark's message holds the traceback of a Python worker; only the lines of the user's own code matter.
 """
 
 import inspect
@@ -30,12 +30,12 @@ from streamskit.topology.nodes import Node, SideEffect
 HEAD = "Traceback (most recent call last):"
 LIBRARIES = (sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib"))
 OTHERS = (*(f"{folder}{os.sep}" for folder in (Path(__file__).parents[1], *LIBRARIES)), "<frozen")
-"""Where the code lives that no user wrote: streamskit, Python and its packages."""
+"""Where code lives that is not the user's: streamskit, Python and its packages."""
 
 BEYOND_SPARK = re.compile(
     r"Record at topic (\S+) partition (\d+) offset (\d+) has timestamp value (-?\d+) that overflows"
 )
-"""What Spark's source says of a timestamp that it cannot count in microseconds."""
+"""What Spark's source says about a timestamp that does not fit into microseconds."""
 
 UNHANDLED = (
     " The processing handler cannot take single records out of a Column that calls Python for batches of them "
@@ -51,7 +51,7 @@ class Line(NamedTuple):
 
     @property
     def is_users(self) -> bool:
-        """Whether it is none of streamskit, of Python or of a package."""
+        """Whether it belongs to neither streamskit nor Python nor a package."""
         return not self.filename.startswith(OTHERS)
 
     def __str__(self) -> str:
@@ -61,7 +61,7 @@ class Line(NamedTuple):
 
 @dataclass(frozen=True)
 class PythonError:
-    """An exception that a Python worker of Spark's has raised; `lines` are the user's, the last one failed."""
+    """An exception raised in one of Spark's Python workers; `lines` are the user's, the last of which failed."""
 
     kind: str
     message: str
@@ -129,7 +129,7 @@ def explain_call(failure: Exception, node: SideEffect) -> StreamsError:
 
 
 def _python_failure(error: PythonError, plan: Plan) -> StreamsError:
-    """Tell of an exception in a Python worker: in a task operator, whose name was noted, or in a UDF."""
+    """Explain an exception in a Python worker: in a task operator, whose name was noted, or in a UDF."""
     blame = error.blame
     if blame is None:
         held = [node for node in plan.nodes for function in node.functions for line in error.lines
@@ -155,17 +155,17 @@ def _python_failure(error: PythonError, plan: Plan) -> StreamsError:
 
 
 def _node_of(blame: FailedOperator, plan: Plan) -> Node:
-    """Return the node that an operator runs; of several that one operator runs, the one on the side that failed."""
+    """Return the node that an operator runs; if it runs several, the one on the side that failed."""
     for node in plan.nodes:
         if node.group == blame.operator and node.side == blame.side:
             return node
-    # Of processors that run together, each is blamed by its own name.
+    # Processors that run together are each blamed by their own name.
     runs = (slot.node for slot in plan.operators if slot.operator.name == blame.operator)
     return plan.topology.nodes.get(blame.operator) or next(runs)
 
 
 def _unreadable(plan: Plan, text: str) -> StreamsError | None:
-    """Tell of a record that a source's serde could not read, if that is what the text says."""
+    """Return the error for a record that a source's serde could not read, if that is what the text says."""
     for entry in plan.inputs:
         for serde in (entry.node.key, entry.node.value):
             if (said := _sentence(f"{serde} cannot read ", text)) is not None:
@@ -189,7 +189,7 @@ def _unreadable(plan: Plan, text: str) -> StreamsError | None:
 
 
 def _unwritable(plan: Plan, text: str) -> StreamsError | None:
-    """Tell of a record that a sink's serde could not write, if that is what the text says."""
+    """Return the error for a record that a sink's serde could not write, if that is what the text says."""
     for node in plan.nodes:
         for serde in (node.key, node.value):
             if (said := _sentence(f"{serde} cannot write ", text)) is not None:
@@ -201,13 +201,13 @@ def _unwritable(plan: Plan, text: str) -> StreamsError | None:
 
 
 def _sentence(begin: str, text: str) -> str | None:
-    """Return the sentence that begins so among the errors in a text; Spark's plan, too, may hold its first words."""
+    """Return the sentence with this beginning among the errors in a text; Spark's plan may contain the same words."""
     found = re.search(rf"(?:Error|Exception|EXCEPTION\]):? ({re.escape(begin)}[^\n]*)", text)
     return found.group(1).split(" SQLSTATE")[0].strip() if found else None
 
 
 def _nodes_of(failure: Exception, plan: Plan) -> tuple[list[Node], str]:
-    """Find the nodes whose functions hold a line that Spark blames: several where that is all one can say."""
+    """Find the nodes whose functions contain a line that Spark blames; several if it cannot be narrowed down."""
     for filename, line in _blamed_lines(failure):
         holding = [
             (node, function) for node in plan.nodes for function in node.functions if _holds(function, filename, line)
@@ -223,7 +223,7 @@ def _blamed_lines(failure: Exception) -> list[tuple[str | None, int]]:
     contexts = failure.getQueryContext() if isinstance(failure, PySparkException) else []
     places = [context.callSite() for context in contexts if hasattr(context, "callSite")]
     text = "\n".join([str(failure), *places])
-    # Spark counts cells by the one that runs now, which is start() and not the one where the function was written.
+    # Spark names the cell that runs now, the one with start(), and not the cell where the function was written.
     in_cells = [(None, int(number)) for number in re.findall(r"line (\d+) in cell \[\d+\]", text)]
     in_files = [(name, int(number)) for name, number in re.findall(r"^(\S+):(\d+)$", text, re.M)]
     return [*in_files, *in_cells]
@@ -263,5 +263,5 @@ def _first_line(text: str) -> str:
     marked = re.findall(r"\[[A-Z_.0-9]+\] [^\n]*", text.replace("[STREAM_FAILED]", ""))
     causes = re.findall(r"Caused by: ([\w.$]+(?:Exception|Error): [^\n]*)", text)
     line = (marked or causes[-1:] or text.strip().split("\n"))[0]
-    # The advice to switch Spark's checks off would make wrong answers out of errors.
+    # Spark's advice to switch off its checks would turn errors into wrong answers.
     return line.split(" SQLSTATE")[0].split(" If necessary set")[0].strip()

@@ -15,8 +15,8 @@ from streamskit.topology.nodes import GlobalProcess, GlobalTableSource
 class GlobalRecords:
     """Drops the records that have no place in a global table or store, and counts them by node.
 
-    A record that cannot be read is dropped, if the deserialization handler goes on; so is one without a key, which only
-    a store's processor takes. Those of topics that queries read, too, are counted there.
+    A record that cannot be read is dropped if the deserialization handler continues, and so is one without a key, which
+    only a store's processor accepts. Records of topics that queries read as well are counted by the queries.
 
     Args:
         topology: what runs.

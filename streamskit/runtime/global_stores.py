@@ -1,4 +1,4 @@
-"""Copies of global stores that processors fill, for queries: outside of the tasks, as Kafka Streams' global thread."""
+"""Copies, for queries, of global stores that processors fill: outside the tasks, like Kafka Streams' global thread."""
 
 from collections.abc import Sequence
 
@@ -11,9 +11,9 @@ from streamskit.topology.nodes import GlobalProcess, of_kind
 
 
 class FilledStore:
-    """What fills the copy of a global store: it gives the copy what the processor makes of the topic's records.
+    """Fills the copy of a global store with what the processor makes of the topic's records.
 
-    It stands in for the copy where that is filled from its changelog.
+    It takes the place that the copy itself has where a changelog fills it.
     """
 
     def __init__(self, node: GlobalProcess, application_id: str, copy: LocalStore) -> None:
@@ -26,11 +26,11 @@ class FilledStore:
         )  # fmt: skip
 
     def take(self, partition: int, records: Sequence[TopicRecord], position: int = 0) -> None:
-        """Take records of the topic in.
+        """Take in records of the topic.
 
         Args:
             partition: the partition they came from.
-            records: what lies there, in order.
+            records: its records, in order.
             position: the offset after the last of them.
 
         Raises:
@@ -39,7 +39,7 @@ class FilledStore:
         self._copy.take(partition, self._filler.changes(records), position)
 
     def clear(self, partition: int) -> None:
-        """Empty a partition of the copy: its topic begins anew."""
+        """Empty a partition of the copy, as its topic starts over."""
         self._copy.clear(partition)
 
     @property
@@ -53,7 +53,7 @@ class FilledStore:
 
 
 def filled_by_processors(topology: Topology) -> dict[str, list[GlobalProcess]]:
-    """Return the topics whose records processors make global stores of, each with the nodes that do."""
+    """Return the topics from whose records processors fill global stores, each with the nodes that do so."""
     found: dict[str, list[GlobalProcess]] = {}
     for node in of_kind(GlobalProcess, topology.nodes.values()):
         for topic in topology[node.parents[0]].topic_names:

@@ -21,16 +21,16 @@ from streamskit.runtime.progress import TopicOffsets
 logger = logging.getLogger("streamskit")
 
 EVERY_SECONDS = 1.0
-"""How often is committed what was processed since."""
+"""How often the progress since the last commit is committed."""
 
 ANSWER_SECONDS = 5.0
 """How long the broker may take to answer."""
 
 LAST_COMMIT_SECONDS = 2 * ANSWER_SECONDS
-"""How long the end of an application waits until its last offsets are committed."""
+"""How long a closing application waits for its last offsets to be committed."""
 
 HAS_MEMBERS = (KafkaError.UNKNOWN_MEMBER_ID, KafkaError.ILLEGAL_GENERATION, KafkaError.REBALANCE_IN_PROGRESS)
-"""What the coordinator says to a commit by somebody who is no member of a group that has some."""
+"""How the coordinator rejects a commit from outside a group that has members."""
 
 DENIED = (KafkaError.GROUP_AUTHORIZATION_FAILED, KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
 
@@ -40,13 +40,13 @@ Lags = dict[tuple[str, int], int]
 class GroupOffsets(Periodic):
     """Commits what the queries have processed to the group `<application id>`, in a thread of its own.
 
-    Instances of the application may be members of that group. They share its stores and commit nothing, so that the
-    group takes offsets from others in a transaction only.
+    Instances of the application may be members of that group. They share its stores and commit nothing; while the group
+    has members, it accepts offsets from outside only in a transaction.
 
     Args:
         bootstrap_servers: the broker's address.
         application_id: the name of the group.
-        processed: asks how far the queries are: by topic and partition, the offset to go on from.
+        processed: returns how far the queries are: by topic and partition, the offset to continue from.
 
     Mirrors what Kafka Streams commits for each of its tasks, and the metric `records-lag`.
     """
@@ -74,10 +74,10 @@ class GroupOffsets(Periodic):
             logger.debug("'%s': offsets could not be committed: %s", self._group, failure)
 
     def close(self) -> None:
-        """Close the clients that were made; one that is asked for later is made anew."""
+        """Close the clients that were created; one that is needed later is created again."""
         for name in ("_member_of_none", "_producer", "_admin"):
             client = self.__dict__.pop(name, None)
-            # An admin client ends when nobody has it any more, and so does a producer of an older confluent-kafka.
+            # An admin client closes when it is garbage-collected, and so does a producer in an older confluent-kafka.
             if hasattr(client, "close"):
                 try:
                     client.close()
@@ -118,7 +118,7 @@ class GroupOffsets(Periodic):
                 return {(each.topic, each.partition): end.result(ANSWER_SECONDS).offset for each, end in found.items()}
             except (KafkaException, TimeoutError) as failure:
                 logger.debug("'%s': where its topics end is not known: %s", self._group, failure)
-                self.__dict__.pop("_admin", None)  # an admin client does not learn again who leads a partition
+                self.__dict__.pop("_admin", None)  # an admin client does not look up a partition's leader again
                 if not isinstance(failure, KafkaException) or failure.args[0].code() not in LEADERLESS:
                     return None
         return None
@@ -144,7 +144,7 @@ class GroupOffsets(Periodic):
             )
             producer.commit_transaction(ANSWER_SECONDS)
         except KafkaException:
-            del self._producer  # whatever state it is in, the next one fences it off
+            del self._producer  # whatever its state, the next producer fences it off
             raise
 
     @cached_property
@@ -176,7 +176,7 @@ class GroupOffsets(Periodic):
 
 
 def forget(servers: BootstrapServers, application_id: str) -> None:
-    """Delete what a group says, unless it has members: then it goes on saying it until the next commit."""
+    """Delete a group with its offsets; one that has members stays, and shows its old offsets until the next commit."""
     admin = AdminClient(for_librdkafka(servers, "admin"), logger=client_log)
     for future in admin.delete_consumer_groups([application_id], request_timeout=ANSWER_SECONDS).values():
         try:
@@ -186,7 +186,7 @@ def forget(servers: BootstrapServers, application_id: str) -> None:
 
 
 def least(positions: Iterable[tuple[Iterable[str], TopicOffsets]]) -> dict[str, dict[int, int]]:
-    """Return up to where all queries that read a topic have come; a topic is left out while one of them is not known.
+    """Return how far all queries that read a topic have come; topics of which one query is unknown are left out.
 
     Args:
         positions: of each query, its topics, and by topic and partition the offset to go on from, as far as known.

@@ -51,8 +51,8 @@ def as_table(
         supervisor: has the queries.
         losses: knows what was deleted before it was read.
         offsets: asks the broker for the lag.
-        skipped: how many records of global tables were dropped, by node; these are read without a query where no step
-            looks into them.
+        skipped: how many records of global tables were dropped, by node; a table that no step looks up is read
+            without a query.
 
     Raises:
         StreamsError: Spark's Java has ended.
@@ -70,7 +70,7 @@ def as_table(
 
 
 def _lags(queries: Sequence[RunningQuery], supervisor: Supervisor, offsets: GroupOffsets) -> Sequence[Lags]:
-    """Return the lag of each query, by partition; of none, where Spark's Java has ended or no broker answers."""
+    """Return each query's lag by partition; nothing if Spark's Java has ended or no broker answers."""
     with suppress(*LOST):
         if not supervisor.broker.is_away and (found := offsets.lags([query.position for query in queries])) is not None:
             return found

@@ -1,8 +1,8 @@
-"""Which mode an application runs in where its config leaves that to the start: real-time mode, or micro-batches.
+"""Chooses the mode of an application whose config leaves that to the start: real-time mode, or micro-batches.
 
-Real-time mode is chosen for a program that it runs as a whole, where it writes the records that micro-batches write, in
-the same order, and takes about as many a second. Then all that differs is how soon they come. What the record cache
-folds, what runs in Python and what takes several topics in the order of their time stays in micro-batches.
+Real-time mode is chosen for a program if the mode can run all of it, writes the same records as micro-batches in the
+same order, and handles about as many a second: then only the latency differs. Updates that the record cache folds,
+steps that run in Python, and topics that are read together in the order of their time stay in micro-batches.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -38,7 +38,7 @@ def against(
     """Return why an application runs in micro-batches, as a part of a sentence; "" if it runs in real-time mode.
 
     Args:
-        config: of the application; its settings do not rule real-time mode out.
+        config: the application's; its settings do not rule out real-time mode.
         in_real_time: its queries as they are planned for that mode.
         in_micro_batches: its queries as they are planned for micro-batches.
         partitions: returns how many each topic has.
@@ -56,7 +56,7 @@ def against(
     for plan, checkpoint in begun:
         if not checkpoint.has_state_ids:
             return f"sub-topology {plan.name} has kept its state in micro-batches, and goes on in them"
-    if any(plan.operators for plan, _ in begun):  # what Python has kept in real time, micro-batches cannot go on with
+    if any(plan.operators for plan, _ in begun):  # micro-batches cannot continue with real-time state of Python
         return ""
     for plan in in_real_time:
         if why := against_plan(plan, config.statestore_cache_max_bytes > 0):
@@ -65,7 +65,7 @@ def against(
 
 
 def against_plan(plan: Plan, has_cache: bool) -> str:
-    """Return what a query would do otherwise in real-time mode, as a part of a sentence; "" if nothing.
+    """Return what a query would do differently in real-time mode, as a part of a sentence; "" if nothing.
 
     Args:
         plan: the query, as it is planned for that mode, which has no cache.
@@ -85,7 +85,7 @@ def against_plan(plan: Plan, has_cache: bool) -> str:
 
 
 def _against_session(plans: Sequence[Plan], partitions: Mapping[str, int], spark: SparkSession | None) -> str:
-    """Return what Spark lacks for real-time mode, or what of its own it cannot run in it."""
+    """Return what the Spark session lacks for real-time mode, or which function it cannot run in it."""
     session = spark or spark_session()
     if not can_add_slots(session):
         return "Spark gets no further slots: its tasks run in other processes, or its session is not streamskit's"
@@ -98,7 +98,7 @@ def _against_session(plans: Sequence[Plan], partitions: Mapping[str, int], spark
 
 
 def _unread(session: SparkSession, topics: Sequence[str]) -> DataFrame:
-    """Return a frame with the columns of Spark's Kafka source, which nobody is to read."""
+    """Return a frame with the columns of Spark's Kafka source; it is never read."""
     reader: Any = session.readStream.format("kafka").option("kafka.bootstrap.servers", "unused:9092")
     frame: DataFrame = reader.option("subscribe", ",".join(topics)).option("includeHeaders", "true").load()
     return frame

@@ -1,4 +1,4 @@
-"""An application under the prefix of who runs it: its id, the topics that it names, and those of its dead letters."""
+"""Puts its user's prefix before an application's id, the topics that it names, and its dead-letter topics."""
 
 import re
 from collections.abc import Callable
@@ -80,7 +80,7 @@ class OwnLetters:
     def __call__(self, context: ErrorHandlerContext, record: Any, exception: Exception) -> Any:
         response: Any = self.handler(context, record, exception)
         if not isinstance(response, Response):
-            return response  # who called says what is wrong with it
+            return response  # the caller reports what is wrong with it
         letters = (
             letter if letter.topic.startswith(self.prefix) else replace(letter, topic=self.prefix + letter.topic)
             for letter in response.dead_letters

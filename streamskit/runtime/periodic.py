@@ -22,15 +22,15 @@ class Periodic(ABC):
         self._thread = threading.Thread(target=self._run, name=f"streamskit: {name}", daemon=True)
 
     def start(self) -> None:
-        """Begin, in a thread of its own; the first turn comes after the time between two."""
+        """Start, in its own thread; the first turn comes after one interval."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Begin no other turn."""
+        """Start no further turn."""
         self._stopping.set()
 
     def finish(self, seconds: float) -> None:
-        """Work once more, then stop, and wait for that; nothing where it does not run.
+        """Run one last turn, stop, and wait for both; do nothing if it does not run.
 
         Args:
             seconds: how long to wait at most.
@@ -42,12 +42,12 @@ class Periodic(ABC):
 
     @property
     def lives(self) -> bool:
-        """Whether its thread does what it is for; also before it is started, and after it was told to stop."""
+        """Whether its thread is alive; also true before it is started and after it was asked to stop."""
         return self._thread.ident is None or self._thread.is_alive() or self._stopping.is_set()
 
     @abstractmethod
     def turn(self) -> None:
-        """Do the work once; what it raises is logged, and the next turn comes as ever."""
+        """Do the work once; exceptions are logged, and the next turn comes as usual."""
 
     def close(self) -> None:  # noqa: B027  most have nothing to let go of
         """Let go of what it has opened; called in its thread after the last turn."""
@@ -65,7 +65,7 @@ class Periodic(ABC):
         try:
             self.turn()
             self._has_failed = False
-        except Exception as failure:  # a full disk, too few file handles: it may be otherwise the next time
+        except Exception as failure:  # a full disk, too few file handles: the next turn may succeed
             if not self._has_failed:
                 logger.warning("The %s failed, and tries again: %r", self._name, failure)
             logger.debug("The %s failed.", self._name, exc_info=True)

@@ -18,7 +18,7 @@ from streamskit.planning.plan import Plan
 logger = logging.getLogger("streamskit")
 
 LATENCIES = 10
-"""Of how many micro-batches the times are kept."""
+"""For how many micro-batches the durations are kept."""
 
 
 def dropped(progress: StreamingQueryProgress) -> Counter[str]:
@@ -34,7 +34,7 @@ def dropped(progress: StreamingQueryProgress) -> Counter[str]:
 
 
 def quotes(progress: StreamingQueryProgress) -> dict[str, str]:
-    """Return what each node said of one of the records that it failed on in a batch."""
+    """Return, for each node, the message about one of the records that it failed on in a batch."""
     said: dict[str, str] = {}
     for name, row in progress.observedMetrics.items():
         if name.startswith(SAID):
@@ -45,7 +45,7 @@ def quotes(progress: StreamingQueryProgress) -> dict[str, str]:
 def batches_after(query: StreamingQuery, batch: int) -> list[StreamingQueryProgress]:
     """Return what a query reported of its micro-batches after number `batch`, oldest first.
 
-    A query without anything to read reports itself now and then, under the number of the micro-batch that is to come.
+    A query with nothing to read still reports now and then, under the number of its next micro-batch.
     """
     reported: Any = query._jsq.recentProgress()
     progresses: list[StreamingQueryProgress] = []
@@ -58,13 +58,13 @@ def batches_after(query: StreamingQuery, batch: int) -> list[StreamingQueryProgr
 
 
 def warn_of_dropped(plan: Plan, node: str, lost: int, quote: str) -> None:
-    """Log that a node went on without some records, and what was wrong with one of them."""
+    """Log that a node skipped some records, and what was wrong with one of them."""
     count = "1 record" if lost == 1 else f"{lost} records"
     logger.warning("'%s': %s went on without %s, such as %s", plan.application_id, node, count, quote)
 
 
 class Metrics:
-    """Counts what a query's micro-batches report, each once; it has to ask before Spark forgets them."""
+    """Counts what a query's micro-batches report, each once; reports must be read before Spark discards them."""
 
     def __init__(self, query: StreamingQuery, plan: Plan) -> None:
         self._query, self._plan = query, plan
@@ -74,9 +74,9 @@ class Metrics:
         self.processed = 0
         self.batches = 0
         self.rate = 0.0
-        """How many records a second the last micro-batch has processed that had some."""
+        """How many records a second the last non-empty micro-batch processed."""
         self.latencies: deque[int] = deque(maxlen=LATENCIES)
-        """How many milliseconds the last micro-batches took, in real-time mode without the time in which they read."""
+        """How many milliseconds the last micro-batches took; in real-time mode, excluding the time spent reading."""
 
     def follow(self, query: StreamingQuery) -> None:
         """Go on with another query that runs the same plan on the same checkpoint: its batches count on."""
@@ -108,7 +108,7 @@ class Metrics:
         records = sum(source.numInputRows for source in progress.sources if not is_clock(source))
         took = progress.batchDuration
         self.processed += records
-        # A batch in real-time mode lasts for as long as it is told to: what it takes is what comes before and after.
+        # A batch in real-time mode runs for a fixed time: its latency is what comes before and after that.
         self.latencies.append(took - (progress.durationMs["addBatch"] if self._plan.runs_in_real_time else 0))
         if records:
             self.rate = 1000 * records / max(took, 1)
@@ -144,5 +144,5 @@ class Progress:
         )
 
     def has_reached(self, ends: TopicOffsets) -> bool:
-        """Return whether the given offsets are all behind."""
+        """Return whether all the given offsets have been passed."""
         return self.lag(ends) == 0

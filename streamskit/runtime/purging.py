@@ -1,9 +1,9 @@
-"""Deletes what nobody reads again from the topics that an application makes for itself.
+"""Deletes records that are no longer needed from an application's internal topics.
 
-A repartition topic keeps its records for ever (`retention.ms=-1`), as an application that was away for long must find
-them; what a query has read and noted as done is deleted. The changelog of a windowed store is compacted, and each
-window is a key of its own: those of windows that have expired are deleted by stream time, not by the age of their
-segments, as records of a past year would be gone at once.
+A repartition topic keeps its records forever (`retention.ms=-1`), as an application must still find them after a long
+absence; what a query has read and noted as done is deleted. The changelog of a windowed store is compacted, and each
+window is a key of its own: records of expired windows are deleted by stream time, not by the age of their segments,
+as records from a past year would be gone at once.
 """
 
 import logging
@@ -23,15 +23,15 @@ from streamskit.runtime.progress import TopicOffsets
 logger = logging.getLogger("streamskit")
 
 EVERY_SECONDS = 10.0
-"""How often is looked whether there is something to delete."""
+"""How often to check for records to delete."""
 
 CONNECT_SECONDS = 3.0
 
 LAST_PURGE_SECONDS = 2 * CONNECT_SECONDS
-"""How long the end of an application waits until what nobody reads again is deleted."""
+"""How long a closing application waits until records that are no longer needed are deleted."""
 
 MOST_LEFT = 1_000
-"""How many records of a partition that nobody needs may stay: few are no trouble, and somebody may look at them."""
+"""How many unneeded records of a partition may stay: a few do no harm, and somebody may want to look at them."""
 
 
 class Purging(Periodic):
@@ -39,7 +39,7 @@ class Purging(Periodic):
 
     Args:
         bootstrap_servers: the broker's address.
-        done: asks how far the application has read its own topics: by topic and partition, the offset to go on from.
+        done: returns how far the application has read its own topics: by topic and partition, the offset to go on from.
         windowed: the changelogs of windowed stores, each with how many milliseconds of stream time it keeps.
 
     Mirrors `repartition.purge.interval.ms`, and `cleanup.policy=compact,delete` of windowed changelogs.
@@ -57,7 +57,7 @@ class Purging(Periodic):
         """Delete what can be deleted now."""
         try:
             self._purge()
-        except (KafkaError, BrokerError) as failure:  # the broker is away: there is a next time
+        except (KafkaError, BrokerError) as failure:  # the broker is away: the next turn tries again
             if isinstance(failure.__cause__, AuthorizationError) and not self._is_denied:
                 logger.warning("Records that nobody reads again stay in internal topics: %s", failure)
                 self._is_denied = True
@@ -75,7 +75,7 @@ class Purging(Periodic):
                 self._deleted |= ends
 
     def _read(self) -> Iterable[tuple[TopicPartition, int]]:
-        """Where partitions begin that a query still has to read, if many records are before that."""
+        """Yield where the unread records of partitions begin, if there are many read ones before them."""
         for topic, partitions in self._done().items():
             for number, offset in partitions.items():
                 where = TopicPartition(topic, number)
@@ -83,7 +83,7 @@ class Purging(Periodic):
                     yield where, offset
 
     def _expired(self, admin: KafkaAdminClient) -> Iterable[tuple[TopicPartition, int]]:
-        """Where the rows of windows begin that have not expired; a row's time is that of its latest record."""
+        """Yield where the rows of unexpired windows begin; the time of a row is that of its latest record."""
         partitions = [
             TopicPartition(topic["name"], each["partition_index"])
             for topic in (admin.describe_topics(list(self._windowed)) if self._windowed else ())

@@ -29,7 +29,7 @@ FIRST_WAIT, LONGEST_WAIT = 0.5, 30.0
 
 
 def query_options(config: StreamsConfig, **changes: Any) -> QueryOptions:
-    """Return how a configuration wants its queries to run; `changes` are fields of the result that are other ones."""
+    """Return the options of a configuration's queries; `changes` replace fields of the result."""
     options = QueryOptions(
         cache=config.statestore_cache_max_bytes > 0,
         cache_bytes=config.statestore_cache_max_bytes,
@@ -44,7 +44,7 @@ def query_options(config: StreamsConfig, **changes: Any) -> QueryOptions:
 
 
 class PlannedEndError(StreamsError):
-    """A query was ended to run again, later or otherwise: nothing has failed."""
+    """A query was ended in order to run again, later or with another plan; nothing has failed."""
 
 
 class RunningQuery:
@@ -73,7 +73,7 @@ class RunningQuery:
         """Run the plan again, after its Spark query has ended.
 
         Args:
-            counts: whether it is one of the `restarts`, which tell of trouble.
+            counts: whether to count it among the `restarts`, which indicate trouble.
         """
         self.restarts += counts
         self.close_producers()
@@ -84,8 +84,8 @@ class RunningQuery:
         """Stop the Spark query, if it runs, and close its producers.
 
         Args:
-            finish: how many seconds it may take to end the micro-batch that it is in. One that is interrupted runs
-                again at the next start, and at least once what it had written is written again.
+            finish: how many seconds it may take to finish its current micro-batch. One that is interrupted runs again
+                at the next start, and with at-least-once its output is written again.
         """
         with suppress(*LOST):  # with its Java, a query has ended
             if self.query.isActive:
@@ -96,27 +96,27 @@ class RunningQuery:
         self.close_producers()
 
     def close_producers(self) -> None:
-        """Close the producers of the Spark query; records that they have not sent yet are given up."""
+        """Close the producers of the Spark query; records that they have not sent yet are dropped."""
         if SparkContext._jvm is None:  # they ended with Spark's Java
             return
         with suppress(*LOST):
             _closing().closeProducers(self._producers)
 
     def end_batch(self, ends: Mapping[str, Mapping[int, int]]) -> None:
-        """Have a batch in real-time mode end when it has read up to these offsets, and say then how far it has come.
+        """Have a batch in real-time mode end once it has read up to these offsets, and report its progress then.
 
-        Spark would end it when its time is over.
+        Otherwise, Spark ends it when its time is over.
         """
         if (batch := java_class(OPEN_BATCH).of(str(self.checkpoint))) is not None:
             batch.endBehind(json.dumps(ends))
 
     @property
     def can_end_batch(self) -> bool:
-        """Whether tasks hear of that: those in other processes do not."""
+        """Whether `end_batch` reaches the tasks; it does not reach those in other processes."""
         return bool(java_class(OPEN_BATCH).canEnd())
 
     def interrupt(self, why: StreamsError, finish: float = 0.0) -> None:
-        """Stop the Spark query, if it runs, as if it had failed so.
+        """Stop the Spark query, if it runs, as if it had failed with this error.
 
         Args:
             why: what it failed with, or a `PlannedEndError`.
@@ -134,13 +134,13 @@ class RunningQuery:
         if reported is None:
             return Progress({})
         told = reported.batchId(), reported.timestamp()
-        if told != self._told:  # to read all of a report takes Spark as long as an idle turn, and it is asked for often
+        if told != self._told:  # reading a whole report takes Spark as long as an idle batch, and this is called often
             self._progress, self._told = Progress.of(self.query), told
         return self._progress
 
     @property
     def position(self) -> Mapping[str, Mapping[int, int]]:
-        """By topic and partition, the offset to go on from, as far as is known; at first, where it left off before."""
+        """By topic and partition, the offset to go on from, as far as known; at first, where the last run left off."""
         return self.progress.offsets or Checkpoint(self.checkpoint).position()
 
     def await_end(self) -> Exception | None:
@@ -156,12 +156,12 @@ class RunningQuery:
         return why
 
     def _begin(self) -> StreamingQuery:
-        # Spark keeps producers, and they what they know of a topic, which may be another by now: a new name each time.
+        # Spark caches producers, which cache a topic's metadata: it may be outdated, so use a new name each time.
         self._producers = f"{self.plan.application_id}-{self.plan.name}-{uuid.uuid4()}"
         return self._start(self._producers)
 
     def heed_time(self, failure: Exception) -> None:
-        """Have micro-batches take fewer records from the next run on, if this one took too long for a transaction.
+        """From the next run on, take fewer records per micro-batch if this one took too long for a transaction.
 
         Raises:
             StreamsError: the checkpoint cannot be read.
@@ -170,7 +170,7 @@ class RunningQuery:
             Checkpoint(self.checkpoint).note_too_long()
 
     def next_wait(self) -> float:
-        """Return how many seconds to wait before it runs again: longer each time, until a micro-batch was done."""
+        """Return how many seconds to wait before the next run: longer each time, until a micro-batch has succeeded."""
         if self.metrics.batches > self._batches_then:
             self._wait = FIRST_WAIT
         self._batches_then = self.metrics.batches
@@ -187,5 +187,5 @@ class RunningQuery:
 
 
 def _closing() -> Any:
-    """Return what ends queries in good order (`streamskit/jvm/Closing.scala`)."""
+    """Return the Java object that ends queries in an orderly way (`streamskit/jvm/Closing.scala`)."""
     return java_class("org.apache.spark.sql.kafka010.producer.Closing")

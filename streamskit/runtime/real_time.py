@@ -1,4 +1,4 @@
-"""Spark's real-time mode: what an application needs to run in it, and what it is told if it cannot."""
+"""Spark's real-time mode: what an application needs to run in it, and the errors if it cannot."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,16 +12,16 @@ from streamskit.planning.plan import Plan
 from streamskit.runtime.recovery.checkpoint import Checkpoint
 
 IN_REAL_TIME = {"kafka.linger.ms": "0"}
-"""Settings of the sink in this mode: nobody waits for more records to send along."""
+"""Settings of the sink in this mode: it does not wait for more records to send along."""
 
 UNLISTED = {"spark.sql.streaming.realTimeMode.allowlistCheck": "false"}
 """Spark has a list of the operators and sinks that it has tried in this mode: our sink is not on it."""
 
 WITH_STATE_IDS = {"spark.sql.streaming.stateStore.checkpointFormatVersion": "2"}
-"""Has files of state be named as in real-time mode, where those of a batch that is tried again replace no others."""
+"""Names state files as in real-time mode, where those of a retried batch do not overwrite others."""
 
 FROM_ANY_CHECKPOINT = {"spark.sql.streaming.realTimeMode.dangerouslyAllowCheckpointV1.enabled": "true"}
-"""Has a query go on with a checkpoint of micro-batches; it is not dangerous to one that keeps no state."""
+"""Lets a query continue from a checkpoint of micro-batches; this is not dangerous for one that keeps no state."""
 
 
 def check_some_fit(application_id: str, plans: Sequence[Plan]) -> None:
@@ -39,7 +39,7 @@ def check_some_fit(application_id: str, plans: Sequence[Plan]) -> None:
 
 
 def check_no_udf(plan: Plan, frame: DataFrame) -> None:
-    """Check that no Column of a query calls Python, which shows only once its functions have been asked for Columns.
+    """Check that no Column of a query calls Python, which shows only once its functions have returned their Columns.
 
     Args:
         plan: the query.
@@ -58,7 +58,7 @@ def check_no_udf(plan: Plan, frame: DataFrame) -> None:
 
 
 def check_states(plans: Sequence[Plan], config: StreamsConfig) -> None:
-    """Check that the state of queries was kept as the mode needs it in which they are to go on.
+    """Check that the state of queries was kept in the form that their next mode needs.
 
     Raises:
         StreamsError: it was not.
@@ -69,7 +69,7 @@ def check_states(plans: Sequence[Plan], config: StreamsConfig) -> None:
 
 
 def check_state(plan: Plan, checkpoint: Path, in_real_time: bool, exactly_once: bool) -> None:
-    """Check that the state of a query was kept as the mode needs it in which it is to go on.
+    """Check that the state of a query was kept in the form that its next mode needs.
 
     Args:
         plan: the query.

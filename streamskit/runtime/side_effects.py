@@ -1,9 +1,9 @@
 """Brings records to a user's `peek`, `foreach` and `print` functions, in the process that started the application.
 
 Spark's operators run elsewhere, where a notebook's variables are copies and nobody sees what is printed. So the records
-of such a step travel on a topic, and a thread here calls the function for each. How far it has come is kept in a file,
-so that each record is called for at least once, whenever the application stops: after a crash it is the last moment's
-records that are called for a second time.
+of such a step travel on a topic, and a thread here calls the function for each. Its progress is kept in a file, so that
+the function is called at least once for each record, whenever the application stops: after a crash, it is called again
+for the records of the last moments.
 """
 
 import json
@@ -20,10 +20,10 @@ from streamskit.kafka.topic_reader import Offsets, TopicReader, TopicRecord, top
 from streamskit.topology.nodes import SideEffect
 
 FILE = "calls.json"
-"""In the application's folder: for each topic and partition the offset of the first record that was not called for."""
+"""In the application's folder: by topic and partition, the offset of the first record still to be passed on."""
 
 NOTE_SECONDS = 0.5
-"""How often that is written down."""
+"""How often that file is written."""
 
 
 class SideEffects:
@@ -34,7 +34,7 @@ class SideEffects:
         nodes: for each topic the step whose function to call.
         folder: the application's folder, where it is noted how far the calls have come.
         failed: called with the step and its exception; returns whether to call the function again for that record.
-        lost: called with the reason when the topics cannot be read any more.
+        lost: called with the reason when the topics can no longer be read.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class SideEffects:
         self._reader = TopicReader(bootstrap_servers, self._take, "The calls of functions", topic_record, failed=lost)
 
     def start(self) -> None:
-        """Go on with the first record that was not called for.
+        """Continue with the first record for which the function was not called.
 
         Raises:
             StreamsError: the broker does not say where the topics end, or the note of the last calls is damaged.
@@ -74,7 +74,7 @@ class SideEffects:
         """Call the functions for all that is in their topics; return whether that was done in time.
 
         Args:
-            ends: asks where the topics end.
+            ends: returns where the topics end.
             deadline: when to give up, as `time.monotonic()` counts.
         """
         if not self._started or self._stopping.is_set() or self._reader.is_this_thread:
@@ -111,7 +111,7 @@ class SideEffects:
         self._done[where] = position
 
     def _call(self, node: SideEffect, record: TopicRecord) -> bool:
-        """Call the function for a record, and return whether that is done."""
+        """Call the function for a record, and return whether it succeeded."""
         try:
             node.action(node.key.deserialize(record.key), node.value.deserialize(record.value))
         except Exception as failure:
@@ -122,7 +122,7 @@ class SideEffects:
 
     @property
     def done(self) -> dict[str, dict[int, int]]:
-        """Up to which offset the functions were called, by topic and partition, as it is noted."""
+        """Up to which offset the functions were called, by topic and partition, as of the last note."""
         return {topic: dict(partitions) for topic, partitions in self._noted_offsets.items()}
 
     def _note(self) -> None:
@@ -130,7 +130,7 @@ class SideEffects:
         for (topic, partition), offset in self._done.items():
             said.setdefault(topic, {})[partition] = offset
         if not self._file.parent.is_dir():
-            return  # somebody deletes the application while it runs
+            return  # the application was deleted while it runs
         write_file(self._file, json.dumps(said))
         self._noted_offsets, self._noted = said, time.monotonic()
 

@@ -1,7 +1,7 @@
-"""Slots of Spark's for queries in real-time mode, whose tasks run side by side all the while.
+"""Spark's slots for queries in real-time mode, whose tasks all run side by side permanently.
 
 A **slot** runs one task at a time. Spark has one for each core of the machine, or as many as its executors have. In
-this process an application gets further ones, as its tasks wait for a record most of the time.
+this process an application gets additional ones, as its tasks wait for records most of the time.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,11 +17,11 @@ from streamskit.jvm import java_class
 from streamskit.planning.plan import Plan
 
 MOST_EXTRA = 64
-"""How many slots are added for an application at most where it is not told to run in real time: each is a thread."""
+"""At most this many slots are added if real-time mode was not set explicitly: each is a thread."""
 
 
 def slots_needed(plans: Sequence[Plan], partitions: Mapping[str, int]) -> int:
-    """Return how many slots an application keeps busy: one for those in micro-batches, if there are any.
+    """Return how many slots an application keeps busy, including one for its queries in micro-batches, if any.
 
     Args:
         plans: the queries.
@@ -31,12 +31,12 @@ def slots_needed(plans: Sequence[Plan], partitions: Mapping[str, int]) -> int:
 
 
 def slots_kept_busy(plans: Sequence[Plan], partitions: Mapping[str, int]) -> int:
-    """Return how many slots the queries in real-time mode keep busy all the while."""
+    """Return how many slots the queries in real-time mode occupy permanently."""
     return sum(plan.slots(partitions) for plan in plans if plan.fits_real_time)
 
 
 def in_real_time(plans: Sequence[Plan], partitions: Mapping[str, int]) -> str:
-    """Return that queries run in real-time mode, and how many slots that takes, as a part of a sentence."""
+    """Return part of a sentence: that queries run in real-time mode, and how many slots that takes."""
     all_of_it = "" if all(plan.fits_real_time for plan in plans) else "as far as it can, "
     return f"in real-time mode, {all_of_it}and keeps {slots_kept_busy(plans, partitions)} of Spark's slots busy"
 
@@ -44,11 +44,11 @@ def in_real_time(plans: Sequence[Plan], partitions: Mapping[str, int]) -> str:
 def take_slots(
     spark: SparkSession, owner: str, plans: Sequence[Plan], partitions: Mapping[str, int], busy: int = 0
 ) -> None:
-    """Have a slot be there for each task of the queries in real-time mode.
+    """Make sure that there is a slot for each task of the queries in real-time mode.
 
     Args:
         spark: the session that is to run them.
-        owner: what names the application that has them.
+        owner: identifies the application that gets the slots.
         plans: the queries.
         partitions: how many each topic has.
         busy: how many slots other applications of this process keep busy.
@@ -70,7 +70,7 @@ def take_slots(
 
 
 def give_back_slots(owner: str) -> None:
-    """Let others have the slots that were added for an application, if any were."""
+    """Release the slots that were added for an application, if any."""
     if SparkContext._jvm is None:
         return
     with suppress(*LOST):

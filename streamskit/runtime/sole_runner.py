@@ -1,7 +1,7 @@
-"""Only one `KafkaStreams` runs an application: a lock says so on its folder, and the broker on all machines.
+"""Only one `KafkaStreams` runs an application: a lock on its folder ensures that, and across machines the broker does.
 
-While it runs, it is a member of the consumer group `<application id>-runner`. All that is said there is who one is; the
-leader of the group, which Kafka keeps as long as it stays, answers who of them runs the application.
+While it runs, it is a member of the consumer group `<application id>-runner`. Each member only says who it is; the
+group's leader, which Kafka keeps as long as it stays, decides which of them runs the application.
 """
 
 import json
@@ -36,7 +36,7 @@ SESSION_SECONDS = 10.0
 """After how long without a sign of life a runner on another machine counts as dead."""
 
 QUIET_SECONDS = 1.5
-"""How long to wait for the group's answer without a word about it."""
+"""How long to wait for the group's answer before logging that."""
 
 PATIENCE_SECONDS = 60.0
 RETRY_SECONDS = 0.5
@@ -46,11 +46,11 @@ CLIENT = "streamskit-runner/{pid}/{started}/{machine}"
 
 @dataclass(frozen=True)
 class Claim:
-    """Who wants to run an application: a process on a machine, and its folder.
+    """A candidate for running an application: a process on a machine, and its folder.
 
-    `started` is what `process_start` says of the process, `since` when it asked, and `running_since` when it was chosen
-    (0 if it was not), in seconds since 1970 by the clock of its machine. Of one that was chosen `member` is the name
-    that it had in the group when it last was, and `generation` the number of that agreement.
+    `started` is what `process_start` returns for the process, `since` when it applied, and `running_since` when it was
+    chosen (0 if it was not), in seconds since 1970 by the clock of its machine. For a chosen one, `member` is its name
+    in the group when it was last chosen, and `generation` is the group's generation then.
     """
 
     machine: str
@@ -70,12 +70,12 @@ class Claim:
         return Claim(_machine(), os.getpid(), started, str(folder.absolute()), time.time())
 
     def to_bytes(self) -> bytes:
-        """Return it as it travels."""
+        """Return it as bytes, to be sent to the group."""
         return json.dumps(asdict(self)).encode()
 
     @staticmethod
     def from_bytes(data: bytes | None) -> "Claim | None":
-        """Return what came; None if that is no claim. What another version says besides is left out."""
+        """Return the claim that was received; None if it is none. Unknown fields of other versions are ignored."""
         try:
             said = json.loads(data or b"")
             return Claim(**{name: said[name] for name in Claim.__dataclass_fields__ if name in said})
@@ -84,18 +84,18 @@ class Claim:
 
     @property
     def client_id(self) -> str:
-        """Which process it is, as a member's client id: the broker shows that while it shows no claims, too."""
+        """Which process it is, as a member's client id: the broker shows it even while it shows no claims."""
         return CLIENT.format(pid=self.pid, started=self.started, machine=self.machine)
 
     @staticmethod
     def from_client_id(client_id: str) -> "Claim | None":
-        """Return what a member's client id says of it; None if it is no id of ours."""
+        """Return the claim that a member's client id stands for; None if the id is not one of ours."""
         said = re.fullmatch(CLIENT.format(pid=r"(\d+)", started="([^/]*)", machine="(.*)"), client_id)
         return None if said is None else Claim(machine=said[3], pid=int(said[1]), started=said[2], folder="", since=0.0)
 
     @property
     def is_dead(self) -> bool:
-        """Whether it was a process of this machine, and that has ended."""
+        """Whether it was a process on this machine that has ended."""
         return self.machine == _machine() and process_start(self.pid) not in (self.started, "")
 
     def __str__(self) -> str:
@@ -107,12 +107,12 @@ class Claim:
 def chosen(claims: Mapping[str, Claim]) -> Claim:
     """Return who of several runs the application: the one that does already, or else who asked first.
 
-    Two that run are one that was out of touch, and one that took over since then. The group has forgotten the first and
-    given it another name when it came back: the one that has kept its name stays. Clocks of two machines are compared
-    only where nothing else tells two apart.
+    If two run, one was out of touch and the other has taken over since. The group forgot the first and gave it another
+    name when it came back, so the one that has kept its name stays. The clocks of two machines are compared only if
+    nothing else distinguishes the claims.
 
     Args:
-        claims: what each member of the group says, by the name that it has there now.
+        claims: the claim of each member of the group, by its current name there.
     """
 
     def rank(member: str) -> tuple[bool, bool, int, float, float, str]:
@@ -130,14 +130,14 @@ class ApplicationLock:
 
     Args:
         application_id: the application.
-        folder: where it keeps its checkpoints; the lock lies beside it.
+        folder: where it keeps its checkpoints; the lock file is beside it.
 
     Mirrors the lock of Kafka Streams on its state directory.
     """
 
     def __init__(self, application_id: str, folder: Path) -> None:
         self._application_id, self._folder = application_id, folder
-        # Whoever closes the application may be another thread than the one that started it.
+        # The thread that closes the application may not be the one that started it.
         self._lock = FileLock(str(folder) + ".lock", thread_local=False)
         self._taking = threading.Lock()
 
@@ -176,7 +176,7 @@ class SoleRunner:
         application_id: the application.
         bootstrap_servers: the broker's address.
         folder: where the application keeps its checkpoints.
-        lost: called with the reason when another one runs the application now, though this one still did.
+        lost: called with the reason when another one has taken over while this one was still running.
 
     >>> runner.claim("trades")  # doctest: +SKIP
     >>> runner.confirm()  # doctest: +SKIP
@@ -197,7 +197,7 @@ class SoleRunner:
         """Ask to run the application.
 
         Args:
-            topic: any topic; a member of a group has to name one, and gets nothing of it.
+            topic: any topic; a member of a group has to name one, but is assigned no partition of it.
         """
         self._topic, self._claim = topic, Claim.of_this_process(self._folder)
         self._before: list[Claim] = []
@@ -236,7 +236,7 @@ class SoleRunner:
 
     @property
     def lives(self) -> bool:
-        """Whether it keeps its place in the group; also before it has claimed one, and after it was given back."""
+        """Whether it keeps its place in the group; also true before it has claimed one and after it has released it."""
         thread = self._thread
         return thread is None or thread.is_alive() or self._stopping.is_set()
 
@@ -260,14 +260,14 @@ class SoleRunner:
 
     @property
     def _rights(self) -> tuple[Right, ...]:
-        """What it has to be allowed."""
+        """The rights that it needs."""
         return Right("Read", "group", self._group), Right("Describe", "topic", self._topic)
 
     def _bury_the_dead(self) -> None:
         """Take those out of the group that were processes of this machine and are gone, so that nobody waits for them.
 
-        While the group is being agreed, the broker says of each only its client id. The others are remembered, to be
-        able to say for whom one waits.
+        During a rebalance of the group, the broker shows only the members' client ids. The living members are
+        remembered, so that a log line can name those that are waited for.
         """
         with admin_client(self._bootstrap_servers) as admin:
             members = admin.describe_groups([self._group])[self._group]["members"]
@@ -291,14 +291,14 @@ class SoleRunner:
                 self._heed()
 
     def _hear(self, runner: Claim, generation: int) -> None:
-        """Take note of the leader's answer; the group may ask again before anything else is done here."""
+        """Note the leader's answer; the group may rebalance again before it is acted on."""
         if runner.id == self._claim.id:
             since = self._claim.running_since or time.time()
             self._claim = replace(self._claim, running_since=since, member=runner.member, generation=generation)
         self._heard = runner
 
     def _heed(self) -> None:
-        """Do what follows from the leader's last answer."""
+        """Act on the leader's last answer."""
         runner, self._heard = self._heard, None
         if runner is None:
             return
@@ -327,7 +327,7 @@ class SoleRunner:
 
 
 class _Assignor(AbstractPartitionAssignor):
-    """Speaks for a process in the group, and chooses for all when its member is the leader; it shares out nothing."""
+    """Represents a process in the group, and decides for all if its member leads; it assigns no partitions."""
 
     name = "streamskit-runner"
     version = 1
@@ -350,7 +350,7 @@ class _Assignor(AbstractPartitionAssignor):
 
 
 def _machine() -> str:
-    """Return this machine's name, for people, and what no other machine or container of that name has."""
+    """Return this machine's name, for people, and an id that no other machine or container of that name has."""
     return f"{socket.gethostname()} {machine_id()}"
 
 

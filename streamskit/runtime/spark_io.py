@@ -43,13 +43,13 @@ SETTINGS = {
 }
 
 CONSUMER = {
-    # A call that waits for a broker which is away keeps its query from being stopped: let it wait 45 s, not 60. A task
-    # makes each call once, and fails where it waited in vain.
+    # A call that waits for a broker that is away keeps its query from being stopped: let it wait 45 s, not 60. A task
+    # makes each call once, and fails if it times out.
     "kafka.request.timeout.ms": "10000",
     "kafka.default.api.timeout.ms": "45000",
-    # A topic that was deleted is not to come back, empty, because somebody asks for it.
+    # A deleted topic must not be created again, empty, just because a client requests its metadata.
     "kafka.allow.auto.create.topics": "false",
-    # Each time that Spark has its client poll it also asks the broker where the partition begins and ends.
+    # With each poll of its client, Spark also asks the broker where the partition begins and ends: so poll for many.
     "kafka.max.poll.records": "10000",
     "fetchOffset.numRetries": "2",
     "fetchOffset.retryIntervalMs": "1000",
@@ -57,21 +57,21 @@ CONSUMER = {
 """Settings of the source. It bridges an outage of 40 s; a longer one may restart the query."""
 
 MICRO_BATCH_CONSUMER = {
-    # Of several brokers one may die: what asks where topics end goes on asking it, and a new one asks the others.
+    # One of several brokers may die: a client that asks for end offsets keeps asking it, a new client asks the others.
     "kafka.default.api.timeout.ms": "12000",
     "fetchOffset.numRetries": "3",
     "patience": CONSUMER["kafka.default.api.timeout.ms"],
-    # A consumer asks for what comes next before it hands out what it has, and at the end of a topic the broker would
-    # keep that for half a second, with whatever is asked behind it: where the topic ends, which Spark asks each time.
+    # A consumer sends its next fetch before it returns what it has, and at the end of a topic the broker would hold
+    # that fetch for half a second, along with the request behind it: for the end offset, which Spark sends each time.
     "kafka.fetch.max.wait.ms": "5",
 }
 """Settings of the source of micro-batches, which can tell the driver's clients from those of tasks.
 
-The outage is as long.
+It bridges an outage of the same length.
 """
 
 PRODUCER = {
-    # Spark flushes at the end of each task: a little waiting makes few large requests of many.
+    # Spark flushes at the end of each task: a short wait turns many requests into a few large ones.
     "kafka.linger.ms": "20",
     "kafka.batch.size": "131072",
 }
@@ -87,7 +87,7 @@ EARLIEST = -2
 """What Spark calls the first record of a partition."""
 
 END_OF_TIME = 2**62
-"""No record is as late, so that what begins there begins behind the last."""
+"""No record is as late as this: reading from this time begins after the last record."""
 
 
 @dataclass(frozen=True)
@@ -100,13 +100,13 @@ class KafkaTopics:
     ids: Callable[[Plan], Mapping[str, str]]
     """Returns the ids of the topics that a plan reads, as they were when it began."""
     about: Callable[[Plan], str]
-    """Returns what stands beside each position in the copy of a plan's checkpoint."""
+    """Returns what is stored with each position in the copy of a plan's checkpoint."""
 
     def read(self, plan: Plan, topics: list[str], most: int | None, begin: StartingOffsets) -> DataFrame:
-        """Return the raw records of topics; at most so many in a micro-batch.
+        """Return the raw records of topics; at most `most` in a micro-batch.
 
-        A query that has no position yet begins at the offsets that `begin` has, by topic and partition, and else with
-        the first record that is still there.
+        A query that has no position yet begins at the offsets in `begin`, by topic and partition, or else with the
+        first record that still exists.
 
         The frame has the columns key, value, topic, partition, offset, timestamp, timestampType and headers of Spark's
         Kafka source.
@@ -123,7 +123,7 @@ class KafkaTopics:
         if source == IN_ORDER and (len(topics) > 1 or self._writes_by_time(plan)):
             options |= {} if most is None else {"most": str(most)}
             options |= {"idle": str(self.config.max_task_idle_ms), "first": ",".join(plan.broadcast_topics)}
-            # Task operators bring their records in order themselves.
+            # Task operators put their records in order themselves.
             options |= {"merged": str(len(topics) > 1 and not plan.operators).lower()}
         reader = (
             self.spark.readStream.format(source)
@@ -187,7 +187,7 @@ class KafkaTopics:
             )
 
     def _starting(self, topics: Sequence[str], begin: StartingOffsets) -> str:
-        """Return where Spark begins to read topics, as it wants to be told."""
+        """Return where to begin reading topics, in Spark's format."""
         if not any(topic in begin for topic in topics):
             return "earliest"
         return json.dumps(
@@ -199,17 +199,17 @@ class KafkaTopics:
         return [(plan, _transactions(self.config, plan).settings) for plan in plans]
 
     def _rules(self, plan: Plan) -> dict[str, TopicRules]:
-        """Return what the topics demand that the plan's sinks write; it is asked anew at each start of a query."""
+        """Return the rules of the topics that the plan's sinks write to; they are read at each start of a query."""
         topics = {sink.topic for sink in plan.sinks if isinstance(sink.topic, str) and not sink.internal}
         try:
             found = configs(self.config.connection, topics) if topics else {}
-        except BrokerError:  # it has just gone: then it refuses for itself when it is back
+        except BrokerError:  # it has just gone away: it will refuse records itself when it is back
             return {}
-        # What a topic's settings are, not everybody is told who may write to it.
+        # Not every client that may write to a topic may read its settings.
         return {topic: _rules_of(config) for topic, config in found.items() if config}
 
     def _writes_by_time(self, plan: Plan) -> bool:
-        """Return whether the tasks of a plan meet in a repartition topic, and have to be put in order for that."""
+        """Return whether tasks of a plan meet in a repartition topic, so that their records need to be ordered."""
         if plan.runs_in_real_time or self.config.max_task_idle_ms < 0 or not plan.topics_by_time:
             return False
         return plan.tasks(self.partitions) > 1
@@ -220,7 +220,7 @@ class KafkaTopics:
         windowed = ",".join(
             f"{topic}:{suffix}:{self.partitions[topic]}"
             for topic, suffix in plan.windowed_topics().items()
-            if topic not in partitioned  # what a partitioner leaves to the default, the whole key decides
+            if topic not in partitioned  # where a partitioner defers to the default, the whole key decides
         )
         told = _told(self.config, "producer")
         producer = (
@@ -242,12 +242,12 @@ class KafkaTopics:
 
 
 def starting_offsets(config: StreamsConfig, plan: Plan) -> StartingOffsets:
-    """Return where a query begins that has not run before: for the topics that it does not read from the first record.
+    """Return where a query that has not run before begins in the topics that it does not read from the first record.
 
-    Topics of global tables, and the application's own, are read whole.
+    Topics of global tables and the application's own topics are read completely.
 
     Raises:
-        StreamsError: one may not be begun with.
+        StreamsError: a topic without a position has `auto_offset_reset` "none".
         BrokerError: no broker answers.
     """
     now, times = int(time.time() * 1000), dict[str, int]()
@@ -278,7 +278,7 @@ def _rules_of(config: Mapping[str, str]) -> TopicRules:
 
 
 def fence_off(config: StreamsConfig, plan: Plan) -> None:
-    """End what an earlier run of a query has left open, so that all it has committed can be read.
+    """Abort a transaction that an earlier run of a query left open, so that all it has committed can be read.
 
     Raises:
         StreamsError: the broker takes no transactions.
@@ -287,11 +287,11 @@ def fence_off(config: StreamsConfig, plan: Plan) -> None:
 
 
 def _transactions(config: StreamsConfig, plan: Plan) -> Transactions:
-    """Return a query's transactions for what is written beside its records."""
+    """Return a query's transactions for what is written in addition to its records."""
     producer, reader = _told(config, "producer"), java_text(config.connection, "consumer")
     return Transactions(plan, PRODUCER | producer, reader)
 
 
 def _told(config: StreamsConfig, role: Role) -> dict[str, str]:
-    """Return how Spark's options tell a client where the cluster is, and how to be let in."""
+    """Return Spark's options for a client: where the cluster is, and the credentials for it."""
     return {f"kafka.{name}": value for name, value in for_java(config.connection, role).items()}

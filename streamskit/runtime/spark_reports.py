@@ -1,4 +1,4 @@
-"""What Spark says of the queries of an application: its plan of each, and the tasks that it ran for them."""
+"""What Spark reports about an application's queries: the plan of each, and the tasks that it ran for them."""
 
 import re
 import time
@@ -45,7 +45,7 @@ def in_words(plan: Plan, threads: int | None = None) -> str:
     """Return which steps of a query are Spark's own and which run in Python, and why.
 
     Args:
-        plan: the query's.
+        plan: the plan of the query.
         threads: how many slots of Spark's it may use at a time; None for all.
     """
     lines = [f"Sub-topology {plan.name}: reads {', '.join(plan.topics)}"]
@@ -79,7 +79,7 @@ def in_words(plan: Plan, threads: int | None = None) -> str:
 
 
 def _runs_columns(node: Node) -> bool:
-    """Return whether a node has functions beside a partitioner."""
+    """Return whether a node has functions other than a partitioner."""
     return any(function is not node.partitioner for function in node.functions)
 
 
@@ -108,7 +108,7 @@ WHY: dict[type[operators.Operator], str] = {
 
 
 PLAN_SECONDS = 10.0
-"""For how long the plan of a batch is waited for that is about to begin, on the slowest of machines."""
+"""How long to wait for the plan of a batch that is about to begin, on the slowest of machines."""
 
 
 def spark_plan(query: StreamingQuery, begins: bool = False) -> str:
@@ -116,7 +116,7 @@ def spark_plan(query: StreamingQuery, begins: bool = False) -> str:
 
     Args:
         query: the query.
-        begins: whether its first batch begins without records, as in real-time mode: then it is waited for.
+        begins: whether its first batch begins without records, as in real-time mode; if so, wait for its plan.
     """
     deadline = time.monotonic() + (PLAN_SECONDS if begins else 0)
     while (text := query._jsq.explainInternal(False)).startswith("No physical plan"):

@@ -1,4 +1,4 @@
-"""Looks at what an application has kept, before its queries start: does it fit to the topology, and to the topics?"""
+"""Checks, before the queries of an application start, whether what it has kept fits the topology and the topics."""
 
 import logging
 from collections.abc import Callable, Mapping
@@ -20,7 +20,7 @@ from streamskit.runtime.topics import ApplicationTopics
 logger = logging.getLogger("streamskit")
 
 Rebuild = Callable[[Mapping[str, TopicExtent]], str]
-"""Makes an application's folder anew from the topics that there are; returns why it cannot, or ""."""
+"""Rebuilds an application's folder from the topics that exist; returns why it cannot, or ""."""
 
 
 class StartupChecks:
@@ -30,7 +30,7 @@ class StartupChecks:
         folder: the application's folder.
         topics: the application's topics.
         brokers: where they are.
-        losses: decides about records that are gone.
+        losses: decides what to do about lost records.
     """
 
     def __init__(self, folder: Path, topics: ApplicationTopics, brokers: ExternalBroker, losses: DataLoss) -> None:
@@ -41,7 +41,7 @@ class StartupChecks:
         self._partitions: Mapping[str, int] = {}
 
     def compare(self, partitions: Mapping[str, int]) -> None:
-        """Compare the topology with the one that has run here before; nothing is changed by that.
+        """Compare the topology with the one that ran here before, without changing anything.
 
         Args:
             partitions: how many partitions each topic has or will have.
@@ -71,17 +71,17 @@ class StartupChecks:
             checkpoint.verify()
 
     def check_rights(self) -> None:
-        """Make sure that a cluster with access control allows what the application does with the topics that are there.
+        """Make sure that a cluster with access control allows what the application does with the existing topics.
 
         Raises:
-            NoRightError: a right is missing; all that are, are named.
+            NoRightError: rights are missing; the message names all of them.
         """
         connection = self._brokers.connection
         if connection.is_secured and (missing := missing_rights(connection, self._topics.rights)):
             raise no_right(connection, *missing)
 
     def warn_of_files(self, master: str) -> None:
-        """Warn where executors do not find the file with client settings: this process has written it, for itself.
+        """Warn if executors cannot find the file with client settings, which this process has written locally.
 
         Args:
             master: where Spark runs.
@@ -102,7 +102,7 @@ class StartupChecks:
         Args:
             make_topics: makes the internal topics, and returns how many partitions each topic has.
             forget: deletes the application's folder and its internal topics.
-            rebuild: makes the application's folder anew from the topics that there are; returns why it cannot.
+            rebuild: rebuilds the application's folder from the topics that exist; returns why it cannot.
 
         Returns:
             How many partitions each topic has.
@@ -134,19 +134,19 @@ class StartupChecks:
         Fingerprint({**self._last_start.queries, **self._prints}, self._ids).save(self._folder)
 
     def note_topics(self, ids: Mapping[str, str]) -> None:
-        """Note topics with which queries have gone on while they ran: made anew, or found by a pattern."""
+        """Note topics that running queries have switched to: created again, or newly matched by a pattern."""
         self._ids |= ids
         self.note()
 
     def about(self, plan: Plan) -> str:
-        """Return what stands beside each position in the copy of a query's checkpoint."""
+        """Return what is stored with each position in the copy of a query's checkpoint."""
         return about(self._prints[plan.name], plan.checkpoint_topic, self._ids)
 
     def _begin_anew(self, forget: Callable[[], None], rebuild: Rebuild) -> None:
-        """Rebuild the folder of an earlier run if it is gone; or else clear away what that has left behind.
+        """Rebuild the folder of an earlier run if it is gone; otherwise, clear away what that run has left behind.
 
-        The latter needs all that it has read, and its records would be counted a second time, in its repartition topics
-        and in its stores, if they stayed.
+        Clearing requires that everything the run has read still exists. Without it, the records left in repartition
+        topics and stores would be counted a second time.
         """
         now = self._extents()
         left = [topic for topic in self._topics.internal if topic in now and topic not in self._topics.side_effects]
@@ -175,7 +175,7 @@ class StartupChecks:
         forget()
 
     def _check_can_begin_anew(self, message: str, left: list[str], now: Mapping[str, TopicExtent]) -> None:
-        """Make sure that all that was read is still there, and that results may be written again."""
+        """Make sure that everything that was read still exists, and that results may be written again."""
         way_out = (
             "Start it with the folder it had (state_dir=...); or begin anew with the records that are left: clean_up()."
         )
@@ -184,13 +184,13 @@ class StartupChecks:
                 if first > 0:
                     raise StreamsError(
                         f"{message} Its state cannot be made again: {first} records of topic '{topic}', partition "
-                        f"{partition}, are gone since. {way_out}"
+                        f"{partition}, have been deleted since. {way_out}"
                     )
         for topic in self._topics.streams:
             if "compact" in self._brokers.describe_topic(topic).config.get("cleanup.policy", ""):
                 raise StreamsError(
                     f"{message} Its state cannot be made again: topic '{topic}' is compacted, so that records which "
-                    f"it has read as a stream may be gone since. {way_out}"
+                    f"it has read as a stream may have been deleted since. {way_out}"
                 )
         if self._topics.exactly_once and left and (written := self._topics.written):
             raise StreamsError(

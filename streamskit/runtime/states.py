@@ -40,7 +40,7 @@ Listener = Callable[[State, State], None]
 
 
 class StateMachine:
-    """Holds an application's state and tells the listeners each move, as (new, old)."""
+    """Holds an application's state and notifies the listeners of each move, with (new, old)."""
 
     def __init__(self) -> None:
         self.state = State.CREATED
@@ -77,7 +77,7 @@ class StateMachine:
         return reason in self._held_by
 
     def await_none_of(self, states: Container[State], seconds: float) -> bool:
-        """Wait until the state is none of these, and return whether that came in time."""
+        """Wait until the state is none of these, and return whether that happened in time."""
         with self._moving:
             return self._moving.wait_for(lambda: self.state not in states, seconds)
 
@@ -91,7 +91,7 @@ class StateMachine:
         return old
 
     def _told(self, new: State, old: State | None) -> bool:
-        """Tell the listeners of a move, if there was one."""
+        """Notify the listeners of a move and return True, or return False if there was none."""
         if old is None:
             return False
         for listener in self._listeners:

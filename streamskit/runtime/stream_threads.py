@@ -11,10 +11,10 @@ from streamskit.jvm.stream_threads import set_stream_threads
 
 
 class StreamThreads:
-    """A number that Spark heeds from a query's next micro-batch on.
+    """The number of stream threads; a change takes effect from a query's next micro-batch on.
 
     Args:
-        application_id: of the application.
+        application_id: the application's id.
         number: how many there are at first; None for as many as Spark has slots, now and later.
 
     Mirrors the list of stream threads that `KafkaStreams` has there.
@@ -26,7 +26,7 @@ class StreamThreads:
         self._changing, self._has_started = threading.Lock(), False
 
     def start(self) -> None:
-        """Tell Spark, before the first query starts."""
+        """Pass the number to Spark, before the first query starts."""
         set_stream_threads(self._application_id, self.number)
         self._has_started = True
 
@@ -73,7 +73,7 @@ class StreamThreads:
             return self._set(now - 1, now)
 
     def _set(self, number: int, changed: int) -> str:
-        """Set the number, and return the name of the stream thread that came or went."""
+        """Set the number, and return the name of the stream thread that was added or removed."""
         set_stream_threads(self._application_id, number)
         self.number = number
         return f"{self._application_id}-StreamThread-{changed}"

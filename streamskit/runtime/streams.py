@@ -1,4 +1,4 @@
-"""`KafkaStreams`: a topology, running."""
+"""`KafkaStreams` runs a topology."""
 
 import logging
 import time
@@ -48,7 +48,7 @@ class KafkaStreams:
         spark: the session to run on; streamskit's own when not given.
         uncaught_exception_handler: says what to do when a query fails: see `set_uncaught_exception_handler`.
         rest_service: routes of the application's own, beside those of the REST layer; needs an `application_server`.
-        settings: the keys of `StreamsConfig`, which go before those of the config.
+        settings: keys of `StreamsConfig`, which override those of the config.
 
     Raises:
         StreamsError: a setting is unknown, missing, or has a value that it does not take; or the name of an internal
@@ -122,14 +122,14 @@ class KafkaStreams:
 
     @property
     def plans(self) -> Sequence[Plan]:
-        """The plan of each query. For the inside of the package: live views show them."""
+        """The plan of each query. Package-internal: live views show them."""
         return self._application.plans
 
     @property
     def failures(self) -> list[StreamsError]:
-        """Why the application has failed, or why those of its queries failed that wait to run again.
+        """Why the application has failed, or why its queries failed that are waiting to run again.
 
-        For the inside of the package: live views show them.
+        Package-internal: live views show them.
         """
         return self._application.supervisor.failures
 
@@ -143,7 +143,7 @@ class KafkaStreams:
         Args:
             handler: takes the error, which names the node and what went wrong, and returns an
                 `UncaughtExceptionResponse`: REPLACE_THREAD, SHUTDOWN_CLIENT or SHUTDOWN_APPLICATION. It is called for
-                each failure, one at a time, in a thread of the application's.
+                each failure, one at a time, in one of the application's threads.
 
         Raises:
             StreamsError: it is no function, or the application has started.
@@ -159,10 +159,10 @@ class KafkaStreams:
         self._application.supervisor.handler = handler
 
     def set_global_state_restore_listener(self, listener: StateRestoreListener) -> None:
-        """Let a listener hear how the local stores are filled from their changelogs, those of global tables included.
+        """Notify a listener as the local stores are restored from their changelogs, including those of global tables.
 
         Args:
-            listener: a `StateRestoreListener`. It is not told of standby and warm-up replicas.
+            listener: a `StateRestoreListener`. It is not notified of standby and warm-up replicas.
 
         Raises:
             StreamsError: it is none, or the application has started.
@@ -202,7 +202,7 @@ class KafkaStreams:
             self._application.supervisor.fail(why, loudly=False)
             try:
                 self.close()
-            except Exception as trouble:  # that it did not start says more
+            except Exception as trouble:  # the failure of the start says more
                 logger.warning("'%s' did not start, and could not be closed in order: %s", self.application_id, trouble)
             raise
         self._application.states.release(STARTING)
@@ -217,8 +217,8 @@ class KafkaStreams:
         A micro-batch that is under way is finished if that takes no more than ten seconds, or half of the timeout; one
         in real-time mode ends at once. Otherwise, while the broker is away, or in real-time mode on executors of other
         machines, it is interrupted and runs again at the next start.
-        The functions of `foreach`, `peek` and `print` are called for all that was processed; those for which the time
-        does not suffice are called at the next start.
+        The functions of `foreach`, `peek` and `print` are called for all processed records; calls for which there is no
+        time are made at the next start.
 
         Raises:
             StreamsError: the disk is full, and something could not be noted; the application is closed all the same.
@@ -245,7 +245,7 @@ class KafkaStreams:
         """Process nothing more until `resume`; stores can be queried meanwhile, and the state stays RUNNING.
 
         A micro-batch that is under way is finished first, if that takes no more than ten seconds. No punctuation comes
-        while the application is paused. `start()` of a closed application does not remember that it was paused.
+        while the application is paused. A new `KafkaStreams` of a closed application does not start paused.
 
         Raises:
             StreamsError: it does not run.
@@ -264,11 +264,11 @@ class KafkaStreams:
 
     @property
     def num_stream_threads(self) -> int | None:
-        """How many slots of Spark's each query may use at a time; None for all that there are."""
+        """How many of Spark's slots each query may use at a time; None for all of them."""
         return self._application.threads.number
 
     def add_stream_thread(self) -> str:
-        """Have each query use one slot of Spark's more from its next micro-batch on; return the new thread's name.
+        """Let each query use one more of Spark's slots from its next micro-batch on; return the new thread's name.
 
         Nothing is interrupted or restarted. The next start begins with the number in the config again.
 
@@ -285,10 +285,10 @@ class KafkaStreams:
             return self._application.threads.add(self._application.slots())
 
     def remove_stream_thread(self) -> str:
-        """Have each query use one slot of Spark's less from its next micro-batch on; return the name of the thread.
+        """Let each query use one of Spark's slots less from its next micro-batch on; return the thread's name.
 
-        A micro-batch that is under way goes on with as many as it began with. Where all slots were used until now, all
-        but one are from then on.
+        A micro-batch that is under way keeps the slots it began with. If queries could use all slots until now, they
+        can use all but one from then on.
 
         Raises:
             StreamsError: it does not run, it runs in real-time mode, or there is one thread left.
@@ -310,10 +310,10 @@ class KafkaStreams:
     def clean_up(self) -> None:
         """Forget everything: checkpoints, state and changelogs. The next start reads its topics from the beginning.
 
-        What somebody else has put into the application's folder stays there, and a warning names it.
+        Files that somebody else has put into the application's folder stay there, and a warning names them.
 
         Raises:
-            StreamsError: the application is running, here or elsewhere; or what lies where its folder would be is not
+            StreamsError: the application is running, here or elsewhere; or what is in the place of its folder is not
                 its own. Then nothing is deleted.
 
         Mirrors `KafkaStreams#cleanUp` and the application reset tool in one.
@@ -329,11 +329,11 @@ class KafkaStreams:
             self._application.release()
 
     def await_processed(self, timeout: Duration = "60 seconds") -> None:
-        """Wait until all that is in the source topics now is processed, and its outputs and store updates can be seen.
+        """Wait until all records now in the source topics are processed, with outputs and store updates visible.
 
-        While the broker is away, or a failed query is about to run again, this goes on waiting. In real-time mode it
-        has the batch end as soon as it has read that far. Executors on other machines do not hear of it: wait for a
-        result there (`streamskit.testing.wait_until`).
+        While the broker is away, or a failed query is about to run again, it keeps waiting. In real-time mode it ends
+        the batch as soon as that has read far enough. It cannot do so on executors of other machines: wait for a result
+        there instead (`streamskit.testing.wait_until`).
 
         Args:
             timeout: how long to wait at most: "5 minutes", or a number of milliseconds.
@@ -370,17 +370,17 @@ class KafkaStreams:
 
     @property
     def query_server(self) -> QueryServer | None:
-        """What answers over REST; None without an `application_server`.
+        """The server that answers over REST; None without an `application_server`.
 
-        For the inside of the package: a dashboard is shown there.
+        Package-internal: a dashboard is shown there.
         """
         copies = self._application.copies
         return copies if isinstance(copies, QueryServer) else None
 
     def metadata_for_all_streams_clients(self) -> list[StreamsMetadata]:
-        """Return the instances that share the stores, each with what it has.
+        """Return the instances that share the stores, each with the partitions that it has.
 
-        They are read from the consumer group of the application, so that any `KafkaStreams` of it can tell, also one
+        They are read from the application's consumer group, so any `KafkaStreams` of it can list them, even one
         without an `application_server`.
 
         Raises:
@@ -406,12 +406,12 @@ class KafkaStreams:
         Args:
             name: the store.
             key: the key.
-            partitioner: the one that has shared out the records of which the store is made; it is asked for the one
-                partition of the key, with the value None. By default Kafka's own.
+            partitioner: the one that partitioned the records that the store is made of; it is called with the key
+                and the value None, and returns its one partition. By default Kafka's own.
 
         Raises:
             UnknownStateStoreError: there is no such store.
-            StreamsError: a processor fills the store, or it lies behind a partitioner that is not named, so that a key
+            StreamsError: a processor fills the store, or a partitioner that is not given precedes it, so that a key
                 may be in any of its partitions; or the partitioner does not choose exactly one.
 
         >>> streams.query_metadata_for_key("counts", "KO").active_host  # doctest: +SKIP
@@ -432,8 +432,8 @@ class KafkaStreams:
     def committed_offsets(self) -> dict[str, TopicOffsets]:
         """Return by sub-topology, topic and partition the offset of the record to go on with.
 
-        Before the first micro-batch of a start, a sub-topology stands where it left off; one that has never run is at
-        no offset yet.
+        Before the first micro-batch of a start, these are the offsets where the sub-topology left off; one that has
+        never run has none yet.
 
         Mirrors `TaskMetadata#committedOffsets`.
         """
@@ -444,10 +444,10 @@ class KafkaStreams:
     def metrics(self) -> pd.DataFrame:
         """Return what each query has done: its micro-batches, its records, and how many each of its nodes dropped.
 
-        One row for each node that dropped records, at least one for each query. Of late records those that Spark's own
-        operators drop count once for each window and batch, so that the number is a lower bound there. `restarts` is
+        One row for each node that dropped records, at least one for each query. Late records that Spark's own operators
+        drop count once for each window and batch, so that the number is a lower bound there. `restarts` is
         how often the query was run again, after a failure or because the broker was away. `lost` is how many records
-        were deleted before the query read them. `lag` is how many records of its topics lie behind what it has
+        were deleted before the query read them. `lag` is how many records of its topics come after those it has
         processed; it is not known before its first micro-batch is done, nor while no broker answers. Kafka's own tools
         show the same for each partition: `kafka-consumer-groups --describe --group <application id>`.
 

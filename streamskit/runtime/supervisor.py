@@ -1,4 +1,4 @@
-"""Watches over the queries of an application: what becomes of one that fails, and of all when the broker is away."""
+"""Supervises an application's queries: what happens to one that fails, and to all when the broker is away."""
 
 import logging
 import re
@@ -28,42 +28,42 @@ STARTING, AWAY, CALLING = "starting", "the broker is away", "a function failed"
 """Reasons for an application to be REBALANCING, beside its queries."""
 
 JAVA = "Spark's Java"
-"""The part of an application that is no thread of its own."""
+"""The part of an application that is not a thread."""
 
 STOP_SECONDS = 10.0
 """How long an application that has failed waits for its queries to stop."""
 
 FINISH_SECONDS = 10.0
-"""How long queries of an application that is closed may take to end the micro-batches that they are in."""
+"""How long queries of a closing application may take to finish their current micro-batches."""
 
 WORKER_LATE = re.compile("Python worker failed to connect back")
 """Spark waits ten seconds for a Python process, and no setting changes that."""
 
 MOST_LATE_WORKERS = 5
-"""How many times a query is run again because of that: a worker that never starts has another reason."""
+"""How many times a query is run again for that: a worker that never starts has another reason."""
 
 BROKER_AWAY = re.compile(
     r"\b(Timeout|Disconnect|Network|NotLeaderOrFollower|LeaderNotAvailable|BrokerNotAvailable|FencedLeaderEpoch"
     r"|CoordinatorNotAvailable|CoordinatorLoadInProgress|NotCoordinator|StaleMetadata|UnknownLeaderEpoch"
-    # A transaction that was open all the while was aborted by the broker when it came back.
+    # A transaction that was open during the outage was aborted by the broker when it came back.
     r"|ProducerFenced|InvalidProducerEpoch|InvalidTxnState|InvalidPidMapping|UnknownProducerId|OutOfOrderSequence"
     r")Exception\b"
-    # What Kafka's admin client says, of which Spark passes on the words without the name of the exception.
+    # Messages of Kafka's admin client, which Spark passes on without the name of the exception.
     r"|Timed out waiting (for a node assignment|to send the call)|\bCall\(callName=.* timed out"
 )
-"""What Spark's Kafka clients say when a broker does not answer: it may as well be a topic that is not there."""
+"""What Spark's Kafka clients say when a broker does not answer; a missing topic can be the cause as well."""
 
 
 class Supervisor:
-    """Runs queries, each watched by a thread; asks the uncaught exception handler about those that fail.
+    """Runs queries, each watched by a thread; calls the uncaught exception handler for those that fail.
 
     Args:
-        application_id: the name to speak of.
+        application_id: the name to use in messages.
         states: the application's state.
         bootstrap_servers: the broker's address.
         task_timeout: for how many milliseconds the broker may be away.
         ended: called with the reason when the application has failed for good.
-        shut_down: tells all other instances of the application to stop, and why.
+        shut_down: stops all other instances of the application, for the given reason.
         losses: decides about records that were deleted before they were read.
 
     Mirrors what `KafkaStreams` does for its stream threads there.
@@ -95,7 +95,7 @@ class Supervisor:
 
     @property
     def failures(self) -> list[StreamsError]:
-        """Why the application has failed, or why those of its queries failed that wait to run again."""
+        """Why the application has failed, or why its queries failed that are waiting to run again."""
         if self.failure is not None:
             return [self.failure]
         with suppress(*LOST):
@@ -103,8 +103,8 @@ class Supervisor:
         return []
 
     def watch(self, query: RunningQuery) -> None:
-        """Take a query on that has just been started; it is stopped again if the application is about to stop."""
-        with self._changing:  # whoever stops the application stops those that are listed by then
+        """Take on a query that has just been started; stop it again if the application is about to stop."""
+        with self._changing:  # stop() stops the queries that are listed by then
             self.queries.append(query)
             comes_too_late = self._stopping.is_set()
         if comes_too_late:
@@ -115,11 +115,11 @@ class Supervisor:
         self._watchers.append((query, thread))
 
     def stop(self, seconds: float = STOP_SECONDS, finish: float = 0.0) -> bool:
-        """Stop all queries, none is run again; return whether they stopped in so many seconds.
+        """Stop all queries for good; return whether they stopped within this many seconds.
 
         Args:
             seconds: how long to wait for them.
-            finish: how many of these seconds they may take to end the micro-batches that they are in, unless the broker
+            finish: how many of these seconds they may take to finish their current micro-batches, unless the broker
                 is away.
         """
         deadline = time.monotonic() + seconds
@@ -133,7 +133,7 @@ class Supervisor:
         for thread in threads:
             thread.join(max(0.0, deadline - time.monotonic()))
         if still := [query for thread, query in threads.items() if thread.is_alive()]:
-            for query in still:  # what they hold back must not come after the records of the next run
+            for query in still:  # records that they still hold must not be sent after those of the next run
                 query.close_producers()
             # Kafka's clients do not always close while they look for a broker.
             self._warn("its queries do nothing more, but end only when the broker is back.")
@@ -144,18 +144,18 @@ class Supervisor:
         """Stop all queries because of a failure, and be in ERROR; `loudly` logs why."""
         self.failure = self.failure or failure
         if self._states.move(State.PENDING_ERROR):
-            if loudly:  # nobody may be waiting for this application, and so nobody would be told
+            if loudly:  # otherwise, nobody might notice, as nobody may be waiting for this application
                 logger.error("'%s' stopped: %s", self._application_id, self.failure)
             self._ended(str(self.failure))
             self.stop()
             self._states.move(State.ERROR)
 
     def call_failed(self, node: SideEffect, failure: Exception) -> bool:
-        """Ask what to do about a function that failed in this process, and return whether to call it again."""
+        """Ask the handler about a function that failed in this process, and return whether to call it again."""
         if not self._asked(explain_call(failure, node)):
             return False
         self._states.hold(CALLING)
-        self._warn(f"{node.name} calls its function again for that record in 1 s.")
+        self._warn(f"{node.name} calls its function again for the same record in 1 s.")
         self._stopping.wait(1)
         self._states.release(CALLING)
         return not self._stopping.is_set()
@@ -168,7 +168,7 @@ class Supervisor:
 
     @contextmanager
     def calls_of_spark(self) -> Iterator[None]:
-        """Make a sentence of what a call of Spark raises when its Java has ended; the application has failed then.
+        """Turn what a call of Spark raises once its Java has ended into a sentence; the application has failed then.
 
         Raises:
             StreamsError: it has ended.
@@ -181,14 +181,14 @@ class Supervisor:
             raise StreamsError(why_lost(failure)) from failure
 
     def look_at_topics(self, found: Mapping[str, TopicIdentity]) -> None:
-        """Stop queries whose topics have changed while they run, so that it is decided how they go on.
+        """Stop queries whose topics have changed while they run; how they continue is decided then.
 
         Args:
             found: the topics that are there.
         """
         ids = {topic: identity.id for topic, identity in found.items()}
         partitions = {topic: identity.partitions for topic, identity in found.items()}
-        with suppress(*LOST):  # that is told of by those who wait for a query's end
+        with suppress(*LOST):  # the threads that wait for a query's end report it
             for query in self.queries:
                 if self._stopping.is_set():
                     return
@@ -204,15 +204,15 @@ class Supervisor:
 
         Args:
             plan: what to run, with the state of the one before.
-            why: what the query does therefore, as the end of a sentence.
-            finish: how many seconds the micro-batch that is under way may take to end.
+            why: what the query now does differently, as the end of a sentence.
+            finish: how many seconds its current micro-batch may take to finish.
         """
         query = next(each for each in self.queries if each.plan.name == plan.name)
         query.plan = plan
         self._end_to_run_again([query], PlannedEndError(why), finish)
 
     def pause(self, finish: float) -> None:
-        """Process nothing until `resume`; a micro-batch that is under way may take so many seconds to end."""
+        """Process nothing until `resume`; current micro-batches may take this many seconds to finish."""
         self._going.clear()
         self._end_to_run_again(self.queries, PlannedEndError("is paused."), finish)
 
@@ -248,13 +248,13 @@ class Supervisor:
             )
 
     def parts(self) -> dict[str, bool]:
-        """Return whether its parts live: each query's thread (the query runs, or is about to run again), and others."""
+        """Return which parts are alive: each query's thread (the query runs or is about to run again), and others."""
         threads = {f"the thread of sub-topology {query.plan.name}": each.is_alive() for query, each in self._watchers}
         java = {JAVA: not has_ended()} if threads else {}
         return threads | java | {"the thread that asks for the broker": self.broker.lives}
 
     def _watch(self, query: RunningQuery) -> None:
-        """Wait for the end of a query, and run it again for as long as it fails and that is wanted."""
+        """Wait for the end of a query, and run it again for as long as it fails and is to be replaced."""
         try:
             failure = self._ended_by_itself(query, query.await_end())
             while failure is not None and self._is_to_run_again(query, failure):
@@ -263,12 +263,12 @@ class Supervisor:
         except LOST as lost:
             self._spark_is_lost(lost)
         except Exception as failure:
-            # Nobody else would notice that the query is not looked after any more.
-            self.fail(StreamsError(f"Sub-topology {query.plan.name} could not be run on after a failure: {failure!r}"))
+            # Nothing else would notice that the query is no longer supervised.
+            self.fail(StreamsError(f"Sub-topology {query.plan.name} could not continue after a failure: {failure!r}"))
             raise
 
     def _ended_by_itself(self, query: RunningQuery, failure: Exception | None) -> Exception | None:
-        """Return why a query has ended, also where it has not failed and nobody stopped the application."""
+        """Return why a query has ended, including one that neither failed nor was stopped by the application."""
         if failure is not None or self._stopping.is_set():
             return failure
         return StreamsError(
@@ -278,7 +278,7 @@ class Supervisor:
         )
 
     def _spark_is_lost(self, failure: BaseException) -> None:
-        """End the application, as no query can run any more; the handler hears of it, and has no choice."""
+        """End the application, as no query can run any more; the handler is called, but its answer has no effect."""
         with self._asking:
             if self._stopping.is_set() or self.failure is not None:
                 return

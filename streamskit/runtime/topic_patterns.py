@@ -15,7 +15,7 @@ KAFKAS_OWN = ("__consumer_offsets", "__transaction_state", "__share_group_state"
 
 
 def matched(plans: list[Plan], brokers: ExternalBroker, topics: ApplicationTopics, topology: Topology) -> list[Plan]:
-    """Return plans with the topics that match the program's patterns; the same list where none waits for topics.
+    """Return the plans with the topics that match the program's patterns; the same list if there are no patterns.
 
     Raises:
         StreamsError: a pattern matches no topic.
@@ -37,7 +37,7 @@ def matched(plans: list[Plan], brokers: ExternalBroker, topics: ApplicationTopic
 def widened(
     plans: list[Plan], found: Mapping[str, TopicIdentity], topics: ApplicationTopics, topology: Topology
 ) -> Iterator[tuple[int, Plan, dict[str, TopicIdentity]]]:
-    """Yield each running plan that is to read more topics: its number, the plan with them, and what is new.
+    """Yield each running plan that should read more topics: its number, the plan with them, and the new topics.
 
     Args:
         plans: those that run.

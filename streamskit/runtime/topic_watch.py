@@ -1,4 +1,4 @@
-"""Looks at the topics of running queries: are they the same, with as many partitions, and are there new ones?"""
+"""Checks the topics of running queries: whether they are the same, with as many partitions, or there are new ones."""
 
 import logging
 from collections.abc import Callable, Iterable, Mapping
@@ -26,7 +26,7 @@ class TopicWatch(Periodic):
 
     Args:
         bootstrap_servers: the broker's address.
-        look: called with what was found of the topics that are there.
+        look: called with the topics that exist, and what was found about each.
 
     Mirrors what a consumer with a pattern does every `metadata.max.age.ms`, five minutes by default.
     """
@@ -44,7 +44,7 @@ class TopicWatch(Periodic):
 
         Args:
             topics: their names.
-            wanted: says of any other topic by its name whether to look at it, too; None wants no other.
+            wanted: returns for the name of any other topic whether to watch it as well; None for no others.
         """
         self._topics, self._wanted = list(topics), wanted
         if self._topics:
@@ -57,13 +57,13 @@ class TopicWatch(Periodic):
                 there = self._admin.list_topics(timeout=ANSWER_SECONDS).topics
                 self._topics += [name for name in there if name not in self._topics and self._wanted(name)]
             found = identities(self._admin, self._topics, ANSWER_SECONDS)
-        except KafkaException as failure:  # the broker watch tells of a broker that is away
+        except KafkaException as failure:  # the broker watch reports a broker that is away
             logger.debug("The topics could not be looked at: %s", failure)
         else:
             self._look(found)
 
     def close(self) -> None:
-        """Let go of the client: it ends when nobody has it any more."""
+        """Drop the client: it closes when nothing refers to it any more."""
         self.__dict__.pop("_admin", None)
 
     @cached_property

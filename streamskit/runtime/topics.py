@@ -21,14 +21,14 @@ from streamskit.topology import Topology
 from streamskit.topology.nodes import GlobalTableSource, Node, SideEffect, Sink, TableSource, of_kind
 
 CHANGELOG = {"cleanup.policy": "compact", "segment.bytes": str(16 * 1024 * 1024)}
-# "delete" lets the application delete the windows that have expired; by its age nothing is.
+# "delete" lets the application delete expired windows; nothing is deleted by age.
 WINDOWED_CHANGELOG = CHANGELOG | {
     "cleanup.policy": "compact,delete", "retention.ms": "-1", "message.timestamp.type": "CreateTime"
 }  # fmt: skip
 ADDITIONAL_LAG = 24 * 60 * 60 * 1000
 """For how many milliseconds beyond its history the changelog of a versioned store keeps every version of a row.
 
-Compaction goes by the clock and history by stream time, which may be behind: Kafka Streams adds a day, too.
+Compaction goes by the clock and history by stream time, which may be behind. Kafka Streams adds a day as well.
 """
 REPARTITION = {"cleanup.policy": "delete", "retention.ms": "-1"}
 TRANSACTIONS = {"cleanup.policy": "compact", "segment.bytes": str(1024 * 1024)}
@@ -65,14 +65,14 @@ def side_effects(plans: list[Plan]) -> dict[str, SideEffect]:
 
 
 def catalogue(application_id: str, topology: Topology, plans: list[Plan]) -> Catalogue:
-    """Return the stores that can be queried, each with its changelog and whether a key tells the partition."""
+    """Return the stores that can be queried, each with its changelog and whether a key determines its partition."""
     entries = []
     for plan in plans:
         by_task = {store.name for node in plan.nodes if node.has_own_keys for store in node.stores}
         beyond = plan.windowed_topics()
         for store in plan.stores:
             topic = plan.changelog(store)
-            # A row of windows in a plain table lies where the key without its window does.
+            # A windowed row in a plain table is in the partition of its key without the window.
             by_key = store.name not in by_task and (topic not in beyond or store.kind in ("window", "session"))
             entries.append(QueryableStore(store, topic, plan.number, by_key and not plan.keeps_partitions))
     for topic, nodes in global_tables(topology).items():
@@ -83,9 +83,9 @@ def catalogue(application_id: str, topology: Topology, plans: list[Plan]) -> Cat
 def partition_of_key(
     plans: list[Plan], store: str, key: Any, partitioner: Partitioner | None, partitions: Mapping[str, int]
 ) -> int | None:
-    """Return in which partition of a store a partitioner puts a key; None if there is none to ask.
+    """Return in which partition of a store a partitioner puts a key; None without a partitioner or such a store.
 
-    It is asked about the topic with the most partitions of those that the store is made of.
+    It is called for the topic with the most partitions among those that the store is made of.
 
     Args:
         plans: what runs.
@@ -95,7 +95,7 @@ def partition_of_key(
         partitions: how many partitions each topic has.
 
     Raises:
-        StreamsError: it does not choose one partition that there is.
+        StreamsError: it does not choose exactly one existing partition.
 
     Mirrors `StreamsMetadataState#keyQueryMetadataForKey`.
     """
@@ -149,13 +149,13 @@ class ApplicationTopics:
 
     @property
     def written(self) -> list[str]:
-        """The topics of others that it writes, as far as their names are known before a record is."""
+        """The topics of others that it writes, as far as their names are known in advance."""
         sinks = [(plan, sink) for plan in self.plans for sink in plan.sinks if not sink.internal]
         return list(dict.fromkeys(plan.topic(sink) for plan, sink in sinks if isinstance(sink.topic, str)))
 
     @property
     def streams(self) -> list[str]:
-        """The topics of others that it reads record by record, and not as the rows of a table."""
+        """The topics of others that it reads as streams of records, not as the rows of a table."""
         tables = (TableSource, GlobalTableSource)
         read = [
             each
@@ -202,7 +202,7 @@ class ApplicationTopics:
             )
 
     def partitions(self, brokers: ExternalBroker) -> dict[str, int]:
-        """Check that all topics are there, and return how many partitions each has, and the internal ones will have.
+        """Check that all topics exist, and return how many partitions each has or, for internal ones, will have.
 
         Raises:
             StreamsError: a topic is missing, or the topics of a join have different numbers of partitions.
@@ -214,7 +214,7 @@ class ApplicationTopics:
         """Make the internal topics, and return how many partitions each topic has.
 
         Raises:
-            StreamsError: as `partitions`; or an internal topic is there with another number of partitions.
+            StreamsError: as for `partitions`; or an internal topic exists with a different number of partitions.
         """
         partitions, between = self._checked(brokers)
         for topic, count, config in self._to_make(partitions | between, between):
@@ -249,13 +249,13 @@ class ApplicationTopics:
         yield from ((topic, 1, SIDE_EFFECTS) for topic in self.side_effects)
 
     def _checked(self, brokers: ExternalBroker) -> tuple[dict[str, int], dict[str, int]]:
-        """Return the partitions of the topics that are there, and of those between the queries."""
+        """Return the numbers of partitions of the existing topics, and of those between the queries."""
         partitions = list_topics(brokers.connection, internal=False)
         self._check_there(partitions, brokers)
         return partitions, self.counts_between(partitions)
 
     def counts_between(self, partitions: Mapping[str, int]) -> dict[str, int]:
-        """Return how many partitions each topic between the queries has, where those of the others are given.
+        """Return how many partitions each topic between the queries has, given those of the other topics.
 
         Raises:
             StreamsError: the topics of a join have different numbers of partitions.
@@ -284,8 +284,8 @@ class ApplicationTopics:
     def _between(self, partitions: Mapping[str, int]) -> dict[str, int]:
         """Return how many partitions each topic between queries has.
 
-        A repartition topic has as many as it was asked to have; else as the topics it is joined with; else as those
-        that feed it. A handover topic has as many as the query that writes it has tasks.
+        A repartition topic has the requested number; by default, that of the topics it is joined with, or else that of
+        the topics that feed it. A handover topic has as many as the query that writes it has tasks.
         """
         sinks, found = self._sinks(), dict[str, int]()
         handovers = {topic: plan for plan in self.plans for topic in plan.handovers.values()}
@@ -330,7 +330,7 @@ class ApplicationTopics:
                     yield list(dict.fromkeys(topics)), slot.node
 
     def _beside(self, node: Node) -> list[Node]:
-        """Return the processors that run in one operator with a processor, which is among them."""
+        """Return the processors that run in the same operator as a processor, including itself."""
         groups = [plan.groups[node.name] for plan in self.plans if node.name in plan.groups]
         return [member for group in groups for member in group.members]
 
@@ -346,7 +346,7 @@ class ApplicationTopics:
 
     @property
     def meetings(self) -> list[Meeting]:
-        """The topics of which records with the same key have to be in the same partition."""
+        """The groups of topics whose records with the same key have to be in the same partition."""
         own = set(self.internal)
         return [
             Meeting(f"{node.name} (written at {node.call_site})", topics, [each for each in topics if each not in own])
@@ -354,9 +354,9 @@ class ApplicationTopics:
         ]
 
     def _partners(self) -> Iterator[tuple[list[str], Node]]:
-        """Yield what `_joined` does, but for processors, whose tasks may have different numbers of partitions."""
+        """Yield what `_joined` yields, except processors whose topics may have different numbers of partitions."""
         for topics, node in self._joined():
-            # A processor has the tasks that its topics have partitions, as in Kafka Streams, and the stores of those.
+            # A processor has as many tasks as its topics have partitions, each with its stores, as in Kafka Streams.
             if not node.has_own_keys or any(store for each in self._beside(node) for store in each.reads):
                 yield topics, node
 

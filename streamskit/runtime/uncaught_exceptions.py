@@ -24,7 +24,7 @@ class UncaughtExceptionResponse(Enum):
 
     SHUTDOWN_APPLICATION = "shutdown application"
     """Stop the application wherever it runs: all queries of this `KafkaStreams`, and every instance that answers for
-    its stores (`python -m streamskit serve`, `Instances`), which its consumer group tells.
+    its stores (`python -m streamskit serve`, `Instances`), through its consumer group.
 
     With SHUTDOWN_CLIENT, instances go on answering with what the stores had last.
     """
@@ -35,7 +35,7 @@ Handler = Callable[[StreamsError], UncaughtExceptionResponse]
 
 
 def shutdown_client(failure: StreamsError) -> UncaughtExceptionResponse:
-    """Answer every failure with SHUTDOWN_CLIENT: the handler of an application that was given none."""
+    """Answer every failure with SHUTDOWN_CLIENT: the default handler."""
     return UncaughtExceptionResponse.SHUTDOWN_CLIENT
 
 
@@ -88,7 +88,7 @@ def check_handler(handler: object) -> None:
 
 
 def ask(handler: Handler, failure: StreamsError) -> tuple[UncaughtExceptionResponse, StreamsError]:
-    """Return a handler's answer and the failure; one that gives no answer shuts the client down, and is told of."""
+    """Return a handler's answer and the failure; a missing answer shuts the client down and is named in the failure."""
     try:
         answer: object = handler(failure)
     except Exception as second:

@@ -11,8 +11,8 @@ class Watchdog(Periodic):
     """Looks every second whether the parts of an application live, in a thread of its own.
 
     Args:
-        parts: returns for each part, by its name, whether it lives.
-        died: called once for each part that does so no more.
+        parts: returns by name whether each part is alive.
+        died: called once for each part that is no longer alive.
     """
 
     def __init__(self, parts: Callable[[], Mapping[str, bool]], died: Callable[[str], None]) -> None:

@@ -1,7 +1,7 @@
 """Serdes: how keys and values become the bytes of a Kafka record, and back.
 
-Each serde says it twice: for one Python value (`serialize`, `deserialize`) and for a whole Spark Column (`to_bytes`,
-`from_bytes`). The two give the same bytes, and the bytes are those of Kafka's Java serdes.
+Each serde works in two ways: on one Python value (`serialize`, `deserialize`) and on a whole Spark Column (`to_bytes`,
+`from_bytes`). Both give the same bytes, which are those of Kafka's Java serdes.
 """
 
 from streamskit.serdes.catalogue import Serdes

@@ -1,4 +1,4 @@
-"""Avro: binary, no field names in it; the writer's schema from the registry says what is where."""
+"""Avro: binary, without field names; the writer's schema from the registry says what is where."""
 
 import io
 import json
@@ -19,7 +19,7 @@ from streamskit.serdes.serde import plain_value
 
 @dataclass(frozen=True)
 class AvroSerde(RegisteredSerde):
-    """Avro records: dicts (generic), or objects of a class of yours (specific).
+    """Avro records: dicts (generic), or objects of your own class (specific).
 
     Mirrors Confluent's `GenericAvroSerde` and `SpecificAvroSerde`.
     """
@@ -119,7 +119,7 @@ def _name(parsed: Any) -> str:
 def make_record(record_class: type, value: Any) -> Any:
     """Return an object of `record_class` with the fields of a dict.
 
-    Fields whose hints name a dataclass or an Enum become such, in lists, dicts and Optional too.
+    Fields whose hints name a dataclass or an Enum are converted to it, also in lists, dicts and Optional.
 
     >>> make_record(Trade, {"symbol": "KO", "price": 61.5})
     Trade(symbol='KO', price=61.5)

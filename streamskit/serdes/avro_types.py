@@ -29,7 +29,7 @@ LOGICAL: dict[str, T.DataType] = {
 }
 
 WITHOUT = ("time-millis", "time-micros")
-"""Logical types that fastavro reads as something that has no Spark type."""
+"""Logical types whose values, as fastavro reads them, have no Spark type."""
 
 
 @lru_cache(maxsize=1000)
@@ -40,7 +40,7 @@ def spark_type(schema: str) -> T.DataType:
         schema: its JSON text.
 
     Raises:
-        ValueError: with the name of the field for which Spark has no type.
+        ValueError: Spark has no type for a field; the message names it.
     """
     from fastavro.schema import SchemaParseException, UnknownType, expand_schema
 
@@ -79,7 +79,7 @@ def _logical(schema: dict[str, Any], where: str) -> T.DataType:
         raise ValueError(f"{where} has the logical type {logical}, for which Spark has no type here: make it a long.")
     if logical == "decimal":
         return T.DecimalType(schema["precision"], schema.get("scale", 0))
-    # One that nobody knows means nothing, says Avro: the type beneath it counts.
+    # Avro says that unknown logical types are ignored: the underlying type counts.
     return LOGICAL.get(logical) or _type(_bare(schema), where)
 
 

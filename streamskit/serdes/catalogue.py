@@ -1,4 +1,4 @@
-"""`Serdes`: all the serdes there are, by name."""
+"""`Serdes`: all serdes, by name."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ from streamskit.serdes.windowed import SessionWindowedSerde, TimeWindowedSerde
 
 
 class Serdes:
-    """The serdes there are. Mirrors `org.apache.kafka.common.serialization.Serdes`.
+    """All serdes. Mirrors `org.apache.kafka.common.serialization.Serdes`.
 
     >>> Serdes.long().serialize(258)
     b'\\x00\\x00\\x00\\x00\\x00\\x00\\x01\\x02'
@@ -22,7 +22,7 @@ class Serdes:
 
     @staticmethod
     def for_type(data_type: T.DataType) -> Serde:
-        """Return the serde for a Spark type when none is named: numbers and text as Kafka has them, the rest JSON."""
+        """Return the serde for a Spark type when none is named: numbers and text as in Kafka, the rest as JSON."""
         simple: dict[type[T.DataType], Serde] = {
             T.StringType: StringSerde(),
             T.LongType: LONG,
@@ -44,15 +44,15 @@ class Serdes:
         subject: str | None = None,
         record_class: type | None = None,
     ) -> Serde:
-        """Avro with its schema in a registry; the schema is registered here and now.
+        """Avro with its schema in a registry; the schema is registered at once.
 
         Args:
-            schema: as JSON text or as a dict. Records are read as this schema has them, whatever schema wrote them.
+            schema: as JSON text or as a dict. Records are read with this schema, whichever wrote them.
             registry: a `SchemaRegistry` or its address, `mock://course` for one in this process.
-            topic: whose values these are: the subject is then `<topic>-value`.
-            subject: under which the schema is registered, if not by topic; the record's name if neither is given.
-            record_class: a class with the record's fields (a dataclass, a generated class). Its objects stand for
-                records in Python, as Java's specific records do; without it dicts do.
+            topic: the topic whose values these are; the subject is then `<topic>-value`.
+            subject: the subject of the schema, if not given by the topic; the record's name if neither is given.
+            record_class: a class with the record's fields (a dataclass, a generated class). In Python, records
+                are objects of it, like Java's specific records; without it they are dicts.
 
         Raises:
             RegistryError: the registry refuses the schema, or does not answer.
@@ -72,13 +72,13 @@ class Serdes:
     def protobuf(
         message_class: Any, registry: SchemaRegistry | str, *, topic: str | None = None, subject: str | None = None
     ) -> Serde:
-        """Protobuf messages with their schema in a registry; the schema is registered here and now.
+        """Protobuf messages with their schema in a registry; the schema is registered at once.
 
         Args:
-            message_class: a class that Protobuf made, by its compiler or at run time.
+            message_class: a class that Protobuf generated, by its compiler or at run time.
             registry: a `SchemaRegistry` or its address, `mock://course` for one in this process.
-            topic: whose values these are: the subject is then `<topic>-value`.
-            subject: under which the schema is registered, if not by topic; the message's name if neither is given.
+            topic: the topic whose values these are; the subject is then `<topic>-value`.
+            subject: the subject of the schema, if not given by the topic; the message's name if neither is given.
 
         Raises:
             RegistryError: the registry refuses the schema, or does not answer.
@@ -98,13 +98,13 @@ class Serdes:
         topic: str | None = None,
         subject: str | None = None,
     ) -> Serde:
-        """JSON text that is held against a JSON Schema in a registry; the schema is registered here and now.
+        """JSON text that is validated against a JSON Schema in a registry; the schema is registered at once.
 
         Args:
             schema: as JSON text or as a dict.
             registry: a `SchemaRegistry` or its address, `mock://course` for one in this process.
-            topic: whose values these are: the subject is then `<topic>-value`.
-            subject: under which the schema is registered, if not by topic; the schema's title if neither is given.
+            topic: the topic whose values these are; the subject is then `<topic>-value`.
+            subject: the subject of the schema, if not given by the topic; the schema's title if neither is given.
 
         Raises:
             RegistryError: the registry refuses the schema, or does not answer.
@@ -178,10 +178,10 @@ class Serdes:
 
     @staticmethod
     def void() -> Serde:
-        """Nothing but null, for keys or values that are never there."""
+        """Nothing but null, for keys or values that are always absent."""
         return VoidSerde()
 
-    # The names of Python's own types come last: below them, `float`, `bytes` and `list` would mean these methods.
+    # The names of Python's own types come last: after them, `float`, `bytes` and `list` would mean these methods.
 
     @staticmethod
     def float() -> Serde:

@@ -1,4 +1,4 @@
-"""The rule BACKWARD: can a new schema read what an old one has written? Plainly, for registries that do not ask."""
+"""The rule BACKWARD: can a new schema read what an old one has written? A simple check for mock registries."""
 
 import base64
 import json
@@ -9,7 +9,7 @@ def why_incompatible(kind: str, new: str, old: str) -> str | None:
     """Return why data of the old schema cannot be read with the new one; None if it can.
 
     Args:
-        kind: AVRO (judged by the Apache Avro library), PROTOBUF or JSON (of which a real registry looks at more).
+        kind: AVRO (judged by the Apache Avro library), PROTOBUF or JSON (of which a real registry checks more).
         new: the text of the schema that reads.
         old: the text of the schema that wrote.
     """
@@ -24,7 +24,7 @@ def _avro(new: str, old: str) -> list[str]:
     result = ReaderWriterCompatibilityChecker().get_compatibility(parse(new), parse(old))
     if result.compatibility is SchemaCompatibilityType.compatible:
         return []
-    # The library tells kinds, messages and places apart, without saying which belong together.
+    # The library lists kinds, messages and places separately, without saying which belong together.
     kinds = ", ".join(kind.name.replace("_", " ") for kind in result.incompatibilities)
     return [f"{kinds}: {', '.join(sorted(result.messages))} (at {', '.join(sorted(result.locations))})"]
 
@@ -43,7 +43,7 @@ def _protobuf(new: str, old: str) -> list[str]:
 
 
 def _messages(text: str) -> dict[str, Any]:
-    """Return all messages of a file by name, those inside others too."""
+    """Return all messages of a file by name, including nested ones."""
     from google.protobuf.descriptor_pb2 import FileDescriptorProto
 
     file = FileDescriptorProto.FromString(base64.b64decode(text))
@@ -74,7 +74,7 @@ def _json(new: str, old: str) -> list[str]:
 
 
 def _narrower(new: Any, old: Any, where: str) -> list[str]:
-    """Return where a JSON Schema no longer takes what another took: types, required and closed properties, items."""
+    """Return where a JSON Schema no longer allows what another did: types, required and closed properties, items."""
     if not isinstance(new, dict) or not isinstance(old, dict):
         return []
     found = [f"{where} was of type {kind}" for kind in sorted(_kinds(old) - _kinds(new))]
@@ -90,7 +90,7 @@ def _narrower(new: Any, old: Any, where: str) -> list[str]:
 
 
 def _kinds(schema: dict[str, Any]) -> set[str]:
-    """Return the types that a schema takes; one that names none takes all."""
+    """Return the types that a schema allows; one that names none allows all."""
     said = schema.get("type", ["array", "boolean", "null", "number", "object", "string"])
     kinds = {said} if isinstance(said, str) else set(said)
     return kinds | {"integer"} if "number" in kinds else kinds

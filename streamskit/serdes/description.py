@@ -3,8 +3,8 @@
     {"serde": "list", "inner": {"serde": "long"}}
     {"serde": "custom", "class": "shop.TillLine", "why": "TillLine() is made by ..."}
 
-A serde that is a class of a program's own cannot be described; its name and the reason are kept for those who read it,
-and who may have that serde themselves.
+A serde of a class of the program's own cannot be described; its name and the reason are kept for the reader, which may
+have that serde itself.
 """
 
 import base64
@@ -27,7 +27,7 @@ SIMPLE: dict[str, Serde] = {
     "uuid": UuidSerde(),
     "void": VoidSerde(),
 }
-"""The serdes that are told by their name alone."""
+"""The serdes that are described by their name alone."""
 
 _REGISTERED = ("registry", "subject", "schema_id")
 FIELDS = {
@@ -35,7 +35,7 @@ FIELDS = {
     "list": ("inner",),
     "time_windowed": ("inner", "window_size"),
     "session_windowed": ("inner",),
-    # Objects of a record class are dicts elsewhere: who reads the description does not have the class.
+    # Objects of a record class are dicts elsewhere: the reader of the description does not have the class.
     "avro": ("schema", *_REGISTERED),
     "json_schema": ("schema", *_REGISTERED),
     "protobuf": ("message", "files", *_REGISTERED),
@@ -78,10 +78,10 @@ def described(said: Mapping[str, Any], own: Collection[Serde] = ()) -> Serde:
 
     Args:
         said: what it wrote.
-        own: serdes of the program's own, which stand for those of their class.
+        own: the program's own serdes, each of which stands in for a described one of its class.
 
     Raises:
-        SerdeError: it is a class of a program's own, which no description can bring along, and not among those.
+        SerdeError: its class is the program's own, which a description cannot contain, and `own` has no such serde.
         ValueError: the JSON describes no serde.
 
     >>> described({"serde": "list", "inner": {"serde": "long"}})
@@ -126,7 +126,7 @@ def _read(field: str, said: Any, own: Collection[Serde]) -> Any:
 
 
 def _class_of(name: str) -> Callable[..., Serde]:
-    """Return the class of a serde of this package; those that need a package of their own are imported for it only."""
+    """Return the class of a serde of this package; those that need another package are imported only here."""
     module, found = next(place for place, each in NAMES.items() if each == name)
     serde_class: Callable[..., Serde] = getattr(importlib.import_module(module), found)
     return serde_class

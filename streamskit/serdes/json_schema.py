@@ -1,4 +1,4 @@
-"""JSON with a schema: text that is held against a JSON Schema when it is written and when it is read."""
+"""JSON with a schema: text that is validated against a JSON Schema when it is written and when it is read."""
 
 import json
 from dataclasses import dataclass
@@ -83,7 +83,7 @@ def _check(schema: str, value: Any) -> None:
 
 
 def _without_nulls(value: Any, schema: Any, whole: Any) -> Any:
-    """Leave out fields that are None where the schema knows no null: a Spark struct has every field."""
+    """Leave out fields that are None where the schema allows no null: a Spark struct has every field."""
     schema = resolved(schema, whole)
     if isinstance(value, dict):
         properties = schema.get("properties", {})

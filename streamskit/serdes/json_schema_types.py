@@ -23,14 +23,14 @@ def spark_type(schema: str) -> T.DataType:
         schema: its JSON text.
 
     Raises:
-        ValueError: with the name of the property for which Spark has no type.
+        ValueError: Spark has no type for a property; the message names it.
     """
     whole = json.loads(schema)
     return _type(whole, whole, "the schema", ())
 
 
 def resolved(schema: Any, whole: Any) -> dict[str, Any]:
-    """Return a schema with its `$ref` followed and null taken from its choices."""
+    """Return a schema with its `$ref` followed and null removed from its choices."""
     while isinstance(schema, dict):
         if "$ref" in schema:
             schema = _target(schema["$ref"], whole)
@@ -43,7 +43,7 @@ def resolved(schema: Any, whole: Any) -> dict[str, Any]:
 
 
 def accepts_null(schema: Any, whole: Any) -> bool:
-    """Say whether a schema allows null, as one of its types or choices; one that says nothing allows everything."""
+    """Return whether a schema allows null among its types or choices; an empty one allows everything."""
     if not isinstance(schema, dict) or not schema:
         return True
     if "$ref" in schema:

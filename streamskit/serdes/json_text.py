@@ -55,7 +55,7 @@ class JsonSerde(Serde):
     def to_bytes(self, value: Column) -> Column:
         if isinstance(self.data_type, T.StructType | T.ArrayType | T.MapType):
             return write_json(value)
-        # to_json wants something with members: write a list of one and take its brackets off.
+        # to_json needs something with members: write a list of one and remove its brackets.
         text = F.to_json(F.array(value), {"ignoreNullFields": "false"})
         return F.when(value.isNotNull(), text.substr(F.lit(2), F.length(text) - 2)).cast("binary")
 
@@ -73,6 +73,6 @@ class JsonSerde(Serde):
 
 @cache
 def _parsed(schema: str) -> T.DataType:
-    if TaskContext.get() is None:  # a worker has no session, and is not to start one
+    if TaskContext.get() is None:  # a worker has no session, and must not start one
         spark_session()  # the parser is Spark's: a program may begin with a schema
     return T.DataType.fromDDL(schema)

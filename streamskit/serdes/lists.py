@@ -22,9 +22,9 @@ NULL_ENTRY = -1
 class ListSerde(Serde):
     """A list of what `inner` writes. Mirrors `org.apache.kafka.common.serialization.Serdes.ListSerde`.
 
-    With an inner serde of a fixed width (numbers, UUIDs) come the byte 0, the number and positions of the nulls, the
-    number of entries, and the entries that are not null. With any other come the byte 1, the number of entries, and for
-    each its length (-1 for a null) and its bytes. Numbers and lengths are integers of 4 bytes.
+    With an inner serde of a fixed width (numbers, UUIDs), the format is the byte 0, the number and positions of the
+    nulls, the number of entries, and the entries that are not null. With any other, it is the byte 1, the number of
+    entries, and for each its length (-1 for a null) and its bytes. Numbers and lengths are integers of 4 bytes.
     """
 
     inner: Serde
@@ -86,7 +86,7 @@ class ListSerde(Serde):
 
 
 class _Reader:
-    """Bytes that are taken from the front."""
+    """Bytes that are read from the front."""
 
     def __init__(self, data: bytes) -> None:
         self.data = data

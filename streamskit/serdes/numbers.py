@@ -12,7 +12,7 @@ from streamskit.jvm.functions import read_number
 from streamskit.serdes.serde import ColumnSerde
 
 JAVA_CLASSES = {"float": ("java.lang.Float", "floatToIntBits"), "double": ("java.lang.Double", "doubleToLongBits")}
-"""The class in Java that knows the bits of a number, and its function."""
+"""The Java class that gives the bits of a number, and its function."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class NumberSerde(ColumnSerde):
         if value is None:
             return None
         try:
-            # All that is not a number is the same one in Java.
+            # Java writes every NaN in the same way.
             return struct.pack(self.format, float("nan") if value != value else value)
         except (struct.error, OverflowError, TypeError) as wrong:
             raise self.cannot_write(value, f"it is not a {self.name}, {wrong}") from None
@@ -52,13 +52,13 @@ class NumberSerde(ColumnSerde):
         return cast(float, struct.unpack(self.format, data)[0])
 
     def write(self, value: Column) -> Column:
-        # Made of Spark's own functions: one of ours would take the blame when `value` fails.
+        # Made of Spark's own functions: the error would name one of ours when `value` fails.
         if self.name in JAVA_CLASSES:
             # Java's own functions, called by name: no SQL function gives the bits of a floating-point number.
             name, function = JAVA_CLASSES[self.name]
             bits = F.when(value.isNotNull(), F.reflect(F.lit(name), F.lit(function), value).cast("bigint"))
         else:
-            # A cast that changes nothing would take the blame too.
+            # The error would also name a cast that changes nothing.
             bits = value if self.width == 8 else value.cast("bigint")
         digits = F.lpad(F.hex(bits), 16, "0")
         return F.unhex(digits if self.width == 8 else F.substring(digits, 17 - 2 * self.width, 2 * self.width))
@@ -67,7 +67,7 @@ class NumberSerde(ColumnSerde):
         return read_number(data, self.data_type, str(self))
 
     def from_bytes(self, data: Column) -> Column:
-        return self.read(data)  # which looks at the length itself
+        return self.read(data)  # which checks the length itself
 
     def unreadable(self, data: Column) -> Column:
         return F.when(F.octet_length(data) != self.width, self.refusal(data, self._rule))

@@ -1,4 +1,4 @@
-"""Protobuf: fields by number; which message of the schema's file it is stands before the payload."""
+"""Protobuf: fields by number; bytes before the payload say which message of the schema's file it is."""
 
 import base64
 from dataclasses import dataclass
@@ -17,9 +17,9 @@ _classes: dict[tuple[bytes, str], Any] = {}
 
 @dataclass(frozen=True)
 class ProtobufSerde(RegisteredSerde):
-    """Messages of a class that Protobuf made; a dict is taken for one, too. Mirrors Confluent's `KafkaProtobufSerde`.
+    """Messages of a class that Protobuf generated, or dicts. Mirrors Confluent's `KafkaProtobufSerde`.
 
-    `files` holds the message's file and those it imports, so that the class can be made again in Spark's workers.
+    `files` holds the message's file and those it imports, so that the class can be recreated in Spark's workers.
     """
 
     message: str
@@ -93,12 +93,12 @@ def protobuf_serde(
 
 
 def write_indexes(path: list[int]) -> bytes:
-    """Return the way to a message in its file: how many steps, then each, as zigzag varints; [0] is one byte 00."""
+    """Return the path to a message in its file: how many steps, then each, as zigzag varints; [0] is one byte 00."""
     return b"\x00" if path == [0] else b"".join(map(_varint, [len(path), *path]))
 
 
 def read_indexes(payload: bytes) -> tuple[list[int], int]:
-    """Return the way to the message in its file, and where the message begins."""
+    """Return the path to the message in its file, and where the message begins."""
     count, at = _read_varint(payload, 0)
     if count == 0:
         return [0], at
@@ -110,7 +110,7 @@ def read_indexes(payload: bytes) -> tuple[list[int], int]:
 
 
 def _varint(number: int) -> bytes:
-    rest, written = number << 1, bytearray()  # zigzag: the sign in the lowest bit, and these have none
+    rest, written = number << 1, bytearray()  # zigzag: the lowest bit is the sign, and these numbers have none
     while rest > 0x7F:
         written.append(rest & 0x7F | 0x80)
         rest >>= 7
@@ -128,7 +128,7 @@ def _read_varint(data: bytes, at: int) -> tuple[int, int]:
 
 
 def _path(descriptor: Any) -> list[int]:
-    """Return the number of a message among those beside it, after that of the message around it."""
+    """Return the path to a message: its index in the enclosing message or file, after the enclosing message's path."""
     around = descriptor.containing_type
     beside = around.nested_types if around else list(descriptor.file.message_types_by_name.values())
     return [*(_path(around) if around else []), [each.name for each in beside].index(descriptor.name)]
@@ -161,7 +161,7 @@ def _imports(file: Any) -> list[Any]:
 
 
 def _message_class(files: bytes, name: str) -> Any:
-    """Return the class that the serde was made with, or in another process one that is made like it."""
+    """Return the class that the serde was made with, or in another process one that is recreated."""
     from google.protobuf.descriptor_pb2 import FileDescriptorSet
     from google.protobuf.descriptor_pool import DescriptorPool
     from google.protobuf.message_factory import GetMessageClass

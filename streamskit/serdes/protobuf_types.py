@@ -13,7 +13,7 @@ def spark_type(message: Any, inside: tuple[str, ...] = ()) -> T.StructType:
     """Return the Spark type of a message, by its descriptor.
 
     Raises:
-        ValueError: with the name of the message for which Spark has no type.
+        ValueError: Spark has no type for a message; the error names it.
     """
     if message.full_name in inside:
         raise ValueError(f"Message {message.full_name} holds its own kind: Spark has no type for that.")
@@ -51,7 +51,7 @@ def _single_type(field: Any, inside: tuple[str, ...]) -> T.DataType:
 
 
 def to_row(message: Any) -> dict[str, Any]:
-    """Return a message as a dict of its fields; one that may be absent and is, is None."""
+    """Return a message as a dict of its fields; an optional field that is absent is None."""
     return {field.name: _read(message, field) for field in message.DESCRIPTOR.fields}
 
 

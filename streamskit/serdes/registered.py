@@ -14,7 +14,7 @@ HEAD = 5
 
 
 class RegisteredSerde(Serde):
-    """What Avro, Protobuf and JSON Schema have in common: five bytes before the payload, and a registry to ask."""
+    """What Avro, Protobuf and JSON Schema have in common: five bytes before the payload, and a registry."""
 
     kind: ClassVar[str]
     registry: SchemaRegistry
@@ -27,7 +27,7 @@ class RegisteredSerde(Serde):
 
     @abstractmethod
     def decode(self, payload: bytes, writer: str) -> Any:
-        """Return the value in bytes that the schema `writer` (its text) has written."""
+        """Return the value in bytes that were written with the schema `writer` (its text)."""
 
     @property
     @abstractmethod
@@ -61,7 +61,7 @@ class RegisteredSerde(Serde):
 
 
 def subject_name(topic: str | None, subject: str | None, name: str) -> str:
-    """Return under which subject a schema is registered: the one given, `<topic>-value`, or the schema's own name.
+    """Return the subject of a schema: the one given, `<topic>-value`, or the schema's own name.
 
     Raises:
         ValueError: both a topic and a subject are given.

@@ -1,7 +1,7 @@
 """A schema registry: where the schemas of records live, each with a number that the records carry.
 
-What lets you in is secret, as in `streamskit.api.client_settings`: another process gets the path of a file that only
-this user can read.
+Credentials are secret, as in `streamskit.api.client_settings`: another process gets the path of a file that only this
+user can read.
 """
 
 from collections.abc import Callable, Mapping
@@ -31,26 +31,26 @@ CREDENTIALS = (
     "bearer.auth.identity.pool.id",
 )  # fmt: skip
 CERTIFICATES = ("ssl.ca.location", "ssl.certificate.location", "ssl.key.location", "ssl.key.password")
-"""What Confluent's clients take, by their names; Java's serdes want `PREFIX` before those of certificates."""
+"""Settings of Confluent's clients, by their names; Java's serdes need `PREFIX` before those of certificates."""
 
 SECRETS = ("basic_auth_user_info", "bearer_auth_token", "bearer_auth_client_secret", "ssl_key_password")
 """Settings that are not shown, by their names here."""
 
 _clients: dict[tuple[Any, ...], Any] = {}
 _fetched: dict[str, dict[int, RegisteredSchema]] = {}
-"""What real registries have answered: the schema of a number never changes."""
+"""The schemas from real registries, by address and id: the schema of an id never changes."""
 
 
 class SchemaRegistry:
     """A thin handle on a schema registry; Confluent's own client (`client`) does the work.
 
     `mock://<name>` is a registry in this process, the same one for each handle of that name. Spark's workers are other
-    processes: they get what such a registry holds when the query starts. A real registry they ask themselves.
+    processes: they get what such a registry holds when the query starts. They query a real registry themselves.
 
     Args:
         url: `mock://course`, or the address of a registry, like `http://localhost:8081`.
         settings: more settings of Confluent's client, `_` for each dot, as in `basic_auth_user_info="name:password"`;
-            name and password may stand in the address, too.
+            name and password may also be in the address.
 
     >>> registry = SchemaRegistry("mock://lesson")
     >>> registry.register("trades-value", '"string"', "AVRO")
@@ -85,7 +85,7 @@ class SchemaRegistry:
 
     @property
     def _open(self) -> dict[str, Any]:
-        """The settings that all may see."""
+        """The settings that are not secret."""
         return {name: value for name, value in self._settings.items() if not isinstance(value, Secret)}
 
     @property
@@ -106,8 +106,8 @@ class SchemaRegistry:
     def describe(self) -> dict[str, Any]:
         """Return it as JSON, for another process: a mock registry with all its schemas, a real one with its settings.
 
-        A password is not in it, but the path of a file that has it: the one that `from_properties` read, or one that
-        goes with this process.
+        It contains no password, but the path of a file with the password: the one that `from_properties` read, or one
+        that is deleted when this process ends.
 
         Raises:
             ValueError: a setting is not text or a number.
@@ -120,15 +120,15 @@ class SchemaRegistry:
 
     @staticmethod
     def from_properties(properties: Mapping[str, Any] | str | Path) -> "SchemaRegistry":
-        """Return the registry that the settings of Java's serdes and tools name, with how to be let in.
+        """Return the registry that the settings of Java's serdes and tools name, with its credentials.
 
         Args:
             properties: a dict, or the path of a properties file, with `schema.registry.url`, `basic.auth.user.info` and
-                the like, by Confluent's names. What else is in there, such as a Kafka client's settings, is left out.
+                the like, by Confluent's names. Other settings, such as those of a Kafka client, are ignored.
 
         Raises:
             RegistryError: there is no `schema.registry.url`, no such file, or a source of credentials that Python's
-                client does not have.
+                client does not support.
 
         >>> SchemaRegistry.from_properties({"schema.registry.url": "http://registry:8081",
         ...                                 "basic.auth.credentials.source": "USER_INFO",
@@ -164,7 +164,7 @@ class SchemaRegistry:
 
     @staticmethod
     def described(said: Mapping[str, Any]) -> "SchemaRegistry":
-        """Return the registry that `describe` wrote down; a mock one knows the schemas of that time."""
+        """Return the registry that `describe` wrote down; a mock one has the schemas of that time."""
         known = {int(id_): RegisteredSchema(kind, text) for id_, kind, text in said["schemas"]}
         return _carried(said["url"], said["settings"], known, said.get("secrets", ""))
 
@@ -188,16 +188,16 @@ class SchemaRegistry:
         return _clients[at]
 
     def register(self, subject: str, text: str, kind: str) -> int:
-        """Register a schema and return its id; one that is there already keeps its id.
+        """Register a schema and return its id; a registered schema keeps its id.
 
         Args:
-            subject: under which name the versions of the schema are kept, `<topic>-value` by custom.
+            subject: the name under which the schema's versions are kept, by convention `<topic>-value`.
             text: the schema; for Protobuf the base64 of its FileDescriptorProto.
             kind: AVRO, PROTOBUF or JSON.
 
         Raises:
-            RegistryError: there is no answer, or the registry refuses: the schema cannot read what the subject's latest
-                one has written. A mock registry applies that rule (BACKWARD) always, a real one the rule it is set to.
+            RegistryError: the registry does not answer, or refuses a schema that cannot read what the subject's latest
+                one wrote. A mock registry always applies that rule (BACKWARD), a real one the rule it is set to.
         """
         from confluent_kafka.schema_registry import Schema
 
@@ -249,7 +249,7 @@ class SchemaRegistry:
         }
 
     def _check(self, subject: str, text: str, kind: str) -> None:
-        """Do what a real registry does before it takes a schema, and the mock of Confluent's client does not."""
+        """Check what a real registry checks before it accepts a schema, but the mock of Confluent's client does not."""
         versions = [self.client.get_version(subject, number) for number in self.client.get_versions(subject)]
         if not versions or text in [each.schema.schema_str for each in versions]:
             return
@@ -274,7 +274,7 @@ class SchemaRegistry:
         except SchemaRegistryError as failure:
             reason = f"the registry answered {failure.http_status_code}: {failure.error_message}"
             if failure.http_status_code in (401, 403):
-                reason += ". What lets you in: SchemaRegistry(url, basic_auth_user_info='name:password')"
+                reason += ". Give credentials: SchemaRegistry(url, basic_auth_user_info='name:password')"
         except RegistryError:
             raise
         except Exception as failure:
@@ -317,8 +317,8 @@ def _secrets(url: str, file: Path) -> dict[str, Secret]:
         said = _read(file)
     except RegistryError:
         raise RegistryError(
-            f"The credentials for the schema registry at {url} were in {file}, which cannot be read. If the program "
-            "names it in its code, its file goes with the program: have it name a file, as in "
+            f"The credentials for the schema registry at {url} were in {file}, which cannot be read. A file for "
+            "credentials in the code is deleted when the program ends: keep them in a file of your own, as in "
             "SchemaRegistry.from_properties('client.properties'), and start the application once more."
         ) from None
     found = {name.removeprefix(PREFIX).replace(".", "_"): value for name, value in said.items()}
@@ -328,7 +328,7 @@ def _secrets(url: str, file: Path) -> dict[str, Secret]:
 def _carried(
     url: str, settings: dict[str, Any], known: dict[int, RegisteredSchema], secrets: str = ""
 ) -> SchemaRegistry:
-    """Return the handle as it arrives in another process, which reads what is secret from a file when it asks."""
+    """Return the handle as it arrives in another process, which reads the secrets from a file when it needs them."""
     registry = SchemaRegistry(url, **settings)
     registry._file = Path(secrets) if secrets else None
     registry._known.update(known)

@@ -1,6 +1,6 @@
-"""`Serde`: what every serde can do. For a format of one's own this is the class to start from.
+"""`Serde`: what every serde can do. Subclass it for a format of your own.
 
-A serde that is written in Python is given Arrow batches of records by Spark, not one record at a time.
+A serde that is written in Python gets Arrow batches of records from Spark, not one record at a time.
 """
 
 from abc import ABC, abstractmethod
@@ -25,7 +25,7 @@ LONGEST_SHOWN = 60
 
 
 class SerdeError(ValueError):
-    """Bytes that are not of a serde's format, or a value that has none; the message names the serde."""
+    """Bytes that are not in a serde's format, or a value that it cannot write; the message names the serde."""
 
 
 class RegistryError(StreamsKitError):
@@ -33,7 +33,7 @@ class RegistryError(StreamsKitError):
 
 
 class Serde(ABC):
-    """Turns values into bytes and back. For a format of your own write `data_type`, `serialize`, `deserialize`.
+    """Turns values into bytes and back. For a format of your own, define `data_type`, `serialize`, `deserialize`.
 
     In Spark those two functions run in Python, on Arrow batches of records. A null never reaches them there: a null
     value has no bytes (a tombstone), and no bytes are a null value.
@@ -56,7 +56,7 @@ class Serde(ABC):
 
     @property
     def runs_in_python(self) -> bool:
-        """Whether Spark hands its records to Python, rather than run it with functions of its own."""
+        """Whether Spark passes its records to Python instead of running it with Spark's own functions."""
         return True
 
     @abstractmethod
@@ -76,7 +76,7 @@ class Serde(ABC):
         """
 
     def deserialize_row(self, data: bytes | None) -> Any:
-        """Return the value in `data` as Spark has it; another one where `deserialize` makes objects of a class."""
+        """Return the value in `data` as Spark has it; it differs where `deserialize` makes objects of a class."""
         return self.deserialize(data)
 
     def to_bytes(self, value: Column) -> Column:
@@ -127,18 +127,18 @@ class Serde(ABC):
         return SerdeError(f"{self} cannot read {show_bytes(data)}: {_sentence(why)}")
 
     def cannot_write(self, value: object, why: object) -> SerdeError:
-        """Return the error to raise for a value that has no bytes in this format: the serde, the value, and why."""
+        """Return the error to raise for a value that this format cannot write: the serde, the value, and why."""
         return SerdeError(f"{self} cannot write {_short(repr(value))}: {_sentence(why)}")
 
     def refusal(self, data: Column, why: str) -> Column:
-        """Return the sentence of `cannot_read` as a Column."""
+        """Return the message of `cannot_read` as a Column."""
         return F.concat(F.lit(f"{self} cannot read "), shown_bytes(data), F.lit(f": {why}."))
 
 
 class ColumnSerde(Serde):
-    """A serde that Spark runs with functions of its own, so that no record goes to Python and back.
+    """A serde that Spark runs with its own functions, so that no record goes to Python and back.
 
-    A subclass says how the bytes are read (`read`) and, as a sentence, what is wrong with bytes that are not of its
+    A subclass says how the bytes are read (`read`) and, as a sentence, what is wrong with bytes that are not in its
     format (`unreadable`, null where nothing is). Likewise `write` and `unwritable`.
     """
 
@@ -148,11 +148,11 @@ class ColumnSerde(Serde):
 
     @abstractmethod
     def read(self, data: Column) -> Column:
-        """Return the values in `data`; asked only for bytes with which nothing is wrong."""
+        """Return the values in `data`; used only for bytes that are valid."""
 
     @abstractmethod
     def write(self, value: Column) -> Column:
-        """Return the bytes of `value`; asked only for values with which nothing is wrong."""
+        """Return the bytes of `value`; used only for values that are valid."""
 
     def unreadable(self, data: Column) -> Column | None:
         """Return why bytes cannot be read, null where they can; None if any bytes can."""
@@ -176,14 +176,14 @@ class ColumnSerde(Serde):
 
 
 def require_serde(serde: Any, where: str) -> None:
-    """Refuse what is no serde, while the line that gives it can still be named.
+    """Refuse what is not a serde, while the line that passes it can still be named.
 
     Args:
-        serde: what a program gives as one.
+        serde: what a program passes as a serde.
         where: the step or store, and which of its serdes.
 
     Raises:
-        TopologyError: it is none.
+        TopologyError: it is not a serde.
     """
     if isinstance(serde, Serde):
         return
@@ -246,7 +246,7 @@ def _attempt_type(data_type: T.DataType) -> T.StructType:
 
 
 def _column(function: Callable[["pa.Array"], "pa.Array"], data_type: T.DataType, column: Column) -> Column:
-    # Spark sees by the function's hints that it takes and gives whole batches.
+    # Spark sees from the function's hints that it takes and returns whole batches.
     return F.arrow_udf(function, data_type)(column)  # type: ignore[call-overload]
 
 
@@ -262,7 +262,7 @@ def _rows(batch: "pa.Array") -> list[Any]:
 def _attempts(
     function: Callable[[Any], Any], refused: Callable[[Any, object], SerdeError], values: list[Any]
 ) -> tuple[list[Any], list[str | None]]:
-    """Call a serde's function on each value, and return what it gives, and the sentence where it raises."""
+    """Call a serde's function on each value, and return its results and, where it raises, the messages."""
     results: list[Any] = []
     errors: list[str | None] = []
     for value in values:
@@ -281,7 +281,7 @@ def _attempts(
 
 
 def _sorted_out(serde: Serde, values: list[Any], errors: list[str | None]) -> tuple[list[Any], list[str | None]]:
-    """Make an error of each value that is not of the serde's type."""
+    """Turn each value that is not of the serde's type into an error."""
     for number, value in enumerate(values):
         try:
             _values(serde, [value])

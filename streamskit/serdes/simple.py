@@ -1,4 +1,4 @@
-"""Text, bytes, booleans, UUIDs and nothing at all: formats that hardly are any."""
+"""The simplest formats: text, bytes, booleans, UUIDs and nothing at all."""
 
 import re
 from dataclasses import dataclass
@@ -189,5 +189,5 @@ class VoidSerde(ColumnSerde):
 
 
 def _whole(pattern: str) -> str:
-    # In Java's patterns $ also stands before a line's end.
+    # In Java's patterns $ also matches before a final line break.
     return pattern.removesuffix("$") + r"\z"

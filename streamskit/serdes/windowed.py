@@ -15,7 +15,7 @@ from streamskit.serdes.serde import Serde, SerdeError
 
 
 class _WindowedSerde(Serde):
-    """An inner key with times of a known width behind it; what the two serdes have in common."""
+    """An inner key followed by times of a known width; what the two serdes have in common."""
 
     inner: Serde
     width: ClassVar[int]

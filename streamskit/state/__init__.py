@@ -1,1 +1,1 @@
-"""Local copies of state stores: their rows, where these are kept, and what can be asked."""
+"""Local copies of state stores: their rows, where they are kept, and the queries on them."""

@@ -24,7 +24,7 @@ from streamskit.state.stores import KeyValue, Store, ValueAndTimestamp
 logger = logging.getLogger("streamskit")
 
 KEYS_REMEMBERED = 10_000
-"""Of how many keys a look at a few rows remembers whether they are wanted: the rows of a key lie together."""
+"""For how many keys `peek` remembers whether they are wanted: the rows of a key are next to each other."""
 
 FoundRow = tuple[bytes, bytes, int]
 """A row, what it holds, and the number of its partition."""
@@ -46,9 +46,9 @@ class StorePartition:
 class LocalStore(ReadOnlyStore[Span]):
     """What all local stores share: rows by partition, written by one thread and read by any.
 
-    A row's value stays in its bytes until somebody asks for it. `updates` counts what was taken in; `stopped` says why
-    no more will come, and is empty while more may. A list leaves rows out that its serdes cannot read; `unreadable` is
-    how many that were in the last one.
+    A row's value is decoded only when it is read. `updates` counts the records taken in; `stopped` says why no more
+    will come, and is empty while more may. Lists leave out rows that the serdes cannot read; `unreadable` is the number
+    of those in the last list.
 
     Args:
         store: what it holds.
@@ -74,7 +74,7 @@ class LocalStore(ReadOnlyStore[Span]):
     # ---- what fills it -----------------------------------------------------------------------------------------------
 
     def open(self, partition: int) -> ChangelogMark:
-        """Make room for a partition, and return how far it is: a storage on the disk may hold it already."""
+        """Make room for a partition, and return how far it is filled: storage on disk may hold rows already."""
         if partition not in self._partitions:
             self._partitions = {**self._partitions, partition: StorePartition(self._make(partition))}
         return self._partitions[partition].storage.mark()
@@ -86,7 +86,7 @@ class LocalStore(ReadOnlyStore[Span]):
         return dropped.storage if dropped else None
 
     def clear(self, partition: int) -> None:
-        """Empty a partition: its changelog begins anew."""
+        """Empty a partition, because its changelog starts over."""
         self.open(partition)
         self._partitions[partition].storage.clear()
         self._partitions[partition].stream_time = -1
@@ -111,7 +111,7 @@ class LocalStore(ReadOnlyStore[Span]):
         self.take(partition, [(key, value, timestamp)])
 
     def flush(self) -> None:
-        """Write to the disk what a storage there has in memory only."""
+        """Write to disk what disk storage still has only in memory."""
         for partition in self._partitions.values():
             partition.storage.flush()
 
@@ -119,7 +119,7 @@ class LocalStore(ReadOnlyStore[Span]):
         """Return the key and the value of a record of the changelog as a query would."""
         return self._decode_key(self._row(key)), None if value is None else self._store.value.deserialize(value)
 
-    # ---- what asks it ------------------------------------------------------------------------------------------------
+    # ---- what queries it ---------------------------------------------------------------------------------------------
 
     def only(self, partitions: Collection[int]) -> Self:
         """Return a view of some partitions, as they are now."""
@@ -129,7 +129,7 @@ class LocalStore(ReadOnlyStore[Span]):
 
     @property
     def partitions(self) -> set[int]:
-        """The partitions that are here."""
+        """The numbers of the partitions held here."""
         return set(self._partitions)
 
     def approximate_num_entries(self) -> int:
@@ -153,8 +153,8 @@ class LocalStore(ReadOnlyStore[Span]):
 
         Args:
             rows: how many at most.
-            predicate: says of a key (without its window) whether its rows may be among them; all may when not given.
-            beginning: how all keys begin that are wanted: where keys are text, no others are looked at.
+            predicate: whether a key's rows may be among them, given the key without its window; by default all may.
+            beginning: the text that all wanted keys begin with; where keys are text, no others are read.
 
         >>> streams.store("counts").peek(2, lambda key: key.startswith("K"))
         [KeyValue(key='KO', value=42), KeyValue(key='KR', value=7)]
@@ -190,7 +190,7 @@ class LocalStore(ReadOnlyStore[Span]):
         return key
 
     def _beginning(self, key: bytes) -> bytes:
-        """Return how the rows begin of keys that begin so."""
+        """Return how the rows begin whose keys begin with these bytes."""
         return key
 
     def _decode_key(self, row: bytes) -> Any:
@@ -202,14 +202,14 @@ class LocalStore(ReadOnlyStore[Span]):
             yield RowChange(0, self._row(key), None if value is None else pack(value, timestamp))
 
     def _tidy(self, partition: StorePartition) -> None:
-        """Delete what is too old, now and then."""
+        """Delete rows that are too old, from time to time."""
 
     def _segments(self, partition: StorePartition, span: Span) -> list[int]:
-        """Return the segments in which rows of a span may lie."""
+        """Return the segments that may contain rows of a span."""
         return partition.storage.segments()
 
     def _is_kept(self, partition: StorePartition, row: bytes, packed: bytes, span: Span) -> bool:
-        """Whether a row that was found is one of the span."""
+        """Whether a row that was found belongs to the span."""
         return True
 
     def _first(self, rows: int, is_wanted: Callable[[bytes], bool], among: Span) -> Iterable[FoundRow]:
@@ -258,7 +258,7 @@ class LocalStore(ReadOnlyStore[Span]):
         return pairs
 
     def _readable_ones(self, found_rows: Iterable[FoundRow], make: Callable[[FoundRow], Made]) -> Iterator[Made]:
-        """Yield what is made of rows, without those that cannot be read: they are counted, and hide no other."""
+        """Yield what is made of rows, except unreadable ones: they are counted, and do not hide the others."""
         self.unreadable = 0
         for each in found_rows:
             try:
@@ -279,12 +279,12 @@ class LocalStore(ReadOnlyStore[Span]):
 
 def merged(sorted_rows: Sequence[Iterator[SortedRow]], reverse: bool) -> Iterator[SortedRow]:
     """Return rows of several lists in one order; each begins with its bytes."""
-    # One list is the usual case, and to merge it would cost more than to read it.
+    # One list is the usual case, and merging it would cost more than reading it.
     return sorted_rows[0] if len(sorted_rows) == 1 else merge(*sorted_rows, key=itemgetter(0), reverse=reverse)
 
 
 class LocalKeyValueStore(LocalStore, ReadOnlyKeyValueStore[Span]):
-    """A table of keys and values that is here."""
+    """A local table of keys and values."""
 
     def get(self, key: Any) -> Any:
         row = self._key_bytes(key)
@@ -295,7 +295,7 @@ class LocalKeyValueStore(LocalStore, ReadOnlyKeyValueStore[Span]):
         return None
 
     def entry(self, key: Any) -> StoreEntry | None:
-        """Return the row of `key` with all that is known of it, or None."""
+        """Return the row of `key` with all that is known about it, or None."""
         row = self._key_bytes(key)
         for number, partition in self._readable():
             packed = partition.storage.get(0, row)

@@ -1,4 +1,4 @@
-"""What can be asked of a store, wherever it is: Kafka Streams' read-only stores, which local and remote ones are."""
+"""The queries of a store, wherever it is: Kafka Streams' read-only stores, both local and remote."""
 
 import copy
 from abc import ABC, abstractmethod
@@ -15,11 +15,11 @@ Windows = list[tuple[int, Any]]
 """The starts of windows, each with its value."""
 
 Selection = TypeVar("Selection")
-"""What asks for rows in order: a range of bytes where they are here, a path where they are somewhere else."""
+"""A selection of rows in order: a range of bytes for a local store, a path for a remote one."""
 
 
 class VersionedRecord(NamedTuple):
-    """A value and the time from which on it was the row's. Mirrors `org.apache.kafka.streams.state.VersionedRecord`."""
+    """A value and the time from which it was valid. Mirrors `org.apache.kafka.streams.state.VersionedRecord`."""
 
     value: Any
     timestamp: int
@@ -47,18 +47,18 @@ class ReadOnlyStore(ABC, Generic[Selection]):
 
     @abstractmethod
     def approximate_num_entries(self) -> int:
-        """Return the number of rows; about that many of a store on the disk.
+        """Return the number of rows; for a store on disk, approximately.
 
         Mirrors `ReadOnlyKeyValueStore#approximateNumEntries`.
         """
 
     @abstractmethod
     def everything(self, reverse: bool = False) -> Selection:
-        """Return what asks for all rows."""
+        """Return the selection of all rows."""
 
     @abstractmethod
     def _pairs(self, selection: Selection) -> list[KeyValue]:
-        """Return the rows that are asked for."""
+        """Return the selected rows."""
 
     def _named(self, key: Any) -> Any:
         """Return a key, unless it is None."""
@@ -81,7 +81,7 @@ class ReadOnlyKeyValueStore(ReadOnlyStore[Selection]):
     def range(self, first: Any = None, last: Any = None) -> list[KeyValue]:
         """Return the rows with keys from `first` to `last`, both included, in the order of their bytes.
 
-        A bound that is None is open; from a key to one before it there are none.
+        A bound that is None is open; if `last` comes before `first`, there are no rows.
         """
         return self._pairs(self.between(first, last))
 
@@ -99,15 +99,15 @@ class ReadOnlyKeyValueStore(ReadOnlyStore[Selection]):
 
     @abstractmethod
     def between(self, first: Any = None, last: Any = None, reverse: bool = False) -> Selection:
-        """Return what asks for the rows of `range`."""
+        """Return the selection of the rows of `range`."""
 
     @abstractmethod
     def with_prefix(self, prefix: Any, serde: Serde | None = None, reverse: bool = False) -> Selection:
-        """Return what asks for the rows of `prefix_scan`."""
+        """Return the selection of the rows of `prefix_scan`."""
 
 
 class ReadOnlyVersionedStore(ReadOnlyKeyValueStore[Selection]):
-    """A table of keys, times and values; which of two updates is the later one does not depend on their order.
+    """A table of keys, times and values; an update's time, not its arrival, decides which version is the latest.
 
     Lists have the latest version of each row. Mirrors `org.apache.kafka.streams.state.VersionedKeyValueStore`.
     """
@@ -118,7 +118,7 @@ class ReadOnlyVersionedStore(ReadOnlyKeyValueStore[Selection]):
 
         Args:
             key: the key.
-            as_of: the time. What was replaced before the store's history begins is not known any more.
+            as_of: the time. What was replaced before the store's history begins is no longer known.
 
         >>> streams.store("prices").get("KO", as_of=1000)
         VersionedRecord(value=78.4, timestamp=900)
@@ -128,9 +128,9 @@ class ReadOnlyVersionedStore(ReadOnlyKeyValueStore[Selection]):
 class ReadOnlyWindowStore(ReadOnlyStore[Selection]):
     """A table of keys, windows and values; a window's time is its start.
 
-    Lists go by key and then by time, within each segment of time, which is half the store's retention, but a minute at
-    least. Those of a store in memory go by time and then by key, and so do those of windows that go out on close. Over
-    REST, every list goes by key and then by time.
+    Lists are sorted by key and then by time within each segment of time, which is half the store's retention but at
+    least a minute. For stores in memory, and for windows that are emitted on close, they are sorted by time and then by
+    key. Over REST, every list is sorted by key and then by time.
 
     Mirrors `org.apache.kafka.streams.state.ReadOnlyWindowStore`.
     """
@@ -141,7 +141,7 @@ class ReadOnlyWindowStore(ReadOnlyStore[Selection]):
         Args:
             key: the key.
             time_from: a datetime, or milliseconds since 1970.
-            time_to: likewise, included; without it the value of the window that starts at `time_from`, or None.
+            time_to: likewise, inclusive; without it you get the value of the window at `time_from`, or None.
 
         >>> streams.store("trade-aggregates").fetch("KO", 0, 60_000)
         [(0, {'count': 3}), (1000, {'count': 2})]
@@ -153,7 +153,7 @@ class ReadOnlyWindowStore(ReadOnlyStore[Selection]):
         return self._windows(key, time_from, time_to, True)
 
     def fetch_range(self, key_from: Any, key_to: Any, time_from: Time, time_to: Time) -> list[KeyValue]:
-        """Return the windows of the keys from one to another that start between two times.
+        """Return the windows that start between two times, of all keys from one to another.
 
         Mirrors `ReadOnlyWindowStore#fetch(keyFrom, keyTo, timeFrom, timeTo)`.
         """
@@ -177,13 +177,13 @@ class ReadOnlyWindowStore(ReadOnlyStore[Selection]):
 
     @abstractmethod
     def windows(self, key: Any, time_from: Time, time_to: Time, reverse: bool = False) -> Selection:
-        """Return what asks for the windows of `fetch`."""
+        """Return the selection of the windows of `fetch`."""
 
     @abstractmethod
     def windows_between(
         self, key_from: Any, key_to: Any, time_from: Time, time_to: Time, reverse: bool = False
     ) -> Selection:
-        """Return what asks for the windows of `fetch_range`; a key that is None leaves that side open."""
+        """Return the selection of the windows of `fetch_range`; a key that is None leaves that side open."""
 
     @abstractmethod
     def _value_at(self, key: Any, start: Time) -> Any:
@@ -255,11 +255,11 @@ class ReadOnlySessionStore(ReadOnlyStore[Selection]):
 
     @abstractmethod
     def sessions(self, key: Any, reverse: bool = False) -> Selection:
-        """Return what asks for the sessions of `fetch`."""
+        """Return the selection of the sessions of `fetch`."""
 
     @abstractmethod
     def sessions_between(self, key_from: Any, key_to: Any, reverse: bool = False) -> Selection:
-        """Return what asks for the sessions of `fetch_range`; a key that is None leaves that side open."""
+        """Return the selection of the sessions of `fetch_range`; a key that is None leaves that side open."""
 
 
 def milliseconds(time: Time) -> int:

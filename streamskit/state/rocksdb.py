@@ -13,18 +13,18 @@ from streamskit.state.storage import ChangelogMark, Pair, RowChange
 PREFIX = struct.Struct(">Q")
 MARK = struct.Struct(">qq")
 MARK_ROW = b"\xff mark"
-"""After all rows, which begin with the number of their segment in eight bytes."""
+"""Sorts after all rows, which begin with the number of their segment in eight bytes."""
 
 
 EXACT_BELOW = 10_000
-"""Up to how many rows by RocksDB's estimate they are counted instead."""
+"""Up to this many rows by RocksDB's estimate, they are counted instead."""
 
 
 class RocksStorage:
     """Keeps rows in RocksDB, in a folder of their own.
 
-    A write and its mark are one: after a crash both are there or neither, so that the changelog is read on from where
-    the rows end. What the disk had not yet is read again.
+    A write and its mark are atomic: after a crash either both are there or neither, so the changelog is read on from
+    where the rows end. What had not reached the disk is read again.
 
     Args:
         folder: where to keep them.
@@ -43,7 +43,7 @@ class RocksStorage:
         except Exception as failure:
             raise StreamsError(
                 f"The store in {folder} could not be opened: {failure}. If another instance uses this folder, give "
-                "each a --state-dir of its own; if not, delete it: it is made anew from the changelog."
+                "each a --state-dir of its own; if not, delete it: it is rebuilt from the changelog."
             ) from failure
         self._write_options = WriteOptions()
         # The changelog is the log: what is lost in a crash is read from there again.
@@ -101,7 +101,7 @@ class RocksStorage:
 
     def count(self) -> int:
         estimate = self._rows.property_int_value("rocksdb.estimate-num-keys") or 0
-        # RocksDB counts what was overwritten, until it is compacted.
+        # RocksDB also counts overwritten rows, until they are compacted.
         return estimate if estimate > EXACT_BELOW else sum(1 for each in self.segments() for _ in self._all(each))
 
     def _all(self, segment: int) -> Iterator[Pair]:
@@ -122,8 +122,8 @@ class RocksStorage:
 
     def _given_up(self) -> StateStoreMigratedError:
         return StateStoreMigratedError(
-            f"The rows in {self._folder} were given up while they were read: this partition is another instance's "
-            "now. Ask again."
+            f"The rows in {self._folder} were closed while being read: this partition now belongs to another "
+            "instance. Ask again."
         )
 
     def _read_mark(self) -> ChangelogMark:
@@ -142,7 +142,7 @@ class RocksStorage:
 def _options() -> Options:
     options = Options(raw_mode=True)
     options.create_if_missing(True)
-    # Many small databases share a machine with Spark: memory for one of them is that of a class-room, not a cluster.
+    # Many small databases share a machine with Spark, so each gets memory for a classroom, not for a cluster.
     options.set_write_buffer_size(8 * 1024 * 1024)
     options.set_max_write_buffer_number(2)
     options.set_max_background_jobs(2)

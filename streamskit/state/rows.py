@@ -1,4 +1,4 @@
-"""Rows as bytes that sort as they should: by key, then by time. And what a query asks for, and a search for keys."""
+"""Rows as bytes that sort by key, then by time; the spans that queries select, and the search for keys."""
 
 import struct
 from dataclasses import dataclass, replace
@@ -23,13 +23,13 @@ class StoreEntry(NamedTuple):
 
     @property
     def cursor(self) -> bytes:
-        """The place of the row in a list, from where the next page goes on."""
+        """The place of the row in a list, from which the next page continues."""
         return PARTITION.pack(self.partition) + self.row
 
 
 @dataclass(frozen=True)
 class Span:
-    """The rows from `begin` on and before `end`, with times from `earliest` to `latest`; None leaves a side open."""
+    """The rows from `begin` until before `end`, with times from `earliest` to `latest`; None leaves a side open."""
 
     begin: bytes | None = None
     end: bytes | None = None
@@ -38,7 +38,7 @@ class Span:
     latest: int | None = None
 
     def beyond(self, cursor: bytes, partition: int) -> "Span":
-        """Return what is left for a partition after the row of a cursor."""
+        """Return the rest of the span that a partition has after the row of a cursor."""
         (last,), row = PARTITION.unpack_from(cursor), cursor[4:]
         if self.reverse:
             end = row if partition >= last else row + b"\0"
@@ -48,13 +48,13 @@ class Span:
 
 
 def after_prefix(prefix: bytes) -> bytes | None:
-    """Return the first bytes that come after all that begin with a prefix; None if none do."""
+    """Return the first bytes that sort after everything with a prefix; None if there are none."""
     kept = prefix.rstrip(b"\xff")
     return kept[:-1] + bytes([kept[-1] + 1]) if kept else None
 
 
 def keyed(key: bytes) -> bytes:
-    """Return a key so that rows that begin with it come before those of a longer one, whatever follows."""
+    """Return a key encoded so that its rows sort before those of any longer key that it begins, whatever follows."""
     return key.replace(b"\0", b"\0\xff") + END_OF_KEY
 
 
@@ -69,7 +69,7 @@ def time_bytes(time: int) -> bytes:
 
 
 def sorting_time(time: bytes) -> bytes:
-    """Return the eight bytes of a signed time as `time_bytes` has them.
+    """Return the eight bytes of a signed time as `time_bytes` writes them.
 
     >>> sorting_time((-1).to_bytes(8, "big", signed=True)) == time_bytes(-1)
     True
@@ -93,7 +93,7 @@ def timestamp_of(packed: bytes) -> int:
 
 
 def matches(key: str, search: str) -> bool:
-    """Return whether a key begins with what is searched for, or, where that stands in double quotes, is it.
+    """Return whether a key begins with the searched text, or equals it if it is in double quotes.
 
     >>> matches("Köln", "Kö"), matches("Köln", '"Kö"'), matches("Kö", '"Kö"')
     (True, False, True)
@@ -102,7 +102,7 @@ def matches(key: str, search: str) -> bool:
 
 
 def beginning(search: str) -> str:
-    """Return how all keys begin that match."""
+    """Return the text that all matching keys begin with."""
     return search[1:-1] if _is_whole(search) else search
 
 

@@ -17,10 +17,10 @@ from streamskit.kafka.topic_partition import TopicPartition
 from streamskit.state.rocksdb import RocksStorage
 
 TOMBSTONES_STAY = 20 * 60 * 60
-"""For how many seconds a copy may be away: after a day a compacted topic forgets what was deleted, and so must we."""
+"""For how many seconds a copy may be unused: after a day a compacted topic forgets deletions, which it would miss."""
 
 NOTE = "checkpoint.json"
-"""The file in a store's folder that says whose copy it is."""
+"""The file in a store's folder that says which changelog it is a copy of."""
 
 CLOSE_AFTER = 5.0
 """For how many seconds a storage that was released stays open."""
@@ -30,7 +30,7 @@ class StateFolder:
     """One folder for each store, and in it one for each partition.
 
     Args:
-        folder: where; only one instance at a time may have it.
+        folder: the parent folder; only one instance at a time may use it.
 
     Mirrors Kafka Streams' `StateDirectory`.
     """
@@ -44,14 +44,14 @@ class StateFolder:
         self._changing = threading.Lock()
 
     def open(self, topic_ids: Mapping[str, str]) -> None:
-        """Take the folder, and delete the copies whose changelogs are gone, or which were away for too long.
+        """Lock the folder, and delete the copies whose changelogs are gone or that were unused for too long.
 
         Args:
             topic_ids: the id of each changelog, by the name of the store it fills.
 
         Raises:
-            StreamsError: another instance has it, or it holds something else.
-            SetupError: it is another user's.
+            StreamsError: another instance uses it, or it holds something else.
+            SetupError: it belongs to another user.
         """
         make_private(self._folder)
         try:
@@ -74,7 +74,7 @@ class StateFolder:
         self.note()
 
     def storage(self, store: str, partition: int) -> RocksStorage:
-        """Return the storage of a partition, opened if it is not yet."""
+        """Return the storage of a partition, opened if it is not open yet."""
         place = (store, partition)
         with self._changing:
             if (timer := self._released.pop(place, None)) is not None:
@@ -84,7 +84,7 @@ class StateFolder:
             return self._open[place]
 
     def release(self, store: str, partition: int) -> None:
-        """Close the storage of a partition in a few seconds, unless it is asked for: somebody may be reading it now."""
+        """Close the storage of a partition in a few seconds, unless it is requested again: it may still be in use."""
         timer = threading.Timer(CLOSE_AFTER, self._close, [(store, partition)])
         timer.daemon = True
         with self._changing:
@@ -92,7 +92,7 @@ class StateFolder:
         timer.start()
 
     def positions(self, changelogs: Mapping[str, str]) -> dict[TopicPartition, int]:
-        """Return how far the copies are that lie here, for stores with the given changelogs."""
+        """Return how far the copies in this folder are filled, for stores with the given changelogs."""
         found = {}
         for store, partition in self._partitions():
             if store in changelogs:
@@ -101,14 +101,14 @@ class StateFolder:
         return found
 
     def note(self) -> None:
-        """Write down whose copies these are, and that they are kept up to date now."""
+        """Record which changelogs these copies belong to, and that they are up to date now."""
         for store, topic_id in self._topic_ids.items():
             (self._folder / store).mkdir(exist_ok=True)
             said = {"topic_id": topic_id, "seen": time.time()}
             write_file(self._folder / store / NOTE, json.dumps(said))
 
     def close(self) -> None:
-        """Close all storages, and let others have the folder, also where the disk takes no more."""
+        """Close all storages and release the folder, even if the disk is full."""
         with ExitStack() as left:
             left.callback(self._lock.release)
             left.callback(self.note)

@@ -1,7 +1,7 @@
 """Where a partition of a local store keeps its rows: `MemoryStorage` here, `RocksStorage` on the disk.
 
-Rows are bytes, in their order, and lie in segments. A store of windows has one for each stretch of time, so that a
-whole segment is dropped when its time is past; any other store has one only.
+Rows are sorted bytes, divided into segments. A window store has one segment for each stretch of time, so that a whole
+segment can be dropped when its time is past; any other store has only one.
 """
 
 import threading
@@ -26,7 +26,7 @@ class RowChange(NamedTuple):
 
 
 class ChangelogMark(NamedTuple):
-    """How far a partition is: the offset of its changelog to go on from, and the latest time of its rows."""
+    """How far a partition is filled: the changelog offset to continue from, and the latest time of its rows."""
 
     position: int = 0
     stream_time: int = -1
@@ -36,7 +36,7 @@ class Storage(Protocol):
     """The rows of one partition, written by one thread and read by any."""
 
     def mark(self) -> ChangelogMark:
-        """Return how far the last write was."""
+        """Return the mark of the last write."""
 
     def segments(self) -> list[int]:
         """Return the numbers of the segments there are."""
@@ -45,7 +45,7 @@ class Storage(Protocol):
         """Return what a row holds, or None."""
 
     def scan(self, segment: int, begin: bytes | None, end: bytes | None, reverse: bool) -> Iterator[Pair]:
-        """Yield the rows from `begin` on and before `end`, in order or backwards."""
+        """Yield the rows from `begin` until before `end`, in order or backwards."""
 
     def write(self, changes: Sequence[RowChange], mark: ChangelogMark) -> None:
         """Write all changes and the mark, or none of them."""
@@ -63,11 +63,11 @@ class Storage(Protocol):
         """Write to the disk what is in memory only."""
 
     def close(self) -> None:
-        """Let go of files."""
+        """Release files."""
 
 
 class _Segment:
-    """A dict, and beside it the order of its keys from the first scan on: many stores are never scanned."""
+    """A dict, with the order of its keys from the first scan on, because many stores are never scanned."""
 
     def __init__(self) -> None:
         self.rows: dict[bytes, bytes] = {}
@@ -128,10 +128,10 @@ class MemoryStorage:
         return sum(len(segment.rows) for segment in list(self._segments.values()))
 
     def flush(self) -> None:
-        """There is no disk to write to."""
+        """Do nothing: there is no disk to write to."""
 
     def close(self) -> None:
-        """There is nothing to let go of."""
+        """Do nothing: there are no files to release."""
 
     def _chunk(self, segment: int, begin: bytes | None, end: bytes | None, reverse: bool) -> list[Pair]:
         kept = self._segments.get(segment)

@@ -45,9 +45,9 @@ class Store:
 
     `retention` is in milliseconds; `queryable` says whether the user gave it a name; a store that is not `logged`
     has no changelog topic, and one that is not `cached` writes every single update to it. `timestamped` stores keep a
-    time beside each value; `max_entries` is for those that forget the key that was used least recently. One `by_time`
-    has the windows of `EmitStrategy.on_window_close()` in order of their time, and shows them a millisecond longer.
-    `changelog` has the settings of the changelog topic that differ from ours; they say nothing about the rows.
+    time beside each value; `max_entries` is for those that forget the least recently used key. A `by_time` store has
+    the windows of `EmitStrategy.on_window_close()` in order of their time, and shows them a millisecond longer.
+    `changelog` has the settings of the changelog topic that differ from the defaults; they do not affect the rows.
 
     Mirrors what `org.apache.kafka.streams.state.StoreBuilder` builds.
     """
@@ -73,14 +73,14 @@ class Store:
 
     @property
     def shown_for(self) -> int:
-        """How far before the latest time a row is out of sight, in milliseconds; 0 without a retention."""
+        """How far before the latest time a row is no longer shown, in milliseconds; 0 without a retention."""
         return (self.retention or 0) + self.by_time
 
     def with_caching(self, enabled: bool = True) -> "Store":
-        """Return the same store; with caching its changelog gets the last value that a micro-batch gave a key.
+        """Return the same store; with caching, its changelog gets only a key's last value in each micro-batch.
 
-        That is so unless it is switched off: a micro-batch is what a commit is in Kafka Streams. The changelog of a
-        versioned store always gets every version.
+        This is the default: a micro-batch corresponds to a commit in Kafka Streams. The changelog of a versioned store
+        always gets every version.
         Mirrors `StoreBuilder#withCachingEnabled`.
 
         Raises:
@@ -91,14 +91,14 @@ class Store:
         return replace(self, cached=enabled)
 
     def with_logging(self, enabled: bool = True, config: Mapping[str, Any] | None = None) -> "Store":
-        """Return the same store, with a changelog topic or without one; without, it cannot be queried from outside.
+        """Return the same store with or without a changelog topic; without one it cannot be queried from outside.
 
-        Its rows are safe even without: Spark keeps them with its checkpoint.
+        Its rows are safe either way: Spark keeps them with its checkpoint.
 
         Args:
             enabled: whether there is a changelog.
-            config: settings for the changelog topic by Kafka's names, such as `segment.bytes`. They hold when the topic
-                is created; of one that is there already, Kafka's own tools change them.
+            config: settings for the changelog topic by Kafka's names, such as `segment.bytes`. They apply when the
+                topic is created; for an existing topic, Kafka's own tools change them.
 
         Raises:
             TopologyError: there are settings for a changelog that is switched off.
@@ -162,11 +162,11 @@ class Stores:
 
     @staticmethod
     def persistent_versioned_key_value_store(name: str, history_retention: Duration, key: Serde, value: Serde) -> Store:
-        """A table of keys and values with their versions: what a row was at an earlier time can be asked.
+        """A table of keys and values with their versions, so that a row can be read as of an earlier time.
 
-        Its `put` takes the time from which on the value holds, and returns until when: -1 for the latest version, the
-        smallest long, -9223372036854775808, for one that came too late to be kept. `get(key, as_of)` and `delete(key,
-        timestamp)` return a `VersionedRecord`, or None.
+        Its `put` takes the time from which the value is valid, and returns until when it is: -1 for the latest version,
+        and the smallest long, -9223372036854775808, for one that came too late to be kept. `get(key, as_of)` and
+        `delete(key, timestamp)` return a `VersionedRecord`, or None.
 
         Args:
             name: of the store.
@@ -203,7 +203,7 @@ class Stores:
     def in_memory_window_store(
         name: str, retention: Duration, window_size: Duration, key: Serde, value: Serde, timestamped: bool = False
     ) -> Store:
-        """A table of keys, windows and values, as `persistent_window_store`."""
+        """A table of keys, windows and values, like `persistent_window_store`."""
         store = Stores.persistent_window_store(name, retention, window_size, key, value, timestamped)
         return replace(store, persistent=False)
 
@@ -214,5 +214,5 @@ class Stores:
 
     @staticmethod
     def in_memory_session_store(name: str, retention: Duration, key: Serde, value: Serde) -> Store:
-        """A table of keys, sessions and values, as `persistent_session_store`."""
+        """A table of keys, sessions and values, like `persistent_session_store`."""
         return replace(Stores.persistent_session_store(name, retention, key, value), persistent=False)

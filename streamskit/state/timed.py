@@ -1,4 +1,4 @@
-"""Local copies of stores whose rows have times: windows and sessions, gone when theirs is long past, and versions."""
+"""Local copies of stores whose rows have times: windows and sessions, which expire, and versions."""
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator
@@ -39,12 +39,12 @@ SHORTEST_SEGMENT = 60_000
 class TimedStore(LocalStore):
     """What stores of windows and sessions share: rows that begin with the key and end in their time.
 
-    A row whose time is a retention or more before the latest one of its partition is gone. Rows lie in segments of half
-    a retention; a segment that is past is dropped as a whole.
+    A row whose time is a retention or more before the latest one of its partition is gone. Segments cover
+    half a retention each; an expired one is dropped as a whole.
     """
 
     times: ClassVar[int] = 1
-    """How many times a row ends in."""
+    """The number of times that a row ends with."""
 
     def __init__(self, store: Store, make: Callable[[int], Storage] | None = None) -> None:
         super().__init__(store, make)
@@ -93,7 +93,7 @@ class TimedStore(LocalStore):
 
     @abstractmethod
     def _order(self, span: Span) -> Callable[[bytes], tuple[Any, ...]]:
-        """Return what makes of a row what lists are sorted by, as in Kafka Streams, which has segments on the disk."""
+        """Return the sort key of rows in lists, as in Kafka Streams, which has segments on disk."""
 
     def _beginning(self, key: bytes) -> bytes:
         return _begin(key) or b""
@@ -125,7 +125,7 @@ class TimedStore(LocalStore):
 
 
 class LocalWindowStore(TimedStore, ReadOnlyWindowStore[Span]):
-    """A table of keys, windows and values that is here."""
+    """A local table of keys, windows and values."""
 
     def __init__(self, store: Store, make: Callable[[int], Storage] | None = None) -> None:
         if store.windows is None or isinstance(store.windows, SessionWindows):
@@ -134,7 +134,7 @@ class LocalWindowStore(TimedStore, ReadOnlyWindowStore[Span]):
         super().__init__(store, make)
 
     def entry(self, key: Any, start: Time) -> StoreEntry | None:
-        """Return the window of `key` that starts at a time with all that is known of it, or None."""
+        """Return the window of `key` that starts at a time, with all that is known about it, or None."""
         return self._find(keyed(self._key_bytes(key)) + time_bytes(milliseconds(start)))
 
     def windows(self, key: Any, time_from: Time, time_to: Time, reverse: bool = False) -> Span:
@@ -149,7 +149,7 @@ class LocalWindowStore(TimedStore, ReadOnlyWindowStore[Span]):
         return Span(begin, end, reverse, milliseconds(time_from), milliseconds(time_to))
 
     def _order(self, span: Span) -> Callable[[bytes], tuple[Any, ...]]:
-        # Of windows that go out on close, Kafka Streams keeps sliding ones by key, too, for lists of some keys.
+        # Of windows emitted on close, Kafka Streams also keeps sliding ones by key, for lists of some keys.
         is_of_some_keys = not (span.begin is None and span.end is None)
         has_index = isinstance(self._store.windows, SlidingWindows) and is_of_some_keys
         goes_by_time = not self._store.persistent or (self._store.by_time and not has_index)
@@ -169,7 +169,7 @@ class LocalWindowStore(TimedStore, ReadOnlyWindowStore[Span]):
 
 
 class LocalSessionStore(TimedStore, ReadOnlySessionStore[Span]):
-    """A table of keys, sessions and values that is here."""
+    """A local table of keys, sessions and values."""
 
     times = 2
 
@@ -178,7 +178,7 @@ class LocalSessionStore(TimedStore, ReadOnlySessionStore[Span]):
         return None if found is None else found.value
 
     def entry(self, key: Any, start: Time, end: Time) -> StoreEntry | None:
-        """Return one session with all that is known of it, or None."""
+        """Return one session with all that is known about it, or None."""
         times = time_bytes(milliseconds(start)) + time_bytes(milliseconds(end))
         return self._find(keyed(self._key_bytes(key)) + times)
 
@@ -207,11 +207,11 @@ class LocalSessionStore(TimedStore, ReadOnlySessionStore[Span]):
 
 
 GONE, THERE = b"\0", b"\1"
-"""What a version begins with: one that deletes the row, and one with a value."""
+"""The first byte of a version that deletes the row, and of one with a value."""
 
 
 class LocalVersionedStore(LocalKeyValueStore, ReadOnlyVersionedStore[Span]):
-    """A table of keys, times and values that is here: a row's bytes are a key and the time of a version."""
+    """A local table of keys, times and values: a row's bytes are a key and the time of a version."""
 
     def __init__(self, store: Store, make: Callable[[int], Storage] | None = None) -> None:
         super().__init__(store, make)
@@ -225,7 +225,7 @@ class LocalVersionedStore(LocalKeyValueStore, ReadOnlyVersionedStore[Span]):
         return VersionedRecord(value, entry.timestamp)
 
     def entry(self, key: Any, as_of: int | None = None) -> StoreEntry | None:
-        """Return the version of `key` with all that is known of it, or None."""
+        """Return the version of `key` with all that is known about it, or None."""
         inner = keyed(self._key_bytes(key))
         for number, partition in self._readable():
             found = self._version(partition, inner, as_of)
@@ -263,7 +263,7 @@ class LocalVersionedStore(LocalKeyValueStore, ReadOnlyVersionedStore[Span]):
             yield from self._forgotten(partition, inner, [row for row, key in fresh.items() if key == inner])
 
     def _forgotten(self, partition: StorePartition, inner: bytes, fresh: list[bytes]) -> Iterator[RowChange]:
-        """Yield the deletion of versions that were over before the history begins."""
+        """Yield the deletions of versions that were replaced before the history begins."""
         known = partition.storage.scan(0, inner, inner + b"\xff" * 9, False)
         rows = sorted({*fresh, *(row for row, _ in known)})
         begins = partition.stream_time - self._history

@@ -39,7 +39,7 @@ DriverQuery = MemoryQuery | RealTimeQuery
 
 
 class TestRecord(NamedTuple):
-    """A record that came out of a topology. Mirrors `org.apache.kafka.streams.test.TestRecord`."""
+    """A record that a topology has written. Mirrors `org.apache.kafka.streams.test.TestRecord`."""
 
     key: Any
     value: Any
@@ -47,26 +47,26 @@ class TestRecord(NamedTuple):
     headers: tuple[tuple[str, bytes], ...] = ()
 
 
-TestRecord.__test__ = False  # type: ignore[attr-defined]  # no test class, whatever pytest thinks of the name
+TestRecord.__test__ = False  # type: ignore[attr-defined]  # not a test class, whatever pytest makes of the name
 
 
 class TopologyTestDriver:
-    """Runs a topology on records that a test pipes in, one after the other, on the plan that runs live.
+    """Runs a topology on records that a test pipes in, one after another, with the same plan as live.
 
-    Spark's real-time mode takes a record in about a millisecond. What does not run in that mode (functions that Spark
-    calls in Python between two steps, such as UDFs, serdes, partitioners and error handlers, and several partitions)
-    takes a micro-batch for each record, which is the same, and about fifty times as slow.
+    Spark's real-time mode processes a record in about a millisecond. What does not run in that mode (functions that
+    Spark calls in Python between two steps, such as UDFs, serdes, partitioners and error handlers, and several
+    partitions) takes a micro-batch for each record, with the same results but about fifty times as slowly.
 
     Args:
         topology: what to run.
-        config: how to run it: a `StreamsConfig`, or the application's id. Of a config only what is about records holds:
-            the cache, the `emit_interval` and the handlers.
-        cache: whether the record cache folds the updates that one record makes to one key, in a sub-topology; as the
-            config says, or not.
-        partitions: how many partitions the topics have that are not the application's own: a number for all of them, or
-            for those with more than one by name. Each partition is then a task, with its own state and stream time. If
-            it is not given, every topic has one.
-        settings: the keys of `StreamsConfig`, which go before those of the config. The `emit_interval` counts in the
+        config: how to run it: a `StreamsConfig`, or the application's id. Only what concerns records is used from a
+            config: the cache, the `emit_interval` and the handlers.
+        cache: whether the record cache folds the updates that one record makes to one key, in a sub-topology; by
+            default as the config says, or off without one.
+        partitions: how many partitions the topics that are not the application's own have: one number for all, or
+            numbers by name for those with more than one. Each partition is then a task, with its own state and stream
+            time. By default every topic has one.
+        settings: keys of `StreamsConfig`, which override those of the config. The `emit_interval` is measured in the
             wall-clock time that `advance_wall_clock_time` moves.
 
     >>> with TopologyTestDriver(topology) as driver:
@@ -108,10 +108,10 @@ class TopologyTestDriver:
             self._open(spark, config, options, partitions)
 
     def _open(self, spark: SparkSession, config: StreamsConfig, options: QueryOptions, partitions: Declared) -> None:
-        """Start the queries, and keep what is to be known about them.
+        """Start the queries, and keep what has to be known about them.
 
         Raises:
-            NotInRealTimeError: one of them does not run in real-time mode, where the options want that.
+            NotInRealTimeError: one of them cannot run in real-time mode, which the options request.
         """
         topology = self.topology
         self._plans = plan(topology, config.application_id, options)
@@ -152,7 +152,7 @@ class TopologyTestDriver:
             self._stop()
 
     def create_input_topic(self, name: str, key: Serde | None = None, value: Serde | None = None) -> "TestInputTopic":
-        """Return the way into a source topic; the serdes are the source's own unless others are given.
+        """Return an input topic for a source topic; the serdes are the source's own unless others are given.
 
         Raises:
             TopologyError: the topology does not read that topic.
@@ -166,7 +166,7 @@ class TopologyTestDriver:
         return TestInputTopic(self, name, key or reading[0].key, value or reading[0].value)
 
     def create_output_topic(self, name: str, key: Serde | None = None, value: Serde | None = None) -> "TestOutputTopic":
-        """Return the way out of a topic that the topology writes; the serdes are the sink's own if none are given.
+        """Return an output topic for a topic that the topology writes; by default with the sink's own serdes.
 
         Raises:
             TopologyError: the topology does not write that topic.
@@ -182,7 +182,7 @@ class TopologyTestDriver:
         raise TopologyError(f"The topology writes no topic '{name}'; it writes: {', '.join([*sinks, *stores])}.")
 
     def dead_letters(self, topic: str) -> "TestOutputTopic":
-        """Return the way out of a topic to which error handlers write; keys and values are bytes."""
+        """Return an output topic for a topic to which error handlers write; keys and values are bytes."""
         return TestOutputTopic(self, topic, Serdes.byte_array(), Serdes.byte_array())
 
     def advance_wall_clock_time(self, duration: Duration) -> None:
@@ -199,10 +199,10 @@ class TopologyTestDriver:
 
         Args:
             name: its name.
-            partition: the number of a task, if only what that has now is to be read; a global table has no tasks.
+            partition: the number of a task, to read only what that task has now; a global table has no tasks.
 
         Raises:
-            TopologyError: there is no such store, or it has no name of the program's own.
+            TopologyError: there is no such store, or the program gave it no name.
         """
         store = self.topology.store(name)
         if store.name not in self._stores:
@@ -222,7 +222,7 @@ class TopologyTestDriver:
     def metrics(self) -> dict[str, int]:
         """Return how many records each node has dropped, by the node's name.
 
-        Late ones count once for each window they missed. Mirrors the metric `dropped-records-total`.
+        Late records count once for each window that they missed. Mirrors the metric `dropped-records-total`.
         """
         return dict(sum((query.dropped for query in self._queries), self._dropped + self._global_records.dropped))
 
@@ -280,11 +280,11 @@ class TopologyTestDriver:
             self._work()
 
     def _placed(self, record: Raw) -> Raw:
-        """Return a record with its partition: where nobody has chosen one, that of its key."""
+        """Return a record with its partition: its key's, unless one was chosen."""
         return replace(record, partition=self._partitions.of(record)) if record.partition is None else record
 
     def _work(self) -> None:
-        """Run queries until no topic between them holds a record that is not processed."""
+        """Run queries until no topic between them holds an unprocessed record."""
         commits = self._plans and self._plans[0].options.cache and self._waiting.by_time  # after every single record
         while self._waiting:
             batch = self._waiting.next_batch(singly=bool(self._timed or commits))
@@ -293,7 +293,7 @@ class TopologyTestDriver:
                 self._advance_stream_time(batch[0])
 
     def _process(self, topic: str, batch: list[Raw]) -> None:
-        """Give records of a topic to all that read it."""
+        """Pass records of a topic to everything that reads it."""
         self._fill_global(topic, batch)
         for query in self._queries:
             if not query.plan.reads(topic):
@@ -316,9 +316,9 @@ class TopologyTestDriver:
                 filled.take(0, [self._in_topic(record) for record in kept])
 
     def _advance_stream_time(self, record: Raw) -> None:
-        """Tell queries that punctuate how far a record that others read has moved stream time.
+        """Inform punctuating queries how far a record that other queries read has advanced stream time.
 
-        What an extractor makes of the record's time is known in the query alone, and moves nothing here.
+        A time from an extractor is known only inside the query, and advances nothing here.
         """
         topic, time = record.topic, record.timestamp
         if time <= self._stream_time or topic in self._global_tables or topic in self._filled:
@@ -331,7 +331,7 @@ class TopologyTestDriver:
                     self._run(query, [Raw(CLOCK_TOPIC, STREAM_TIME_KEY, None, time)])
 
     def _in_topic(self, record: Raw) -> TopicRecord:
-        """Return a record of a global store's topic as it would lie there."""
+        """Return a record as it would be in a global store's topic."""
         place, headers = (record.topic, record.partition or 0), [*record.headers]
         self._offsets[place] += 1
         return TopicRecord(*place, self._offsets[place] - 1, record.timestamp, record.key, record.value, headers)
@@ -389,7 +389,7 @@ class TopologyTestDriver:
 
 
 def _unread_tables(topology: Topology, plans: list[Plan]) -> dict[str, list[GlobalTableSource]]:
-    """Return the topics of global tables that nobody reads, no query and no user, each with the tables' nodes."""
+    """Return the topics of global tables that no query and no user reads, each with the tables' nodes."""
     found: dict[str, list[GlobalTableSource]] = {}
     for node in of_kind(GlobalTableSource, topology.nodes.values()):
         for topic in topology[node.parents[0]].topic_names:
@@ -404,7 +404,7 @@ def _is_readable(node: Node, record: Raw) -> bool:
 
 
 class TestInputTopic:
-    """The way into a topic. Mirrors `org.apache.kafka.streams.TestInputTopic`."""
+    """An input topic, to pipe records into. Mirrors `org.apache.kafka.streams.TestInputTopic`."""
 
     __test__ = False
 
@@ -419,7 +419,7 @@ class TestInputTopic:
         headers: tuple[tuple[str, bytes], ...] = (),
         partition: int | None = None,
     ) -> None:
-        """Send one record through the topology and wait until it has come out.
+        """Send one record through the topology and wait until it has been processed.
 
         Args:
             key: the key, or None.
@@ -434,9 +434,9 @@ class TestInputTopic:
         self._driver._pipe([self._raw(key, value, timestamp, headers, partition)])
 
     def pipe_records(self, records: list[tuple[Any, ...]]) -> None:
-        """Send many records, each with the arguments of `pipe_input` or the first of them, one after the other.
+        """Send many records, one after another; each is a tuple of the arguments of `pipe_input`, or the first few.
 
-        A record cache is emptied after the last of them, as an application's is when it commits.
+        A record cache is flushed after the last record, as an application's is when it commits.
         """
         self._driver._pipe([self._raw(*record) for record in records])
 
@@ -455,7 +455,7 @@ class TestInputTopic:
 
 
 class TestOutputTopic:
-    """The way out of a topic. Mirrors `org.apache.kafka.streams.TestOutputTopic`."""
+    """An output topic, to read records from. Mirrors `org.apache.kafka.streams.TestOutputTopic`."""
 
     __test__ = False
 
@@ -482,7 +482,7 @@ class TestOutputTopic:
         return [self.read_record() for _ in range(len(self._records))]
 
     def read_records_by_partition(self) -> dict[int, list[TestRecord]]:
-        """Return all records that are left, by the number of their partition; those without any have an empty list."""
+        """Return all records that are left, by partition number; a partition without records has an empty list."""
         found: dict[int, list[TestRecord]] = {number: [] for number in range(self._partitions.count(self._name))}
         while self._records:
             raw = self._records.popleft()

@@ -25,11 +25,11 @@ RAW = f"key binary, value binary, topic string, partition int, offset bigint, ti
 
 SETTINGS = {
     "spark.sql.streaming.noDataMicroBatches.enabled": "false",
-    # A driver waits for each record, and nothing of it has to last.
+    # A driver waits for each record, and nothing has to be durable.
     "spark.sql.streaming.pollingDelay": "1ms",
     "spark.sql.streaming.checkpoint.fileChecksum.enabled": "false",
     "spark.sql.streaming.checkpointFileManagerClass": FLEETING_CHECKPOINTS,
-    # Every record is planned anew, and what the optimizer could prove about it would save no time.
+    # Every record is planned again, and what the optimizer could prove about it would save no time.
     "spark.sql.constraintPropagation.enabled": "false",
 } | INTERPRETED
 
@@ -38,7 +38,7 @@ SETTINGS = {
 class Raw:
     """A record in bytes, read from a topic or written to it; the timestamp in milliseconds.
 
-    The partition is None as long as nobody has chosen one.
+    The partition is None until one has been chosen.
     """
 
     topic: str
@@ -109,12 +109,12 @@ class MemoryQuery:
         self._stream.addData(jvm.PythonUtils.toSeq(lines))
         self.query.processAllAvailable()
         self._metrics.update()
-        # Asking Spark for the table would be a query of its own.
+        # Reading the table through Spark would be another query.
         sink: Any = self.query._jsq.streamingQuery().sink()
         rows = sink.allData()
         written = [json.loads(rows.apply(number).json()) for number in range(rows.size())]
         sink.clear()
-        if written and set(WRITE_ORDER) <= written[0].keys():  # tasks meet in the order of their time, as they do live
+        if written and set(WRITE_ORDER) <= written[0].keys():  # tasks are merged by time, as they are live
             _, *order = WRITE_ORDER
             written.sort(key=lambda row: [row[name] for name in order])
         return written
@@ -130,7 +130,7 @@ class MemoryQuery:
 
     def _frame(self, topics: list[str]) -> DataFrame:
         lines = DataFrame(self._stream.toDF(), self._spark)
-        if self._tasks == 1:  # what is one partition anyway needs no shuffle before each operator
+        if self._tasks == 1:  # a single partition needs no shuffle before each operator
             lines = lines.coalesce(1)
         rows = lines.select(F.from_json("value", RAW, {"mode": "FAILFAST"}).alias("row")).select("row.*")
         return rows.withColumn("timestamp", F.timestamp_millis("timestamp"))
@@ -153,7 +153,7 @@ class MemoryQuery:
 
 
 def optimized(frame: DataFrame, spark: SparkSession) -> DataFrame:
-    """Return a query whose plan is optimized: Spark optimizes it anew for each micro-batch, and has less to do then.
+    """Return a query with an optimized plan: Spark optimizes it again for each micro-batch, and then has less to do.
 
     Args:
         frame: the query.
@@ -166,7 +166,7 @@ def optimized(frame: DataFrame, spark: SparkSession) -> DataFrame:
 
 @cache
 def without_rules(spark: SparkSession) -> dict[str, str]:
-    """Return settings that leave out all rules of the optimizer that may be left out."""
+    """Return settings that exclude all rules of the optimizer that may be excluded."""
     optimizer = spark._jsparkSession.sessionState().optimizer()
     batches, needed = optimizer.defaultBatches(), optimizer.nonExcludableRules()
     rules = [batches.apply(number).rules() for number in range(batches.size())]

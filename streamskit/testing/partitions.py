@@ -12,7 +12,7 @@ from streamskit.testing.memory import Raw
 from streamskit.topology import Topology
 
 Declared = int | Mapping[str, int] | None
-"""How many partitions topics of others have: all that are known by name; or some, by name; or every topic has one."""
+"""How many partitions topics not the application's own have: a number for all, some by name, or None for one each."""
 
 
 class TopicPartitions:
@@ -21,18 +21,18 @@ class TopicPartitions:
     Args:
         topology: what runs.
         plans: its plans.
-        declared: how many partitions the topics of others have. The application's own get theirs from these, as when it
-            runs live. One that only records name has one partition, if a mapping does not say otherwise. With None all
-            topics have one, whatever `repartition` asks for.
+        declared: how many partitions topics that are not the application's own have. Its own get theirs from these, as
+            when it runs live. A topic that only records name has one partition, unless a mapping says
+            otherwise. With None, all topics have one, whatever `repartition` asks for.
 
     Raises:
-        TopologyError: a number is no number of partitions, or a name that of no topic that is read or written.
+        TopologyError: a number is not a number of partitions, or a name is not a topic that is read or written.
         StreamsError: the topics of a join would have different numbers of partitions.
     """
 
     def __init__(self, topology: Topology, plans: list[Plan], declared: Declared = None) -> None:
         self.counts: dict[str, int] = {}
-        """How many partitions topics have, as far as their names are known before a record is."""
+        """How many partitions topics have, as far as their names are known before any record."""
         self._windowed: dict[str, int] = {}
         self._without_key: Counter[str] = Counter()
         if declared is None or not plans:
@@ -80,7 +80,7 @@ class TopicPartitions:
         """Make sure that a topic has a partition.
 
         Raises:
-            StreamsError: it has not.
+            StreamsError: it does not have it.
         """
         count = self.count(topic)
         if partition not in range(count):
@@ -110,7 +110,7 @@ class TopicPartitions:
 
 
 def _most(declared: int | Mapping[str, int], pattern: str) -> int:
-    """Return how many partitions a topic has at most that matches a pattern."""
+    """Return the most partitions that a topic matching a pattern has."""
     if isinstance(declared, int):
         return declared
     return max((count for topic, count in declared.items() if re.fullmatch(pattern, topic)), default=1)

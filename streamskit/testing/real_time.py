@@ -45,7 +45,7 @@ class RealTimeQuery:
         plan: what to run.
 
     Raises:
-        NotInRealTimeError: it does something that only micro-batches do.
+        NotInRealTimeError: the plan needs micro-batches.
 
     Mirrors a thread of `org.apache.kafka.streams.TopologyTestDriver`: one record after the other, each whole.
     """
@@ -88,7 +88,7 @@ class RealTimeQuery:
         made = self._topics.process(bytearray(self._packed(records)), self.query._jsq.streamingQuery())
         if made is None:
             self._has_failed = True
-            self.query.awaitTermination()  # says why
+            self.query.awaitTermination()  # raises the reason
             raise StreamsError(f"Sub-topology {self.plan.name} of the test driver was stopped: open a new driver.")
         from_query = Reader(bytes(made))
         records = [record for record in from_query.records() if record.topic != CLOCK_TOPIC]
@@ -98,10 +98,10 @@ class RealTimeQuery:
         return records
 
     def finish(self) -> None:
-        """Have the batch end, if it is to be seen whether what processors hold can be kept.
+        """End the batch, if it has to be checked whether what processors hold can be kept.
 
         Raises:
-            Exception: it cannot, as in an application, which keeps it from one micro-batch to the next.
+            Exception: it cannot be kept, which an application would have to do from one micro-batch to the next.
         """
         if self.plan.groups and not self._has_failed and not self._topics.finish(self.query._jsq.streamingQuery()):
             self.query.awaitTermination()
@@ -129,7 +129,7 @@ class RealTimeQuery:
 
 
 class Reader:
-    """Reads what a query says of records: those that it writes, and how many each node has dropped so far."""
+    """Reads what a query reports about records: those that it writes, and how many each node has dropped so far."""
 
     def __init__(self, data: bytes) -> None:
         self._line = Line(BytesIO(data), BytesIO())
@@ -150,7 +150,7 @@ class Reader:
         return Counter({line.read_text(): line.read_struct(COUNT)[0] for _ in range(line.read_int())})
 
     def quotes(self) -> dict[str, str]:
-        """Return by node what was wrong with one of the records that it has just dropped."""
+        """Return, by node, what was wrong with one of the records that the node has just dropped."""
         return {self._line.read_text(): self._line.read_text() for _ in range(self._line.read_int())}
 
 

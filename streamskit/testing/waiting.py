@@ -1,4 +1,4 @@
-"""Records between the queries of a test driver: in which order they go on, and which of them go together."""
+"""Records between the queries of a test driver: in which order they are processed, and which of them together."""
 
 from collections import Counter, defaultdict, deque
 from collections.abc import Collection, Iterable
@@ -16,10 +16,11 @@ class WaitingRecords:
     """Records that no query has processed yet, in the order in which Kafka Streams' own test driver takes them.
 
     All sub-topologies are one task there: each topic has a queue, and the one whose first record is the oldest is next.
-    What came of many records that were piped at once goes on as it was written, as if each had been piped by itself.
+    The results of many records that were piped at once are processed in the order in which they were written, as if
+    each record had been piped by itself.
 
-    A program may write two topics in turns, and each batch costs a micro-batch: so records of one topic go together
-    past those of another, if nothing can tell in which order the two were processed.
+    A program may write two topics alternately, and each batch costs a micro-batch. Records of one topic are therefore
+    processed together, ahead of another topic's, if no result depends on the order of the two.
 
     Args:
         plans: the queries.
@@ -45,7 +46,7 @@ class WaitingRecords:
         return bool(self._next)
 
     def extend(self, records: Iterable[Raw]) -> None:
-        """Put records after those of their topics that wait."""
+        """Add records after those of their topics that are already waiting."""
         for record in records:
             self._written += 1
             self._queues[record.topic].append((self._written, record))
@@ -62,7 +63,7 @@ class WaitingRecords:
         return batch
 
     def _take(self, topic: str) -> Raw:
-        """Take the first record of a topic that was taken out of the queue of topics, and put that in again."""
+        """Take the first record of a topic that was taken out of the queue of topics, and put the topic back."""
         _, record = self._queues[topic].popleft()
         if self._queues[topic]:
             self._next.offer(topic)
@@ -75,7 +76,7 @@ class WaitingRecords:
     def _may_join(self, topic: str, last: Raw) -> bool:
         """Return whether the next record of a topic may be processed together with the last one of a batch."""
         if self.by_time and self._queues[topic][0][1].timestamp > last.timestamp and self._meets_itself(topic):
-            return False  # what comes of the last record may be older
+            return False  # results of the last record may be older
         before = [each for each in self._next if self._priority(each) <= self._priority(topic)]
         return self._next.first == topic or all(each == topic or self._may_swap(topic, each) for each in before)
 
@@ -84,7 +85,7 @@ class WaitingRecords:
         return ANYTHING not in reached[0] | reached[1] and not reached[0] & reached[1]
 
     def _what_is_reached(self, topic: str) -> frozenset[str]:
-        """Return the queries and topics that get something because of a topic's records, however far down."""
+        """Return the queries and topics that a topic's records reach, however far downstream."""
         reached: set[str] = set()
         topics = [topic]
         while topics:
@@ -101,14 +102,14 @@ class WaitingRecords:
         return frozenset(reached)
 
     def _what_meets_itself(self, topic: str) -> bool:
-        """Return whether what comes of a topic's record directly, and by way of another topic, is written to one."""
+        """Return whether a topic's record leads to one topic both directly and by way of another topic."""
         reached = self._reached(topic)
         writes = Counter(name for plan in self._plans if f"query {plan.name}" in reached for name in _written_by(plan))
         return ANYTHING in reached or any(count > 1 for count in writes.values())
 
 
 def _written_by(plan: Plan) -> list[str]:
-    """Return the topics whose records may be a query's, and what stands for those that have no name yet."""
+    """Return the topics that a query may write, and placeholders for those that have no name yet."""
     named = [plan.topic(sink) if isinstance(sink.topic, str) else ANYTHING for sink in plan.sinks]
     calls = [CALLS] if plan.side_effects else []
     return [*named, *plan.handovers.values(), *plan.options.handlers.dead_letter_topics, *calls]

@@ -17,13 +17,13 @@ def describe(sub_topologies: Iterable[Sequence[Node]]) -> str:
 
 
 def is_global(nodes: Iterable[Node]) -> bool:
-    """Say whether a sub-topology only keeps a global table: each instance does so for itself, not in tasks."""
+    """Return whether a sub-topology only keeps a global table, which each instance does outside of tasks."""
     return any(node.is_global for node in nodes)
 
 
 @dataclass(eq=False)
 class _Described:
-    """A node as Kafka describes it. `size` counts the nodes that follow, along every path that was known by then."""
+    """A node as Kafka describes it. `size` counts the nodes that follow, along every path known so far."""
 
     node: Node
     size: int = 1
@@ -50,7 +50,7 @@ def _described(nodes: Sequence[Node]) -> str:
 def _connect(by_name: Mapping[str, _Described]) -> None:
     """Link parents and children in the order in which Kafka goes through its map of nodes.
 
-    Sizes change on the way, and the sets do not sort again: so `--> b, a` may stand where b turned out the smaller.
+    Sizes change along the way, and the sets are not sorted again, so `--> b, a` is possible although b is smaller.
     """
     for name in hash_order(by_name):
         child = by_name[name]

@@ -1,4 +1,4 @@
-"""Names that the library made up for what an application keeps on the broker: they change when a step is added."""
+"""Generated names for what an application keeps on the broker, which change when a step is added."""
 
 import re
 from collections.abc import Iterable
@@ -8,14 +8,14 @@ from streamskit.topology.nodes import Sink, of_kind
 from streamskit.topology.topology import Topology
 
 MADE_UP = re.compile(r"(K(STREAM|TABLE)-.*|(.*-)?STATE-STORE)-[0-9]{10}(-.*)?")
-"""What the names look like that `InternalNameProvider` gives."""
+"""The pattern of the names that `InternalNameProvider` generates."""
 
 
 def check_names_are_explicit(topology: Topology) -> None:
-    """Check that every repartition topic, store and changelog of a topology has a name of the user's.
+    """Check that every repartition topic, store and changelog of a topology has a name given by the user.
 
     Raises:
-        TopologyError: some have names that the library made up; the sentence lists them.
+        TopologyError: some have generated names; the message lists them.
 
     Mirrors `InternalTopologyBuilder#checkUnprovidedNames`.
     """

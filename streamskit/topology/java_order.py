@@ -1,4 +1,4 @@
-"""The order in which Java's sets hand out their elements. Kafka's description of a topology follows it."""
+"""The order in which Java's sets iterate over their elements. Kafka's description of a topology follows it."""
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import Generic, NamedTuple, TypeVar
@@ -30,7 +30,7 @@ def _hash_code(text: str) -> int:
 
 
 class PriorityQueue(Generic[Element]):
-    """A heap as Java's `PriorityQueue`, of which elements of one priority come out in the same order.
+    """A heap like Java's `PriorityQueue`, which returns elements of equal priority in the same order as Java.
 
     >>> queue = PriorityQueue(lambda text: len(text))
     >>> for text in ("a", "b", "c"):
@@ -103,7 +103,7 @@ class Tree(NamedTuple, Generic[Element]):
 
 
 class TreeSet(Generic[Element]):
-    """A sorted set as Java's `TreeSet`: an element stays where the order put it when it was added.
+    """A sorted set like Java's `TreeSet`: an element stays where the order put it when it was added.
 
     Kafka changes what its nodes are ordered by while they are in such a set, so it matters which elements a new one
     is compared with: those on the way down a red-black tree.
@@ -114,7 +114,7 @@ class TreeSet(Generic[Element]):
         self._root: Tree[Element] | None = None
 
     def add(self, element: Element) -> None:
-        """Put an element where the order says now."""
+        """Insert an element at its current place in the order."""
         self._root = self._added(self._root, element)._replace(is_red=False)
 
     def __iter__(self) -> Iterator[Element]:
@@ -170,7 +170,7 @@ def _risen(
 
 
 def _is_above_red(tree: Tree[Element] | None) -> bool:
-    """Say whether an element is red, and one right below it, too."""
+    """Return whether an element is red and one right below it is too."""
     return (
         tree is not None and tree.is_red and any(each is not None and each.is_red for each in (tree.before, tree.after))
     )

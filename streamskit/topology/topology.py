@@ -11,7 +11,7 @@ from streamskit.topology.wiring import Wiring
 
 
 class Topology(Wiring):
-    """A graph of nodes, made by `StreamsBuilder.build()` or wired by hand, or first one and then the other.
+    """A graph of nodes, made by `StreamsBuilder.build()`, wired by hand, or built first and then extended by hand.
 
     Mirrors `org.apache.kafka.streams.Topology`.
 
@@ -60,9 +60,9 @@ class Topology(Wiring):
         return [other for other in self.nodes.values() if node.name in other.parents]
 
     def sub_topologies(self) -> list[list[Node]]:
-        """Return the groups of nodes that are connected by arrows or share a store; only topics join one to another.
+        """Return the groups of nodes that are connected by arrows or share a store; only topics link the groups.
 
-        They are numbered as Kafka Streams numbers them. Those of global tables are among them.
+        They are numbered as Kafka Streams numbers them, and include those of global tables.
         """
         group = {name: name for name in self.nodes}
 

@@ -80,13 +80,13 @@ class Wiring:
         value: Serde | None = None,
         timestamps: TimestampExtractor | None = None,
     ) -> Self:
-        """Add a store that every instance fills with a whole topic, by a processor of its own.
+        """Add a store that every instance fills from a whole topic with its own processor.
 
         Args:
             store: made by `Stores`, without a changelog: `with_logging(False)`.
             source: the name of the node that reads the topic.
             topic: what it reads.
-            name: of the processor's node.
+            name: the name of the processor's node.
             processor: a subclass of `Processor`, or a function that makes one.
             key: the serde of the topic's keys; text when not given.
             value: the serde of the topic's values; text when not given.
@@ -120,20 +120,20 @@ class Wiring:
         key: Serde | None = None,
         value: Serde | None = None,
     ) -> Self:
-        """Add a processor that is given the records of other nodes.
+        """Add a processor that receives the records of other nodes.
 
         Args:
             name: of the node.
             processor: a subclass of `Processor`, or a function that makes one; each task has its own. It is connected
                 to the stores that its static method `stores` returns.
             parents: the names of the nodes that feed it.
-            key: the serde of the keys that it forwards to steps of the DSL; sinks and processors need none. That of
-                the first parent when not given.
-            value: likewise of the values.
+            key: the serde of the keys that it forwards to steps of the DSL; sinks and processors need none. By
+                default the first parent's.
+            value: the serde of the values, likewise.
 
         Raises:
-            TopologyError: the name is taken, a parent is not there, `processor` cannot be called, or brings a store
-                whose name is taken.
+            TopologyError: the name is taken, a parent does not exist, `processor` cannot be called, or it brings a
+                store whose name is taken.
 
         Mirrors `Topology#addProcessor`.
         """
@@ -172,7 +172,7 @@ class Wiring:
                 chooses each record's partitions; Kafka's default partitioner when not given.
 
         Raises:
-            TopologyError: the name is taken, a parent is not there, or the partitioner takes other arguments.
+            TopologyError: the name is taken, a parent does not exist, or the partitioner takes other arguments.
 
         Mirrors `Topology#addSink`.
         """
@@ -257,10 +257,10 @@ def brought_stores(supplier: Callable[[], Any], step: str) -> list[Store]:
 
     Args:
         supplier: a class of processors, a function that makes one, or an object that can be called.
-        step: the step and where it stands, for the error.
+        step: the step and its line in the program, for the error.
 
     Raises:
-        TopologyError: `stores()` cannot be called without arguments, or returns something else.
+        TopologyError: `stores()` cannot be called without arguments, or returns something other than stores.
 
     Mirrors `ConnectedStoreProvider#stores`.
     """
@@ -290,7 +290,7 @@ def check_can_be_used(store: Store, keeper: Node, step: str) -> None:
     """Check that a processor can be connected to the store that another node keeps.
 
     Raises:
-        TopologyError: it is global, so that there is nothing to connect, or what suppress holds back.
+        TopologyError: the store is global and needs no connecting, or it holds what `suppress` holds back.
     """
     if keeper.is_global:
         raise TopologyError(
@@ -329,10 +329,10 @@ def check_is_free(store: Store, node: Node, nodes: Iterable[Node], state_stores:
 
 
 def names_or_pattern(topics: Sequence[str | re.Pattern[str]], step: str) -> tuple[tuple[str, ...], str]:
-    """Return the topics that are named, and the pattern where there is one in their place.
+    """Return the named topics, or the pattern that is given in their place.
 
     Raises:
-        TopologyError: there are both, or several patterns, or one with flags.
+        TopologyError: both are given, or several patterns, a pattern with flags, or a topic twice.
     """
     patterns = [topic for topic in topics if isinstance(topic, re.Pattern)]
     if twice := [topic for topic in topics if topics.count(topic) > 1]:
@@ -374,7 +374,7 @@ def readers_of(named: Sequence[str], pattern: str, nodes: Iterable[Node]) -> lis
 
 
 def read_twice(topic: str, other: Source) -> TopologyError:
-    """Return the error for a topic, or a pattern of topics, that another source reads in another way."""
+    """Return the error for a topic, or a pattern of topics, that another source reads in a different way."""
     read = f"the pattern '{other.pattern}'" if other.pattern else ", ".join(other.topics)
     return TopologyError(
         f"'{topic}' is already read by {other.name} ({other.call_site}), which reads {read}, in another way: keep what "

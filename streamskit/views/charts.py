@@ -91,7 +91,7 @@ def spelled(value: float, decimals: int) -> str:
 
 
 def decimals(values: Iterable[float]) -> int:
-    """Return how many decimals numbers that stand together need: those they have, but no more than four."""
+    """Return how many decimals the numbers of one column or axis need: as many as they have, but at most four."""
     finite = [abs(value) for value in values if math.isfinite(value)]
     most = 4 if max(finite, default=0) < 1000 else 2
     return next((count for count in range(most) if all(abs(v - round(v, count)) < 1e-9 for v in finite)), most)
@@ -120,7 +120,7 @@ def _lines(placed: Mapping[str, Sequence[tuple[float, float]]]) -> Iterator[str]
 
 
 def _apart(heights: Mapping[str, float], gap: float) -> dict[str, float]:
-    """Move labels down where they would overlap, and all up again as far as they hang over the edge."""
+    """Move labels down where they would overlap, then move all of them up if the last is beyond the edge."""
     moved: dict[str, float] = {}
     at = -math.inf
     for name, height in sorted(heights.items(), key=lambda item: item[1]):
@@ -159,12 +159,12 @@ def round_times(first: int, last: int, most: int) -> range:
 
 
 def text(x: float, y: float, words: str, anchor: str = "start") -> str:
-    """Write words at a point: that is where they start, their middle or their end."""
+    """Write words at a point, which is where they start, their middle or their end."""
     return svg.text(x, y, words, anchor, opacity=".8")
 
 
 def frame(title: str, parts: Iterable[str], width: float = WIDTH, height: float = HEIGHT) -> str:
-    """Put the parts of a chart into an SVG of so many pixels, under a title."""
+    """Put the parts of a chart into an SVG of the given size in pixels, with a title."""
     words = escape(title)
     head = [svg.element("title", words), svg.element("text", words, x=0, y=13, font_weight="600")]
     look = {"style": "max-width:100%", "fill": "currentColor", "font_family": "system-ui,sans-serif"}
@@ -172,5 +172,5 @@ def frame(title: str, parts: Iterable[str], width: float = WIDTH, height: float 
 
 
 def empty(title: str, sentence: str, height: float = 90) -> str:
-    """Return a chart without anything, and a sentence that says why."""
+    """Return an empty chart with a sentence that says why it is empty."""
     return frame(title, [text(WIDTH / 2, (TOP + height) / 2, sentence, "middle")], WIDTH, height)

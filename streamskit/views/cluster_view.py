@@ -21,7 +21,7 @@ from streamskit.views.live_view import LiveView
 from streamskit.views.page import Page, Snapshot
 
 MOVES = 12
-"""So many of the last moves are remembered."""
+"""How many of the last moves are remembered."""
 
 
 @runtime_checkable
@@ -70,9 +70,9 @@ def cluster_snapshot(
 
     Args:
         name: what they belong to.
-        source: tells of them.
-        previous: the snapshot before, to tell what has changed hands.
-        clock: tells the time, in seconds since 1970.
+        source: returns the state of the instances.
+        previous: the previous snapshot, to find what has changed hands.
+        clock: returns the time, in seconds since 1970.
     """
     instances, now = sorted(source.instances(), key=lambda instance: instance.server), clock()
     moves = [*previous.moves, *_moves(previous.instances, instances, now)] if previous else []
@@ -80,7 +80,7 @@ def cluster_snapshot(
 
 
 def _moves(before: Sequence[InstanceState], after: Sequence[InstanceState], now: float) -> list[Move]:
-    """Return what has changed, in sentences: instances first, then what each partition does elsewhere now."""
+    """Return what has changed, in sentences: instances first, then the partitions that have moved."""
     was, now_is = ({each.server for each in side if each.alive} for side in (before, after))
     said = [f"{server} has joined" for server in sorted(now_is - was)]
     said += [f"{server} is gone" for server in sorted(was - now_is)]
@@ -168,7 +168,7 @@ def _lines(instance: InstanceState) -> list[TableRow]:
 
 
 def _restored(task: TaskState) -> str:
-    """Return a bar and its numbers in words while a store is restored, and only words when it is there."""
+    """Return a bar and its numbers in words while a store is being restored, and only words once it is complete."""
     if not task.is_restoring:
         return cell(f"all {counted(task.total, 'record')}", left=True)
     share = task.restored / task.total
@@ -184,17 +184,17 @@ class ClusterView(LiveView):
     """A live view of the instances that serve an application's stores: what each hosts, restores, and takes over.
 
     Args:
-        instances: tells of them, and starts and kills them.
+        instances: returns their states, and starts and kills them.
         name: what they belong to, such as the application's id.
         refresh: how often to look, a duration of at least 50 ms.
 
     Raises:
-        TypeError: `instances` tells of no instances.
+        TypeError: `instances` does not have the methods of `Instances`.
         ValueError: `refresh` is not such a duration.
 
     >>> ClusterView(instances, "trades-app")  # doctest: +SKIP
 
-    Mirrors what `KafkaStreams#metadataForAllStreamsClients` and a `StateRestoreListener` tell.
+    Mirrors what `KafkaStreams#metadataForAllStreamsClients` and a `StateRestoreListener` report.
     """
 
     PAGE = Page("cluster", "The instances", facts, {"table": table, "moves": moves}, unserved)

@@ -70,20 +70,20 @@ def button(act: Callable[[], object], width: str = "auto", **traits: Any) -> wid
 
 
 def search_field(changed: Callable[[], object]) -> widgets.Text:
-    """Return a field for how the keys begin that are to be seen."""
+    """Return a search field for the beginning of the keys to show."""
     return field(widgets.Text, "Key", 30, 290, changed, placeholder='begins with …   (in "quotes": is)')
 
 
 def in_background(name: str, act: Callable[[], None]) -> None:
-    """Do something in a thread of its own: it takes seconds, and the kernel has more to do."""
+    """Do something that takes seconds in a separate thread, so that the kernel stays free."""
     threading.Thread(target=act, name=f"streamskit-{name}", daemon=True).start()
 
 
 class Stepper(widgets.HBox):
-    """Chooses after how many records to look; while nobody has chosen, it shows how many there are.
+    """Chooses how many records to replay; until the user has chosen, it shows how many there are.
 
-    `chosen` is that number, or None. It is set at once when the user moves the slider, before anybody is told: a
-    view that looks at this moment must not move it back.
+    `chosen` is that number, or None. It is set as soon as the user moves the slider, before `stepped` is called: a
+    view that refreshes at that moment must not move it back.
 
     Args:
         stepped: called when the user has chosen.
@@ -102,7 +102,7 @@ class Stepper(widgets.HBox):
         super().__init__([self._back, self._slider, self._forward])
 
     def show(self, count: int) -> int:
-        """Show that there are so many records, and return after how many to look: as chosen, or after all."""
+        """Show the number of records, and return how many to replay: as many as were chosen, or all."""
         self._shown_by = threading.get_ident()
         try:
             self._slider.max = count
@@ -154,7 +154,7 @@ class WindowPicker(widgets.HBox):
             each.observe(choose, "value")
 
     def offer(self, starts: Sequence[int]) -> None:
-        """Offer these starts, in milliseconds since 1970, to choose from, as soon as nobody can be writing."""
+        """Offer these starts (milliseconds since 1970) as choices, as soon as nobody can be typing in the field."""
         self._offered = [moment(start / 1000) for start in starts]
         if not self._first.options:
             self._write_offers()

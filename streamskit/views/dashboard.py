@@ -23,11 +23,11 @@ class Dashboard(widgets.VBox):
     """Live views side by side, as the last expression of a cell: stores, charts, a topology with its lag, faults.
 
     Each view looks while a page shows it, and has its own pace and pause. `serve` shows the same to a browser, without
-    the notebook and without controls: what is searched, paused or broken in the notebook is seen there, too.
+    the notebook and without controls; what is searched, paused or broken in the notebook also shows there.
 
     Args:
         views: the views, in rows from the left.
-        title: what stands over them.
+        title: the heading above them.
         columns: how many stand side by side, 1 to 4.
 
     Raises:
@@ -64,9 +64,9 @@ class Dashboard(widgets.VBox):
         return f"<Dashboard of {len(self.views)} views: {', '.join(map(repr, self.views))}>"
 
     def serve(self, streams: KafkaStreams) -> str:
-        """Show the views at the server of an application, too, and return the address for a browser.
+        """Serve the views from the server of an application as well, and return the address for a browser.
 
-        The page takes the place of the one that was served there before, and is gone when the application is closed.
+        The page replaces the one that was served there before, and disappears when the application is closed.
         It shows what this process sees. With a token, the page asks for it.
 
         Args:
@@ -103,7 +103,7 @@ class Dashboard(widgets.VBox):
         self._kept.display(super()._repr_mimebundle_(**kwargs))
 
     def _keep(self, refreshed: LiveView) -> None:
-        self._kept.keep(at_once=not refreshed.is_live)  # for long nobody looks there again
+        self._kept.keep(at_once=not refreshed.is_live)  # a view that is not live may not refresh again soon
 
     def _page(self) -> dict[str, str]:
         title = part(f"<div><b>{escape(self.title)}</b></div>", "dashboard")

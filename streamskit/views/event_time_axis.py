@@ -1,6 +1,6 @@
-"""An axis of event time as SVG, and what stands on it: marks of records, bars of windows, the line of stream time.
+"""An axis of event time as SVG, and what is drawn on it: marks of records, bars of windows, the line of stream time.
 
-The rows in which windows lie are found here for the Figures of `timelines`, too.
+The rows of windows are also computed here for the figures of `timelines`.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -33,7 +33,7 @@ WINDOW_LOOKS: Mapping[str, Look] = {
     "missing": {"fill": GREEN, "fill_opacity": ".15", "stroke": GREEN, "stroke_dasharray": "5 3"},
     "extra": {"fill": RED, "fill_opacity": ".15", "stroke": RED},
 }
-"""How a window is drawn in each state, and one that a check misses or did not expect."""
+"""How a window is drawn in each state, and how one that is missing from a check's results or unexpected is drawn."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Axis:
         return cls(first - room, last + room)
 
     def x(self, time: int) -> float:
-        """Return where a time is; those beyond the ends are at the ends."""
+        """Return the x of a time; a time beyond an end is drawn at that end."""
         share = (min(max(time, self.first), self.last) - self.first) / (self.last - self.first)
         return LEFT + share * (WIDTH - LEFT - RIGHT)
 

@@ -1,4 +1,4 @@
-"""What the views of event time share: records as they came, a task to choose, steps to go, and what is said of them."""
+"""What the views of event time share: the records in order of arrival, a choice of task, steps, and their text."""
 
 from collections.abc import Iterator, Sequence
 from html import escape
@@ -31,7 +31,7 @@ COLUMNS = (
 
 
 def story(snapshot: EventTimeSnapshot, sentence: str, *notes: str) -> str:
-    """Return in words what the last record did, what is to be known of the picture, and what was dropped and why."""
+    """Return in words what the last record did, notes on the picture, and what was dropped and why."""
     lines = "".join(f'<div class="sk-quiet">{escape(note)}</div>' for note in (*notes, snapshot.seen.caveat) if note)
     last = (
         sentence
@@ -78,7 +78,7 @@ def _cells(number: int, step: ReplayedRecord) -> list[str]:
 
 
 class EventTimeView(LiveView):
-    """A live view of the records that reach an operator; to step back in their order pauses it, to resume follows them.
+    """A live view of the records that reach an operator; stepping back pauses it, resuming follows the records again.
 
     A subclass says in `replay` what the operator makes of them.
 
@@ -90,7 +90,7 @@ class EventTimeView(LiveView):
         refresh: how often to look.
         records: how many of the last records to show, of each partition.
         time: takes a value and returns its time in milliseconds, where the topology takes times from values.
-        caveat: a sentence on what may be otherwise than shown, or nothing.
+        caveat: a sentence on how reality may differ from what is shown, or nothing.
         controls: what the user sets, beside the steps and the task.
     """
 
@@ -122,7 +122,7 @@ class EventTimeView(LiveView):
         return self._stepped(self.replay(self._look(), previous))
 
     def rest(self) -> None:
-        """Leave the broker alone."""
+        """Close the connection to the broker."""
         self._arrivals.close()
 
     def _look(self) -> SeenRecords:

@@ -51,12 +51,12 @@ class ExecutionDiagram:
 
 
 def execution_diagram(program: Topology | KafkaStreams) -> ExecutionDiagram:
-    """Draw a topology with colours that say which operators Spark runs and which Python, with the reasons.
+    """Draw a topology with colours that show which operators Spark runs and which Python runs, with the reasons.
 
     Python's boxes have a double edge, and every operator is labelled, so that nobody depends on the colours.
 
     Args:
-        program: a topology, or an application, which may run otherwise than by default.
+        program: a topology, or an application, whose settings may differ from the defaults.
 
     Raises:
         TypeError: it is neither.

@@ -1,4 +1,4 @@
-"""`FaultPanel`: buttons that break things on purpose, and mend them; their state, and what to watch."""
+"""`FaultPanel`: buttons that break things on purpose and fix them again; their state, and what to watch."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -39,7 +39,7 @@ class FaultState:
 
 @dataclass(frozen=True, kw_only=True)
 class FaultSnapshot(Snapshot):
-    """All of them at one moment; `last` is the report of the one injected last."""
+    """All faults of a panel at one moment; `last` is the report on the fault injected last."""
 
     faults: Sequence[FaultState]
     last: str
@@ -57,7 +57,7 @@ def table(snapshot: FaultSnapshot) -> str:
 
 
 def state_line(fault: FaultState) -> str:
-    """Return what stands beside a fault's buttons: a sign and words, so that nothing is told by colour alone."""
+    """Return the text beside a fault's buttons: a sign and words, so that nothing depends on colour alone."""
     mark, meaning = sign(fault)
     look = "sk-failed" if fault.is_active or fault.is_trouble else "sk-quiet"
     return f'<div class="{look}" title="{meaning}">{mark} {escape(fault.state)}</div>'
@@ -91,15 +91,15 @@ def _line(fault: FaultState) -> TableRow:
 class FaultPanel(LiveView):
     """A row of buttons for each fault that is possible with what is given: one injects it, one undoes it.
 
-    A button answers at once: what it starts goes on beside the cells, and the words at its side say how far it is.
+    A button responds at once: what it starts runs in the background, and the text beside it shows the progress.
 
     Args:
-        broker: to be killed and paused; also where the poison goes.
-        cluster: of whose executors one is to be killed.
-        instances: of which one is to be killed.
-        driver: to be killed.
-        application: whose checkpoint is to be damaged, and whose state is to be deleted, while it is closed.
-        topic: where poison is to be written to.
+        broker: the broker to kill and pause, and to send poison records to.
+        cluster: the cluster of which to kill an executor.
+        instances: the instances of which to kill one.
+        driver: the driver to kill.
+        application: the application whose checkpoint to damage and whose state to delete, while it is closed.
+        topic: the topic to write poison records to.
         seconds: for how long the broker is away.
         refresh: how often to look, a duration of at least 50 ms.
 
@@ -140,7 +140,7 @@ class FaultPanel(LiveView):
         for row in self._rows:
             row.changed = self._on_change
         table = widgets.VBox([row.box for row in self._rows], layout={"width": "100%"})
-        # The table stands among the controls, which are heard while a cell runs.
+        # The table is one of the controls, which respond even while a cell runs.
         super().__init__(f"{len(self._rows)} faults", refresh, [table])
 
     def take(self, previous: FaultSnapshot | None) -> FaultSnapshot:
@@ -190,7 +190,7 @@ class FaultRow:
         return FaultState(self.words, said, active, bool(trouble) and not self._busy)
 
     def show(self, state: FaultState, html: str) -> None:
-        """Show its state; what cannot be done now cannot be pressed."""
+        """Show its state; buttons for what is not possible now are disabled."""
         self.said.value = html
         self.do.disabled = bool(self._busy) or state.is_active
         self.undo.disabled = bool(self._busy) or not state.is_active

@@ -13,13 +13,13 @@ from streamskit.common.themes import on_dark_pages
 from streamskit.views.charts import decimals, shortened, spelled
 
 SIGNS = {"live": "●", "paused": "❚❚", "stopped": "■", "saved": "▤", "failed": "▲"}
-"""A sign for each state, so that it can be told without colour."""
+"""A sign for each state, so that it can be recognised without colour."""
 
 MARK, LINE = 20, 26
 """The width of the column of signs and the height of a row, in pixels: fixed, so that nothing jumps at a refresh."""
 
 LONGEST_CELL, FITS = 60, 12
-"""How many letters of a value are written at most, and how many can surely be seen."""
+"""How many characters of a value are written at most, and how many always fit."""
 
 READABLE_ANYWHERE = "#767676"
 """A grey that can be read on a white page and on a black one."""
@@ -82,7 +82,7 @@ def part(html: str, kind: str) -> str:
 
 
 def notice(sentence: str, kind: str) -> str:
-    """Return a sentence to stand where there is no snapshot."""
+    """Return a sentence to show in place of a snapshot."""
     return part(f'<div class="sk-failed">{escape(sentence)}</div>', kind)
 
 
@@ -99,7 +99,7 @@ def headline(name: str, state: str, facts: Iterable[str], beneath: str = "") -> 
 
 @dataclass(frozen=True)
 class TableColumn:
-    """A column of a table: what stands over it, its width in pixels, whether its cells begin at the left.
+    """A column of a table: its title, its width in pixels, and whether its cells are left-aligned.
 
     `heading` is read out in place of the title.
     """
@@ -129,8 +129,8 @@ def grid(columns: Sequence[TableColumn], lines: Sequence[TableRow], signs: str, 
     Args:
         columns: the columns.
         lines: the rows.
-        signs: what the signs tell, to be read out.
-        height_of: so many rows, that the page below does not jump.
+        signs: what the signs mean, for screen readers.
+        height_of: reserve the height of this many rows, so that the page below does not jump.
     """
     widths = [MARK, *(column.width for column in columns)]
     heads = [cell("", head=signs)]

@@ -18,7 +18,7 @@ from streamskit.views.replay import FATES, JoinSnapshot, SeenRecords, join_snaps
 from streamskit.views.upstream import join_sides, origins
 
 WINDOWS = 12
-"""Of so many of the last records the windows are drawn."""
+"""For how many of the last records windows are drawn."""
 
 LEFT_LANE, RIGHT_LANE, PITCH = TOP + 78, TOP + 178, 5
 """Where the two lanes are, and how far apart the windows' lines, in pixels."""
@@ -88,7 +88,7 @@ def last_step(snapshot: JoinSnapshot) -> str:
 
 
 def _windows(snapshot: JoinSnapshot, axis: Axis) -> Iterator[str]:
-    """Draw the windows of the last records, those of the left ones above and those of the right ones beneath."""
+    """Draw the windows of the last records: the left side's above, the right side's below."""
     for back, step in enumerate(reversed(snapshot.done[-WINDOWS:])):
         for side in step.arrival.sides:
             before, after = snapshot.windows.before_ms, snapshot.windows.after_ms
@@ -141,10 +141,10 @@ def _shape(shape: str, colour: str, fate: str) -> str:
 # ---- the view --------------------------------------------------------------------------------------------------------
 
 UNORDERED = (
-    "In which order records of two topics were taken up is written nowhere: here they are merged by their times. Which "
-    "records meet does not depend on it, as long as none is late."
+    "The order in which records of two topics were processed is not recorded: here they are merged by their times. "
+    "Which records meet does not depend on it, as long as none is late."
 )
-"""What is otherwise where records of a running application are shown."""
+"""What differs when the records of a running application are shown."""
 
 
 class JoinView(EventTimeView):

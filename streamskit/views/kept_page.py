@@ -11,10 +11,10 @@ KEEP_EVERY = 10.0
 
 
 class KeptPage:
-    """An output of its own behind that of a live widget, brought up to date now and then.
+    """A separate output after that of a live widget, updated now and then.
 
-    JupyterLab shows "model not found" for a widget whose kernel has gone, whatever else its output has, and VS Code
-    shows an error, too. So the page is another output, and its style hides whichever of the two is not wanted.
+    JupyterLab shows "model not found" for a widget whose kernel is gone, whatever else its output has, and VS Code
+    also shows an error. So the page is a separate output, and its style hides whichever of the two is not wanted.
 
     Args:
         write: returns the page as it is now, by type: text and HTML.

@@ -24,8 +24,8 @@ GLANCE, AT_MOST_EVERY = 0.01, 0.05
 """How often a timer asks whether there is news, and how soon after a look news leads to the next one, in seconds."""
 
 SHARE, LONGEST_REST = 0.2, 2.0
-"""The share of one core's time that a timer's calls may take: after a slow one the next waits longer, but at most these
-seconds. A look that has waited for a broker that is away is slow, and the next one should see that it is back."""
+"""The share of one core's time that a timer's calls may take, and the longest wait in seconds after a slow call. A call
+that waited for an unavailable broker is slow too, and the next one should notice when the broker is back."""
 
 
 class LiveView(widgets.VBox):
@@ -122,7 +122,7 @@ class LiveView(widgets.VBox):
         return self._part(self.PAGE.kept(self._snapshot)) if self._snapshot else self._header.value
 
     def follow(self) -> Callable[[], None]:
-        """Look, also while no notebook shows it, until the function that is returned is called."""
+        """Look even while no notebook shows it, until the returned function is called."""
         follower = object()
 
         def leave() -> None:
@@ -145,7 +145,7 @@ class LiveView(widgets.VBox):
         return self._state == "live"
 
     def get_state(self, key: Any = None, drop_defaults: bool = False) -> dict[str, Any]:
-        """Return what a page has to know; one that loads anew begins to count its views at 0."""
+        """Return what a page has to know; a reloaded page counts its views from 0."""
         state: dict[str, Any] = super().get_state(key, drop_defaults)
         return {**state, "_view_count": 0} if key is None else state
 
@@ -159,9 +159,9 @@ class LiveView(widgets.VBox):
             self._header.value = self._part(self.PAGE.header(self._snapshot, "failed", trouble))
 
     def _listen_beside_the_cells(self) -> None:
-        """Let the controls be heard while a cell runs."""
+        """Let the controls respond while a cell runs."""
         for widget in (self, *_within(self._controls)):
-            # JupyterLab speaks to a thread beside the cells; ipykernel would send the message to who wrote here last.
+            # JupyterLab talks to a thread beside the cells; ipykernel would reply to whichever frontend wrote last.
             getattr(widget.comm, "__dict__", {}).pop("_reply_subshell_id", None)
 
     def _pause_button(self) -> widgets.ToggleButton:
@@ -238,7 +238,7 @@ class RepeatingTimer:
 
     @property
     def is_running(self) -> bool:
-        """Whether the thread is there."""
+        """Whether the thread is running."""
         return self._thread is not None
 
     def start(self) -> None:
@@ -258,11 +258,11 @@ class RepeatingTimer:
         self._rest()
 
     def _wait(self, began: float, pause: float) -> None:
-        """Wait until the next tick is due, is asked for, or has news to show; `pause` seconds pass in the latter case.
+        """Wait until the next tick is due or requested, or until there is news, which waits for `pause` seconds.
 
         Args:
             began: when the last tick began, as `time.perf_counter()` counts.
-            pause: how long to wait in any case, in seconds.
+            pause: the shortest wait, unless a tick is requested, in seconds.
         """
         due = time.perf_counter() + max(self._interval(), pause)
         not_before = max(began + AT_MOST_EVERY, time.perf_counter() + pause)

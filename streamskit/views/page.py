@@ -18,9 +18,9 @@ class Snapshot:
 
     Args:
         name: what it is of.
-        taken_at: when, in seconds since 1970.
-        stopped: why no more will come, where that is so.
-        trouble: why it has failed, where it has and may go on.
+        taken_at: when it was taken, in seconds since 1970.
+        stopped: why no more will come, if the subject has stopped.
+        trouble: why the subject has failed, if it has failed but may recover.
     """
 
     name: str
@@ -44,9 +44,9 @@ class Page(Generic[S]):
         kind: what the page's parts are called in the notebook, such as "store".
         subject: what it shows, for sentences such as "The store could not be read".
         facts: says what is seen, in the line under the name; the second argument is whether the page is a saved one.
-        parts: by name what stands beneath; SVG becomes an image in a saved notebook.
-        alarm: writes what must not be overlooked, beneath the facts.
-        saved_parts: stand in a saved notebook in place of the parts.
+        parts: writes each part below the header, by name; SVG becomes an image in a saved notebook.
+        alarm: writes what must not be overlooked, below the facts.
+        saved_parts: replace the parts in a saved notebook.
     """
 
     kind: str
@@ -72,7 +72,7 @@ class Page(Generic[S]):
         return self.header(calm, "saved") + body  # type: ignore[arg-type]
 
     def saved(self, snapshot: S) -> str:
-        """Return a page of its own for a saved notebook, without controls, shown where the live view is not."""
+        """Return a separate page for a saved notebook, without controls, shown where the live view is not."""
         return saved_page(part(self.kept(snapshot), self.kind))
 
 
@@ -82,7 +82,7 @@ def saved_page(body: str) -> str:
 
 
 def counted_until(history: Sequence[tuple[float, Count]], now: float, count: Count) -> list[tuple[float, Count]]:
-    """Return the counts of the last seconds and a new one; the last before them stays, to count from."""
+    """Return the counts of the last seconds and a new one; the last count before them is kept as the baseline."""
     recent = list(history)
     while len(recent) > 1 and recent[1][0] < now - RATE_OVER:
         recent.pop(0)

@@ -1,7 +1,7 @@
 """Records in the order they came, for views that show event time: from a test driver, or from an application's topics.
 
-Both sources have the same methods: `look()` takes note of what is new, `raw(partition)` returns it, `before` counts
-what came earlier, `dropped` what each node has dropped, `stopped` says why no more will come, `close()` lets go.
+Both sources have the same methods: `look()` reads new records, `raw(partition)` returns those kept, `before` counts
+earlier ones, `dropped` those that each node has dropped, `stopped` says why no more will come, `close()` disconnects.
 """
 
 from collections import Counter, deque
@@ -25,7 +25,7 @@ TimeOf = Callable[[Any], int]
 
 @dataclass(frozen=True)
 class ShownRecord:
-    """A record as it came: key and value as text (None for null), its time in milliseconds, the sides it goes to."""
+    """A record that arrived: key and value as text (None for null), its time in milliseconds, the sides it goes to."""
 
     key: str | None
     value: str | None
@@ -38,8 +38,8 @@ class DriverRecords:
 
     Args:
         driver: the driver.
-        topics: of these topics.
-        keep: so many.
+        topics: the topics whose records to keep.
+        keep: how many records to keep.
     """
 
     def __init__(self, driver: TopologyTestDriver, topics: Iterable[str], keep: int) -> None:
@@ -68,7 +68,7 @@ class DriverRecords:
         return (0,)
 
     def look(self) -> None:
-        """Do nothing: the driver tells of each record."""
+        """Do nothing: the driver reports each record by itself."""
 
     def raw(self, partition: int | None) -> list[Raw]:
         """Return the records in the order they were piped in."""
@@ -113,11 +113,11 @@ class TopicRecords:
         self._tail.look()
 
     def raw(self, partition: int | None) -> list[Any]:
-        """Return the records in the order they lie in the topic."""
+        """Return the records in the order of the topic."""
         return self._tail.records(partition)
 
     def before(self, partition: int | None) -> int:
-        """Return how many offsets lie before the records that are kept."""
+        """Return how many offsets come before the records that are kept."""
         return self._tail.before(partition)
 
     def dropped(self) -> Counter[str]:
@@ -187,7 +187,7 @@ def _arrival(record: Any, feeding: Sequence[UpstreamSource], time: TimeOf | None
 
 
 def readable(serde: Serde, data: bytes | None) -> str | None:
-    """Return bytes as text by way of a serde; as they are where it cannot read them; None for null."""
+    """Return bytes as text read by a serde, or their repr if it cannot read them; None for null."""
     if data is None:
         return None
     try:

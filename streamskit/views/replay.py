@@ -1,4 +1,4 @@
-"""What happens to records, one after the other: the operators that run in a task, run again on what a view shows."""
+"""What happens to each record in turn: the operators of a task, run again on the records that a view shows."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -25,7 +25,7 @@ from streamskit.views.page import Snapshot
 from streamskit.views.record_source import ShownRecord
 
 FATES = ("joined", "alone", "waiting", "unmatched", "dropped")
-"""What may become of a record: see `JoinSnapshot.fates`."""
+"""What may happen to a record: see `JoinSnapshot.fates`."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ def replay_join(
 
     Args:
         windows: how far apart two records may be.
-        outer: for the left and for the right stream whether its records go out without a match.
+        outer: for the left and for the right stream, whether its records are emitted without a match.
         arrivals: the records of one task, in the order they came; their sides say whether they are left or right.
     """
 
@@ -112,7 +112,7 @@ def windows_after(steps: Sequence[ReplayedRecord]) -> dict[Windowed, int]:
 
 
 def _replayed(operator: Operator, arrivals: Iterable[ShownRecord]) -> Iterator[tuple[ReplayedRecord, list[Output]]]:
-    """Process records as a task does; the value of each is its number, by which it can be told in the outputs."""
+    """Process records as a task does; the value of each is its number, which identifies it in the outputs."""
     task = StreamTask([operator], NoPages(), wall_clock=0)
     memory = task.memory.of(operator.name)
     stream_time, lost = -1, 0
@@ -187,9 +187,9 @@ def _why_unjoined(step: ReplayedRecord) -> str:
 class SeenRecords:
     """What a view of event time has seen of one task's records.
 
-    `topics` is where they lie, `partition` which one of the `partitions` this is; `before` counts those that came
-    before the first one kept; `caveat` says what cannot be known from them; `dropped` is what each node of the engine
-    says it has dropped, of all partitions; `stopped` says why no more will come.
+    `topics` are theirs, `partition` is the one of the `partitions` that this is; `before` counts the records before
+    the first one kept; `caveat` says what cannot be known from them; `dropped` counts what each node of the engine
+    reports as dropped, over all partitions; `stopped` says why no more will come.
     """
 
     topics: Sequence[str]
@@ -222,7 +222,7 @@ class EventTimeSnapshot(Snapshot):
 
 @dataclass(frozen=True, kw_only=True)
 class WindowSnapshot(EventTimeSnapshot):
-    """The windows of a store; `search` says how the keys begin that are shown."""
+    """The windows of a store; `search` is the beginning of the keys to show."""
 
     windows: AnyWindows
     search: str = ""
@@ -236,7 +236,7 @@ class WindowSnapshot(EventTimeSnapshot):
 
 @dataclass(frozen=True, kw_only=True)
 class JoinSnapshot(EventTimeSnapshot):
-    """A join of two streams: what the left and the right one are called, and whose records go out without a match."""
+    """A join of two streams: the names of the left and the right one, and whose records are emitted without a match."""
 
     names: tuple[str, str]
     windows: JoinWindows
@@ -250,8 +250,8 @@ class JoinSnapshot(EventTimeSnapshot):
     def fates(self) -> Mapping[tuple[int, int], str]:
         """Return what has become of each record, by its side and place.
 
-        It is "joined", went out "alone", is "waiting" for a match that may still come, "unmatched" when its window has
-        closed, or "dropped".
+        It is "joined", was emitted "alone", is "waiting" for a match that may still come, "unmatched" when its window
+        has closed, or "dropped".
         """
         met = {(side, pair[side]) for pair in self.pairs for side in (0, 1) if None not in pair}
         alone = {(side, pair[side]) for pair in self.pairs for side in (0, 1) if pair[1 - side] is None}
@@ -273,14 +273,14 @@ def window_snapshot(
     name: str, windows: AnyWindows, retention: int, seen: SeenRecords, search: str = "",
     previous: WindowSnapshot | None = None,
 ) -> WindowSnapshot:  # fmt: skip
-    """Return the windows after all records that were seen; nothing is computed anew where none are new.
+    """Return the windows after all records that were seen; nothing is computed again if none are new.
 
     Args:
         name: the store's name.
         windows: its windows.
         retention: how long it keeps them, in milliseconds.
         seen: the records.
-        search: how the keys begin that are to be shown.
+        search: the beginning of the keys to show.
         previous: the snapshot before.
     """
     steps = _steps(seen, previous, partial(replay_windows, windows, retention))
@@ -291,13 +291,13 @@ def join_snapshot(
     name: str, names: tuple[str, str], windows: JoinWindows, outer: tuple[bool, bool], seen: SeenRecords,
     previous: JoinSnapshot | None = None,
 ) -> JoinSnapshot:  # fmt: skip
-    """Return the join after all records that were seen; nothing is computed anew where none are new.
+    """Return the join after all records that were seen; nothing is computed again if none are new.
 
     Args:
         name: the join's name.
         names: what the left and the right stream are called.
         windows: how far apart two records may be.
-        outer: for each side whether its records go out without a match.
+        outer: for each side, whether its records are emitted without a match.
         seen: the records.
         previous: the snapshot before.
     """

@@ -1,4 +1,4 @@
-"""A store as a view sees it: the rows that it gives when asked, wherever it is, and a snapshot of them."""
+"""A store as a view sees it: the rows that it returns, wherever it is, and a snapshot of them."""
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -16,16 +16,16 @@ LINES, POINTS, BARS = 5, 60, 10
 """How much a chart shows: lines, points in each, bars."""
 
 READ_AT_MOST = 2000
-"""So many rows of a key-value store are read to find the largest."""
+"""How many rows of a key-value store are read to find the largest."""
 
 STARTS_AT_MOST = 100
-"""So many window starts are offered to choose from."""
+"""How many window starts are offered to choose from."""
 
 Span = tuple[int, int]
 """The first and the last time at which a window may start, in milliseconds since 1970."""
 
 HERE = "this process"
-"""Who answers for a store that does not say so."""
+"""What is shown as the source of answers for a store that does not name one."""
 
 
 @runtime_checkable
@@ -46,7 +46,7 @@ class SnapshotSource(Protocol):
 
 @dataclass(frozen=True)
 class StoreAnswer:
-    """The rows that a store gave, how many it has in all (None: it does not say), how long it took, and who it was."""
+    """The rows that a store returned, how many it has in all (None if unknown), how long it took, and who answered."""
 
     rows: Sequence[KeyValue]
     total: int | None
@@ -61,7 +61,7 @@ def ask(store: SnapshotSource, count: int, search: str = "", span: Span | None =
         store: the store.
         count: how many rows at most.
         search: how their keys begin, or a whole key in double quotes; any when empty.
-        span: when the windows start that may be among them; those of any time when None.
+        span: the range of starts of the windows to return; any start when None.
     """
     began = time.perf_counter()
     rows = [KeyValue(*row) for row in _rows(store, count, search, span)]
@@ -76,7 +76,7 @@ def _rows(store: Any, count: int, search: str, span: Span | None) -> Sequence[Ke
 
     if span is not None:
         return _first(store.fetch_all(*span), count, is_wanted)
-    if hasattr(store, "search"):  # it can find the keys where they are
+    if hasattr(store, "search"):  # the store can search where its rows are
         return store.search(search, count)
     if hasattr(store, "peek"):
         return store.peek(count, is_wanted if search else None, beginning(search))
@@ -84,7 +84,7 @@ def _rows(store: Any, count: int, search: str, span: Span | None) -> Sequence[Ke
 
 
 def _first(rows: Sequence[KeyValue], count: int, is_wanted: Callable[[Any], bool]) -> list[KeyValue]:
-    """Return the newest windows, of one time in the order of their keys; or the first rows as they come."""
+    """Return the newest windows, those of the same time in key order; or the first rows in the order they come."""
     fitting = [row for row in rows if is_wanted(_inner(row.key))]
     if any(isinstance(row.key, Windowed) for row in fitting):
         fitting.sort(key=lambda row: (-row.key.start, str(row.key.key)))
@@ -131,7 +131,7 @@ class StoreSnapshot(Snapshot):
     """A store at one moment; `changed_at` in seconds since 1970, `took` in seconds.
 
     `took` is how long the store needed to answer. `updates` is None for a store that does not count them, `total` for
-    one that does not know its rows. `span` is the time in which the windows start that were asked for, in milliseconds,
+    one that does not count its rows. `span` is the requested range of window starts, in milliseconds,
     None for the newest; `starts` are those seen so far. `history` has the number of updates at moments of the last
     seconds; `answered_by` is the instance that answered; the table has room for `height` rows.
     """
@@ -165,7 +165,7 @@ def store_snapshot(
     clock: Callable[[], float] = time.time,
     span: Span | None = None,
 ) -> StoreSnapshot:
-    """Look at a store; where nothing has changed since the snapshot before, nothing is read again.
+    """Look at a store; if nothing has changed since the previous snapshot, nothing is read again.
 
     Args:
         store: the store, from `streams.store(name)`, or one that another process holds.
@@ -261,7 +261,7 @@ def _chart(
 
 
 def _lines(store: Any, items: Sequence[KeyValue], name: str, before: StoreChart) -> StoreChart:
-    """Return a field of the last windows of a few keys; a key that was drawn before stays while it has windows."""
+    """Return the lines of a field over the last windows of a few keys; a drawn key stays as long as it has windows."""
     newest = max(item.key.start for item in items)
     step = before.step or items[0].key.end - items[0].key.start
     keys = {**before.keys, **{key: raw for key, raw in _keys(items) if key not in before.keys}}

@@ -136,7 +136,7 @@ class StoreView(LiveView):
         seen = self._snapshot.updates if self._snapshot else None
         if not self._looks_at_once or seen is None:
             return False
-        with suppress(StreamsError):  # a store that refuses says why when the next look is due
+        with suppress(StreamsError):  # a store that refuses reports why at the next regular look
             return bool(seen != getattr(self._store, "updates", seen))
         return False
 

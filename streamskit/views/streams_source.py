@@ -1,4 +1,4 @@
-"""What a view has to know of a running application beside what `KafkaStreams` tells everybody."""
+"""What a view has to know about a running application beyond the public interface of `KafkaStreams`."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -19,14 +19,14 @@ class Failure:
 
 
 def failures(streams: KafkaStreams) -> list[Failure]:
-    """Return why the application has failed, or why those of its queries failed that wait to run again."""
+    """Return why the application has failed, or why the queries that wait to run again have failed."""
     return [Failure(str(failure), blamed(str(failure), streams.topology)) for failure in streams.failures]
 
 
 def blamed(sentence: str, topology: Topology) -> tuple[str, ...]:
     """Return the nodes that a failure names where it says what failed: before the first colon.
 
-    After it stands what was said, and a record's value may be quoted there, whatever that holds.
+    The error's own text follows the colon, and may quote a record's value, which can hold anything.
     """
     place = sentence.partition(": ")[0]
     return tuple(name for name in topology.nodes if _is_named(name, place))
@@ -50,7 +50,7 @@ def dropped_by_node(metrics: pd.DataFrame) -> Counter[str]:
 
 
 def why_stopped(streams: KafkaStreams) -> str:
-    """Return a sentence where the application does nothing more, or nothing."""
+    """Return why the application has stopped, in a sentence, or an empty text if it has not."""
     if streams.state is State.NOT_RUNNING:
         return "The application is closed; this is the last that was seen of it."
     return " ".join(failure.sentence for failure in failures(streams)) if streams.state is State.ERROR else ""

@@ -1,4 +1,4 @@
-"""Pictures of records in time, drawn from what a topology took in and gave out: windows, joins, stream time, tables."""
+"""Pictures of records in time, drawn from a topology's input and output: windows, joins, stream time, tables."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -65,9 +65,9 @@ def windows_timeline(
     Args:
         records: what went in, each (key, value, timestamp).
         results: what came out, with windowed keys; the last update of a window counts, and None deletes it.
-        dropped: those of the records that came too late.
-        label: makes the text in a window of its result.
-        record_label: makes the text beside a record of its value.
+        dropped: the records that came too late.
+        label: returns the text in a window, given its result.
+        record_label: returns the text beside a record, given its value.
     """
     came, lost = [_timed(record) for record in records], [_timed(record) for record in dropped]
     windows = {key: value for key, value, _ in map(_timed, results)}
@@ -123,7 +123,7 @@ def join_timeline(
         pairs: the labels of the joined records, left and right, with None where a side is missing.
         names: what the sides are called.
         windows: the window of the join, drawn above each left record.
-        label: makes the text beside a record of its value, by which a pair finds it; the value itself if not given.
+        label: returns the text beside a record, given its value; pairs refer to it; the value itself if not given.
         rows: whether the right records are rows of a table, each drawn as a bar until the next update of its key.
     """
     sides = [[_timed(record) for record in side] for side in (left, right)]
@@ -169,8 +169,8 @@ def stream_time(
     Args:
         records: each (key, value, timestamp), in the order they came.
         dropped: those of them that came too late.
-        windows: whose ends to draw, and the time up to which windows are closed.
-        label: makes the text beside a record of its value; the key stands there if not given.
+        windows: the windows whose ends to draw, with the time up to which they are closed.
+        label: returns the text beside a record, given its value; the key is shown if not given.
     """
     came, lost = [_timed(record) for record in records], [_timed(record) for record in dropped]
     times = [record.timestamp for record in came]
@@ -214,9 +214,9 @@ def punctuation_timeline(
 
     Args:
         records: each (key, value, timestamp), in the order they came.
-        calls: of each punctuation how many records had come before it, and the time it was given.
-        interval: how often it is due, in milliseconds; from each multiple to the next there is one at most.
-        label: makes the text beside a record of its value; the key stands there if not given.
+        calls: for each punctuation, how many records came before it, and the time that was passed to it.
+        interval: how often it is due, in milliseconds; at most one punctuation falls between two multiples.
+        label: returns the text beside a record, given its value; the key is shown if not given.
     """
     figure = stream_time(records, label=label)
     (axes,) = figure.axes
@@ -239,7 +239,7 @@ def table_timeline(updates: Iterable[Any], value: Callable[[Any], float] | None 
 
     Args:
         updates: what came out of the table, each (key, value, timestamp).
-        value: makes a number of an update's value.
+        value: returns a number for an update's value.
     """
     rows: dict[Any, list[TimedRecord]] = {}
     for update in map(_timed, updates):
@@ -304,7 +304,7 @@ def _points(axes: "Axes", placed: Sequence[tuple[int, TimedRecord]], mark: str, 
 
 
 def _bar(axes: "Axes", window: Windowed, row: float, shortest: float, colour: str, text: str) -> None:
-    """Draw one window; a session of one record has no length, and is given one to be seen."""
+    """Draw one window; a session of one record has no length, and gets a minimal one to be visible."""
     length = max(window.end - window.start, shortest)
     left = (window.start + window.end - length) / 2
     axes.barh(row, length, 0.74, left, color=colour, alpha=0.22, edgecolor="none", zorder=2)
@@ -351,7 +351,7 @@ def _legend(axes: "Axes", title: str | None = None) -> None:
 
 
 def subplots(height: float, panes: int = 1, width: float = 9, **options: Any) -> Any:
-    """Return a figure and its axes, of so many inches."""
+    """Return a figure of the given size in inches, and its axes."""
     import matplotlib.pyplot as plt
 
     return plt.subplots(1, panes, figsize=(width, height), layout="constrained", **options)

@@ -23,7 +23,7 @@ from streamskit.views.page import Page, Snapshot, condition, counted_until, rate
 from streamskit.views.record_source import readable
 
 KEPT = 500
-"""So many records of each partition are kept to search in."""
+"""How many records of each partition are kept to search in."""
 
 Decode = Callable[[bytes | None], str | None]
 """Turns bytes into text to read, None for null."""
@@ -47,7 +47,7 @@ class TopicSnapshot(Snapshot):
     """The tail of a topic at one moment, the newest record first.
 
     `ends` has the offset after the last record of each partition, `history` their sum at moments of the last seconds;
-    `partition` and `search` say which records are shown, of `kept` that are there to search in; the table has room for
+    `partition` and `search` say which of the `kept` records are shown; the table has room for
     `height` rows.
     """
 
@@ -86,7 +86,7 @@ def topic_snapshot(
         value: reads values.
         rows: how many to show at most.
         partition: of which partition they are, None for all.
-        search: how the keys begin that are to be shown, or a whole key in double quotes.
+        search: the beginning of the keys to show, or a whole key in double quotes.
         previous: the snapshot before, to tell what is new.
         clock: tells the time, in seconds since 1970.
     """
@@ -156,7 +156,7 @@ def _which(snapshot: TopicSnapshot) -> str:
 class TopicView(LiveView):
     """A live view of the newest records of a topic, by partition, with keys, timestamps and headers.
 
-    It reads only while a page shows it, and skips what it would have to run after.
+    It reads only while a page shows it, and skips records instead of lagging behind.
 
     Args:
         broker: the broker, from `shared_broker()` or another.
@@ -197,7 +197,7 @@ class TopicView(LiveView):
         super().__init__(f"'{topic}'", refresh, [self._partition, self._search])
 
     def take(self, previous: TopicSnapshot | None) -> TopicSnapshot:
-        """Look at the topic; while the view is paused, only among the records that it has."""
+        """Look at the topic; while the view is paused, search only the records already read."""
         if previous is None or not self._pause.value:
             self._tail.look()
         partition = self._partition.value
@@ -207,5 +207,5 @@ class TopicView(LiveView):
         return topic_snapshot(self._topic, records, ends, key, value, self._rows, partition, search, previous)
 
     def rest(self) -> None:
-        """Leave the broker alone."""
+        """Close the connection to the broker."""
         self._tail.close()

@@ -25,7 +25,7 @@ History = Sequence[tuple[float, Mapping[Flow, int]]]
 
 @dataclass(frozen=True)
 class TaskProgress:
-    """One partition that a sub-topology reads: how far it has come, and where the topic ends; None is not known."""
+    """One partition that a sub-topology reads: how far it has come, and where the topic ends; None if not known."""
 
     sub_topology: str
     topic: str
@@ -68,9 +68,9 @@ def topology_snapshot(
 
     Args:
         streams: the application.
-        ask_ends: asks the broker where topics end.
-        previous: the snapshot before, to count from.
-        clock: tells the time, in seconds since 1970.
+        ask_ends: gets the end offsets of topics from the broker.
+        previous: the previous snapshot, to count from.
+        clock: returns the time, in seconds since 1970.
     """
     nodes = list(streams.topology.nodes.values())
     metrics = streams.metrics()
@@ -145,7 +145,7 @@ def _tasks(read: Mapping[str, TopicOffsets], ends: TopicOffsets) -> list[TaskPro
 # ---- the page --------------------------------------------------------------------------------------------------------
 
 MOST_TASKS = 64
-"""So many tasks are listed at most, those with the largest lag."""
+"""How many tasks are listed at most: those with the largest lag."""
 
 COLUMNS = (
     TableColumn("sub-topology", 120),
@@ -213,7 +213,7 @@ class TopologyView(LiveView):
 
     >>> TopologyView(streams)  # doctest: +SKIP
 
-    Mirrors what the metrics of `KafkaStreams#metrics` tell: `process-rate`, `records-lag`, `dropped-records-total`.
+    Mirrors the metrics of `KafkaStreams#metrics`: `process-rate`, `records-lag`, `dropped-records-total`.
     """
 
     PAGE = Page("topology", "The application", facts, {"diagram": diagram, "tasks": tasks}, failed)
@@ -232,5 +232,5 @@ class TopologyView(LiveView):
         return topology_snapshot(self._streams, self._ends.ask, previous)
 
     def rest(self) -> None:
-        """Leave the broker alone."""
+        """Close the connection to the broker."""
         self._ends.close()

@@ -10,7 +10,7 @@ from streamskit.views.streams_source import topics_of
 
 @dataclass(frozen=True)
 class UpstreamSource:
-    """A source that feeds an operator: its topics by their real names, and the steps between that change what comes.
+    """A source that feeds an operator: its topics by their real names, and the steps between that change records.
 
     `side` is that of the operator: 0 for the left stream of a join, 1 for the right.
     """
@@ -22,7 +22,7 @@ class UpstreamSource:
 
     @property
     def caveat(self) -> str:
-        """A sentence on what a view of the topics cannot know of the operator, or nothing."""
+        """A sentence on what a view of the topics cannot know about the operator, or nothing."""
         if not self.between:
             return ""
         names = ", ".join(node.name for node in self.between)

@@ -29,7 +29,7 @@ class ViewsPage:
         self.title, self._views = title, tuple(views)
 
     def follow(self) -> Callable[[], None]:
-        """Let the views look until the function that is returned is called."""
+        """Keep the views up to date until the returned function is called."""
         followed = [view.follow() for view in self._views]
 
         def leave() -> None:
@@ -44,11 +44,11 @@ class ViewsPage:
 
 
 def page_of_stores(application_id: str, client: QueryClient) -> ViewsPage:
-    """Return a page of all stores of an application, from all of its instances, and of these.
+    """Return a page of all stores of an application, read from all of its instances, and of the instances themselves.
 
     Args:
         application_id: the application.
-        client: asks it.
+        client: queries the application.
 
     Raises:
         StreamsError: no instance answers.
@@ -58,10 +58,10 @@ def page_of_stores(application_id: str, client: QueryClient) -> ViewsPage:
 
 
 class ToldInstances:
-    """The instances of an application as one of them tells; they are started and killed elsewhere.
+    """The instances of an application as one of them reports them; they are started and killed elsewhere.
 
     Args:
-        client: asks it.
+        client: queries that instance.
     """
 
     def __init__(self, client: QueryClient) -> None:

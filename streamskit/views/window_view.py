@@ -154,7 +154,7 @@ NATIVE = (
     "Spark's own operators keep these windows. Their stream time is that of the whole query and moves once in a "
     "micro-batch, so that a window may close later than shown here, never earlier."
 )
-"""What is otherwise where an aggregation runs without Python."""
+"""What differs when an aggregation runs without Python."""
 
 
 class WindowView(EventTimeView):
@@ -179,7 +179,7 @@ class WindowView(EventTimeView):
     >>> WindowView(streams, "trade-aggregates")  # doctest: +SKIP
     >>> WindowView(driver, "counts", records=50)  # doctest: +SKIP
 
-    Mirrors what the metrics `dropped-records-total` and `stream-time` tell by numbers.
+    Mirrors the metrics `dropped-records-total` and `stream-time`, which give only numbers.
     """
 
     PAGE = Page("windows", "The records", facts, {"chart": chart, "story": tell})

@@ -15,7 +15,7 @@ NEW_YEAR = 1_767_225_600_000
 
 
 def numbers(count: int | None) -> Iterable[int]:
-    """Return 0, 1, 2 and so on, as many as there are to be; without a count they never end.
+    """Return the numbers 0, 1, 2 and so on, `count` of them; without a count they never end.
 
     >>> list(numbers(3))
     [0, 1, 2]

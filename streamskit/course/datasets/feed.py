@@ -1,4 +1,4 @@
-"""`Feed`: data that never ends, for as long as you like: so many records a second, bursts, late and broken ones."""
+"""`Feed`: endless data for as long as you like, at a chosen rate, with bursts, late records and broken ones."""
 
 import itertools
 import math
@@ -14,42 +14,42 @@ from streamskit.faults.records import POISON
 from streamskit.serdes import Serde
 
 TICK = 0.2
-"""How often records are sent, in seconds: so many at once as are due."""
+"""How often records are sent, in seconds: each time, as many as are due."""
 
 ROUND = 5.0
-"""After how many seconds a feed makes sure that what it has sent is there; each time it connects anew."""
+"""After how many seconds a feed makes sure that what it has sent has arrived; each time it reconnects."""
 
 MOST_PER_SECOND = 10_000
 STOP_SECONDS = 45.0
-"""How long a stop waits for records that are under way; a broker that is away is given up before that."""
+"""How long a stop waits for records still being sent; an unavailable broker is given up on before that."""
 
 
 class Producer(Protocol):
     """What a feed needs of a broker."""
 
     def produce(self, topic: str, records: Iterable[Any]) -> int:
-        """Send records to a topic, and return their number once they are there."""
+        """Send records to a topic, and return their number once they have arrived."""
 
 
 class Feed:
-    """Sends records to a topic from `start()` to `stop()`, as a world does that does not wait for you.
+    """Sends records to a topic from `start()` to `stop()`, as in a world that does not wait for you.
 
     What is sent follows from the records, which a seed makes, and from what you ask for; only the pace is the clock's.
-    `sent` has all records that can be read, in their order, so that results can be checked when the feed has stopped;
-    if that was for trouble, the last of them may not be there.
+    `sent` has all readable records, in order, so that results can be checked when the feed has stopped;
+    if it stopped because of an error, the last of them may not have arrived.
 
     Args:
-        broker: where to.
-        topic: the topic, which is there.
+        broker: the broker to send to.
+        topic: the topic, which must exist.
         records: those to send, without end: such as `plays()`, or the rest of a generator whose first ones are history.
         per_second: how many a second; it may be changed while the feed runs.
         value: the serde of the values; without it, text and dicts are sent as `broker.produce` sends them.
         broken: what broken records have in place of a value, in turn.
-        stop_at: after how many records it stops by itself; `start()` then sends on, without end. So everybody has the
-            same records up to there, however slow the machine is.
+        stop_at: after how many records it stops by itself; `start()` then continues without end. So everybody has the
+            same records up to that point, however slow the machine is.
 
     Raises:
-        StreamsError: nobody can send so many a second.
+        StreamsError: `per_second` is out of range.
 
     >>> feed = Feed(broker, "music-plays", plays(), per_second=50)  # doctest: +SKIP
     >>> with feed:  # doctest: +SKIP
@@ -72,7 +72,7 @@ class Feed:
         self.topic, self.sent = topic, list[dict[str, Any]]()
         self.sent_late = self.sent_broken = 0
         self.trouble = ""
-        """Why it has stopped by itself, if it has."""
+        """The error that stopped the feed, if there was one."""
         self._broker, self._records, self._value = broker, iter(records), value
         self._broken = itertools.cycle(broken)
         self._asking = threading.Lock()
@@ -110,11 +110,11 @@ class Feed:
 
     @property
     def is_running(self) -> bool:
-        """Whether it sends."""
+        """Whether the feed is sending."""
         return self._thread is not None and self._thread.is_alive()
 
     def start(self) -> None:
-        """Begin to send, or go on behind the last record; does nothing where it runs."""
+        """Begin to send, or continue after the last record; do nothing if the feed is running."""
         if not self.is_running:
             self._stop.clear()
             self._at_least = 0
@@ -126,14 +126,14 @@ class Feed:
             self._thread.start()
 
     def stop(self, at_least: int = 0) -> None:
-        """Send no more; what was asked for before is sent first.
+        """Stop sending; what was requested before is sent first.
 
         Args:
-            at_least: how many it has sent in all when it ends: what is missing is sent at once. So a notebook that
-                runs from its first cell to its last has the same records each time.
+            at_least: how many records to have sent in all by the end: what is missing is sent at once. So a notebook
+                that runs from its first cell to its last has the same records each time.
 
         Raises:
-            StreamsError: records are under way, and the broker does not take them.
+            StreamsError: the broker does not accept the records still being sent.
         """
         self._at_least = at_least
         self._stop.set()
@@ -143,12 +143,12 @@ class Feed:
                 raise StreamsError(f"{self!r} does not end: the broker does not take its last records. Is it running?")
 
     def burst(self, count: int) -> None:
-        """Send so many records more, all at once."""
+        """Send this many more records, all at once."""
         with self._asking:
             self._burst += count
 
     def late(self, count: int, by: Duration = "1 hour") -> None:
-        """Send so many records more whose timestamps are older than they should be.
+        """Send this many more records, with timestamps older than they should be.
 
         Args:
             count: how many.
@@ -159,7 +159,7 @@ class Feed:
             self._late, self._late_by = self._late + count, milliseconds
 
     def poison(self, count: int = 1) -> None:
-        """Send so many records that no serde reads, each with the key of the next record."""
+        """Send this many records that no serde can read, each with the key of the next record."""
         with self._asking:
             self._poison += count
 
@@ -167,11 +167,11 @@ class Feed:
         try:
             while not self._is_over:
                 self._broker.produce(self.topic, self._round())
-        except Exception as failure:  # said where people look: in a thread nobody would hear it
+        except Exception as failure:  # kept for the panel: nobody would see an error in a thread
             self.trouble = str(failure)
 
     def _round(self) -> Iterator[dict[str, Any]]:
-        """Yield records as they are due, for some seconds, or until told to stop or there are none left."""
+        """Yield records as they become due, for some seconds, until the feed is stopped or there are none left."""
         ends = time.monotonic() + ROUND
         while not self._is_over and time.monotonic() < ends:
             is_told = self._stop.wait(TICK)
@@ -183,7 +183,7 @@ class Feed:
             self._is_over |= is_told or len(self.sent) >= self._stop_at
 
     def _asked_for(self, count: int) -> Iterator[dict[str, Any]]:
-        """Yield so many records, and those that were asked for besides."""
+        """Yield this many records, and any bursts, late and broken records that were requested."""
         with self._asking:
             count, late, poison, by = count + self._burst, self._late, self._poison, self._late_by
             self._burst = self._late = self._poison = 0
@@ -202,7 +202,7 @@ class Feed:
             yield {"key": record.get("key"), "value": next(self._broken), "timestamp": record["timestamp"]}
 
     def _take(self, count: int) -> Iterator[dict[str, Any]]:
-        """Yield the next records; where there are fewer, the feed is over."""
+        """Yield the next records; if there are fewer than that, the feed is over."""
         for _ in range(count):
             try:
                 yield next(self._records)

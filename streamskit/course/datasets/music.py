@@ -59,11 +59,11 @@ def plays(
 ) -> Iterator[dict[str, Any]]:
     """Yield who has played what, in the order of time, ready for `broker.produce`; the key is the listener.
 
-    One play in five is ended before thirty seconds. Most songs keep their place; every fifth is new, hardly known in
-    the first hour and a hit after some more.
+    One play in five ends before thirty seconds. Most songs keep their place; every fifth is new, hardly known in
+    the first hour and a hit some hours later.
 
     Args:
-        count: how many; fewer of them are the first ones of more. Without it they never end.
+        count: how many; a smaller count gives the first of the same plays. Without it they never end.
         seed: another seed gives other plays of the same songs.
         per_minute: how many there are on average in a minute of event time.
         start: when the first is, in milliseconds since 1970.
@@ -91,6 +91,6 @@ def plays(
 
 
 def _popularity(place: int, hours: float) -> float:
-    """Return how often the song at some place is played beside the others, after some hours."""
+    """Return how often the song at a place is played relative to the others, after some hours."""
     growth = min(hours, 4.0) if place % 5 == 2 else 1.0
     return growth / (place + 4)

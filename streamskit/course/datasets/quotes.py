@@ -48,7 +48,7 @@ def quotes(
     The market is open from eight to eighteen o'clock. The ask is above the bid, further when the price moves more.
 
     Args:
-        count: how many; fewer of them are the first ones of more. Without it they never end.
+        count: how many; a smaller count gives the first of the same quotes. Without it they never end.
         seed: another seed gives other prices.
         per_day: how many quotes of all assets there are in a day.
         start: the midnight before the first, in milliseconds since 1970.

@@ -18,7 +18,7 @@ LONGEST = 300
 
 @dataclass(frozen=True)
 class Ask:
-    """A question: how it is written (if not as the call that it is), its arguments, and what has to be returned."""
+    """A question: how it is shown (if not as the call itself), its arguments, and what has to be returned."""
 
     told: str
     arguments: tuple[Any, ...]
@@ -27,7 +27,7 @@ class Ask:
 
 @dataclass(frozen=True)
 class Raised:
-    """What a function gave that raised an error: the error's kind."""
+    """The result of a function that raised an error: the error's type."""
 
     kind: type[Exception]
 
@@ -51,7 +51,7 @@ Sign = Callable[[Sequence[Answered]], bool]
 
 
 def like(reference: Callable[..., Any], cases: Callable[[], Sequence[tuple[Any, ...]]]) -> Callable[[], list[Ask]]:
-    """Make questions of cases, the arguments of a call each: what has to be returned is what a reference does."""
+    """Make questions from cases, each the arguments of a call; the expected answer is what a reference returns."""
     return lambda: [Ask("", case, _answer(reference, Ask("", case, None)).actual) for case in cases()]
 
 
@@ -73,7 +73,7 @@ def reads_all(answered: Sequence[Answered]) -> bool:
 
 
 def reading_all(answer: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function that answers alike, and reads whole every store that it is given."""
+    """Return a function that gives the same answers, but reads every store it is given as a whole."""
 
     def lavish(*arguments: Any) -> Any:
         for argument in arguments:
@@ -86,14 +86,14 @@ def reading_all(answer: Callable[..., Any]) -> Callable[..., Any]:
 
 @dataclass(frozen=True)
 class Asks:
-    """Examines a function: it is asked all questions and has to answer each of them.
+    """Examines a function: it is called with every question, and has to answer each of them.
 
     Args:
-        asks: makes the questions; what they need may be open as long as they are asked.
-        tested: what is said of the questions when all answers are right.
+        asks: makes the questions, or a context manager that holds open what they need.
+        tested: what is said about the questions when all answers are right.
         wrong: functions that answer wrongly, by the mistake that they make.
-        signs: what other answers of a mistake look like; the first sign that is seen counts.
-        habits: likewise of mistakes that give right answers at too high a price.
+        signs: what other answers caused by a mistake look like; the first sign found counts.
+        habits: the same for mistakes that give right answers at too high a cost.
     """
 
     asks: Callable[[], Sequence[Ask] | AbstractContextManager[Sequence[Ask]]]
@@ -121,7 +121,7 @@ class Asks:
 
 
 class _Watched:
-    """A store, or a function, that notes how it is asked."""
+    """A store or a function that records how it is called."""
 
     def __init__(self, watched: Any, calls: list[str]) -> None:
         self._watched, self._calls = watched, calls

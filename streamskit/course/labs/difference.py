@@ -1,4 +1,4 @@
-"""What should have come out beside what came out, step by step and store by store."""
+"""Expected and actual results side by side, step by step and store by store."""
 
 import hashlib
 import math
@@ -13,19 +13,19 @@ from streamskit.course.labs.trial import Trial
 
 
 class Compared:
-    """Rows that should be somewhere, and those that are there."""
+    """Expected rows, and actual ones."""
 
     expected: tuple[OutcomeRow, ...]
     actual: tuple[OutcomeRow, ...]
 
     @property
     def missing(self) -> list[OutcomeRow]:
-        """The expected rows that are not there."""
+        """The expected rows that are missing."""
         return without(self.expected, self.actual)
 
     @property
     def extra(self) -> list[OutcomeRow]:
-        """The rows that are there and were not expected."""
+        """The rows that were not expected."""
         return without(self.actual, self.expected)
 
 
@@ -47,7 +47,7 @@ class Moment(Compared):
 
 @dataclass(frozen=True)
 class StoreRows(Compared):
-    """For one store the rows it should hold and those it holds, of which the order does not matter."""
+    """The rows that a store should hold and those that it holds; their order does not matter."""
 
     name: str
     expected: tuple[OutcomeRow, ...]
@@ -55,13 +55,13 @@ class StoreRows(Compared):
 
     @property
     def differs(self) -> bool:
-        """Whether other rows are there than expected."""
+        """Whether the rows differ from the expected ones."""
         return bool(self.missing or self.extra)
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """A trial beside its recording: what a misconception is recognised by."""
+    """A trial and its recording: what a misconception is recognised by."""
 
     recording: Recording
     trial: Trial
@@ -107,7 +107,7 @@ class Outcome:
 
     @cached_property
     def fingerprint(self) -> str:
-        """What tells this outcome from others: its records, its error, and if the records are right its stores.
+        """What distinguishes this outcome: its records, its error and, if the records are right, its stores.
 
         Topics in which nothing was expected count only where nothing came in the others.
         """
@@ -124,7 +124,7 @@ class Outcome:
 
     @staticmethod
     def _told_apart(rows: Sequence[OutcomeRow], due: Sequence[OutcomeRow]) -> list[Any]:
-        """Leave out timestamps where any is right."""
+        """Leave out timestamps where any timestamp is right."""
         timed = not due or any(row.timestamp is not None for row in due)
         return [(row.step, row.key, row.value, row.timestamp if timed else None) for row in rows]
 
@@ -133,7 +133,7 @@ class Outcome:
         return moment.step if isinstance(moment.step, Piped) else None
 
     def at(self, where: Callable[[Piped], bool]) -> list[Moment]:
-        """Return the moments at which a record went in for which `where` is true."""
+        """Return the moments at which a record for which `where` is true went in."""
         return [moment for moment in self.moments if isinstance(moment.step, Piped) and where(moment.step)]
 
     def _moments(self) -> Iterator[Moment]:

@@ -1,6 +1,6 @@
 """Wrong answers that are our own solution with a few words of it changed: a mistake is what a learner wrote instead.
 
-They stand in a lab's TOML file, as texts by turns old and new, and are tried where the solutions are, in `labs/source`.
+They are in a lab's TOML file, as alternating old and new texts, and are tried on the solutions, in `labs/source`.
 """
 
 import ast
@@ -17,12 +17,12 @@ from streamskit.course.labs.lab_files import SOURCE
 
 @dataclass(frozen=True)
 class Edit:
-    """A wrong answer by what is different in it from our solution.
+    """A wrong answer, given by its differences from our solution.
 
     Args:
         lab: the name of the lab's notebook.
         exercise: what the answer is called there.
-        texts: what stands in the solution, what to write in its place, and so on by turns.
+        texts: a text of the solution, its replacement, and so on in turn.
         notebook: where the solution is: the lab's source, unless it is the learners' version, with a stub.
 
     >>> Edit("01-getting-started", "heavy_widgets", ("> 100", ">= 100")).answer()  # doctest: +SKIP
@@ -39,18 +39,18 @@ class Edit:
         Only the cell of the exercise runs, and of those before it the statements that it needs.
 
         Raises:
-            StreamsKitError: a text does not stand in the solution exactly once.
-            NotImplementedError: it is a stub.
+            StreamsKitError: a text is not in the solution exactly once.
+            NotImplementedError: the answer is a stub.
         """
         names: dict[str, Any] = {"__name__": self.lab}
         exec(compile(self.program(), f"{self.lab}, {self.exercise}", "exec"), names)
         return names[self.exercise]
 
     def program(self) -> ast.Module:
-        """Return the changed cell, behind the statements that it needs.
+        """Return the changed cell, after the statements that it needs.
 
         Raises:
-            StreamsKitError: a text does not stand in the solution exactly once.
+            StreamsKitError: a text is not in the solution exactly once.
         """
         before, cell = self._cells()
         for old, new in zip(self.texts[::2], self.texts[1::2], strict=True):
@@ -101,7 +101,7 @@ def _given(statement: ast.stmt) -> set[str]:
 
 
 def _asked(code: str) -> set[str]:
-    """Return the names that code takes from around it, in its functions, too."""
+    """Return the names that code takes from its surroundings, including those used in its functions."""
     tables, found = [symtable.symtable(code, "cell", "exec")], set[str]()
     while tables:
         table = tables.pop()

@@ -25,10 +25,10 @@ class Verdict:
         says: what was tested, or what is wrong.
         misconception: the mistake that fits, with its name.
         outcome: what came out beside what should have, where a topology was run.
-        answers: where a function was asked, each wrong answer: the question, the right answer, and the given one.
+        answers: each wrong answer of a function that was examined: the question, the right answer, the given one.
         written: False where the learner has not begun.
         cause: the error that the learner's code raised.
-        about: what the words of the mistake speak of: a case, or numbers that are filled in.
+        about: what is filled into the words of the mistake: a case, or numbers.
     """
 
     passed: bool
@@ -44,7 +44,7 @@ class Verdict:
 Examiner = Callable[[Any], Verdict]
 
 Words = Mapping[str, str | Mapping[str, str]]
-"""What each mistake is told as; a mistake of several cases has words for each."""
+"""The words for each mistake; a mistake with several cases has words for each of them."""
 
 Wrong = Mapping[str, Any]
 """Wrong answers by the mistake that they make; a list holds several of one mistake."""
@@ -61,8 +61,8 @@ class Exercise:
         task: the task in a few words, for the list of progress.
         examine: judges what the learner wrote.
         hints: three of them, each saying more than the one before.
-        words: what its mistakes are told as.
-        why: what is said of its solution, to whoever has passed.
+        words: the words for its mistakes.
+        why: what is said about its solution once the check has passed.
         edits: wrong answers as changes of our solution, by their mistakes: lists of texts, by turns old and new.
     """
 
@@ -121,7 +121,7 @@ def mistaken(mistake: str, **about: Any) -> Verdict:
 
     Args:
         mistake: its name.
-        about: what the words speak of: `case` where each case has its own, and what is written as {name} in them.
+        about: what is filled into the words: `case` where each case has its own, and what is written as {name}.
     """
     return Verdict(False, "", Misconception(mistake), about=about)
 
@@ -147,9 +147,9 @@ class Runs:
         recording: makes what goes in and has to come out.
         wrong: wrong answers by the mistake that they make, or loops with the mistake, where a loop is the recording.
         signs: what other outcomes of a mistake look like; the first sign that is seen counts.
-        errors: a part of an error's message, and the mistake that it tells of.
+        errors: a part of an error's message, and the mistake that it reveals.
         recorded: the outcomes of the wrong answers, and the mistake of each.
-        tested: what is said of what went in and came out when it is right, in place of its numbers.
+        tested: what is said when the answer is right, in place of the numbers of records and results.
     """
 
     recording: Callable[[], Recording]
@@ -180,7 +180,7 @@ class Runs:
         return Verdict(False, _wrongness(outcome), self.mistake(outcome), outcome, cause=outcome.trial.error)
 
     def mistake(self, outcome: Outcome) -> Misconception | None:
-        """Return the mistake that an outcome comes of, if it is a typical one."""
+        """Return the mistake that caused an outcome, if it is a typical one."""
         known = _named(outcome.trial.error, self.errors) or self.recorded.get(outcome.fingerprint)
         return Misconception(known) if known else self.by_sign(outcome)
 
@@ -210,7 +210,7 @@ class Says:
     """Examines a value, such as a number of tasks.
 
     Args:
-        expected: the right one, or a function that makes it, which is asked once.
+        expected: the right one, or a function that makes it, which is called once.
         tested: what is said when it is right.
         wrong: wrong values by the mistake that they make, or functions that make such values.
     """
@@ -284,7 +284,7 @@ def differing_parts(answer: dict[Any, Any], expected: dict[Any, Any]) -> str:
 
 
 def _named(error: BaseException | None, errors: Mapping[str, str]) -> str:
-    """Return the mistake that an error tells of by a part of its message."""
+    """Return the mistake that an error reveals by a part of its message."""
     return next((mistake for part, mistake in errors.items() if error and part in str(error)), "")
 
 

@@ -1,4 +1,4 @@
-"""The sheet for whoever teaches: each lab's solutions with their reasons, and its questions with their answers."""
+"""The sheet for instructors: each lab's solutions with their reasons, and its questions with their answers."""
 
 import re
 from collections.abc import Iterator

@@ -1,7 +1,7 @@
-"""The files of a lab beside its module: its words in NAME.toml, and what came of its wrong answers in NAME.json.
+"""The files of a lab besides its module: its words in NAME.toml, the outcomes of its wrong answers in NAME.json.
 
-`joins.py` says how the answers to lab 06 are examined and which wrong ones are known, `joins.toml` what learners read:
-the tasks, the hints, and what each mistake is told as. `python -m streamskit labs record` writes `joins.json`.
+`joins.py` says how the answers to lab 05 are examined and which wrong ones are known, `joins.toml` what learners read:
+the tasks, the hints, and the words for each mistake. `python -m streamskit labs record` writes `joins.json`.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Several instances of an application within this process: real stores, real HTTP, and a group that is only told."""
+"""Several instances of an application within this process: real stores, real HTTP, and a simulated group."""
 
 import json
 from collections.abc import Callable, Collection, Mapping
@@ -23,14 +23,14 @@ APPLICATION = "trades-app"
 class LocalInstances:
     """Instances that share one store, of texts and whole numbers, each with some of its partitions.
 
-    Nobody has a replica: the partitions of an instance that was killed are nobody's.
+    There are no replicas: the partitions of a killed instance have no owner.
 
     Args:
         store: the store's name.
         rows: what it holds.
         count: how many instances there are.
         partitions: how many partitions the store has.
-        behind: how many updates of its first partition have not been read yet.
+        behind: how many updates of the store's first partition have not been read yet.
         folder: where to keep the rows on the disk; in memory when not given.
         updates: how often each row is written, the last time with its value.
         service: routes that they have beside the built-in ones.
@@ -100,7 +100,7 @@ class LocalInstances:
             return json.load(answer)
 
     def kill(self, instance: int) -> None:
-        """Let an instance answer no more; the others still believe that it has its partitions."""
+        """Stop an instance from answering; the others still believe that it has its partitions."""
         self._servers[instance].stop()
         self._killed.add(instance)
 
@@ -167,7 +167,7 @@ class _Instance:
         return lambda: None
 
     def close(self) -> None:
-        """Let go of files."""
+        """Close the files."""
         for number in self.owners:
             storage = self.held.drop(number)
             if storage is not None:

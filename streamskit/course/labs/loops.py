@@ -1,4 +1,4 @@
-"""What has to come out by a plain Python loop over the records, where nothing was recorded."""
+"""Expected results computed by a plain Python loop over the records, where nothing was recorded."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ def looped(
     Args:
         steps: what goes in.
         topics: those that are compared.
-        loop: called with each record in order; returns what has to come of it.
+        loop: called with each record in order; returns the results that are due.
         stores: the rows of each store as the loop leaves them.
     """
     outputs: dict[str, list[OutcomeRow]] = {topic: [] for topic in topics}
@@ -56,13 +56,13 @@ class WrongLoop:
     """A wrong answer to a task that a loop answers: the loop with the mistake in it.
 
     Args:
-        recording: makes what comes of that loop, from the same steps.
+        recording: makes the results of that loop, from the same steps.
     """
 
     recording: Callable[[], Recording]
 
     def outcome(self, right: Recording) -> Outcome:
-        """Return what comes of the wrong loop, beside what should have."""
+        """Return the results of the wrong loop, compared with the right ones."""
         wrong = self.recording()
         outputs = {topic: list(rows) for topic, rows in wrong.outputs.items()}
         stores = {name: list(rows) for name, rows in wrong.stores.items()}

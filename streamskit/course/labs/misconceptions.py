@@ -45,7 +45,7 @@ def in_another_topic(outcome: Outcome) -> bool:
 
 
 def late_records_counted(outcome: Outcome) -> bool:
-    """The first thing that goes wrong is a result of a record that has to be dropped for its age."""
+    """The first thing that goes wrong is a result of a record that has to be dropped because it is late."""
     first = outcome.first
     return first is not None and _is_late(outcome, first) and bool(first.extra and not first.missing)
 
@@ -64,7 +64,7 @@ def without_key_counted(outcome: Outcome) -> bool:
 
 
 def tombstones_missed(outcome: Outcome) -> bool:
-    """Only where a value is null is something missing, or too much."""
+    """Only where a value is null is something missing or superfluous."""
     return _only_at(outcome, lambda record: record.value is None)
 
 
@@ -148,7 +148,7 @@ def went_on(outcome: Outcome) -> bool:
 
 
 def results_after(topic: str) -> Sign:
-    """Return a sign: there are results after a topic's records after which none are due."""
+    """Return a sign: records of a topic that should make no results make some."""
     return lambda outcome: any(moment.actual and not moment.expected for moment in _after(outcome, topic))
 
 
@@ -191,12 +191,12 @@ def stopped_at(where: Callable[[Piped], bool]) -> Sign:
 
 
 def unasked_in(topic: str) -> Sign:
-    """Return a sign: in a topic a record came after a step after which none is due there."""
+    """Return a sign: a record came in this topic after a step at which none is due there."""
     return lambda outcome: any(m.actual and not m.expected for m in outcome.moments if m.topic == topic)
 
 
 def others_in(topic: str) -> Sign:
-    """Return a sign: in a topic records came when they should, and hold something else."""
+    """Return a sign: records came in this topic when they should, but with other contents."""
 
     def sign(outcome: Outcome) -> bool:
         moments = [moment for moment in outcome.moments if moment.topic == topic]
@@ -207,7 +207,7 @@ def others_in(topic: str) -> Sign:
 
 
 def extra_at(where: Callable[[Piped], bool]) -> Sign:
-    """Return a sign: something that is not due came of such a record."""
+    """Return a sign: such a record produced a result that is not due."""
     return lambda outcome: any(moment.extra for moment in outcome.at(where))
 
 
@@ -320,7 +320,7 @@ WORDS: dict[str, str] = {
     mistake: " ".join(says.split())
     for mistake, says in tomllib.loads((files("streamskit.course.labs") / "general.toml").read_text()).items()
 }
-"""What the mistakes that any task knows are told as."""
+"""The words for mistakes that can be made in any exercise."""
 
 GENERAL: dict[str, Sign] = {
     "another serde": another_serde,
@@ -344,4 +344,4 @@ GENERAL: dict[str, Sign] = {
     "only final results": only_last_results,
     "some results are missing": unmatched_missing,
 }
-"""What those of topologies look like, the most special ones first."""
+"""What the general mistakes in topologies look like, the most specific ones first."""

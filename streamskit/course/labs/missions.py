@@ -26,7 +26,7 @@ from streamskit.runtime.streams import KafkaStreams
 from streamskit.topology import Topology
 
 ID_IS_TAKEN = "is running already"
-"""What a start says that is refused, because another application has its id."""
+"""The message of a start that is refused because another application has its id."""
 
 
 class Site:

@@ -17,17 +17,17 @@ from streamskit.course.labs.exercise import (
 )
 
 Typical = Mapping[Any, Any]
-"""Wrong values of parts by a mistake: each a value, a tuple of several, or a function of the right values."""
+"""The wrong values of parts for a mistake: each a value, a tuple of several, or a function of the right values."""
 
 
 @dataclass(frozen=True)
 class SaysEach:
-    """Examines a dict of values; the first part that is wrong is told, if anything is known of that.
+    """Examines a dict of values; reports the first wrong part about which there is something to say.
 
     Args:
-        expected: makes the right value of each part; asked once.
+        expected: makes the right value of each part; called once.
         tested: what is said when all are right.
-        typical: by mistake the wrong value of each part that it leads to; its words may differ from part to part.
+        typical: for each mistake, the wrong values of parts that it leads to; its words may differ between parts.
         otherwise: what is said of another wrong value of a part.
     """
 
@@ -38,7 +38,7 @@ class SaysEach:
 
     @property
     def wrong(self) -> Wrong:
-        """By mistake functions that make the right answer, but for one part of it."""
+        """For each mistake, functions that make the right answer except for one part."""
         return {
             mistake: [
                 partial(self._with, part, value)

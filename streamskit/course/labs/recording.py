@@ -1,4 +1,4 @@
-"""What goes into a topology step by step, and what Kafka Streams gave for it: a recorded vector in a lab's words."""
+"""What goes into a topology step by step, and what Kafka Streams returned: a recorded vector in a lab's words."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -30,13 +30,13 @@ class Batch(NamedTuple):
 
 
 class Advance(NamedTuple):
-    """The wall clock moves forward by so many milliseconds."""
+    """The wall clock moves forward by this many milliseconds."""
 
     milliseconds: int
 
 
 class Question(NamedTuple):
-    """A step of the recording that only asks a store."""
+    """A step of the recording that only queries a store."""
 
     store: str
 
@@ -60,9 +60,9 @@ class Costume:
     Args:
         topics: the story's name of each topic of the vector.
         stores: likewise of each store.
-        keys: likewise of each key; those that are not here stay as they are.
+        keys: likewise of each key; other keys stay unchanged.
         scale: how many milliseconds of the story one of the vector is; sizes of windows grow with it.
-        value: makes the story's value of topic (as the vector calls it) and value.
+        value: returns the story's value, given the topic (as the vector calls it) and the value.
     """
 
     topics: Mapping[str, str] = field(default_factory=dict)
@@ -89,17 +89,17 @@ class Costume:
 
 @dataclass(frozen=True)
 class Recording:
-    """The steps, and what has to come of them.
+    """The steps, and the results that are due.
 
     Args:
         steps: what goes in, in order.
         outputs: the records of each output topic, in order.
         stores: the final rows of each store that has a name in the task.
-        letters: those of the output topics that error handlers write dead letters to: keys and values are bytes.
+        letters: the output topics to which error handlers write dead letters: keys and values are bytes.
         dropped: by step how many records are dropped.
         driver: settings of the `TopologyTestDriver` that differ from the usual.
         fails: whether the last step has to stop the application.
-        source: who says so, for the sentence on passing.
+        source: where the expected results come from, for the sentence shown on passing.
     """
 
     steps: tuple[Step, ...]
@@ -122,8 +122,8 @@ class Recording:
     ) -> "Recording":
         """Return a recorded vector in its costume.
 
-        `stores` are those to compare, as the vector calls them; `until` cuts off all steps but the first ones, and
-        what came of them; with `changelogs` the records of internal topics are there, too.
+        `stores` are those to compare, as the vector calls them; `until` keeps only the first steps and their
+        results; with `changelogs` the records of internal topics are included.
         """
         recorded, dress = json.loads((RECORDED / f"{vector}.json").read_text()), costume or Costume()
 

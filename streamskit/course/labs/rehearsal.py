@@ -1,4 +1,4 @@
-"""A lab's notebook is run as by a learner, every cell of it, and what its checks find is noted."""
+"""Runs every cell of a lab's notebook as a learner would, and notes what its checks find."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -25,8 +25,8 @@ class Rehearsal:
 def rehearse(notebook: Path, tries_out: bool = False) -> Rehearsal:
     """Run all cells of a lab, whatever fails, and return what its checks found; the learner's progress is not touched.
 
-    What `try_out` shows is half of what a lab costs, and nothing that is examined: unless the lab `tries_out`, its
-    topologies are built there, and not run.
+    `try_out` takes half of a lab's time, and nothing that it shows is examined: unless `tries_out` is set, its
+    topologies are built but not run.
     """
     found = Rehearsal()
     examine = Exercise.examine_answer

@@ -17,13 +17,13 @@ from streamskit.course.labs.exercise import Exercise
 from streamskit.views.html import STYLE, part
 
 MEDIA_TYPE = "application/vnd.streamskit.check+json"
-"""Under which a check's output in a notebook says what it found, for who collects notebooks."""
+"""The MIME type under which a check's output in a notebook says what it found, for whoever collects notebooks."""
 
 Entry = dict[str, Any]
 
 
 def note(exercise: Exercise, passed: bool | None = None, hints: int = 0) -> Entry:
-    """Note a check (`passed`) of an exercise, or that so many of its hints were shown; return what is known of it."""
+    """Note a check (`passed`) of an exercise, or how many of its hints were shown; return what is known about it."""
     file = _file()
     with FileLock(f"{file}.lock", thread_local=False):
         known = _read(file)

@@ -49,7 +49,7 @@ def solution(name: str) -> None:
 
 
 def solution_of(notebook: Path, name: str) -> str:
-    """Return the solution of an exercise from a lab's source; an empty text where that is not to be had."""
+    """Return the solution of an exercise from a lab's source; an empty text if it is not available."""
     if not notebook.is_file():
         return ""
     cells = nbformat.read(notebook, as_version=4).cells
@@ -79,7 +79,7 @@ def without_stub(cell: str) -> str:
 
 
 def written(name: str, notebook: Mapping[str, Any]) -> str:
-    """Return what the learner wrote under a name: the cell that was run last of those that give the name a meaning.
+    """Return what the learner wrote under a name: the last cell run that defines the name.
 
     Args:
         name: of a function, class or variable.
@@ -97,7 +97,7 @@ def written(name: str, notebook: Mapping[str, Any]) -> str:
 
 
 def _names_given(cell: str) -> set[str]:
-    """Return the names that a cell gives a meaning to, outside of its functions; none where it is no plain Python."""
+    """Return the names that a cell defines outside of its functions; none if it is not plain Python."""
     try:
         body = ast.parse(cell).body
     except SyntaxError:

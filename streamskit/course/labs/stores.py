@@ -1,4 +1,4 @@
-"""Stores to ask: filled with given rows, or as a topology fills them, record by record."""
+"""Stores to query: filled with given rows, or as a topology fills them, record by record."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,6 +1,6 @@
 """The student's version of a lab, made from its source with nbgrader: solutions cut out, checks locked.
 
-`python -m streamskit labs` makes all of them anew; `reset("08-windows")` brings one back. `python -m streamskit labs
+`python -m streamskit labs` makes all of them again; `reset("08-windows")` restores one. `python -m streamskit labs
 record` belongs to `streamskit.course.labs.wrong_answers`.
 """
 
@@ -43,7 +43,7 @@ def student_version(source: Path) -> NotebookNode:
 
 
 def write_student_versions(folder: Path | None = None) -> list[Path]:
-    """Make the student's version of every lab anew, and the instructors' sheet; return their paths."""
+    """Make the student's version of every lab again, and the instructors' sheet; return their paths."""
     folder = folder or project_dir()
     written = folder / SHEET
     written.write_text(sheet(folder))
@@ -51,7 +51,7 @@ def write_student_versions(folder: Path | None = None) -> list[Path]:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Write the learners' labs and the instructors' sheet; or, with `record`, note what comes of wrong answers."""
+    """Write the learners' labs and the instructors' sheet; or, with `record`, record the outcomes of wrong answers."""
     parser = argparse.ArgumentParser(prog="python -m streamskit labs", description=main.__doc__)
     parser.add_argument("what", nargs="?", choices=["write", "record"], default="write", help="what to do")
     parser.add_argument("labs", nargs="*", help="the labs to record; without any, those that changed since")
@@ -64,7 +64,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def reset(lab: str) -> None:
-    """Bring a lab back as it was at first, with its exercises open; the other labs are not touched.
+    """Restore a lab to its original state, with its exercises open; the other labs are not touched.
 
     What was in it is kept beside it, in a file that ends in `.before-reset`. If the notebook is open, choose
     File → Reload Notebook from Disk.

@@ -1,4 +1,4 @@
-"""A test that a learner writes: it has to pass with a program that is right, and to fail with each broken one."""
+"""A test that a learner writes: it has to pass with the right program and fail with each broken one."""
 
 import inspect
 import traceback

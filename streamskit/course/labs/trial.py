@@ -15,7 +15,7 @@ from streamskit.topology import Topology
 
 @dataclass
 class Trial:
-    """What a topology gave.
+    """What a topology produced.
 
     `outputs` are the records of each topic, `stores` the final rows of those asked for, `dropped` the records dropped
     by step, `error` what stopped it at `stopped_at`.
@@ -61,7 +61,7 @@ def _topics(driver: TopologyTestDriver, recording: Recording) -> dict[str, TestO
 
 
 def _note(trial: Trial, number: int, topics: dict[str, TestOutputTopic], dropped: int) -> None:
-    """Note what is in the topics, and what was dropped, as what came of a step."""
+    """Note what is in the topics, and what was dropped, as the result of a step."""
     if dropped:
         trial.dropped[number] = dropped
     for name, topic in topics.items():

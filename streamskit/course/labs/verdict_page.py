@@ -168,7 +168,7 @@ def chart(outcome: Outcome) -> str:
 
 
 def _wrong_windows(outcome: Outcome) -> list[tuple[Windowed, str]]:
-    """The windows that are missing altogether, and those that should not be there."""
+    """The windows that are missing altogether, and the unexpected ones."""
     due = {(w.key, w.start, w.end): w for w in (row.key for row in outcome.expected) if isinstance(w, Windowed)}
     came = {(w.key, w.start, w.end): w for w in (row.key for row in outcome.actual) if isinstance(w, Windowed)}
     missing = [(window, "−") for name, window in due.items() if name not in came]

@@ -17,7 +17,7 @@ RECORDS = [Piped(topic, "key", "value", time) for time in (0, 1000) for topic in
 
 
 def warm_up_in_a_kernel() -> threading.Thread | None:
-    """Begin to warm up in the background where a notebook asks, and return the thread; elsewhere do nothing.
+    """Begin to warm up in the background if this runs in a notebook, and return the thread; elsewhere do nothing.
 
     Scripts and tests know when they need Spark, and only a notebook has a reader in front of it.
     """
@@ -35,7 +35,7 @@ def _warm_up() -> None:
         for write in (_columns, _functions, _joins):
             write(builder := StreamsBuilder())
             records_of(builder.build(), RECORDS)
-    except Exception as failure:  # the learner's own first cell meets the same, and tells it in its place
+    except Exception as failure:  # the learner's own first cell will raise and show the same error
         logger.debug("Warming up for a lab ended early.", exc_info=failure)
 
 

@@ -1,7 +1,7 @@
-"""The wrong answers that the labs know: what comes of each is recorded once, and checks compare with that.
+"""The wrong answers that the labs know: the outcome of each is recorded once, and checks compare with it.
 
-`python -m streamskit labs record 05-joins` examines each wrong answer of a lab. It has to be told as the mistake under
-which it stands, and as no other; what came of it then goes into the lab's JSON file.
+`python -m streamskit labs record 05-joins` examines each wrong answer of a lab. It has to be recognised as the mistake
+under which it is listed, and as no other; its outcome is then written to the lab's JSON file.
 """
 
 import ast
@@ -25,7 +25,7 @@ from streamskit.course.labs.parts import SaysEach
 from streamskit.course.labs.rehearsal import cells
 
 Outcomes = dict[str, list[str]]
-"""By mistake what came of its wrong answers."""
+"""The outcomes of the wrong answers, by mistake."""
 
 
 class WrongAnswer(NamedTuple):
@@ -38,7 +38,7 @@ class WrongAnswer(NamedTuple):
 
     @property
     def name(self) -> str:
-        """How tests call it, such as "bundle_deals-window too wide-2"."""
+        """Its name in tests, such as "bundle_deals-window too wide-2"."""
         return f"{self.exercise.name}-{self.mistake}-{self.number}"
 
     @property
@@ -71,7 +71,7 @@ def wrong_answers(lab: Lab) -> Iterator[WrongAnswer]:
 
 
 def told(wrong: WrongAnswer) -> str:
-    """Return the mistake that a check tells a wrong answer as; nothing if it finds none.
+    """Return the mistake that a check finds in a wrong answer; nothing if it finds none.
 
     Raises:
         StreamsKitError: the answer passes, or is taken for one that has not been begun.
@@ -80,13 +80,13 @@ def told(wrong: WrongAnswer) -> str:
 
 
 def record(lab: Lab, tell: Callable[[str], None] = print) -> Path:
-    """Try a lab: its solutions have to pass, its stubs to fail, and its wrong answers to be told as what they are.
+    """Try a lab: its solutions have to pass, its stubs to fail, and its wrong answers to be recognised.
 
-    What came of the wrong answers is noted in the lab's JSON file, which is returned.
+    The outcomes of the wrong answers are written to the lab's JSON file, whose path is returned.
 
     Raises:
-        StreamsKitError: a solution does not pass, a stub is taken for an answer, a wrong answer passes or is told as
-            another mistake than its own, or a sign is never seen; all that is wrong is told.
+        StreamsKitError: a solution does not pass, a stub is taken for an answer, a wrong answer passes or is
+            recognised as another mistake, or a sign is never seen; the message lists all problems.
     """
     tell("  the solutions, and what learners find in their place")
     problems, outcomes, fired = list(_in_notebooks(lab)), dict[str, Outcomes](), dict[str, list[str]]()
@@ -126,13 +126,13 @@ def _tried(wrong: WrongAnswer, known: Outcomes) -> tuple[str, bool]:
     """Return what a check is to recognise a wrong answer by, and whether the sign of its mistake is seen in it.
 
     Raises:
-        StreamsKitError: it is told as another mistake, or another one has the same outcome.
+        StreamsKitError: it is recognised as another mistake, or an answer with another mistake has the same outcome.
     """
     verdict, examine = _examined(wrong), wrong.exercise.examine
     fingerprint = _fingerprint(wrong, verdict)
     others = [mistake for mistake, some in known.items() if fingerprint in some and mistake != wrong.mistake]
     if fingerprint and others:
-        raise StreamsKitError(f"Of {wrong.name} the same comes as of {others[0]!r}: a check cannot tell them apart.")
+        raise StreamsKitError(f"{wrong.name} has the same outcome as {others[0]!r}: a check cannot tell them apart.")
     sign = examine.signs.get(wrong.mistake) if isinstance(examine, Runs) else None
     return fingerprint, bool(sign and verdict.outcome and sign(verdict.outcome))
 
@@ -142,7 +142,7 @@ def dead_signs(lab: Lab, fired: Mapping[str, Sequence[str]]) -> list[str]:
 
     Args:
         lab: the lab.
-        fired: by exercise the mistakes of which a wrong answer showed the sign.
+        fired: for each exercise, the mistakes whose sign was seen in a wrong answer.
     """
     return [
         f"The sign of {mistake!r} in {exercise.name} is seen in none of its wrong answers: take it away."
@@ -185,7 +185,7 @@ def is_stale(lab: Lab) -> bool:
 
 
 def unproven(lab: Lab) -> list[str]:
-    """Return what a lab says of mistakes without a wrong answer, and the mistakes that it has no words for."""
+    """Return the mistakes that a lab has words for but no wrong answer, and those that it has no words for."""
     gaps = []
     for exercise in lab.exercises:
         proven = made(exercise)

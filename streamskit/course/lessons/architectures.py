@@ -25,7 +25,7 @@ class Architecture:
     """Systems, and the arrows between them.
 
     Args:
-        title: what stands over the drawing.
+        title: the heading above the drawing.
         systems: by name; `runs` are those that somebody has to operate.
         flows: pairs of names, from one to the other, with words on the arrow.
         note: a sentence below the drawing.

@@ -1,4 +1,4 @@
-"""`Drawing`: a mechanism as a picture, made by code from a lesson's own records, with the same in words.
+"""`Drawing`: a picture of a mechanism, made by code from a lesson's own records, with a description in words.
 
 A drawing has its own paper, light or dark as the page is that shows it (or as the reader's system is, where a page
 doesn't say), so that it can be read anywhere. Colour never says anything alone: each thing is labelled.
@@ -116,14 +116,14 @@ class Drawing:
         """Draw a partition: a row of records from left to right, their offsets above, and its name before them.
 
         Args:
-            x: where the first record begins; the name stands left of it.
+            x: where the first record begins; the name is left of it.
             y: the upper edge of the records.
             name: of the partition or topic.
             records: key and text of each; None in place of a record is a gap, where a record was removed.
             keys: all keys of the drawing, so that a key looks the same everywhere.
             first: the first offset.
             cell: how wide a record is.
-            faded: so many records at the beginning are grey, as they are deleted.
+            faded: how many records at the beginning are grey, because they are deleted.
             offsets: whether to write the offsets.
 
         Returns:
@@ -168,7 +168,7 @@ class Drawing:
         Args:
             start: where it begins.
             end: where its tip is.
-            words: stand over its middle.
+            words: the text above its middle.
             dashed: whether its line is dashed.
             ink: "ink", "quiet" or "warn".
             bend: how far its middle swings to the side, in pixels.
@@ -210,10 +210,10 @@ class Drawing:
             self._parts.append(svg.text(x, y + place * size * 1.3, words, anchor, **look))
         return self
 
-    # ---- what comes of it --------------------------------------------------------------------------------------------
+    # ---- the result --------------------------------------------------------------------------------------------------
 
     def svg(self) -> str:
-        """Return the picture as an SVG that stands by itself."""
+        """Return the picture as a self-contained SVG."""
         paper = svg.rect(0.5, 0.5, self.width - 1, self.height - 1, rx=8, **_paint("paper"))
         title = svg.text(14, 22, self.title, font_size=13, font_weight="600", fill=INKS["ink"][0], class_="f-ink")
         head = [svg.element("title", escape(self.title)), svg.element("desc", escape(self.alt)), _STYLE]
@@ -246,4 +246,4 @@ def _dark() -> str:
 
 
 _STYLE = _dark()
-"""What differs on dark paper; whoever ignores it sees the light one."""
+"""What differs on dark paper; viewers that ignore it show the light paper."""

@@ -39,7 +39,7 @@ class Folded:
 
 
 def fold(title: str, *things: Any, alt: str = "") -> Folded:
-    """Fold away what is long or would give an answer away.
+    """Fold away what is long or would reveal an answer.
 
     Args:
         title: the line that stays visible and opens the rest.

@@ -66,7 +66,7 @@ def _recorded() -> Any:
 
 
 def _parting(here: list[str], java: list[str]) -> tuple[str, str]:
-    """Return the first line of each that the other one does not have there; "the end" where one has no more."""
+    """Return the first line in which the two differ, from each; "the end" where one has no more lines."""
     longest = max(len(here), len(java))
     pairs = zip(*(lines + ["the end"] * (longest - len(lines)) for lines in (here, java)), strict=True)
     return next((one.strip(), other.strip()) for one, other in pairs if one != other)

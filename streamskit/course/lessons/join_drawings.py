@@ -77,11 +77,11 @@ def copies(title: str, rows: Mapping[int, Rows], instances: Mapping[str, Sequenc
 
 
 def foreign_key(title: str, orders: Mapping[str, str], users: Rows, names: tuple[str, str]) -> Drawing:
-    """Draw the way of a foreign-key join: a subscription to the task that has the row, and its response back.
+    """Draw how a foreign-key join works: a subscription to the task that has the row, and its response.
 
     Args:
         title: over the picture.
-        orders: for each key of the left table the key of the right one that it names.
+        orders: for each key of the left table, its foreign key into the right one.
         users: the rows of the right table.
         names: what the two tables are called.
     """

@@ -45,7 +45,7 @@ def logs(title: str, topic: str, records: Any, label: Label | None = None, parti
 def rekeyed(
     title: str, before: Any, after: Any, names: tuple[str, str], label: Label | None = None, partitions: int = 2
 ) -> Drawing:
-    """Draw the records of a topic, and below them the same records where a new key has brought them.
+    """Draw the records of a topic, and below them the same records after a new key has moved them.
 
     Args:
         title: over the picture.
@@ -106,12 +106,12 @@ def readers(title: str, assignment: Mapping[str, Iterable[int]], partitions: int
 
 
 def cleaned(title: str, records: Sequence[Cell], expired: int) -> Drawing:
-    """Draw a log beside what time-based retention and what compaction leave of it; offsets never change.
+    """Draw a log, what time-based retention leaves of it, and what compaction leaves of it; offsets never change.
 
     Args:
         title: over the picture.
         records: key and text of each record, from offset 0.
-        expired: so many records at the beginning are older than the retention time.
+        expired: how many records at the beginning are older than the retention time.
     """
     last = {key: offset for offset, (key, _) in enumerate(records)}
     kept = [record if last[record[0]] == offset else None for offset, record in enumerate(records)]
@@ -163,7 +163,7 @@ def cached(title: str, updates: Sequence[Cell], sent: Sequence[Cell]) -> Drawing
     Args:
         title: over the picture.
         updates: key and text of the updates that an aggregation makes.
-        sent: those that leave.
+        sent: the updates that are sent on.
     """
     keys = [key for key, _ in updates]
     into, out = ", ".join(words for _, words in updates), ", ".join(words for _, words in sent)

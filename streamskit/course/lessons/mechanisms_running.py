@@ -14,7 +14,7 @@ STATIONS = (
     ("steps", "processing_handler", "your function raises"),
     ("write", "production_handler", "the record is refused"),
 )
-"""Where a record can fail on its way: the station, who is asked, and an example."""
+"""Where a record can fail on its way: the station, the handler that is called, and an example."""
 
 
 def error_handlers(counts: Mapping[str, int] | None = None, topics: tuple[str, str] = ("bills", "shares")) -> Drawing:
@@ -178,7 +178,7 @@ class Span(NamedTuple):
 
 
 def spans(samples: Sequence[tuple[float, Mapping[str, str]]], looks: Mapping[str, str]) -> dict[str, list[Span]]:
-    """Return the bars of a time axis from what was seen again and again: the same words in a row are one bar.
+    """Return the bars of a time axis from repeated samples: the same words in consecutive samples are one bar.
 
     Args:
         samples: moments in seconds, each with the words of every line that had any.
@@ -205,9 +205,9 @@ def on_a_time_axis(
     """Draw who did what when: a line for each name, bars with words on it, and moments across all lines.
 
     Args:
-        title: what stands over the drawing.
+        title: the heading above the drawing.
         lines: the bars of each line, by its name.
-        marks: moments in seconds, by what happened then; their words stand above the lines, the later ones lower.
+        marks: moments in seconds, by what happened then; their words are above the lines, the later ones lower.
         alt: the drawing in words; by default a sentence for each line.
 
     >>> on_a_time_axis("A rebalance", {"A": [Span(0, 2, "active", "blue")]}).alt
@@ -282,13 +282,13 @@ def restored(changelog: Sequence[tuple[str, str]], name: str = "changelog") -> D
 def question_to_another_instance(
     key: str, asked: str, owner: str, partition: int, others: Sequence[str] = ()
 ) -> Drawing:
-    """Draw a query to an instance that does not have the key: it asks the one that has it.
+    """Draw a query to an instance that does not have the key and queries the one that has it.
 
     Args:
         key: what is asked for.
-        asked: the name of the instance that the client asks.
-        owner: of the one that has the key.
-        partition: the key's.
+        asked: the name of the instance that the client queries.
+        owner: the name of the instance that has the key.
+        partition: the key's partition.
         others: the names of the instances that are not involved.
 
     >>> question_to_another_instance("A1", "A", "C", 3, ["B"]).alt.startswith("A client asks instance A for A1")

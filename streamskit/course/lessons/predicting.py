@@ -45,7 +45,7 @@ class Prediction:
 
 @dataclass(frozen=True)
 class Comparison:
-    """A guess beside the result; `shows` is what else the cell has to show."""
+    """A guess and the result; `shows` is what else the cell has to show."""
 
     question: Question
     guess: Any

@@ -1,4 +1,4 @@
-"""The questions of the lessons: what to predict, the choices, and what typical wrong guesses are told. From TOML."""
+"""The questions of the lessons, from TOML: what to predict, the choices, and the replies to typical wrong guesses."""
 
 import difflib
 import tomllib
@@ -21,9 +21,9 @@ class Question:
         name: by which a lesson names it; no two lessons have the same.
         lesson: the file it is in, such as "windows".
         ask: the question.
-        because: why the result is what it is, told once there is one.
+        because: why the result is what it is, shown once there is one.
         choices: answers to choose from, by letter; none where the learner writes a value.
-        mistakes: what a wrong guess is told, by the letter of the choice, or by the value as text.
+        mistakes: the reply to a wrong guess, by the letter of the choice, or by the value as text.
     """
 
     name: str
@@ -61,7 +61,7 @@ class Question:
         return next((letter for letter, value in self.choices.items() if same(value, guess)), "")
 
     def mistake(self, guess: Any) -> str:
-        """Return what a wrong guess is told; nothing if it is none of the typical ones."""
+        """Return the reply to a wrong guess; nothing if it is not a typical one."""
         return self.mistakes.get(self.letter_of(guess) or str(guess), "")
 
 

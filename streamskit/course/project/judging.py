@@ -1,7 +1,7 @@
 """`python -m streamskit check-project`: what every project has to hold, whatever it does.
 
-Nothing here knows what a project computes. It looks at what makes an application one that others can run: names,
-samples, results that are the same each time, records that nobody expected, tests that can fail.
+Nothing here knows what a project computes. The checks look at what others need to run an application: names,
+samples, results that are the same each time, unexpected records, tests that can fail.
 """
 
 import argparse
@@ -48,7 +48,7 @@ class Project:
 
     @cached_property
     def results(self) -> dict[str, list[Any]]:
-        """What comes of its samples, the first time."""
+        """The results of its samples, from the first run."""
         return _results(self, self.records)
 
 

@@ -1,4 +1,4 @@
-"""`python -m streamskit new my-app`: begins a project of one's own, with tests that pass."""
+"""`python -m streamskit new my-app`: begins your own project, with tests that pass."""
 
 import argparse
 import keyword
@@ -17,7 +17,7 @@ HIDDEN = {"gitignore": ".gitignore"}
 
 
 class ProjectError(StreamsKitError):
-    """A project cannot be made, or is not as it has to be."""
+    """A project cannot be made, or does not meet the requirements."""
 
 
 def create(name: str, place: Path) -> Path:
@@ -54,13 +54,13 @@ def template_files() -> list[Path]:
 
 
 def target_of(file: Path) -> str:
-    """The path below a project's folder that a file of the template gets, but for the project's name."""
+    """The path of a template's file below a project's folder, before the project's name is filled in."""
     path = str(file.relative_to(TEMPLATE)).removesuffix(SUFFIX)
     return HIDDEN.get(path, path)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Make a project in the folder where one is, and say what to do next."""
+    """Make a project in the current folder, and say what to do next."""
     parser = argparse.ArgumentParser(prog="python -m streamskit new", description=__doc__)
     parser.add_argument("name", help=f"of the application, as in {NAME}")
     folder = create(parser.parse_args(arguments).name, Path.cwd())

@@ -1,4 +1,4 @@
-"""A pytest plugin that lets no record arrive: tests that pass all the same look at nothing.
+"""A pytest plugin that lets no record arrive: tests that still pass do not check anything.
 
 `python -m streamskit check-project` runs a project's tests once with it, by `-p streamskit.course.project.silence`.
 """
@@ -11,7 +11,7 @@ from streamskit.testing.driver import TestInputTopic
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Put calls that do nothing in the place of those that send records."""
+    """Replace the calls that send records with calls that do nothing."""
     for name in ("pipe_input", "pipe_records"):
         setattr(TestInputTopic, name, _nothing)
 

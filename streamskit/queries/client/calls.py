@@ -18,16 +18,16 @@ SILENCE = 60.0
 
 
 class Calls:
-    """Asks the first of several URLs that answers, the one that did so last before the others.
+    """Tries several URLs until one answers, beginning with the one that answered last.
 
     Args:
         urls: where instances answer.
-        token: what they ask for.
+        token: the token that they require.
         timeout: how long an answer may take, in seconds.
         retry: for how long to ask again while they cannot answer, in seconds.
 
     Raises:
-        ValueError: there is no URL, or one is none.
+        ValueError: there is no URL, or one is not valid.
     """
 
     def __init__(self, urls: Sequence[str], token: str | None, timeout: float, retry: float) -> None:
@@ -36,7 +36,7 @@ class Calls:
             raise ValueError('QueryClient wants at least one URL, like "http://127.0.0.1:8080".')
         self._retry = retry
         headers = {} if token is None else {"authorization": f"Bearer {token}"}
-        # A proxy of the environment's is for the world outside.
+        # The environment's proxy is for the outside world.
         self._http = httpx.Client(headers=headers, timeout=timeout, trust_env=False)
 
     def close(self) -> None:
@@ -47,7 +47,7 @@ class Calls:
         """Return the JSON that an instance answers.
 
         Raises:
-            StreamsRebalancingError: none can answer at the moment, and the time to try again is over.
+            StreamsRebalancingError: none can answer at the moment, and the time for retries is over.
             InvalidStateStoreError: the store or the row does not exist; `RowMissingError` where it is the row.
             StreamsError: nobody answers, or the request is refused for good.
         """
@@ -101,7 +101,7 @@ class Calls:
 
 
 class RowMissingError(InvalidStateStoreError):
-    """There is no such row; `partitions` says who says so."""
+    """There is no such row; `partitions` lists the instances that say so."""
 
     def __init__(self, sentence: str, partitions: list[dict[str, Any]]) -> None:
         super().__init__(sentence)

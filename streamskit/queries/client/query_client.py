@@ -32,12 +32,12 @@ class QueryClient:
 
     Args:
         url: where an instance answers, such as "http://127.0.0.1:8080", or several that are tried in turn.
-        token: what the instances ask for, if they do.
+        token: the token that the instances require, if they do.
         timeout: how long one answer may take.
         retry: for how long to ask again while an instance says that it cannot answer at the moment.
 
     Raises:
-        ValueError: a URL or a duration is none.
+        ValueError: a URL or a duration is not valid.
 
     >>> QueryClient("http://127.0.0.1:8080").store("counts").get("KO")  # doctest: +SKIP
     42

@@ -46,7 +46,7 @@ class AnsweredBy:
 
     @property
     def roles(self) -> tuple[str, ...]:
-        """As what they have answered: "active", "standby" or "global"."""
+        """The roles in which they answered: "active", "standby" or "global"."""
         return tuple(dict.fromkeys(each["role"] for each in self.partitions))
 
     @property
@@ -91,8 +91,8 @@ class RemoteStore(ReadOnlyStore[Selection]):
 
         Args:
             rows: how many at most.
-            predicate: says of a key (without its window) whether its rows may be among them. Such a function stays
-                here, so that all rows are read to apply it: `search` is quicker.
+            predicate: says of a key (without its window) whether its rows may be among them. It runs in this process,
+                which has to read all rows for it: `search` is quicker.
         """
         if predicate is None:
             return self.search("", rows)
@@ -104,7 +104,7 @@ class RemoteStore(ReadOnlyStore[Selection]):
         return found[:rows]
 
     def search(self, text: str, rows: int = 15) -> list[KeyValue]:
-        """Return a few rows with keys that begin with a text, or, if it stands in double quotes, are it.
+        """Return a few rows whose keys begin with a text, or equal it if it is in double quotes.
 
         Args:
             text: the text; all keys begin with an empty one.

@@ -18,7 +18,7 @@ VERSION = 2
 class SubscriptionInfo:
     """What an instance says when it joins: `since` is when it started, in seconds since 1970.
 
-    With `shutdown`, the reason, it asks for no share, but that all of them stop.
+    With `shutdown` (the reason) it asks for no share, but for all instances to stop.
     """
 
     member: ClientState
@@ -26,7 +26,7 @@ class SubscriptionInfo:
     shutdown: str = ""
 
     def to_bytes(self) -> bytes:
-        """Return it as it travels."""
+        """Return it as the group's messages carry it."""
         member = self.member
         said = asdict(member) | {"ready": sorted(member.ready), "active": sorted(member.active)}
         request = {"shutdown": self.shutdown} if self.shutdown else {}
@@ -34,7 +34,7 @@ class SubscriptionInfo:
 
     @staticmethod
     def from_bytes(data: bytes) -> "SubscriptionInfo | None":
-        """Return what came; None if that is no report, but what some other consumer says in the group."""
+        """Return the report in these bytes; None if they hold none, but what some other consumer says in the group."""
         said = _said(data)
         if said is None or "member" not in said:
             return None
@@ -56,13 +56,13 @@ class Assignment:
     shutdown: str = ""
 
     def to_bytes(self) -> bytes:
-        """Return it as it travels."""
+        """Return it as the group's messages carry it."""
         agreed = {"version": VERSION, "servers": dict(self.servers), "shares": asdict(self.shares)}
         return json.dumps(agreed | ({"shutdown": self.shutdown} if self.shutdown else {})).encode()
 
     @staticmethod
     def from_bytes(data: bytes) -> "Assignment | None":
-        """Return what came; None if that is no agreement."""
+        """Return the assignment in these bytes; None if they hold none."""
         said = _said(data)
         if said is None or "shares" not in said:
             return None

@@ -1,8 +1,8 @@
 """How the instances of an application share its tasks: evenly, and so that whoever has a copy keeps it.
 
 A task is one partition of a sub-topology with all its stores, named as in Kafka Streams: "0_2" is partition 2 of
-sub-topology 0. A task goes on being answered for by an instance that has it whole, until the one that is to take it
-over has caught up: meanwhile that one is warming up.
+sub-topology 0. An instance that has all of a task goes on answering for it until the one that is to take it over has
+caught up; meanwhile the latter is warming up.
 
 Mirrors `HighAvailabilityTaskAssignor`.
 """
@@ -96,7 +96,7 @@ UNKNOWN = (3, 0)
 
 
 def _distance(task: str, member: ClientState) -> tuple[int, int]:
-    """Return how far a member is from answering for a task; those that have some of it are nearer by as much."""
+    """Return how far a member is from answering for a task; the more of it a member has, the nearer it is."""
     if task in member.ready:
         return (0 if task in member.active else 1, 0)
     position = member.positions.get(task, 0)
@@ -109,7 +109,7 @@ def _standbys(
     active: Mapping[str, str],
     warmup: Mapping[str, tuple[str, ...]],
 ) -> dict[str, tuple[str, ...]]:
-    """Return who keeps replicas: those who have one already, unless they have more than their part of all copies."""
+    """Return who keeps replicas: members that have one already, unless they exceed their share of all copies."""
     copies = min(max(member.standbys for member in members), len(members) - 1)
     loads = {member.id: sum(owner == member.id for owner in active.values()) for member in members}
     most = -(-len(tasks) * (1 + copies) // len(members))

@@ -27,8 +27,8 @@ class QueryableStore:
 
     `changelog` is the topic that fills it, `group` the sub-topology it belongs to, and `partitions` how many partitions
     the changelog has. `routed` says whether the partition of a row follows from its key, as it does for the stores of
-    the DSL; a processor may put any key into the store of its task, and behind a user's partitioner rows are where that
-    has sent them. An `is_global` store (that of a global table) is whole on each instance.
+    the DSL; a processor may put any key into the store of its task, and a user's partitioner sends rows where it likes.
+    An `is_global` store (that of a global table) is whole on each instance.
     """
 
     store: Store
@@ -59,7 +59,7 @@ class Catalogue:
 
     @property
     def shared(self) -> list[QueryableStore]:
-        """Those whose partitions the instances share."""
+        """The stores whose partitions the instances share."""
         return [entry for entry in self.entries if not entry.is_global]
 
     def with_partitions(self, counts: Mapping[str, int]) -> "Catalogue":
@@ -94,15 +94,14 @@ class Catalogue:
 
     @staticmethod
     def load(folder: Path, own: Collection[Serde] = ()) -> "Catalogue":
-        """Read what `save` wrote. No code runs with that, whoever wrote the file.
+        """Read what `save` wrote. This runs no code, whoever wrote the file.
 
         Args:
             folder: the application's.
-            own: serdes of the program's own, which its stores may have.
+            own: the program's custom serdes, which its stores may use.
 
         Raises:
-            StreamsError: there is nothing, it cannot be read, or a serde in it is a class of the program's own and not
-                among those.
+            StreamsError: there is no such file, it cannot be read, or it names a custom serde that is not in `own`.
             SetupError: the folder or the file is another user's.
         """
         check_own(folder, folder / FILE)
@@ -157,10 +156,10 @@ def described_store(said: Mapping[str, Any], own: Collection[Serde] = ()) -> Sto
 
     Args:
         said: what it wrote.
-        own: serdes of the program's own.
+        own: the program's custom serdes.
 
     Raises:
-        StreamsError: one of its serdes is a class of a program's own, and not among those.
+        StreamsError: one of its serdes is a custom class that is not in `own`.
         ValueError: the JSON describes no store.
     """
     try:

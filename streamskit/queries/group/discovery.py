@@ -20,7 +20,7 @@ from streamskit.queries.metadata import (
 )
 
 REBALANCING = ("PreparingRebalance", "CompletingRebalance")
-"""The states of a group in which Kafka tells nobody what was agreed before."""
+"""The states of a group in which Kafka does not report what was agreed before."""
 
 REBALANCE_SECONDS = 10.0
 
@@ -54,7 +54,7 @@ def placement_of(assignment: Assignment, catalogue: Catalogue) -> Placement:
     for task, owner in shares.active.items():
         active = _hosts([owner], assignment)
         group, partition = split(task)
-        # One that warms up is asked as a standby is: it answers when it has caught up.
+        # An instance that warms up is queried like a standby: it answers once it has caught up.
         standbys = _hosts([*shares.standby.get(task, ()), *shares.warmup.get(task, ())], assignment)
         for topic in catalogue.changelogs(group):
             hosts[TopicPartition(topic, partition)] = Hosts(active[0] if active else None, standbys)

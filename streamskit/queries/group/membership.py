@@ -64,7 +64,7 @@ class ShareAssignor(AbstractPartitionAssignor):
         }
 
     def on_assignment(self, assignment: ConsumerProtocolAssignment, generation: int) -> None:
-        """Hear what was agreed."""
+        """Pass on what was agreed."""
         if (agreed := Assignment.from_bytes(assignment.user_data or b"")) is not None:
             self._learn(agreed)
 
@@ -122,8 +122,8 @@ class Membership:
             self._thread.join(timeout)
 
     def rejoin(self) -> None:
-        """Have the shares agreed anew: this instance has caught up with what it is to take over."""
-        if (member := self._member) is not None:  # one that is to come says by itself how far it is
+        """Have the group agree on the shares again: this instance has caught up with what it is to take over."""
+        if (member := self._member) is not None:  # a member that has yet to join will report that itself
             member.rejoin()
 
     @property

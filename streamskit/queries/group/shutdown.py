@@ -1,4 +1,4 @@
-"""Telling the instances of an application that all of it is to stop: through their consumer group.
+"""Requests, through their consumer group, that all instances of an application stop.
 
 Mirrors how Kafka Streams' `SHUTDOWN_APPLICATION` travels: a member joins with the request, and the leader passes it on.
 """
@@ -21,10 +21,10 @@ from streamskit.queries.group.membership import ShareAssignor
 logger = logging.getLogger("streamskit")
 
 TELL_SECONDS = 15.0
-"""How long to wait for the group's answer: one that hangs is waited for until its session is over."""
+"""How long to wait for the group's answer: the group waits for a member that hangs until its session is over."""
 
 STAY_SECONDS = 3.0
-"""How long to stay in the group when it has agreed: its members do not hear of it all at once."""
+"""How long to stay in the group after it has agreed: not all members learn of it at once."""
 
 SESSION_MILLISECONDS = 6000
 
@@ -35,7 +35,7 @@ def shut_down_instances(bootstrap_servers: BootstrapServers, catalogue: Catalogu
     Args:
         bootstrap_servers: the broker's address.
         catalogue: the application's stores; the group has the application's id.
-        why: the reason, which they are told.
+        why: the reason, which is passed on to them.
     """
     group = catalogue.application_id
     if not catalogue.shared:
@@ -65,7 +65,7 @@ def _told(bootstrap_servers: BootstrapServers, catalogue: Catalogue, why: str) -
                 )  # fmt: skip
                 return False
             member.poll()
-        # A member that was slow has the group agree once more, and hears of it then as long as this one asks for it.
+        # A slow member makes the group agree once more, and learns of the request then if this member still makes it.
         stays = time.monotonic() + STAY_SECONDS
         while time.monotonic() < stays:
             member.poll()

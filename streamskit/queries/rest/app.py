@@ -33,11 +33,11 @@ def rest_app(instance: QueryableInstance, token: str | None = None, service: Res
 
     Args:
         instance: the instance.
-        token: what the other instances ask for, if they do.
+        token: the token that the other instances require, if they do.
         service: the application's own routes, if it has any.
 
     Raises:
-        StreamsError: a route names a store that is none, or whose keys have no instance of their own.
+        StreamsError: a route names a store that does not exist, or whose keys have no instance of their own.
     """
 
     @asynccontextmanager
@@ -128,9 +128,9 @@ async def stores(request: Request) -> Response:
 async def updates(request: Request, store: StoreName) -> Response:
     """Each update of a store as it lands, from all instances, as server-sent events.
 
-    `update` has key, value, timestamp, partition and offset (its id is partition-offset); `unreadable` tells of an
-    update that the store's serdes cannot read; `lost` says how many updates
-    a slow reader has missed; `missing` and `joined` tell of instances that cannot be heard, and can be again.
+    `update` has key, value, timestamp, partition and offset (its id is partition-offset); `unreadable` stands for an
+    update that the store's serdes cannot read; `lost` says how many updates a slow reader has missed; `missing` names
+    an instance that cannot be reached, and `joined` one that is followed from now on.
     """
     queries = queries_of(request)
     hosted = queries.store(store)
@@ -143,7 +143,7 @@ async def updates(request: Request, store: StoreName) -> Response:
 
 @routes.get("/health", responses=says(Health))
 async def health(request: Request) -> Response:
-    """Whether all of this instance lives: its application's queries, Spark's Java, and what reads the changelogs."""
+    """Whether all of this instance is alive: its application's queries, Spark's Java, and the changelogs' reader."""
     return _health_of(request, lambda found: "")
 
 

@@ -18,10 +18,10 @@ OPEN = frozenset({DASHBOARD.encode()})
 
 
 class Guard:
-    """Lets requests through to an application that have the token, if one is set, and name this host.
+    """Lets a request through to an application if it has the token, where one is set, and names this host.
 
-    A page from anywhere can point its own host name at 127.0.0.1 and have a browser ask on (DNS rebinding): on loopback
-    only the names of loopback are answered.
+    A page from anywhere can point its own host name at 127.0.0.1 and have a browser send requests there (DNS
+    rebinding): on loopback, only requests to loopback's names or this server's own are answered.
 
     Args:
         app: the application.
@@ -93,7 +93,7 @@ def _signed(scope: Scope) -> tuple[str, list[str]]:
     found: dict[str, list[str]] = {name: [] for name in (SIGNATURE, APPLICATION, FORWARDED)}
     for name, value in scope["headers"]:
         found.get(name.decode("latin-1"), []).append(value.decode("latin-1"))
-    signature, *signed = (", ".join(values) for values in found.values())  # of one that came twice nothing is right
+    signature, *signed = (", ".join(values) for values in found.values())  # a header that came twice is never right
     return signature, signed
 
 

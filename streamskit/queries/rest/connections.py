@@ -1,4 +1,4 @@
-"""Connections that cannot be held up: who sends or reads too slowly, or too much, is cut off."""
+"""Connections that cannot be held up: a client that sends too much, or sends or reads too slowly, is cut off."""
 
 import asyncio
 from typing import Any
@@ -16,7 +16,7 @@ SLOWEST_REQUEST = 10.0
 """Within how many seconds a request has to come, from its first byte or from when the connection was made."""
 
 STALLED_AFTER = 60.0
-"""After how many seconds a client is cut off that does not read what it asked for."""
+"""After how many seconds a client that does not read what it asked for is cut off."""
 
 LEAST_READ = 16 * 1024
 """How many bytes it has to read in that time."""

@@ -22,7 +22,7 @@ from streamskit.queries.rest.protocol import DASHBOARD, Event
 from streamskit.queries.rest.routes_common import StrictRoute, begin_a_stream
 
 LOOK = 0.25
-"""How often to look for what the views have written anew, in seconds."""
+"""How often to look for what the views have rewritten, in seconds."""
 
 routes = APIRouter(route_class=StrictRoute, tags=["the application"])
 
@@ -32,14 +32,14 @@ class FollowedViews(Protocol):
 
     @property
     def title(self) -> str:
-        """What stands over them."""
+        """The heading above them."""
 
     @property
     def style(self) -> str:
         """The style sheet that their HTML needs."""
 
     def follow(self) -> Callable[[], None]:
-        """Let the views look until the function that is returned is called."""
+        """Keep the views up to date until the returned function is called."""
 
     def seen(self) -> Sequence[Mapping[str, str]]:
         """Return what each view shows now, part by part."""
@@ -61,7 +61,7 @@ async def dashboard_events(request: Request) -> Response:
     """What the dashboard shows, as server-sent events.
 
     `layout` has its title, its style and the number of its views; each `part` has the number of a view, the name of a
-    part of it, and its HTML, whenever that is another one.
+    part of it, and its HTML, whenever that has changed.
     """
     source: DashboardSource | None = request.app.state.dashboard
     if source is None:
@@ -90,7 +90,7 @@ class Following(EventStream):
         self._shown: dict[tuple[int, str], str] = {}
 
     async def tell(self, receive: Receive, send: Send) -> None:
-        """Send what is seen, and then each part that is another one."""
+        """Send what the views show, and then each part that has changed."""
         leave = self._views.follow()
         try:
             await self.until_one_ends(self._send_all(send), self.until_gone(receive))
@@ -113,7 +113,7 @@ class Following(EventStream):
         await self.end(send)
 
     def _texts(self, seen: Sequence[Mapping[str, str]]) -> list[str]:
-        """Return the events that tell of what is not shown yet."""
+        """Return the events for what is not shown yet."""
         now = {(view, name): html for view, parts in enumerate(seen) for name, html in parts.items()}
         new = {place: html for place, html in now.items() if self._shown.get(place) != html}
         self._shown = now

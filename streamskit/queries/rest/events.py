@@ -113,7 +113,7 @@ class EventStream(Response):
             self._on_close()
 
     async def tell(self, receive: Receive, send: Send) -> None:
-        """Send what there is to tell, until that ends or the client is gone."""
+        """Send all there is to send, until that ends or the client is gone."""
         raise NotImplementedError
 
     async def until_one_ends(self, *each: Awaitable[None]) -> None:
@@ -208,9 +208,10 @@ class Updates(EventStream):
                 yield event.text()
 
     def _in_order(self, source: object, event: Event) -> Iterable[Event]:
-        """Yield an event unless it was told before, and what is missing before it where a partition has moved.
+        """Yield an event unless it was sent before, after a `lost` event for what is missing where a partition moved.
 
-        For a moment the instance it has left may tell the same as the one where it is now; or neither may.
+        For a moment the instance that a partition has left and the one that has it now may both report an update, or
+        neither may.
         """
         place = re.fullmatch("([0-9]+)-([0-9]+)", event.identifier)
         if place is not None:
@@ -224,7 +225,7 @@ class Updates(EventStream):
         yield event
 
     async def _follow_others(self) -> None:
-        """Follow the streams of the other instances, those that come later too."""
+        """Follow the streams of the other instances, including those that join later."""
         followers: dict[HostInfo, asyncio.Task[None]] = {}
         try:
             while True:
@@ -242,7 +243,7 @@ class Updates(EventStream):
             await asyncio.gather(*followers.values(), return_exceptions=True)
 
     async def _follow(self, host: HostInfo) -> None:
-        """Pass on what an instance tells, and say so when it cannot be heard."""
+        """Pass on what an instance reports, and send an event when it cannot be reached."""
         assert self._peers is not None
         is_heard = True
         while True:

@@ -21,7 +21,7 @@ from streamskit.queries.rest.json_codec import dumps, encoded
 from streamskit.serdes import SerdeError
 
 RETRY_AFTER = 1
-"""When to ask again what cannot be answered now, in seconds."""
+"""After how many seconds to repeat a request that cannot be answered now."""
 
 AGAIN = "Ask again in a moment, or add ?partial=true to a list to get what there is."
 
@@ -45,7 +45,7 @@ class Refusal(Exception):  # noqa: N818 - no error of the server
         error: what is wrong, a sentence.
         what_to_do: what to do about it, a sentence.
         more: what else the answer says.
-        headers: what its head has besides.
+        headers: further headers of the response.
     """
 
     def __init__(
@@ -95,5 +95,5 @@ def refusal_of(error: Exception) -> Refusal:
 
 
 def bad_request(error: str, what_to_do: str = "GET /docs shows an example of each request.") -> Refusal:
-    """Return the refusal of a parameter that is none."""
+    """Return the refusal of an invalid parameter."""
     return Refusal(400, error, what_to_do)

@@ -37,7 +37,7 @@ WHOLE, FLOATING = ("byte", "short", "integer", "long"), ("float", "double")
 
 
 def type_of(serde: Serde) -> Type:
-    """Return the type of what a serde reads, for those who have its JSON only.
+    """Return the type of what a serde reads, for clients that have only its JSON.
 
     >>> type_of(Serdes.list(Serdes.long()))
     {'type': 'array', 'elementType': 'long'}
@@ -153,7 +153,7 @@ def to_base64(data: bytes) -> str:
 
 
 def from_base64(text: str) -> bytes:
-    """Return the bytes of `to_base64`; a missing end of = is no mistake. Raises ValueError if that is none."""
+    """Return the bytes that `to_base64` encoded; the final `=` may be missing. Raises ValueError for other text."""
     if not re.fullmatch("[A-Za-z0-9_-]*={0,2}", text):
         raise ValueError(f"'{shown(text)}' is not base64.")
     bare = text.rstrip("=")

@@ -27,7 +27,7 @@ class StoreRow(BaseModel):
     key: Any
     window: WindowBounds | None = Field(None, description="of a window or session store")
     value: Any
-    timestamp: int | None = Field(None, description="not told where rows are only looked at")
+    timestamp: int | None = Field(None, description="null in rows that are only peeked at")
     partition: int
 
 
@@ -107,7 +107,7 @@ class PartitionProgress(BaseModel):
 
 
 class InstanceReport(BaseModel):
-    """An instance and, by store, the partitions it has; `error` says why it told nothing."""
+    """An instance and, by store, the partitions it has; `error` says why it reported nothing."""
 
     model_config = _like(
         {
@@ -124,7 +124,7 @@ class InstanceReport(BaseModel):
 
 
 class InstanceList(BaseModel):
-    """All instances of the application, each as it told itself."""
+    """All instances of the application, each as it describes itself."""
 
     application_id: str
     instances: list[InstanceReport]
@@ -163,7 +163,7 @@ class StoreList(BaseModel):
 
 
 class Health(BaseModel):
-    """How the instance is that answers."""
+    """The health of the instance that answers."""
 
     model_config = _like(
         {
@@ -178,7 +178,7 @@ class Health(BaseModel):
     application_id: str
     server: str
     state: str | None = Field(description="the application's; null of an instance in a process of its own")
-    parts: dict[str, bool] = Field(description="of each part whether it lives")
+    parts: dict[str, bool] = Field(description="for each part, whether it is alive")
 
 
 class Problem(BaseModel):
@@ -199,7 +199,7 @@ PROBLEMS: dict[int | str, dict[str, Any]] = {
     414: {"model": Problem, "description": "A key is longer than 8 KB."},
     503: {"model": Problem, "description": "Nobody can answer at the moment; Retry-After says when to ask again."},
 }
-"""The answers that are none, of each route."""
+"""The error responses of each route."""
 
 LONGEST = 2**63 - 1
 

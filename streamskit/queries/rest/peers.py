@@ -11,7 +11,7 @@ from streamskit.queries.metadata import HostInfo
 from streamskit.queries.rest.signing import APPLICATION, FORWARDED, SIGNATURE, Signer
 
 TO_CONNECT, IN_ALL = 0.5, 2.0
-"""How long another instance may take to take a call (which is tried twice), and to answer it, in seconds."""
+"""How long another instance may take to accept a connection (tried twice), and to answer in all, in seconds."""
 
 TO_RUN = 5.0
 """How long a route of the application's own may take at another instance, in seconds; it may ask further ones."""
@@ -36,8 +36,8 @@ class Peers:
         self._application_id = application_id
         self._signer = Signer(token, application_id) if token else None
         limits = httpx.Limits(max_connections=None, max_keepalive_connections=20)
-        # A proxy of the environment's is for the world outside: instances are beside each other. And a process that
-        # stands still for a moment (a garbage collection) finds its own call late: it connects once more.
+        # The environment's proxy is for the outside world: instances connect to each other directly. A process that
+        # pauses for a moment (a garbage collection) may find that its own attempt timed out: it connects once more.
         transport = httpx.AsyncHTTPTransport(limits=limits, trust_env=False, retries=1)
         self._client = httpx.AsyncClient(transport=transport, trust_env=False)
 
@@ -66,7 +66,7 @@ class Peers:
             PeerError: it cannot be reached, takes too long, does not have the partition, or has no such route.
         """
         response = await self._get(host, path, [partition], TO_RUN)
-        if ANSWERED_BY not in response.headers:  # it did not come to the route
+        if ANSWERED_BY not in response.headers:  # the call did not reach the route
             sent = _json_of(response)
             raise PeerError(f"{host} says: {_sentence(sent, response.status_code)}")
         return response

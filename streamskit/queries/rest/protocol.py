@@ -9,7 +9,7 @@ DASHBOARD = "/dashboard"
 """Where the page is that follows views live. It has no data, so it needs no token; it asks for one."""
 
 DOTS = {".": "%2E", "..": "%2E%2E"}
-"""Parts of a path that those who pass it on would take for steps in it."""
+"""Parts of a path that proxies and clients would take for relative steps in it."""
 
 
 def path(*parts: str, **query: object) -> str:

@@ -55,7 +55,7 @@ class Queries:
         """Return the key that a text in a URL stands for, and its bytes.
 
         Raises:
-            Refusal: it is none of this store's keys.
+            Refusal: it cannot be a key of this store.
         """
         try:
             kind = self._types.get(store.name) or self._types.setdefault(store.name, type_of(store.store.key))
@@ -142,7 +142,7 @@ class Queries:
         return _json(dumps({**said, "partitions": answer.partitions, "missing": _missing(answer)}))
 
     def forwarded_to_us(self, request: Request, store: QueryableStore | None = None) -> list[int] | None:
-        """Return the partitions that another instance asks us for, ourselves; None if it is no instance that asks.
+        """Return the partitions that another instance asks this one to answer for itself; None if no instance asks.
 
         Raises:
             Refusal: it is an instance of another application, or they are no partitions of the store.
@@ -192,7 +192,7 @@ def cursor_of(text: str | None) -> bytes | None:
     """Return the place in a list that `next` of the page before gave.
 
     Raises:
-        Refusal: that is none.
+        Refusal: the text is not such a place.
     """
     if text is None:
         return None

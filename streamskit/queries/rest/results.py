@@ -47,8 +47,8 @@ ReadRows = Callable[[LocalStore, Sequence[int]], ResultPage]
 class QueryResult:
     """What was found: a page, the partitions that answered, and why the missing ones did not.
 
-    Of each partition that answered it is known who did (`host`), as what (`role`), and how many updates of the
-    changelog that one had not read yet (`lag`).
+    For each partition that answered it says which instance did (`host`), in which role (`role`), and how many updates
+    of the changelog that instance had not read yet (`lag`).
     """
 
     page: ResultPage
@@ -57,7 +57,7 @@ class QueryResult:
 
     @classmethod
     def none(cls, partitions: Iterable[int], why: str) -> "QueryResult":
-        """Return that nothing was found, as some partitions did not answer."""
+        """Return a result without rows, for partitions that did not answer."""
         return cls(ResultPage([]), [], dict.fromkeys(partitions, why))
 
     def to_peer(self) -> str:
@@ -96,7 +96,7 @@ def described(key: Any, value: Any) -> dict[str, Any]:
 
 
 def read_one(find: Callable[[Any], StoreEntry | None]) -> ReadRows:
-    """Return what reads one row of each partition: the one that `find` finds in a store."""
+    """Return a function that reads one row of each partition: the one that `find` finds in a store."""
 
     def read(store: LocalStore, partitions: Sequence[int]) -> ResultPage:
         views = [store] if len(partitions) == 1 else [store.only([partition]) for partition in sorted(partitions)]
@@ -133,7 +133,7 @@ def read_first(rows: int, predicate: Callable[[Any], bool] | None, serde: Serde,
         rows: how many.
         predicate: says of a key whether its rows may be among them.
         serde: that of the keys, in the order of whose bytes they come.
-        beginning: how all keys begin of which the predicate says so.
+        beginning: what all keys that the predicate accepts begin with.
     """
 
     def read(store: LocalStore, partitions: Sequence[int]) -> ResultPage:
@@ -175,7 +175,7 @@ def _place(row: ResultRow) -> tuple[bytes, int]:
 
 
 def _place_to_look(store: LocalStore, key: Any, serde: Serde) -> bytes:
-    """Return bytes by which the newest windows come first, and of one time the first keys."""
+    """Return bytes that order the newest windows first, and windows of the same time by key."""
     if not isinstance(key, Windowed):
         return serde.serialize(key) or b""
     newest = time_bytes(-(key.end if store.kind == "session" else key.start))

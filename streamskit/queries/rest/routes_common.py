@@ -1,4 +1,4 @@
-"""What the routes have in common: the parts of a path, how a list is asked for, parameters that are none."""
+"""What the routes have in common: the parts of a path, how a list is requested, unknown parameters."""
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
@@ -59,10 +59,10 @@ register_url_convertor("part", Part())
 
 
 class StrictRoute(APIRoute):
-    """A route that takes no parameter that it does not know: a typing error would else ask for something else."""
+    """A route that refuses unknown parameters: a typing error would otherwise request something else."""
 
     may_be_plain = True
-    """Whether its function has a default for all that does not stand in the path."""
+    """Whether its function has a default for everything that is not in the path."""
 
     def get_route_handler(self) -> Callable[[Request], Any]:
         """Return what answers a request."""
@@ -98,7 +98,7 @@ def _check_names(request: Request, known: list[str]) -> None:
 
 @dataclass(frozen=True)
 class ListOptions:
-    """How a list is to be: its order, its length, where it goes on, and whether partitions may be missing."""
+    """How a list is requested: its order, its length, where it continues, and whether partitions may be missing."""
 
     reverse: bool
     limit: int

@@ -14,15 +14,15 @@ from streamskit.queries.rest.results import QueryResult, ReadRows, merged
 
 NOBODY = "No instance has it at the moment."
 READERS = 4
-"""How many lists are read at the same time; one key is read at once, beside them."""
+"""How many lists are read at the same time; a single key is read immediately, outside this limit."""
 
 
 @dataclass(frozen=True)
 class Question:
     """Something that is asked of partitions of a store.
 
-    `path` is the request as another instance gets it, `read` what an instance does that has the partitions. A list is
-    merged to `limit` rows; what is `quick` is answered without a thread of its own.
+    `path` is the request as another instance gets it, `read` what an instance that has the partitions does. A list is
+    merged to `limit` rows; a `quick` question is answered without a thread of its own.
     """
 
     store: QueryableStore
@@ -51,7 +51,7 @@ class Router:
         self._readers.shutdown(wait=False, cancel_futures=True)
 
     async def ask(self, question: Question) -> QueryResult:
-        """Ask for each partition the instances that have it, one after the other, until one answers."""
+        """For each partition, query the instances that have it, one after the other, until one answers."""
         quickly = self._ask_here(question)
         if quickly is not None:
             return quickly
@@ -75,7 +75,7 @@ class Router:
         return await asyncio.get_running_loop().run_in_executor(self._readers, self._read, question)
 
     def _ask_here(self, question: Question) -> QueryResult | None:
-        """Return the answer to what needs no other instance, the way most questions about one key go."""
+        """Return the answer to a question that needs no other instance, as most about one key do; else None."""
         if not question.quick or len(question.partitions) > 1 or question.store.is_global:
             return None
         if self._instance.hosts(question.store.name, question.partitions[0]).active != self._instance.here:
@@ -137,7 +137,7 @@ class Router:
 
 
 def _next_groups(candidates: dict[int, Iterator[HostInfo]], partitions: Iterable[int]) -> dict[HostInfo, list[int]]:
-    """Return for each instance that is next to be asked the partitions to ask it for."""
+    """Return, for each instance to ask next, the partitions to ask it for."""
     groups: dict[HostInfo, list[int]] = {}
     for partition in partitions:
         host = next(candidates[partition], None)
@@ -147,7 +147,7 @@ def _next_groups(candidates: dict[int, Iterator[HostInfo]], partitions: Iterable
 
 
 def _limited(answer: QueryResult, partitions: Collection[int]) -> QueryResult:
-    """Return an answer after a look whether it is one to what was asked: for these partitions, and for each of them."""
+    """Return an answer after checking that it covers exactly the partitions that were asked for."""
     heard = {each["partition"] for each in answer.partitions}
     if not heard <= set(partitions) or heard | set(answer.missing) != set(partitions):
         raise ValueError("The answer is for other partitions.")

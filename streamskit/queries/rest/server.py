@@ -29,14 +29,14 @@ LAST_WORDS = 3
 
 
 def bind(host: str, port: int = 0) -> socket.socket:
-    """Return a socket at an address, so that it is known before anything is served there; nobody is let in yet.
+    """Return a socket bound to an address, which is thus known before anything is served; it does not listen yet.
 
     Args:
         host: the address, such as "127.0.0.1".
         port: the port; 0 takes a free one.
 
     Raises:
-        StreamsError: the port is taken, or the address is none of this machine's.
+        StreamsError: the port is taken, or the address is not one of this machine's.
 
     >>> bind("127.0.0.1").getsockname()
     ('127.0.0.1', ...)
@@ -81,7 +81,7 @@ class Server:
         service: the application's own routes, if it has any.
 
     Raises:
-        StreamsError: the socket is not on loopback, and there is no token; or a route names a store that is none.
+        StreamsError: the socket is not on loopback, without a token, or a route names a store that does not exist.
 
     >>> server = Server(instance, bind("127.0.0.1"))  # doctest: +SKIP
     >>> server.start()  # doctest: +SKIP

@@ -46,7 +46,7 @@ def router_of(service: RestService, instance: QueryableInstance) -> APIRouter:
     """Return the routes of a service, for an instance to answer.
 
     Raises:
-        StreamsError: a route names a store that is none, or whose keys have no instance of their own.
+        StreamsError: a route names a store that does not exist, or whose keys have no instance of their own.
     """
     for each in service.routes:
         _check_store(each, instance)
@@ -126,7 +126,7 @@ async def _at_the_owner(request: Request, route: Route, given: dict[str, Any], s
 
 
 def _place(instance: QueryableInstance, store: str, partition: int) -> Place:
-    """Return as what this instance has a partition.
+    """Return in which role this instance has a partition.
 
     Raises:
         InvalidStateStoreError: it does not have it, or it is not ready.
@@ -190,7 +190,7 @@ def _stores(instance: QueryableInstance, place: Place) -> Callable[[str], Hosted
 
 
 def _asking(request: Request) -> Callable[..., Any]:
-    """Return what asks a path, as a client of this instance would."""
+    """Return a function that requests a path, as a client of this instance would."""
     client: httpx.AsyncClient = request.app.state.inside
 
     async def ask(*parts: str, **query: object) -> Any:

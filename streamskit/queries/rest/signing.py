@@ -1,7 +1,7 @@
 """Requests between instances are signed with the token, which itself never leaves a process.
 
-The consumer group tells instances of each other, and whoever may join it can name an address of his own. What is sent
-there must be of no use to him: a signature holds for one question to one server, once, and for a minute.
+Instances learn each other's addresses from the consumer group, and whoever may join it can name an arbitrary one. What
+is sent there must be of no use to its owner: a signature holds for one request to one server, once, for a minute.
 
     streamskit-signature: 1 <milliseconds since 1970> <a random number> <HMAC-SHA256 in hex>
 """
@@ -19,7 +19,7 @@ SIGNATURE = "streamskit-signature"
 """The header with the signature."""
 
 FORWARDED = "streamskit-partitions"
-"""The header of a request from one instance to another: which partitions it is to answer for, itself."""
+"""The header of a request from one instance to another: the partitions that the other has to answer for itself."""
 
 APPLICATION = "streamskit-application"
 """The header that says whose instance asks: another application may have taken the port of one that died."""
@@ -28,7 +28,7 @@ LEEWAY = 60_000
 """For how many milliseconds a signature holds, and by how many the clocks of two machines may differ."""
 
 MOST_REMEMBERED = 100_000
-"""How many signatures are remembered; of more, the oldest are taken for used."""
+"""How many signatures are remembered; beyond that, the oldest are forgotten, and any as old count as used."""
 
 
 class Signer:
@@ -55,7 +55,7 @@ class Signer:
 
 
 class SignatureCheck:
-    """Says whether a request was signed by another instance, and not used before.
+    """Checks that a request was signed by another instance, and that its signature was not used before.
 
     Args:
         token: what the instances have in common.
@@ -70,7 +70,7 @@ class SignatureCheck:
         self._since = _now()  # what was signed before may have been used before this process began
 
     def fault(self, target: str, header: str, signed: Iterable[str]) -> str | None:
-        """Return what is wrong with a signature, as a sentence; None if nothing is, and it is used up then.
+        """Return what is wrong with a signature, as a sentence; None if nothing is: it then counts as used.
 
         Args:
             target: the path and the query, as they came.
@@ -105,7 +105,7 @@ class SignatureCheck:
 
 @cache
 def _key(token: str, application_id: str) -> bytes:
-    """Return the key that signs; it is slow to make, so that nobody tries all words on a signature that he has seen."""
+    """Return the signing key; deriving it is slow, so that nobody can find the token by trying words on a signature."""
     return hashlib.scrypt(token.encode(), salt=f"streamskit {application_id}".encode(), n=2**14, r=8, p=1, dklen=32)
 
 

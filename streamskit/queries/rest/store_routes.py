@@ -37,7 +37,7 @@ ROUTERS = (tables, windows)
 Prefix = Annotated[str, Path(description="How the keys begin.", examples=["K"])]
 AsBytes = Annotated[bool, Query(description="Whether the prefix is bytes, in base64 with - and _.")]
 Few = Annotated[int, Query(description="How many rows.", ge=1, le=10_000)]
-Search = Annotated[str, Query(description="How the text of the keys begins, or in double quotes what it is.")]
+Search = Annotated[str, Query(description="What the text of the keys begins with, or in double quotes all of it.")]
 
 
 @tables.get("/state/keyvalue/{store:part}/{key:part}", responses=says(SingleRow))

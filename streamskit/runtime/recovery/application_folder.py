@@ -23,7 +23,7 @@ FILES = frozenset({MARK, "topology.json", "stores.json", "stores.pickle", "store
 CHECKPOINT = frozenset(
     {"first-batch", "metadata", "runs", "most-records", "offsets", "commits", "sources", "state", "stream-time"}
 )
-"""What lies in the folder of a query, beside checksums and drafts."""
+"""What the folder of a query contains, apart from checksums and drafts."""
 
 
 class ApplicationFolder:
@@ -38,13 +38,13 @@ class ApplicationFolder:
         self._application_id, self._path = application_id, path
 
     def check(self) -> None:
-        """Make sure that the folder is the application's, or is not there yet; nothing is changed.
+        """Make sure that the folder is the application's or does not exist yet, without changing anything.
 
         Raises:
             StreamsError: it holds something else, or it is another application's.
             SetupError: another user made it, or something in it.
         """
-        # A checkpoint holds pickles: who wrote it can run code.
+        # A checkpoint holds pickles: whoever wrote it can run code.
         check_own(self._path, *(self._path.iterdir() if is_own(self._path) and self._path.is_dir() else ()))
         owner = self._marked_owner()
         if owner == self._application_id:
@@ -84,7 +84,7 @@ class ApplicationFolder:
             )  # fmt: skip
             return
         mark.unlink(missing_ok=True)
-        with contextlib.suppress(OSError):  # it is not there, or Java still writes into a query's folder
+        with contextlib.suppress(OSError):  # it does not exist, or Java still writes into a query's folder
             self._path.rmdir()
 
     def _marked_owner(self) -> str | None:
@@ -95,7 +95,7 @@ class ApplicationFolder:
             return None
 
     def _foreign(self) -> list[str]:
-        """Return what an application does not make, in a folder without a mark, as earlier versions left it."""
+        """Return the entries that no application makes, in a folder without a mark, as earlier versions left it."""
         return [entry.name for entry in _entries(self._path) if not _is_made(entry)]
 
 
@@ -108,7 +108,7 @@ def _is_made(entry: Path) -> bool:
 
 
 def _inside(folder: Path) -> Callable[[Path], bool] | None:
-    """Return what tells which entries of a folder an application makes; None if it makes no such folder."""
+    """Return a test for entries of a folder that an application makes; None if it makes no such folder."""
     if folder.name == STAGING:
         return lambda entry: True
     if folder.name == "stores":
@@ -119,7 +119,7 @@ def _inside(folder: Path) -> Callable[[Path], bool] | None:
 
 
 def _deleted(entry: Path) -> list[Path]:
-    """Delete of an entry what an application makes, and return the rest."""
+    """Delete whatever an application makes in an entry, and return the rest."""
     if entry.is_symlink() or not entry.is_dir():
         if not _is_made(entry):
             return [entry]
@@ -142,7 +142,7 @@ def _deleted(entry: Path) -> list[Path]:
 
 
 def _of(name: str) -> str:
-    """Return the name of the file that one is, or that it has the checksums of, or that it is a draft of."""
+    """Return the name of a file itself, or of the file that it is a draft or the checksums of."""
     return re.sub(r"^\.*(.+?)(\.[0-9a-f-]{36}\.tmp)?(\.crc)?(\.new)?$", r"\1", name)
 
 

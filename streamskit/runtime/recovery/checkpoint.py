@@ -3,8 +3,8 @@
     offsets/7    what micro-batch 7 reads: the end of each partition
     commits/7    written when it was done
     runs         with which micro-batches the last two runs of the query began; this file is ours
-    most-records how many records a micro-batch takes at most, since one took too long; ours, too
-    first-batch  there from the start of a first batch in real-time mode, which is planned when it is over; ours, too
+    most-records how many records a micro-batch takes at most, since one took too long; also ours
+    first-batch  exists from the start of a first batch in real-time mode, which is planned when it is over; also ours
     sources/0/0  where micro-batch 0 began
     state/       what the query remembers
 
@@ -26,16 +26,16 @@ Positions = dict[str, dict[int, int]]
 """Offsets by topic and partition."""
 
 SCHEMA = re.compile(r'"file:[^"]*?/(state/\d+/_stateSchema/[^"]+)"')
-"""How Spark's notes name a file with the schema of a state: by its whole path."""
+"""How Spark's notes name a file with the schema of a state: by its absolute path."""
 
 FORMER_OPERATOR, OPERATOR = "transformWithStateInPandasExec", "transformWithStateExec"
-"""Whose the state of tasks in Python was, and whose it is, in Spark's notes; the rows of it are the same."""
+"""The operator that owned the state of tasks in Python, and the one that owns it now; its rows are the same."""
 
 FIRST_BATCH, MOST_RECORDS = "first-batch", "most-records"
 
 
 class Checkpoint:
-    """Reads where a query stands, and may move it.
+    """Reads the position of a query, and can change it.
 
     Args:
         folder: the checkpoint's folder.
@@ -79,14 +79,14 @@ class Checkpoint:
 
     @property
     def is_partly_gone(self) -> bool:
-        """Whether it remembers something, and not what it has read for that."""
+        """Whether it has state or commits, but not the offsets that belong to them."""
         if self.is_in_first_real_time_batch:
             return False
         return not self.has_begun and (self.last_finished >= 0 or (self.folder / "state").exists())
 
     @property
     def is_in_first_real_time_batch(self) -> bool:
-        """Whether nothing is noted yet but that its first batch has begun, in Spark's real-time mode.
+        """Whether it only notes that its first batch has begun, in Spark's real-time mode.
 
         Spark plans such a batch when it is over.
         """
@@ -113,9 +113,9 @@ class Checkpoint:
     def finish(self) -> None:
         """Note that the micro-batch that was begun last is done: its outputs and its state are all there.
 
-        Spark saves the state of a micro-batch before it hands on the last of its rows to be written. So what was
-        written in one transaction has its state, and to run it again would make another one of it wherever a processor
-        looks at its fields, at the clock or at chance.
+        Spark saves the state of a micro-batch before it hands on the last of its rows to be written. So a batch that
+        was written in one transaction has its state. Running it again would yield a different state if a processor
+        depends on its fields, the clock or random numbers.
 
         Raises:
             StreamsError: what was planned cannot be read.
@@ -127,9 +127,9 @@ class Checkpoint:
         _write(self.folder / "commits" / str(number), ["v1", said])
 
     def settle(self) -> None:
-        """Have Spark's notes name files of this folder by where it is now, and the operator that goes on with a state.
+        """Update Spark's notes: the paths of files in this folder, and the operator that owns a state.
 
-        The folder may have been moved, and tasks in Python have had another operator.
+        The folder may have been moved, and tasks in Python had another operator before.
 
         Raises:
             StreamsError: a note is damaged.
@@ -150,7 +150,7 @@ class Checkpoint:
     def begin_run(self, in_real_time: bool = False) -> list[int]:
         """Note that the query starts, and return the numbers of the micro-batches with which its runs began.
 
-        A micro-batch that was begun and is not done belongs to the run that began it; with the next, this one begins.
+        A micro-batch that was begun but not done belongs to the run that began it; this run begins with the next one.
 
         Args:
             in_real_time: whether it runs in Spark's real-time mode.
@@ -158,7 +158,7 @@ class Checkpoint:
         Raises:
             StreamsError: the file that says so is damaged.
         """
-        if self.is_in_first_real_time_batch:  # what that has remembered belongs to nothing that was read
+        if self.is_in_first_real_time_batch:  # the state of that batch belongs to no records that were noted as read
             shutil.rmtree(self.folder / "state", ignore_errors=True)
         (self.folder / FIRST_BATCH).unlink(missing_ok=True)
         if in_real_time and not self.has_begun and not self.is_partly_gone:
@@ -173,7 +173,7 @@ class Checkpoint:
         return runs
 
     def position(self) -> Positions:
-        """Return the offsets from which the next micro-batch reads, or the one that was not done is read again.
+        """Return the offsets from which the next micro-batch, or the one that was not done, reads.
 
         Raises:
             StreamsError: they cannot be read.
@@ -188,19 +188,19 @@ class Checkpoint:
 
         Args:
             starts: where to begin, for each partition to move.
-            ends: where these partitions end. What a micro-batch was planned to read ends there at the latest.
+            ends: where these partitions end. A micro-batch that was planned reads no further than that.
 
         Raises:
             StreamsError: a file to be changed cannot be read.
         """
-        # The end goes first: should this program die in between, the gap is still there to be found again.
+        # Write the end first: should this program die in between, the gap can still be found again.
         if (planned := self._planned_file()) is not None:
             self._rewrite(planned, lambda topic, number, offset: _within(offset, topic, number, starts, ends))
         for file in self._start_files():
             self._rewrite(file, lambda topic, number, offset: starts.get(topic, {}).get(number, offset))
 
     def shorten(self, most: int) -> None:
-        """Let the micro-batch that was planned and is not done take so many records at most, about.
+        """Limit the micro-batch that was planned and is not done to about this many records.
 
         Raises:
             StreamsError: what was planned cannot be read.
@@ -220,7 +220,7 @@ class Checkpoint:
 
     @property
     def most_records(self) -> int | None:
-        """How many records a micro-batch may take, since one took too long; None if none did.
+        """How many records a micro-batch may take after one took too long; None if none did.
 
         Raises:
             StreamsError: the note that says so is damaged.
@@ -229,9 +229,9 @@ class Checkpoint:
         return int(self._lines(file)[0]) if file.exists() else None
 
     def note_too_long(self) -> None:
-        """Note that the micro-batch that was planned takes too long: from now on one takes half as many records.
+        """Note that the planned micro-batch took too long: from now on, each takes half as many records.
 
-        What was planned stays as it is until the next start, which finds out first whether it was written.
+        That micro-batch stays as planned until the next start, which first checks whether it was written.
 
         Raises:
             StreamsError: what was planned cannot be read.
@@ -240,7 +240,7 @@ class Checkpoint:
             _write(self.folder / MOST_RECORDS, [str(max(1, self._planned_records(planned) // 2))])
 
     def forget(self, topics: Collection[str]) -> None:
-        """Have the next micro-batch know nothing of topics that were deleted.
+        """Remove deleted topics from the position of the next micro-batch.
 
         Raises:
             StreamsError: a file to be changed cannot be read.
@@ -278,7 +278,7 @@ class Checkpoint:
         return number < self.last_begun or (self.folder / "commits" / str(number)).exists()
 
     def _checked(self, file: Path) -> bytes:
-        """Return what is in a file whose checksum is right; one without a checksum is believed, as Spark does."""
+        """Return the content of a file after verifying its checksum; one without a checksum is trusted, as in Spark."""
         data = file.read_bytes()
         if not fits(file, data):
             raise checkpoint_errors.of_file(
@@ -293,7 +293,7 @@ class Checkpoint:
             raise checkpoint_errors.of_file(file, self.folder, f"is damaged: {failure}") from failure
 
     def _rewrite(self, file: Path, change: Callable[[str, int, int], int]) -> None:
-        """Give each offset in a file another value, by topic, partition and the value so far."""
+        """Replace each offset in a file by what `change` returns for its topic, partition and old value."""
 
         def changed(line: str) -> str:
             topics = _topics(line)
@@ -323,7 +323,7 @@ def _write(file: Path, lines: list[str]) -> None:
 
 
 def _topics(line: str) -> dict[str, dict[str, int]] | None:
-    """Return the offsets that a line holds, if it is that of a Kafka source; the others are settings and clocks."""
+    """Return the offsets in a line, if it is that of a Kafka source; other lines hold settings and clocks."""
     try:
         said: Any = json.loads(line)
     except ValueError:
@@ -355,7 +355,7 @@ def _positions(lines: list[str]) -> Positions:
 
 
 def _within(offset: int, topic: str, number: int, starts: Positions, ends: Positions) -> int:
-    """Return where a planned micro-batch ends: as planned, as far as that is between start and end."""
+    """Return where a planned micro-batch ends: where it was planned to, limited to between start and end."""
     if number not in starts.get(topic, {}):
         return offset
     return max(starts[topic][number], min(offset, ends[topic][number]))

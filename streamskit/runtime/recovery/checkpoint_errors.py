@@ -1,4 +1,4 @@
-"""A checkpoint that is damaged, and a disk that is full: told in a user's words, with the way back.
+"""Errors for a damaged checkpoint and a full disk: in a user's words, with what to do.
 
 Hadoop's local file system keeps checksums beside each file, `.7.crc` for the file `7`.
 """
@@ -22,7 +22,7 @@ DAMAGED = re.compile(
     r"|does not exist|Corruption|corrupt|ZipException|Unexpected end|FAILED_TO_READ_STATE|CONCURRENT_STREAM_LOG_UPDATE"
     r"|Multiple streaming queries are concurrently using"
 )
-"""What Spark says, in one of many ways, of a file that does not hold what it should."""
+"""The many ways in which Spark reports a file that does not hold what it should."""
 
 WHAT = {
     "metadata": "the query's identity",
@@ -49,7 +49,7 @@ def checksums(data: bytes) -> bytes:
 
 
 def fits(file: Path, data: bytes | None = None) -> bool:
-    """Return whether a file holds what was written to it; one without checksums is believed, as Spark does.
+    """Return whether a file holds what was written to it; one without checksums is trusted, as in Spark.
 
     Args:
         file: the file.

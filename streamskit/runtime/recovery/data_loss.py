@@ -18,15 +18,15 @@ from streamskit.runtime.recovery.evolution import other_partitions
 logger = logging.getLogger("streamskit")
 
 LOST = re.compile("KAFKA_DATA_LOSS|Some data may have been lost|STREAMSKIT_TOPIC_REMADE")
-"""What Spark says when records are not there that it was to read (in tasks without the error's name), and what our
-source says (in `streamskit/jvm`) when a topic is another one than before."""
+"""What Spark says when records that it was to read are missing (in tasks without the error's name), and what our
+source (in `streamskit/jvm`) says when a topic is not the same as before."""
 
 
 UNKNOWN_TOPIC = "UnknownTopicOrPartition"
-"""What Kafka says of a topic that was deleted."""
+"""What Kafka says about a topic that was deleted."""
 
 ANEW_SECONDS, LOOK_SECONDS = 20.0, 0.5
-"""For how long a topic that was deleted may be away before it is made anew, and how long to wait between looks."""
+"""How long to wait for a deleted topic to be created again, and how long between two looks."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Gap:
 
     @property
     def lost(self) -> int:
-        """How many records were deleted before they were read; nobody knows of a topic that is gone."""
+        """How many records were deleted before they were read; unknown for a topic that was created again."""
         return 0 if self.is_remade else self.first - self.position
 
     def __str__(self) -> str:
@@ -57,11 +57,11 @@ class DataLoss:
     """Compares where queries stand with what their topics still hold, and decides what to do about a gap.
 
     Spark's own switch, `failOnDataLoss`, either fails with an offset or skips without a word. Here a query always runs
-    with the check; to go on, its checkpoint is moved to the first record that is there, and what lies between is
+    with the check; to go on, its checkpoint is moved to the first record that exists, and the records in between are
     counted.
 
     Args:
-        application_id: the name to speak of.
+        application_id: the name to use in messages.
         folder: the application's folder, with the checkpoints.
         policy: "stop" or "continue".
 
@@ -89,7 +89,7 @@ class DataLoss:
             plans: what the queries run.
             ids: the id of each topic.
             partitions: how many each topic has.
-            on_new_ids: called with the ids of topics that all queries have gone on with after they were made anew.
+            on_new_ids: called with the ids of topics that were created again once all their queries use them.
         """
         self._ids = {plan.name: {topic: ids[topic] for topic in plan.topics if topic in ids} for plan in plans}
         self._partitions, self._on_new_ids = partitions, on_new_ids
@@ -103,16 +103,16 @@ class DataLoss:
         return self._ids.get(plan.name, {})
 
     def remade(self, plan: Plan, ids: Mapping[str, str]) -> set[str]:
-        """Return the topics of a query that were deleted and made anew since it began, by their ids now."""
+        """Return the topics of a query that were deleted and created again since it began, by their current ids."""
         return {topic for topic, id_ in self.ids_of(plan).items() if ids.get(topic, id_) != id_}
 
     def heed(self, plan: Plan, extents: Mapping[str, TopicExtent], remade: Collection[str] = ()) -> bool:
-        """Look for gaps before a query and go on behind them, if that is the policy; return whether there were any.
+        """Look for gaps in front of a query and skip them, if that is the policy; return whether there were any.
 
         Args:
             plan: what the query runs; it does not run now.
             extents: what its topics hold.
-            remade: topics that are known to be others than those it has read.
+            remade: topics known to differ from those it has read, though the name is the same.
 
         Raises:
             StreamsError: there are gaps, and the policy is to stop.
@@ -165,7 +165,7 @@ class DataLoss:
         """Check that the topics of a query with state have as many partitions as when it began.
 
         Raises:
-            StreamsError: they have not: keys would not meet their state.
+            StreamsError: they do not, so that keys would not meet their state.
         """
         if not plan.is_stateful or plan.name not in self._ids:
             return
@@ -174,22 +174,22 @@ class DataLoss:
             raise other_partitions(self._application_id, plan.name, plan.topics_as_written, before, after)
 
     def is_behind(self, failure: Exception, plan: Plan, wait: Callable[[float], object] = time.sleep) -> bool:
-        """Return whether a query has failed because records are gone, and now stands behind them.
+        """Return whether a query failed because of deleted records and has been moved past them.
 
-        Whatever it failed of, its topics are compared with those it began with.
+        Whatever the failure, its topics are compared with those it began with.
 
         Args:
-            failure: what it failed of.
+            failure: why it failed.
             plan: what it runs; it does not run now.
-            wait: waits for so many seconds; true says that the application is to stop.
+            wait: waits for the given seconds; returns true if the application is to stop.
 
         Raises:
-            StreamsError: that is so, and the policy is to stop; or partitions were added, or a topic is not there.
+            StreamsError: records were lost and the policy is to stop; or partitions were added, or a topic is missing.
         """
         is_loss, may_be_gone = LOST.search(str(failure)) is not None, UNKNOWN_TOPIC in str(failure)
         if not is_loss and plan.name not in self._ids:
             return False
-        if denied(str(failure), plan):  # a topic that may not be seen looks as one that is gone
+        if denied(str(failure), plan):  # a topic that may not be seen looks like one that is gone
             return False
         try:
             now = self._extents(plan, wait)
@@ -207,10 +207,10 @@ class DataLoss:
         return is_behind or bool(remade)
 
     def _extents(self, plan: Plan, wait: Callable[[float], object]) -> dict[str, TopicExtent]:
-        """Return what the topics of a query hold; with the policy to go on, wait for one that is being made anew.
+        """Return what the topics of a query hold; if the policy is to go on, wait for one that is being created again.
 
         Raises:
-            StreamsError: one that was there when the query began is not there any more.
+            StreamsError: a topic that existed when the query began no longer exists.
         """
         now = extents(plan.options.bootstrap_servers, plan.topics)
         gone = _gone(plan, now)
@@ -233,7 +233,7 @@ class DataLoss:
         )
 
     def _learn(self, plan: Plan, ids: Mapping[str, str]) -> None:
-        """Take note of new topics that a query goes on with, and tell when all do that read them."""
+        """Note new topics that a query continues with, and call `on_new_ids` once all their queries do."""
         self._ids[plan.name].update(ids)
         everywhere = {
             topic: id_ for topic, id_ in ids.items() if {each.get(topic, id_) for each in self._ids.values()} == {id_}
@@ -294,7 +294,7 @@ class DataLoss:
 
 
 def _gone(plan: Plan, now: Container[str]) -> list[str]:
-    """Return the topics that a query reads and that are not there; those of a pattern may come and go."""
+    """Return the topics that a query reads but that do not exist, except those of a pattern, which may come and go."""
     return [topic for topic in plan.topics if topic not in now and not _is_of_pattern(topic, plan)]
 
 

@@ -15,17 +15,17 @@ GENERATED = re.compile(r"-\d{10}(?!\d)")
 def check(application_id: str, folder: Path, before: Mapping[str, QueryPrint], now: Mapping[str, QueryPrint]) -> None:
     """Compare the queries that have begun with what is to go on in their place.
 
-    Compatible is what leaves the state of a query to the operators that made it: other steps without state, more
-    sinks, further sub-topologies behind the others, one topic more to read.
+    A change is compatible if the state of a query stays with the operators that made it: other steps without state,
+    more sinks, additional sub-topologies after the others, one more topic to read.
 
     Args:
-        application_id: the name to speak of.
+        application_id: the name to use in messages.
         folder: the application's folder.
         before: the queries that have begun, as they were noted at the last start.
         now: the queries of this start.
 
     Raises:
-        StreamsError: something has changed that what was kept does not fit to; the sentence says what.
+        StreamsError: what was kept no longer fits because of a change, which the sentence names.
 
     Mirrors what Kafka Streams leaves to the reader of its upgrade guide.
     """
@@ -70,13 +70,13 @@ def other_partitions(application_id: str, name: str, topics: list[str], before: 
 
 
 def _has_other_sources(application_id: str, before: QueryPrint, now: QueryPrint) -> bool:
-    """Whether only the number of tasks has changed of a query, and that because of its topics, not of the program."""
+    """Whether only a query's number of tasks has changed, and because of its topics rather than the program."""
     own = any(topic.startswith(f"{application_id}-") and topic.endswith("-repartition") for topic in now.reads)
     return not own and not any(changes(before, replace(now, tasks=before.tasks)))
 
 
 def changes(before: QueryPrint, now: QueryPrint) -> Iterator[str]:
-    """Yield what has changed of a query so that it cannot go on, each as the end of a sentence about it."""
+    """Yield the changes that keep a query from continuing, each as the end of a sentence about it."""
     gone = [topic for topic in before.reads if topic not in now.reads]
     new = [topic for topic in now.reads if topic not in before.reads]
     if gone:
@@ -103,7 +103,7 @@ def changes(before: QueryPrint, now: QueryPrint) -> Iterator[str]:
     if added := [store for store in now.stores if store not in before.stores]:
         yield f"has a new store {_quoted(added)}, which would lack all that was read before"
     if before.uses_wall_clock != now.uses_wall_clock:
-        yield "now punctuates by the wall clock" if now.uses_wall_clock else "no more punctuates by the wall clock"
+        yield "now punctuates by the wall clock" if now.uses_wall_clock else "no longer punctuates by the wall clock"
 
 
 def _identity(operator: OperatorPrint) -> tuple[str, str, int]:
@@ -111,7 +111,7 @@ def _identity(operator: OperatorPrint) -> tuple[str, str, int]:
 
 
 def _advice(before: Mapping[str, QueryPrint], now: Mapping[str, QueryPrint], changed: Mapping[str, list[str]]) -> str:
-    """Return how to avoid what has happened, where it is only that numbers have moved."""
+    """Return advice on how to keep names stable, if only the numbers in them have moved."""
     moved = {
         name: other
         for name in changed

@@ -1,20 +1,20 @@
 """Exactly-once output: each micro-batch is one Kafka transaction, in which a mark says which batch it was.
 
 Spark notes in its checkpoint that it begins a batch, writes the records, and notes that the batch is done. A driver
-that dies before the last of these runs the batch again when it comes back, and its records are there twice: at least
-once. Exactly once takes two things more.
+that dies before the last of these runs the batch again when it comes back, and its records are in the topics twice:
+at-least-once. Exactly-once takes two more things.
 
 1. All records of a batch, to all topics, are one transaction. Whoever reads with `isolation.level=read_committed` sees
-   all of them or none; a transaction that nobody ends is aborted by the next who opens it.
-2. With the records the transaction writes a mark, the number of the batch, to a topic of its own. A batch whose mark is
-   there was written, whatever Spark knows of it.
+   all of them or none; an unfinished transaction is aborted by the next producer with the same transactional id.
+2. With the records, the transaction writes a mark, the number of the batch, to a topic of its own. A batch whose mark
+   exists was written, whatever Spark knows about it.
 
-Spark saves a batch's state before its transaction is committed. So where the mark says that a batch was written, its
-state is there, too: at the next start the batch is noted as done, and does not run again. Where the mark is missing,
-readers have seen nothing of the batch, and it runs again on the state before it. Either way state and output belong
-together, though no transaction spans both.
+Spark saves a batch's state before its transaction is committed. So if the mark says that a batch was written, its state
+exists as well: at the next start the batch is noted as done, and does not run again. If the mark is missing, readers
+have seen nothing of the batch, and it runs again on the state before it. Either way, state and output belong together,
+though no transaction spans both.
 
-The sink is `streamskit/jvm/TransactionalKafka.scala`; here is what happens before a query starts.
+The sink is `streamskit/jvm/TransactionalKafka.scala`; this module does what is needed before a query starts.
 
 Mirrors `processing.guarantee=exactly_once_v2`, where the offsets that were read stand in the mark's place.
 """
@@ -47,7 +47,7 @@ REFUSED = re.compile(r"a record could not be written to topic '([^']+)': (?:[\w.
 """What `NotWritten` says (in `streamskit/jvm/Transactions.scala`)."""
 
 TOO_LONG = re.compile(r"the transaction was open for (\d+) ms, and the broker has aborted it")
-"""What `TransactionTimedOut` says, there too."""
+"""What `TransactionTimedOut` says (in the same file)."""
 
 FENCED = re.compile(r"\b(ProducerFenced|InvalidProducerEpoch)Exception\b")
 
@@ -72,7 +72,7 @@ def last_written(checkpoint: Checkpoint, last: CommittedBatch | None, plan: Plan
         StreamsError: the two do not belong together, so that going on might write records twice or lose some.
     """
     begun = checkpoint.last_begun
-    # A mark without an id is of a query that had not started yet.
+    # A mark without an id belongs to a query that had not started yet.
     known = last.batch if last is not None and last.query in (checkpoint.query_id, "") else None
     whose = f"sub-topology {plan.name} of '{plan.application_id}'"
     if begun <= checkpoint.last_finished:
@@ -100,7 +100,7 @@ class Transactions:
     Args:
         plan: what the query runs.
         producer: the settings of the producer, each with "kafka." before its name.
-        reader: those of a consumer beside it, as text; the address alone when not given.
+        reader: the settings of a consumer beside it, as text; the address alone when not given.
     """
 
     plan: Plan
@@ -109,17 +109,17 @@ class Transactions:
     run: str = field(default_factory=lambda: str(uuid.uuid4()))
 
     def begin(self, checkpoint: Checkpoint, about: str) -> dict[str, str]:
-        """Fence all earlier runs of the query, and mark what is written: from there this run goes on.
+        """Fence all earlier runs of the query, and mark the last batch that was written: this run continues after it.
 
         Args:
             checkpoint: what Spark has noted.
-            about: what stands beside each position of the checkpoint's copy.
+            about: what is stored with each position of the checkpoint's copy.
 
         Returns:
             The options of the sink.
 
         Raises:
-            StreamsError: that cannot be known, or the broker takes no transactions.
+            StreamsError: the last written batch cannot be determined, or the broker accepts no transactions.
         """
         with self._opened() as transactions:
             found = transactions.last()
@@ -140,7 +140,7 @@ class Transactions:
         return self.settings | options | dict(zip(("checkpoint", "copy", "about"), place, strict=True))
 
     def abort(self) -> None:
-        """Fence all earlier runs of the query, and abort what they left open: readers would wait for its end.
+        """Fence all earlier runs of the query, and abort the transaction they left open, which would block readers.
 
         Raises:
             StreamsError: the broker takes no transactions.

@@ -1,8 +1,8 @@
-"""What a topology keeps from one run to the next, query by query: noted at each start, and compared at the next one.
+"""What a topology keeps from one run to the next, by query: noted at each start, and compared at the next.
 
-Spark's checkpoint knows state by its number in the query, and the pages of task operators by the names of steps. A
-topology whose steps have moved would take up another one's state, or none, and nobody would notice. So what a query
-reads and remembers is noted in the application's folder, as `topology.json`.
+Spark's checkpoint identifies state by its number in the query, and the pages of task operators by the names of steps.
+Steps that have moved in a topology would take over another step's state, or none, and nobody would notice. So what a
+query reads and remembers is noted in the application's folder, as `topology.json`.
 """
 
 import json
@@ -19,7 +19,7 @@ from streamskit.topology.nodes import Node
 
 FILE = "topology.json"
 VERSION = 2
-"""Of the file, and of how operators in Python keep their rows: in version 1 every table had 128 pages."""
+"""The version of the file, and of how operators in Python keep their rows: in version 1 every table had 128 pages."""
 
 RENAMED = {
     "Fold": "Aggregate",
@@ -27,12 +27,12 @@ RENAMED = {
     "TableFold": "TableAggregate",
     "hears_clock": "uses_wall_clock",
 }
-"""Kinds of operators, and a fact of queries, that had other names when the file may have been written."""
+"""Former names, in older files, of kinds of operators and of a field of queries."""
 
 
 @dataclass(frozen=True)
 class OperatorPrint:
-    """What there is to know of a state operator: `keeps` are the serdes of what it remembers.
+    """What identifies the state of an operator: `keeps` are the serdes of what it remembers.
 
     Spark numbers its own operators; the state of those in Python is found by their names.
     """
@@ -45,7 +45,7 @@ class OperatorPrint:
     in_python: bool = True
 
     def is_same(self, other: "OperatorPrint") -> bool:
-        """Whether the state of one is that of the other."""
+        """Whether both operators have the same state."""
         return replace(self, name="") == replace(other, name="") and (self.name == other.name or not self.in_python)
 
     def __str__(self) -> str:
@@ -69,7 +69,7 @@ class QueryPrint:
 
     @staticmethod
     def of(plan: Plan, tasks: int) -> "QueryPrint":
-        """Return that of a plan."""
+        """Return the print of a plan."""
         native = [_of_spark(plan.native)] if plan.native is not None else []
         operators = [*native, *(_of_operator(plan, planned) for planned in plan.operators)]
         stores = [store.name for store in plan.stores]
@@ -78,7 +78,7 @@ class QueryPrint:
 
     @staticmethod
     def from_json(said: Mapping[str, Any]) -> "QueryPrint":
-        """Return what was noted."""
+        """Return the print that was noted as JSON."""
         operators = [
             OperatorPrint(**{**each, "kind": RENAMED.get(each["kind"], each["kind"])}) for each in said["operators"]
         ]
@@ -100,7 +100,7 @@ class Fingerprint:
 
     @staticmethod
     def load(folder: Path) -> "Fingerprint":
-        """Read what `save` wrote; nothing is known of an application that has not noted anything yet.
+        """Read what `save` wrote; empty for an application that has not noted anything yet.
 
         Raises:
             StreamsError: the file cannot be read.
@@ -129,7 +129,7 @@ class Fingerprint:
 
 
 def _of_spark(node: Node) -> OperatorPrint:
-    # Windows had another state in Spark when its watermark judged which of them are closed.
+    # Windows had a different state in Spark when its watermark decided which of them are closed.
     kind = f"{type(node).__name__} by Spark" + (" and stream time" if node.windows else "")
     return OperatorPrint(node.name, kind, [node.types], _windows(node), in_python=False)
 

@@ -1,11 +1,11 @@
-"""Makes the folder of an application anew, once it is gone, from the copies that its queries keep of their checkpoints.
+"""Rebuilds the lost folder of an application from the copies that its queries keep of their checkpoints.
 
 Each query keeps a copy of its checkpoint on a compacted topic, `<application id>-<sub-topology>-checkpoint`
-(`streamskit/jvm/CheckpointCopy.scala`): the rows of its state, and a position, which says up to where the query had
-read when its state was so. Both change in one transaction. So a checkpoint that is made of a copy is one that the query
-has had, whatever its operators keep, and it goes on as after any other stop.
+(`streamskit/jvm/CheckpointCopy.scala`): the rows of its state, and a position, which says how far the query had read
+when it had this state. Both change in one transaction. So a checkpoint made from a copy is one that the query once had,
+whatever its operators keep, and the query continues as after any other stop.
 
-The folder is made beside its place and moved when it is whole: a program that dies meanwhile begins again.
+The folder is built beside its place and moved there when it is complete: a program that dies meanwhile starts over.
 """
 
 import json
@@ -35,7 +35,7 @@ STAGING, WHOLE = "rebuilding", "whole"
 
 
 def about(print_: QueryPrint, topic: str, ids: Mapping[str, str]) -> str:
-    """Return what stands beside each position of a copy, as JSON.
+    """Return what is stored with each position of a copy, as JSON.
 
     Args:
         print_: what the query reads and remembers.
@@ -66,7 +66,7 @@ class Copy:
 
     @property
     def trouble(self) -> str:
-        """Why the checkpoint cannot be made of it; "" if it can."""
+        """Why the checkpoint cannot be rebuilt from it; "" if it can."""
         topic = self.plan.checkpoint_topic
         if self.extent is None:
             return f"Topic '{topic}', with a copy of the checkpoint of sub-topology {self.plan.name}, is gone, too."
@@ -87,7 +87,7 @@ class Rebuilding:
         folder: its folder, in which no query has a checkpoint.
         plans: its queries.
         bootstrap_servers: the broker's address.
-        fence: ends what an earlier run of a query has left open, so that all it has committed can be read.
+        fence: aborts a transaction that an earlier run left open, so that all it has committed can be read.
     """
 
     def __init__(
@@ -102,10 +102,10 @@ class Rebuilding:
         self._reader, self._fence = java_text(bootstrap_servers, "consumer"), fence
 
     def run(self, extents: Mapping[str, TopicExtent]) -> str:
-        """Make the folder anew if that is possible; return why not, or "" when it is done.
+        """Rebuild the folder if that is possible; return why not, or "" when it is done.
 
         Args:
-            extents: the topics that there are.
+            extents: what the existing topics hold.
 
         Raises:
             StreamsError: a copy cannot be read, or the folder cannot be written. Nothing but drafts has changed then.
@@ -164,7 +164,7 @@ class Rebuilding:
 
 
 def finish(folder: Path) -> None:
-    """Put what a rebuild has made in its place if it is whole; otherwise forget what it has begun.
+    """Move the result of a rebuild into place if it is complete; otherwise, discard it.
 
     Args:
         folder: the application's folder.
@@ -174,7 +174,7 @@ def finish(folder: Path) -> None:
         for made in staging.iterdir():
             if made.name != WHOLE:
                 _replace(made, folder / made.name)
-        sync_folder(folder)  # before what says that it is whole goes
+        sync_folder(folder)  # before the file that marks it as complete is deleted
     shutil.rmtree(staging, ignore_errors=True)
 
 
@@ -185,6 +185,6 @@ def _replace(made: Path, place: Path) -> None:
 
 
 def _shown(position: Mapping[str, Mapping[int, int]]) -> str:
-    """Return offsets in words: those of a few partitions."""
+    """Return the offsets of the first few partitions, in words."""
     places = [f"{topic}-{number}@{offset}" for topic, each in position.items() for number, offset in each.items()]
     return ", ".join(places[:4]) + (f" and {len(places) - 4} more partitions" if len(places) > 4 else "")

@@ -1,4 +1,4 @@
-"""A topology as a picture: an SVG that stands by itself, in a notebook and on a static page."""
+"""A topology as a picture: a self-contained SVG, for notebooks and static pages."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from html import escape
@@ -14,10 +14,10 @@ from streamskit.topology.drawing.shapes import Card, Engine
 from streamskit.topology.nodes import Node
 
 WIDEST = 1040
-"""A picture that would be wider flows down instead; as many pixels as a notebook page has."""
+"""The width of a notebook page in pixels; a picture that would be wider flows downwards instead."""
 
 LINK = "#3b82f6"
-"""Can be seen on a white page and on a black one: links run outside the boxes."""
+"""Visible on both a white and a black page, because links run outside the boxes."""
 
 Steps = list[str | float]
 
@@ -32,9 +32,9 @@ def draw(
 
     Args:
         sub_topologies: the nodes of each, as `Topology.sub_topologies()` returns them.
-        notes: for names of nodes a few words to write at them, such as "900 records/s".
+        notes: a few words to write at nodes, by the nodes' names, such as "900 records/s".
         failed: the names of nodes to mark as failed.
-        engines: for names of nodes what runs them; the picture then has a legend.
+        engines: what runs each node, by the node's name; the picture then has a legend.
 
     >>> draw(topology.sub_topologies(), notes={"KSTREAM-FILTER-0000000001": "900 records/s"})
     '<svg ...'
@@ -66,7 +66,7 @@ def as_html(
 
 
 class _Pen:
-    """Draws what has its place."""
+    """Draws what has been placed."""
 
     def __init__(
         self, places: Places, notes: Mapping[str, str], failed: Collection[str], engines: Mapping[str, Engine]
@@ -149,7 +149,7 @@ class _Pen:
             top += height + gap
 
     def _said(self, name: str, x: float, y: float) -> Iterator[str]:
-        """Write what there is to say about a node over it, beside the arrow where the flow goes down."""
+        """Write a node's failure and note above it, or beside the arrow where the flow goes down."""
         failed, note = "✕ failed" if name in self._failed else "", self._notes.get(name, "")
         colour = shapes.RED if failed else shapes.QUIET
         if not self._places.down:

@@ -1,4 +1,4 @@
-"""A topology in plain words: what a screen reader says for the picture."""
+"""A topology in plain words: what a screen reader reads out for the picture."""
 
 from collections.abc import Mapping, Sequence
 
@@ -25,8 +25,8 @@ def store_kind(store: Store) -> str:
 
 
 def tooltip(node: Node, nodes: Mapping[str, Node]) -> str:
-    """Return all there is to say about a node; `nodes` are all of the topology by name."""
-    # Without the line it was written at: the same program has to give the same picture.
+    """Return a description of a node; `nodes` are all nodes of the topology by name."""
+    # Not with its line in the program: the same program has to give the same picture.
     return f"{node.name}: {_in_words(node, nodes)}"
 
 

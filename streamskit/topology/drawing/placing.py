@@ -141,7 +141,7 @@ def _links(sub_topologies: Sequence[Sequence[Node]]) -> list[Link]:
 
 
 def _in_flow_order(count: int, links: Sequence[Link]) -> list[int]:
-    """Put each sub-topology after those whose topics it reads, as far as there is no circle."""
+    """Put each sub-topology after those whose topics it reads, as far as there is no cycle."""
     order: list[int] = []
     while left := [number for number in range(count) if number not in order]:
         waiting = {link.read_in for link in links if link.written_in in left and link.read_in != link.written_in}

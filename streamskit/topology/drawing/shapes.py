@@ -35,7 +35,7 @@ class Engine(Enum):
 
 
 ENGINES = {Engine.SPARK: ("#dcfce7", "#15803d"), Engine.PYTHON: ("#f3e8ff", "#7e22ce")}
-"""Fill and edge. What Python runs has a second edge, too, and each node's note names its engine."""
+"""Fill and edge. What Python runs also has a second edge, and each node's note names its engine."""
 
 LEGEND_WIDTH, LEGEND_HEIGHT = 470, 30
 
@@ -83,7 +83,7 @@ def card(node: Node, nodes: Mapping[str, Node], shared: Collection[str], longest
         node: the node.
         nodes: all nodes of the topology by name, where it may look into stores.
         shared: the names of the stores that several nodes keep.
-        longest_name: how many letters of a name stand in a line.
+        longest_name: how many letters of a name fit on a line.
     """
     kept = [Drum(wrapped(store.name, longest_name), _kind(node, store, store.name in shared)) for store in node.stores]
     read = [Drum(wrapped(name, longest_name), ["looked into"], is_kept=False) for name in looked_up(node, nodes)]
@@ -123,7 +123,7 @@ def operator(
 
 
 def legend(x: float, y: float, engines: Iterable[Engine]) -> str:
-    """Explain the colours of the engines that there are, in a strip that can be read on a dark page, too."""
+    """Explain the colours of the engines in use, in a strip that is also readable on a dark page."""
     used = set(engines)
     drawn = rect(x, y, LEGEND_WIDTH, LEGEND_HEIGHT, rx=6, fill="#f1f5f9", stroke="#cbd5e1")
     for row, engine in enumerate(each for each in Engine if each in used):

@@ -11,7 +11,7 @@ from streamskit.state.stores import Store
 from streamskit.topology.nodes.node import Function, JoinedValues, LookupKey, Node, OperatorInput, of_kind
 
 JOIN_LABELS = {(False, False): "join", (True, False): "left join", (True, True): "outer join"}
-"""By which side's unmatched records go out."""
+"""The labels of joins, by which side's unmatched records are emitted."""
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,7 @@ class JoinSide(Node):
     """One side of a join of two streams or two tables: side 0 is the left one, 1 the right.
 
     Both share the join's `group` name. `joiner` takes (left, right) or (key, left, right) Columns; `outer` says for
-    each side whether what finds no match goes out.
+    each side whether records without a match are emitted.
     """
 
     is_stateful: ClassVar[bool] = True
@@ -183,7 +183,7 @@ class ForeignKeyStep(Node):
     def joined_values(self, nodes: Mapping[str, Node]) -> JoinedValues | None:
         if self.join is None or self.role != "resolve":
             return None
-        # An inner join's operator has held back what has no right side.
+        # An inner join's operator has already left out what has no right side.
         return JoinedValues(self.join.left_value, self.join.right_value, self.join.joiner, (True, False))
 
     def state(self, nodes: Mapping[str, Node]) -> list[str]:
@@ -203,6 +203,6 @@ FOREIGN_KEY_LABELS = {
 
 
 def sides_of(node: JoinSide, nodes: Mapping[str, Node]) -> list[Node]:
-    """Return the two sides of the join that a node is a side of, the left one first."""
+    """Return the two sides of a node's join, the left one first."""
     sides = [side for side in of_kind(type(node), nodes.values()) if side.group == node.group]
     return [*sorted(sides, key=lambda side: side.side)]

@@ -1,7 +1,7 @@
-"""`Node`: what every step of a topology says of itself, and questions that are asked of many.
+"""`Node`: what every step of a topology says about itself, and a helper for many of them.
 
-What the planner, the compiler, the drawing and the fingerprint have to know of a kind of node stands on its class, as
-class variables and small properties: they ask the node, and do not look at its type.
+What the planner, the compiler, the drawing and the fingerprint have to know about a kind of node is defined on its
+class, as class variables and small properties: they query the node instead of looking at its type.
 """
 
 import re
@@ -18,16 +18,16 @@ Function = Callable[..., Any]
 
 
 class OperatorInput(NamedTuple):
-    """Where a record goes: to which stateful operator, and to which of its sides."""
+    """The stateful operator that a record goes to, and which of its sides."""
 
     operator: str
     side: int
 
 
 class LookupKey(NamedTuple):
-    """What goes into an operator beside a record: the bytes of a key that a function makes of it.
+    """What goes into an operator besides a record: the bytes of a key that a function makes from the record.
 
-    `of_value` says that the function is only asked where there is a value.
+    `of_value` says that the function is only called where there is a value.
     """
 
     function: Function
@@ -36,9 +36,9 @@ class LookupKey(NamedTuple):
 
 
 class JoinedValues(NamedTuple):
-    """The two values of which a join's result is made: their serdes, and which of them may be missing.
+    """The two values from which a join's result is made: their serdes, and which of them may be missing.
 
-    `outer` is None for a join of streams, whose operator has looked after that.
+    `outer` is None for a join of streams, whose operator takes care of that.
     """
 
     left: Serde
@@ -46,7 +46,7 @@ class JoinedValues(NamedTuple):
     joiner: Function
     outer: tuple[bool, bool] | None = None
     has_old: bool = False
-    """Whether the operator gives the values before the update, too."""
+    """Whether the operator also gives the values before the update."""
 
 
 @dataclass(frozen=True)
@@ -68,31 +68,31 @@ class Node:
     is_visible: ClassVar[bool] = False
     """Whether its records can be seen outside of the query: in a topic, or by a function that is called with them."""
     flattens: ClassVar[bool] = False
-    """Whether it makes any number of records of one."""
+    """Whether it can turn one record into any number of records."""
     changes_records: ClassVar[bool] = False
-    """Whether there may be other records after it than before, or the same with other keys."""
+    """Whether it may drop or add records, or change their keys."""
     has_own_keys: ClassVar[bool] = False
     """Whether its stores hold keys that need not be those of its records."""
 
     keeps_rows: ClassVar[bool] = False
     """Whether its operator keeps a table's rows with their times, as processors find them in the table's store."""
     joins_tables: ClassVar[bool] = False
-    """Whether it looks up rows of one table for those of another, of which each is told when it changes."""
+    """Whether it looks up rows of one table for those of another, each of which is emitted when it changes."""
 
     needs_old_values: ClassVar[bool] = False
-    """Whether it asks the table before it for the old values of rows. Mirrors `KTableImpl#enableSendingOldValues`."""
+    """Whether it needs the old values of rows from the table before it. Mirrors `KTableImpl#enableSendingOldValues`."""
     uses_old_values: ClassVar[bool] = False
-    """Whether it takes the old value of a row where the table before it tells that anyhow."""
+    """Whether it uses the old value of a row if the table before it sends one anyway."""
     passes_old_values: ClassVar[bool] = False
-    """Whether it makes a row's old value of the old value before it, as it does with the new one."""
+    """Whether it derives a row's old value from the previous step's old value, as it does with the new one."""
     knows_old_values: ClassVar[bool] = False
-    """Whether it tells the old value of a row without a store that a later step has to ask for."""
+    """Whether it can send the old value of a row without a store that a later step has to request."""
     tells_given_old_values: ClassVar[bool] = False
-    """Whether it tells the old values that it is given, though it has a store that knows the latest row."""
+    """Whether it passes on the old values that it receives, although it has a store with the latest row."""
     changes_old_values: ClassVar[bool] = False
-    """Whether what it tells as a row's old value may be another than the value it has sent before."""
+    """Whether the old value that it sends for a row may differ from the value that it sent before."""
     looks_up_rows: ClassVar[bool] = False
-    """Whether it looks up rows of the table before it, and so their times, too."""
+    """Whether it looks up rows of the table before it, and so also their times."""
 
     name: str
     parents: tuple[str, ...]
@@ -104,7 +104,7 @@ class Node:
         require_serde(self.key, f"{self.name} at {self.call_site}: key=")
         require_serde(self.value, f"{self.name} at {self.call_site}: value=")
 
-    # What only some kinds have: in those it is a field.
+    # What only some kinds of nodes have, as a field.
 
     @property
     def store(self) -> Store | None:
@@ -128,7 +128,7 @@ class Node:
 
     @property
     def on_close(self) -> bool:
-        """Whether a window's result goes out once, when the window closes."""
+        """Whether a window's result is emitted once, when the window closes."""
         return False
 
     @property
@@ -141,7 +141,7 @@ class Node:
         """Which side of its group it is."""
         return 0
 
-    # What follows from its fields, or stands on its class where that is always the same.
+    # What follows from its fields, or is set on its class where it is always the same.
 
     @property
     def stores(self) -> tuple[Store, ...]:
@@ -150,7 +150,7 @@ class Node:
 
     @property
     def own_stores(self) -> tuple[Store, ...]:
-        """The stores that a processor or transformer keeps for itself: they hold nothing of what goes on from here."""
+        """The stores that a processor or transformer keeps for itself: they hold nothing of what it passes on."""
         return ()
 
     @property
@@ -165,12 +165,12 @@ class Node:
 
     @property
     def old_value_store(self) -> Store | None:
-        """The store from which it tells the old value of a row, if it does."""
+        """The store from which it takes the old value of a row, if any."""
         return None
 
     @property
     def row_operator(self) -> str:
-        """The name of the operator that keeps the latest values of its rows, where one does nothing else."""
+        """The name of the operator that keeps the latest values of its rows, where an operator does only that."""
         return self.name
 
     @property
@@ -180,27 +180,27 @@ class Node:
 
     @property
     def sends_old_values(self) -> bool:
-        """Whether it tells the old values of rows even if no later step asks for them."""
+        """Whether it sends the old values of rows even if no later step requests them."""
         return False
 
     @property
     def asks_for_old_values(self) -> bool:
-        """Whether Kafka Streams' step asks the table before it for old values, though none are needed here."""
+        """Whether Kafka Streams' step requests old values from the table before it, though none are needed here."""
         return False
 
     @property
     def takes_changed_old_values(self) -> bool:
-        """Whether it keeps the rows before it, and takes old values where those may be others than its rows."""
+        """Whether it keeps the rows before it, and uses old values where they may differ from its rows."""
         return False
 
     @property
     def heeds_requests(self) -> bool:
-        """Whether it does something else once a later step has asked for old values, needed or not."""
+        """Whether it behaves differently once a later step has requested old values, needed or not."""
         return False
 
     @property
     def skips_absent_rows(self) -> bool:
-        """Whether an update of a row that was not there before and is not there now goes no further."""
+        """Whether it drops an update of a row that did not exist before and does not exist now."""
         return False
 
     @property
@@ -220,7 +220,7 @@ class Node:
 
     @property
     def topic_names(self) -> tuple[str, ...]:
-        """The topics that it reads or writes, as they stand in the program."""
+        """The topics that it reads or writes, as named in the program."""
         return ()
 
     @property
@@ -235,12 +235,12 @@ class Node:
     def table_side(self, parent: "Node") -> int | None:
         """Return the side on which its operator takes rows of the table that `parent` makes, to look them up later.
 
-        No result comes of such a row.
+        Such a row produces no result.
         """
         return None
 
     def lookup_key(self, nodes: Mapping[str, "Node"]) -> LookupKey | None:
-        """Return what goes into its operator beside a record, if anything; `nodes` are all of the topology by name."""
+        """Return what goes into its operator besides a record, if anything; `nodes` are the topology's by name."""
         return None
 
     def joined_values(self, nodes: Mapping[str, "Node"]) -> JoinedValues | None:
@@ -248,7 +248,7 @@ class Node:
         return None
 
     def state(self, nodes: Mapping[str, "Node"]) -> list[str]:
-        """Return what its operator remembers, in words, so that a changed topology can be told from the one before."""
+        """Return what its operator remembers, in words, so that a change to the topology can be detected."""
         return [self.types]
 
     @property

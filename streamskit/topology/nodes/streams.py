@@ -12,7 +12,7 @@ from streamskit.state.stores import Store
 from streamskit.topology.nodes.node import Function, Node, OperatorInput
 
 CHOSEN_BY_RECORD = "chosen by record"
-"""What stands for a sink's topic where a function names one for each record."""
+"""The placeholder for a sink's topic where a function names one for each record."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Source(Node):
 
     @property
     def needs_partition_time(self) -> bool:
-        """Whether it puts the latest time of its partition where a record has none."""
+        """Whether it gives a record without a time the latest time of its partition."""
         return self.timestamps is not None and "partition time" in (self.timestamps.invalid, self.timestamps.missing)
 
     @property
@@ -46,7 +46,7 @@ class Source(Node):
 
 @dataclass(frozen=True)
 class Filter(Node):
-    """Passes the records on for which a Column function says true (or, `negated`, does not)."""
+    """Passes on the records for which a Column function returns true (or does not, if `negated`)."""
 
     changes_records: ClassVar[bool] = True
     predicate: Function = lambda v: v
@@ -82,7 +82,7 @@ class SelectKey(Node):
 
 @dataclass(frozen=True)
 class FlatMap(Node):
-    """Makes any number of records of each one, by a Column function that returns an array of structs.
+    """Turns each record into any number of records, with a Column function that returns an array of structs.
 
     `fields` are the names of the struct's fields with the new key and the new value.
     """
@@ -95,7 +95,7 @@ class FlatMap(Node):
 
 @dataclass(frozen=True)
 class FlatMapValues(Node):
-    """Makes any number of records of each one, by a Column function that returns an array of values."""
+    """Turns each record into any number of records, with a Column function that returns an array of values."""
 
     flattens: ClassVar[bool] = True
     changes_records: ClassVar[bool] = True
@@ -112,7 +112,7 @@ class SideEffect(Node):
     @property
     def label(self) -> str:
         kinds = {"KSTREAM-PEEK": "peek", "KSTREAM-FOREACH": "foreach", "KSTREAM-PRINTER": "print"}
-        return kinds.get(self.name[:-11], "side effect")  # only Kafka's name tells which it is
+        return kinds.get(self.name[:-11], "side effect")  # only Kafka's name shows which it is
 
 
 @dataclass(frozen=True)
@@ -133,7 +133,7 @@ class PassThrough(Node):
 
 @dataclass(frozen=True)
 class Branch(Node):
-    """Passes on the records for which predicate number `index` says true and no earlier one does; -1 takes the rest."""
+    """Passes on the records for which predicate number `index` is true and no earlier one is; -1 takes the rest."""
 
     changes_records: ClassVar[bool] = True
     predicates: tuple[Function, ...] = ()
@@ -148,7 +148,7 @@ class Branch(Node):
 class Process(Node):
     """Gives its records to a processor, which `supplier` makes.
 
-    `own_stores` are kept by it alone or together with other processors; `reads` are those of tables. It may read every
+    `own_stores` belong to it alone or to several processors; `reads` names stores of tables. It may read every
     global store that has a name, without naming it.
     """
 
@@ -199,9 +199,9 @@ class RepartitionFilter(Node):
 class Sink(Node):
     """Writes records to a topic, or to the one that a Column function names for each record.
 
-    An `internal` one is named after the application, and created by it with so many `partitions` (None: as many as the
-    topics that feed it). `changes` says that both the new and the old value of a table's row are written. Where a
-    `partitioner` is given, that chooses the partitions of each record.
+    An `internal` one is named after the application, and created by it with `partitions` (None: as many as the
+    topics that feed it). `changes` says that both the new and the old value of a table's row are written. A
+    `partitioner`, if given, chooses the partitions of each record.
     """
 
     kind: ClassVar[str] = "Sink"

@@ -17,7 +17,7 @@ class ToStream(Node):
 
 @dataclass(frozen=True)
 class TableSource(Node):
-    """Takes each record for the new value of its key's row; `store` is None when nobody needs the table kept.
+    """Treats each record as the new value of its key's row; `store` is None if no step needs the rows kept.
 
     Mirrors `KTableSource`, for `builder.table()` and for `to_table()`.
     """
@@ -36,7 +36,7 @@ class TableSource(Node):
 
 @dataclass(frozen=True)
 class GlobalTableSource(Node):
-    """Keeps a whole topic, all partitions of it, in a store of every instance."""
+    """Keeps a whole topic, with all its partitions, in a store in every instance."""
 
     is_table: ClassVar[bool] = True
     is_global: ClassVar[bool] = True
@@ -46,10 +46,10 @@ class GlobalTableSource(Node):
 
 @dataclass(frozen=True)
 class TableFilter(Node):
-    """Passes on the rows for which a Column function says true, and a deletion for the others.
+    """Passes on the rows for which a Column function returns true, and a deletion for the others.
 
-    With the old value of a row it need not send the deletion of one that never passed: `sends_old_values` says that the
-    table before it sent old values when this step was written. Of a `versioned` table every update goes on.
+    If it has a row's old value, it need not send a deletion for a row that never passed: `sends_old_values` says that
+    the table before it sent old values when this step was added. Every update of a `versioned` table is passed on.
     """
 
     is_table: ClassVar[bool] = True
@@ -70,7 +70,7 @@ class TableFilter(Node):
 
     @property
     def asks_for_old_values(self) -> bool:
-        return self.sends_old_values  # it has asked when it was written, and the table before it can tell them
+        return self.sends_old_values  # it requested them when it was added, and the table before it can send them
 
     @property
     def skips_absent_rows(self) -> bool:
@@ -100,14 +100,14 @@ class TableMapValues(Node):
 class TableTransformValues(Node):
     """Gives each row, deleted ones too, a new value by a transformer, which `supplier` makes.
 
-    `own_stores` are those of the transformer; `store` holds the rows that it makes, if somebody is to query
-    them. Without `store` the old value of a row is what the transformer makes of the old value before it.
+    `own_stores` are those of the transformer; `store` holds the rows that it makes, if they are to be queried.
+    Without `store`, the old value of a row is what the transformer makes of the previous step's old value.
     """
 
     is_table: ClassVar[bool] = True
     is_stateful: ClassVar[bool] = True
     passes_old_values: ClassVar[bool] = True
-    changes_old_values: ClassVar[bool] = True  # a transformer need not say twice the same
+    changes_old_values: ClassVar[bool] = True  # a transformer may return something else the second time
     heeds_requests: ClassVar[bool] = True
     label: ClassVar[str] = "transform values"
     supplier: Function = lambda: None
@@ -146,7 +146,7 @@ class TableGroupBy(Node):
 class AggregationFunctions(NamedTuple):
     """The plain Python functions of an aggregation: `aggregator(key, value, aggregate)`, `merger(key, one, other)`.
 
-    Without an `initializer` the first value starts; only sessions have a `merger`.
+    Without an `initializer`, the first value is the first aggregate; only sessions have a `merger`.
     """
 
     initializer: Function | None
@@ -158,14 +158,14 @@ class AggregationFunctions(NamedTuple):
 class Aggregation(Node):
     """Keeps one aggregate for each key, or for each key and window, and passes on its updates.
 
-    `on_close` says that a window's result goes out once, when the window closes.
+    `on_close` says that a window's result is emitted once, when the window closes.
     """
 
     is_table: ClassVar[bool] = True
     is_stateful: ClassVar[bool] = True
     keeps_rows: ClassVar[bool] = True
     knows_old_values: ClassVar[bool] = True
-    changes_old_values: ClassVar[bool] = True  # of a new row it tells the initial aggregate
+    changes_old_values: ClassVar[bool] = True  # for a new row it sends the initial aggregate
     windows: AnyWindows | None = None
     store: Store | None = None
     on_close: bool = False
@@ -176,7 +176,7 @@ class Aggregation(Node):
 
     @property
     def python_functions(self) -> AggregationFunctions | None:
-        """What it does in Python; None if it is made of Columns."""
+        """Its Python functions; None if it is made of Columns."""
         return None
 
 
@@ -184,7 +184,7 @@ class Aggregation(Node):
 class ColumnAggregate(Aggregation):
     """Aggregates with Spark's own functions: `aggregator` takes the value and returns an aggregate Column."""
 
-    knows_old_values: ClassVar[bool] = False  # Spark tells the new ones only
+    knows_old_values: ClassVar[bool] = False  # Spark only gives the new ones
     changes_old_values: ClassVar[bool] = False
     label: ClassVar[str] = "aggregate"
     aggregator: Function = lambda v: v
@@ -201,7 +201,7 @@ class Count(Aggregation):
 
 @dataclass(frozen=True)
 class Reduce(Aggregation):
-    """Folds values with `reducer(aggregate, value)`, a plain Python function; the first value starts."""
+    """Folds values with `reducer(aggregate, value)`, a plain Python function, starting with the first value."""
 
     reducer: Function = lambda aggregate, value: value
 
@@ -269,11 +269,11 @@ class TableMerge(Node):
 
     @property
     def row_operator(self) -> str:
-        return f"{self.name}-rows"  # the operator of the join has the name itself
+        return f"{self.name}-rows"  # the join's operator has the plain name
 
     @property
     def old_value_store(self) -> Store | None:
-        # The join tells old values; only a store with versions has to say which update is the latest.
+        # The join sends old values; only a store with versions has to say which update is the latest.
         return self.row_store if self.store is not None and self.store.kind == "versioned" else None
 
 
@@ -281,7 +281,7 @@ class TableMerge(Node):
 class TableAggregate(Node):
     """Folds the rows of a grouped table: `adder` takes a row in, `subtractor` takes its old value out.
 
-    `initializer` is None for a reduce, whose first value starts. The functions take key, value and aggregate.
+    `initializer` is None for a reduce, which starts with the first value. The functions take key, value and aggregate.
     """
 
     is_table: ClassVar[bool] = True
@@ -307,7 +307,7 @@ class Suppress(Node):
     is_stateful: ClassVar[bool] = True
     uses_old_values: ClassVar[bool] = True
     passes_old_values: ClassVar[bool] = True
-    changes_old_values: ClassVar[bool] = True  # it tells that of the last update it held back
+    changes_old_values: ClassVar[bool] = True  # it sends the one of the last update that it held back
     goes_by_time: ClassVar[bool] = True
     asks_for_old_values: ClassVar[bool] = True
     time_limit: int | None = None

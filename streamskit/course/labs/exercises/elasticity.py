@@ -44,7 +44,7 @@ TYPICAL_SHARES: dict[str, Typical] = {
 
 
 def fair(count: int) -> list[int]:
-    """Return how many of six partitions each of so many instances has, fewest first."""
+    """Return how many of six partitions each of `count` instances has, fewest first."""
     names = [f"instance-{number}" for number in range(count)]
     shares = assign_tasks(SIX, [ClientState(name, name) for name in names])
     return sorted(list(shares.active.values()).count(name) for name in names)
@@ -59,11 +59,11 @@ def fair_shares() -> dict[int, list[int]]:
 
 
 class OneTooManyError(Exception):
-    """An instance was about to be started that nobody asked for."""
+    """One more instance than requested was about to be started."""
 
 
 class AtMost(Instances):
-    """Instances that are no more than so many: who waits for a share of each would wait for ever with more."""
+    """A limited number of instances: a check that waits until each has a share would wait forever with more."""
 
     most = 4
 
@@ -76,7 +76,7 @@ class AtMost(Instances):
 
 @contextmanager
 def no_instances() -> Iterator[tuple[AtMost, dict[str, int]]]:
-    """Yield instances of that application, none of which runs yet, and what they have to say."""
+    """Yield instances of that application, none of which is running yet, and the answers they have to give."""
     folder = state_of_the_application()
     with AtMost(APPLICATION, shared_broker().bootstrap_servers, applications=folder) as instances:
         yield instances, COUNTS
@@ -108,7 +108,7 @@ def examine_grow(answer: Any) -> Verdict:
 
 
 def examine_ask(answer: Any) -> Verdict:
-    """Judge a function that asks every instance, while one of two goes."""
+    """Judge a function that queries every instance while one of two stops."""
     with no_instances() as (instances, counts):
         servers = [instances.start(), instances.start()]
         wait_until(lambda: hosted(instances) == [2, 2], "two instances with two partitions each")
@@ -180,7 +180,7 @@ def _readings(key: Callable[[Piped], str] = lambda record: str(record.value["sta
 
 
 def counting(by: Callable[[KStream], KGroupedStream]) -> Callable[[StreamsBuilder], object]:
-    """Return the answer that brings readings together in this way, and counts them."""
+    """Return the answer that groups readings in this way, and counts them."""
     return lambda builder: by(builder.stream("readings", value=READING)).count("readings-by-station")
 
 
@@ -189,7 +189,7 @@ def counting(by: Callable[[KStream], KGroupedStream]) -> Callable[[StreamsBuilde
 
 PARTITIONS = 4
 APPLICATION = f"lab-elastic-{secrets.token_hex(3)}"
-"""Another one in each process, so that two checks at a time do not disturb each other."""
+"""A different one in each process, so that two checks at a time do not disturb each other."""
 TOPIC = f"{APPLICATION}-trades"
 SYMBOLS = [f"{letter}{number}" for letter in "ABCD" for number in range(1, 6)]
 COUNTS = {symbol: number + 1 for number, symbol in enumerate(SYMBOLS)}
@@ -247,7 +247,7 @@ class Watched(Instances):
         super().kill(server)
 
     def note(self, server: HostInfo) -> None:
-        """Note whether every partition is whole at another instance than this one."""
+        """Note whether an instance other than this one has every partition whole."""
         self.covered[server] = whole(self, without=server) == set(range(PARTITIONS))
 
 
@@ -263,7 +263,7 @@ def whole(instances: Instances, without: HostInfo | None = None) -> set[int]:
 
 
 def rows_at(site: Site, server: HostInfo) -> dict[str, int]:
-    """Return the rows of the whole store as an instance tells them, as soon as every partition is whole."""
+    """Return the rows of the whole store as an instance returns them, as soon as every partition is whole."""
     wait_until(lambda: len(whole(site.instances)) == PARTITIONS, "every partition at the new instance")
     return dict(QueryClient(server.url).store("totals").all())
 

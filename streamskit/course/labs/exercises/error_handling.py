@@ -1,4 +1,4 @@
-"""Lab 12: who decides about a record that fails, what is kept of it, and where all have gone."""
+"""Lab 12: which handler decides about a record that fails, what is kept of it, and how all are accounted for."""
 
 import json
 import logging
@@ -31,7 +31,7 @@ LETTERS = "dead-bills"
 
 @contextmanager
 def quietly() -> Iterator[None]:
-    """Leave out the warnings that quote records: they would tell a learner what a check is made of."""
+    """Suppress the warnings that quote records: they would reveal to a learner what a check tests."""
     logger = logging.getLogger("streamskit")
     before = logger.level
     logger.setLevel(logging.ERROR)
@@ -43,11 +43,11 @@ def quietly() -> Iterator[None]:
 
 @dataclass(frozen=True, kw_only=True)
 class Decides(Runs):
-    """Examines handlers: with them a topology of the task has to give what the recording says.
+    """Examines handlers: with them, a topology of the exercise has to give what the recording says.
 
     Args:
-        topology: the task's.
-        handler: the setting that the answer itself is; none if it is a function that returns settings.
+        topology: the topology of the exercise.
+        handler: the setting whose value is the answer; empty if the answer is a function that returns settings.
     """
 
     topology: Callable[[StreamsBuilder], None]
@@ -116,7 +116,7 @@ def slips() -> Recording:
 
 
 def jokes_and_worse() -> Recording:
-    """Return bills: good ones, jokes, such as need a look, and one that has to stop everything."""
+    """Return bills: good ones, jokes, some that need a look, and one that has to stop everything."""
     bills: list[tuple[str | None, float, str]] = [
         ("table-1", 90.0, "3"),
         ("table-2", 50.0, "0"),
@@ -162,12 +162,12 @@ TYPICAL_DECIDERS: dict[str, Typical] = {
     "made, and not writable": {"three million for two": "processing"},
     "a null value is not a failure": {"a null value": ("deserialization", "processing")},
 }
-"""Who is wrongly said to decide about a case, by the mistake in that."""
+"""The handlers wrongly said to decide about a case, by the mistake behind that."""
 
 
 @quietly()
 def deciders() -> dict[str, str]:
-    """Run the cases, each handler with a dead-letter topic of its own, and return in which of them each came."""
+    """Run the cases, each handler with its own dead-letter topic, and return which handler decided each case."""
     kinds = ("deserialization", "processing", "production")
     handlers: dict[str, Any] = {f"{kind}_handler": LogAndContinue(kind) for kind in kinds}
     with TopologyTestDriver(topology_of(drawn), **handlers) as driver:
@@ -329,13 +329,13 @@ def repaired(letters: dict[str, Any]) -> dict[str, Any]:
 
 
 STOPPED = {"share": "still down"}
-"""What an application says that has stopped at a step which fails."""
+"""What an application says when it has stopped at a step that fails."""
 
 
 # ---- the lab ---------------------------------------------------------------------------------------------------------
 
 UNREAD = {"what its serde reads": "another handler decides"}
-"""What an application says that stops where bytes cannot be read."""
+"""What an application says when it stops at bytes that cannot be read."""
 
 LAB = lab(
     "12-error-handling",

@@ -1,4 +1,4 @@
-"""The exercises of lab 15: what is read again after a fault, by whom, and what of it comes twice."""
+"""The exercises of lab 15: what is read again after a fault, by which process, and which of it comes twice."""
 
 import random
 import shutil
@@ -29,7 +29,7 @@ from streamskit.topology import Topology
 
 Update = tuple[str, Any, int]
 BALANCES = {"a1": 100, "a2": 130, "a-old": 120, "b1": 50, "d1": 75}
-"""What the recording has for values, and the story for balances."""
+"""Balances in the story by the values of the recording."""
 
 
 def recorded_changelog() -> list[Update]:
@@ -58,8 +58,8 @@ def standby(
     Args:
         wins: whether an update counts, by its timestamp and by that of the row.
         deletes: which values delete a row.
-        passed_over: whether deletions are.
-        tells_all: whether an account is told of that is closed already.
+        passed_over: whether deletions are skipped.
+        tells_all: whether an account that is already closed is reported again.
         updates: makes the changelog.
     """
     rows: dict[str, Any] = {}
@@ -85,13 +85,13 @@ LOG = (
     "1 Oslo 40", "2 Oslo 70", "1 Oslo 55", "3 Turku 20", "4 Turku 65", "2 Oslo 75", "4", "3 Turku 30", "1 Turku 50",
     "5 Oslo 10", "2", "5 Oslo 15",
 )  # fmt: skip
-"""The accounts, each with its branch and its balance then; those without were closed."""
+"""The accounts, each with its branch and its balance at that time; those without a balance were closed."""
 COMPACTED = 6
-"""To how many records of the log compaction has come."""
+"""How many records of the log have been compacted."""
 
 
 def branch_totals() -> Recording:
-    """Return the totals of branches, by a log of which compaction has come to the first half."""
+    """Return the totals of branches, from a log whose first half has been compacted."""
     log = [update.split() for update in LOG]
     last = {update[0]: number for number, update in enumerate(log[:COMPACTED])}
     steps, rows = list[Piped](), dict[str, Any]()
@@ -144,7 +144,7 @@ def deposited(key: Callable[[str, dict[str, int]], object] = lambda account, dep
 
 
 def neighbours_once() -> Recording:
-    """Leave out what is as the one before."""
+    """Leave out deposits equal to the previous one."""
     runs, last = 0, None
 
     def number_of_run(account: str, deposit: dict[str, int]) -> int:
@@ -162,7 +162,7 @@ def every_one() -> Recording:
 
 
 def twice_in_part() -> list[Deposit]:
-    """Return deposits: a batch was written again whole, another in part, and the last one came twice."""
+    """Return deposits: one batch was written again in full, another in part, and the last deposit came twice."""
     chance = random.Random(151)
     first, second, third = (
         [(f"account-{chance.randrange(3)}", {"id": 10 * batch + n, "amount": chance.choice([5, 10])}) for n in range(4)]
@@ -184,17 +184,17 @@ AFTER = [(f"account-{n % 5}", 1000 + n) for n in range(10)]
 DEPOSIT = Serdes.json("id long, amount long")
 DEPOSITS = [(f"account-{number % 3}", {"id": number, "amount": 10 * number + 7}) for number in range(12)]
 NEWS_LOST = 5
-"""Which deposit the broker still takes, and dies before it can say so."""
+"""The id of the deposit that the broker still accepts, but dies before it can acknowledge it."""
 
 OUTAGE_SECONDS = 2.0
-"""For how long nobody starts the broker again; it takes a few more seconds until it answers."""
+"""How long the broker stays down before it is started again; it answers a few seconds after that."""
 
 
 class Sender:
     """Sends deposits to a broker, which dies and comes back.
 
     Args:
-        site: whose broker it is.
+        site: the site whose broker it is.
     """
 
     def __init__(self, site: Site) -> None:
@@ -205,7 +205,7 @@ class Sender:
         """Send a deposit.
 
         Raises:
-            BrokerError: the broker has not said that it has it.
+            BrokerError: the broker has not acknowledged it.
         """
         broker = self._site.broker
         if broker.is_running and not self._repair.is_alive():
@@ -228,7 +228,7 @@ class Sender:
 
 
 def a_broker_that_fails(site: Site) -> None:
-    """Let the site have a broker of its own, and somebody who sends deposits to it, in the middle of which it dies."""
+    """Give the site its own broker and a sender of deposits; the broker dies in the middle of them."""
     shared, site.broker = site.broker, EmbeddedBroker(heap="256m")
     site.broker.start()
     site.create_topics(deposits=1, balances=1)
@@ -292,7 +292,7 @@ def a_bank_that_runs(site: Site) -> None:
 
 
 def judge_move_house(site: Site, returned: KafkaStreams) -> Verdict:
-    """Judge a bank that has moved: it must need nothing of the old folder, and go on where it was."""
+    """Judge a bank that has moved: it must need nothing from the old folder, and resume where it was."""
     if returned is site.streams or site.streams.state is not State.NOT_RUNNING:
         return mistaken("nobody moved")
     if not is_up(returned):

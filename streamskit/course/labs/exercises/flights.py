@@ -1,4 +1,4 @@
-"""Lab 22: windows over real flights, what they are joined with, and a board that is asked."""
+"""Lab 22: windows over real flights, what they are joined with, and a board that queries them."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -33,12 +33,12 @@ Records = Iterable[dict[str, Any]]
 Tally = dict[str, int]
 
 TALLY = Serdes.json("flights long, landed long, minutes long")
-"""What is kept of some flights; the mean delay is `minutes` by `landed`."""
+"""What is kept of some flights; the mean delay is `minutes` divided by `landed`."""
 
 
 @dataclass(frozen=True)
 class Hours:
-    """Some hours of a day in New York, the last included: answers are tried on what leaves in them."""
+    """Some hours of a day in New York, the last included: answers are tried on the flights that leave then."""
 
     day: str
     first: int
@@ -216,7 +216,7 @@ def month_at(airport: str, month: str, last: str) -> list[dict[str, Any]]:
 
 
 def plain(*minutes: int) -> list[dict[str, Any]]:
-    """Return records of these times that come in at once, each a flight that is cancelled."""
+    """Return records with these times that come in immediately, each a cancelled flight."""
     return [{"key": "JFK", "value": {"came_in": 60_000 * at}, "timestamp": 60_000 * at} for at in minutes]
 
 
@@ -245,7 +245,7 @@ def examine_grace(answer: Callable[[list[dict[str, Any]]], Any]) -> Verdict:
 
 
 def board_due(by_hour: dict[tuple[str, int], Tally], hour: int) -> list[dict[str, Any]]:
-    """Return the lines that a board has to show, of the tallies by airline and hour."""
+    """Return the lines that a board has to show, from the tallies by airline and hour."""
     lines = [
         {"airline": name, "flights": one["flights"], "delay": one["minutes"] / one["landed"] if one["landed"] else None}
         for (name, start), one in by_hour.items()
@@ -332,7 +332,7 @@ def rain(windows: JoinWindows) -> Answer:
 
 
 def within(difference: str | int = 0, grace: str = "2 days") -> JoinWindows:
-    """Return windows of a join that reach as far back as ahead."""
+    """Return symmetric windows of a join, as long before a record as after it."""
     return JoinWindows.of_time_difference_and_grace(difference, grace)
 
 

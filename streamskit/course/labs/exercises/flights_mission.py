@@ -19,7 +19,7 @@ AIRPORTS = ("JFK", "EWR", "LGA")
 SILENT = "EWR"
 GRACE = 4 * HOUR
 OPENS = 1_369_386_000_000
-"""2013-05-24 05:00 in New York, in milliseconds: until then nobody leaves."""
+"""2013-05-24 05:00 in New York, in milliseconds: no flight leaves before that."""
 NOON = OPENS + 7 * HOUR
 
 FlightRecord = dict[str, Any]
@@ -36,7 +36,7 @@ def day(date: str) -> tuple[FlightRecord, ...]:
 
 
 def come_in() -> list[FlightRecord]:
-    """Return a day of all airports, and the next morning of those that are heard."""
+    """Return a day of all airports, and the next morning of those whose feed is not silent."""
     morning = (r for r in day("2013-05-24") if r["key"] != SILENT and r["value"]["came_in"] <= NOON)
     return [*day("2013-05-23"), *morning]
 
@@ -70,7 +70,7 @@ def a_silent_feed(site: Site) -> None:
 
 
 def judge_silent_airport(site: Site, returned: Any) -> Verdict:
-    """Judge by what was sent, by the counts that came of it, and by those of the feed when it is back."""
+    """Judge by what was sent, by the resulting counts, and by the counts after the feed is back."""
     sent = _sent(site)
     if returned != SILENT:
         return mistaken("another airport", named=returned)

@@ -1,4 +1,4 @@
-"""Lab 06: which records find each other, by which key, and what becomes of those that do not."""
+"""Lab 05: which records find each other, by which key, and what becomes of those that do not."""
 
 import re
 from collections import Counter
@@ -29,7 +29,7 @@ from streamskit.topology.nodes import GlobalTableSource
 
 PEOPLE = {"a": "ann", "b": "ben", "c": "cleo", "d": "dora", "z": "zoe"}
 HALF_HOUR = 18_000
-"""100 ms of the recordings of two streams are half an hour of the stories: so many times as slow."""
+"""100 ms of the recordings of two streams are half an hour of the stories: this many times slower."""
 MINUTE = 60_000
 """A millisecond of the recordings with tables is a minute of the stories."""
 
@@ -54,14 +54,14 @@ def two_streams(vector: str, left: str, right: str, target: str, until: int | No
 
 
 def orders_of_both() -> Recording:
-    """Return the recorded join with two bounds, and an order of another day, with which a4 is given up."""
+    """Return the recorded join with two bounds, and an order of another day, at which a4 expires."""
     recording = two_streams("joins-stream-stream-asymmetric", "appliance-orders", "electronic-orders", "bundles")
     later = Piped("electronic-orders", "zoe", "e9", recording.records[-1].timestamp + 1440 * MINUTE)
     return replace(recording, steps=(*recording.steps, later))
 
 
 def settled() -> Recording:
-    """Return the recorded outer join, and two payments more: at the first a checkout may still be paid, then not."""
+    """Return the recorded outer join, and two more payments: at the first a checkout may still be paid, then not."""
     recording = two_streams("joins-stream-stream-outer-grace", "checkouts", "payments", "accounts")
     last, number = recording.records[-1], len(recording.steps)
     closes = last.timestamp + (30 + 45) * MINUTE
@@ -123,7 +123,7 @@ def right_alone(outcome: Outcome) -> bool:
 
 
 def looked_up(topic: str) -> Sign:
-    """Return a sign: a topic's records make no results, and the others one at most, as those do that ask a table."""
+    """Return a sign: a topic's records make no results, and the others at most one, as those that query a table."""
     silent = silent_after(topic)
     return lambda outcome: silent(outcome) and max(Counter(row.step for row in outcome.actual).values()) == 1
 
@@ -155,7 +155,7 @@ UNKNOWN = ("c99", "o99")
 
 
 def orders_and_customers(site: Site) -> None:
-    """Make the topics: orders of four partitions, customers of three, which are there already."""
+    """Make the topics: orders with four partitions, and customers with three, which already has its records."""
     site.create_topics(orders=4, customers=3, named_orders=1)
     site.broker.produce(site.topic("customers"), list(NAMES.items()))
 
@@ -193,7 +193,7 @@ def pair(order: Column, name: Column) -> Column:
 def joined(
     moved: Callable[[Any], Any] = lambda orders: orders, customers: str = "table", kind: str = "join"
 ) -> Callable[[Site], Topology]:
-    """Return an answer that does this with the orders before it joins them with the customers."""
+    """Return an answer that changes the orders in this way before it joins them with the customers."""
 
     def answer(site: Site) -> Topology:
         builder = StreamsBuilder()
@@ -207,7 +207,7 @@ def joined(
 
 
 ERRORS = {"brings together": "topics of different size"}
-"""What a start says that is refused."""
+"""The message of a start that is refused."""
 
 
 # ---- the lab ---------------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""The exercises of lab 18: from plays to charts, what is new in them, and what a page asks of them."""
+"""The exercises of lab 18: from plays to charts, what is new in the charts, and what a page queries."""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
@@ -91,7 +91,7 @@ CHARTS = (
 
 
 def _newcomers(known: Callable[[list[set[str]], list[set[str]]], set[str]] = lambda own, all_: own[-1]) -> Recording:
-    """Return who is new in each chart, if `known` says of a genre's charts, and of all, who was there before."""
+    """Return the newcomers of each chart; `known` returns the earlier songs, given a genre's charts and all charts."""
     own: dict[str, list[set[str]]] = defaultdict(lambda: [set()])
     every: list[set[str]] = [set()]
 

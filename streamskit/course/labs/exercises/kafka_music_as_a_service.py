@@ -45,7 +45,7 @@ NEVER_PLAYED = "Jazz/song-99", "Polka/song-01"
 
 
 def examine_share_service(answer: Any) -> Verdict:
-    """Ask three instances for the share of each song, each time one that does not have it."""
+    """Query three instances for the share of each song, each time through one that does not have it."""
     service = answer()
     if not isinstance(service, RestService):
         return wrong(f"It has to return the RestService; it returned {service!r}.")
@@ -99,15 +99,15 @@ LETTERS = (
     ("dee", 0, 12, WHOLE[:-9]),
     ("eve", 1, 13, b"no Avro at all"),
     ("eve", 1, 14, AGAIN),
-    ("cem", 1, 10, b"another text"),  # a letter of a place that was looked at
+    ("cem", 1, 10, b"another text"),  # a second letter for a place that was already handled
     ("fay", 0, 15, b"[4]"),
     ("eve", 1, 14, AGAIN),
 )
-"""Whose play it was, the partition and the offset at which it lies, and its bytes."""
+"""The listener, the partition, the offset and the bytes of each record."""
 
 
 def letters() -> Recording:
-    """Return dead letters, and what has to become of each."""
+    """Return dead letters, and what has to happen to each."""
     piped = []
     for number, (key, partition, offset, data) in enumerate(LETTERS):
         said = {"topic": "play-events", "partition": partition, "offset": offset}
@@ -128,7 +128,7 @@ def letters() -> Recording:
 
 
 def place_of(headers: Any) -> str:
-    """Return where the record of a letter lies, such as play-events-0@8."""
+    """Return the place of a letter's original record, such as play-events-0@8."""
     said = {name.removeprefix(PREFIX): value.decode() for name, value in headers}
     return f"{said['topic']}-{said['partition']}@{said['offset']}"
 
@@ -211,7 +211,7 @@ class Releases(Watched):
 
 
 class Listeners:
-    """Ask for the plays of one song after another, at the addresses on a list, and note what they are told.
+    """Query the plays of one song after another, at the addresses on a list, and note the answers.
 
     Args:
         front: the list, which may change at any time.
@@ -224,7 +224,7 @@ class Listeners:
         self._thread.start()
 
     def close(self) -> None:
-        """Ask no more."""
+        """Stop querying."""
         self._done.set()
         self._thread.join(60)
 
@@ -272,7 +272,7 @@ def first_release(site: Site) -> None:
 
 
 def judge_next_release(site: Site, returned: Any) -> Verdict:
-    """Judge by what listeners were told, by who runs, and by what is left when one of them dies."""
+    """Judge by the answers to listeners, by which instances run, and by what is left when one of them dies."""
     site.listeners.close()
     instances, calls = site.instances, site.listeners.calls
     running = list(instances)

@@ -104,7 +104,7 @@ OTHER_CHARTS: dict[str, Callable[[], dict[str, Chart]]] = {
     "yesterday's catalogue": lambda: charts_of(DAY, CATALOGUE),
     "five instead of three": lambda: charts_of(EVERYTHING, WITH_NEW, length=5),
 }
-"""Charts that come of a mistake."""
+"""Charts that result from a mistake."""
 
 
 # ---- wrong answers ---------------------------------------------------------------------------------------------------

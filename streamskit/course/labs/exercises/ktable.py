@@ -1,4 +1,4 @@
-"""Lab 03: rows that are replaced and deleted, groups that they enter and leave, updates that are kept back."""
+"""Lab 03: rows that are replaced and deleted, groups that they enter and leave, updates that are held back."""
 
 from dataclasses import replace
 from functools import cache
@@ -60,7 +60,7 @@ def fees() -> Recording:
 
 
 def begun(recording: Recording, steps: int, store: str) -> Recording:
-    """Return the first steps of a recording, as each costs time; the store is what its updates add up to."""
+    """Return the first steps of a recording, since each takes time; the store holds what their updates add up to."""
     outputs = {topic: tuple(row for row in rows if row.step < steps) for topic, rows in recording.outputs.items()}
     last = {row.key: row._replace(step=-1) for rows in outputs.values() for row in rows}
     rows = tuple(row for row in last.values() if row.value is not None)

@@ -193,7 +193,7 @@ def _deviation(given: list[int]) -> float:
 
 
 def _sample(first: float | None) -> Callable[[list[int]], Any]:
-    """Return the deviation of a sample, and what it is said to be for the first rating."""
+    """Return a function for the deviation of a sample, with the given value for the first rating."""
 
     def deviation(given: list[int]) -> float | None:
         return first if len(given) == 1 else math.sqrt(_variance(given) * len(given) / (len(given) - 1))

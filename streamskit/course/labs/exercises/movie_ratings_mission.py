@@ -1,4 +1,4 @@
-"""The mission of lab 20: a wrong average is computed anew from the first rating, while a page goes on showing it."""
+"""The mission of lab 20: a wrong average is recomputed from the first rating, while a page keeps showing it."""
 
 import threading
 from collections.abc import Callable, Iterable
@@ -43,7 +43,7 @@ class Page:
     """A page that looks up a movie's ratings again and again, at the address in `url`.
 
     Args:
-        url: where it asks first; set another one, and it asks there from then on.
+        url: the address to query; it may be changed while the page runs.
     """
 
     def __init__(self, url: str) -> None:
@@ -58,7 +58,7 @@ class Page:
         return f"<Page that asks {self.url}: shown {len(self.shown)} times, dark {self.dark} times>"
 
     def close(self) -> None:
-        """Look no more."""
+        """Stop looking."""
         self._over.set()
         self._thread.join(10)
 
@@ -85,7 +85,7 @@ def averages(site: Site, corrected: bool = False) -> Topology:
 
 
 def a_page_that_is_wrong(site: Site) -> None:
-    """Let the application with the mistake run, and a page ask it."""
+    """Start the application with the mistake, and a page that queries it."""
     site.create_topics(ratings=2)
     site.broker.produce(site.topic("ratings"), PAST)
     old = site.application(averages(site), application_server=ANY_PORT)
@@ -98,7 +98,7 @@ def a_page_that_is_wrong(site: Site) -> None:
 
 
 def judge_rated_anew(site: Site, returned: KafkaStreams) -> Verdict:
-    """Judge by what the page has shown all the while, and by the totals that it can ask for now."""
+    """Judge by what the page has shown throughout, and by the totals that it can query now."""
     if returned is site.old:
         return mistaken("nothing was corrected")
     if site.page.url != f"http://{returned.application_server}":
@@ -154,7 +154,7 @@ OTHER_TOTALS: dict[str, Callable[[], Totals]] = {
     "the old totals stayed": lambda: _together(totals(PAST, 0, 99), totals(TODAY)),
     "the past is lost": lambda: totals(TODAY),
 }
-"""Totals that come of a mistake."""
+"""Totals that result from a mistake."""
 
 
 # ---- wrong answers ---------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""The exercises of lab 19: one stream of invoices, and readers who may not all know the same."""
+"""The exercises of lab 19: one stream of invoices, and readers that may not all see the same fields."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -91,9 +91,9 @@ def _lines(
 
     Args:
         counts: whether an invoice is one of those whose lines come.
-        worth: of a line.
-        secret: a field of the invoice that is told, too.
-        apart: whether every line comes, or only the first.
+        worth: returns the value of a line.
+        secret: a confidential field of the invoice that is also sent.
+        apart: whether every line is sent, or only the first.
     """
 
     def loop(record: Piped) -> Iterator[Due]:
@@ -155,11 +155,11 @@ def _vouchers(
     """Return the vouchers that are due.
 
     Args:
-        key: of whose points there is one sum.
+        key: returns the key by which points are summed.
         is_prime: whether an invoice earns points.
         least: how many points have to be left.
         takes_off: whether points that are spent are gone.
-        refused_too: whether those are gone that there was no voucher for.
+        refused_too: whether points that got no voucher are gone, too.
     """
     held: dict[str, float] = {}
 
@@ -187,7 +187,7 @@ def _change(number: int, card: str, shop: str, *what: str) -> Piped:
 
 
 class _Account(FixedKeyProcessor):
-    """Adds up points, and tells what is left of them."""
+    """Adds up points, and forwards what is left of them."""
 
     def init(self, context: ProcessorContext) -> None:
         super().init(context)
@@ -203,7 +203,7 @@ class _Account(FixedKeyProcessor):
 
 
 def spending(repartitioned: bool) -> Answer:
-    """Return the answer that brings together what is earned, and not what is spent; or neither."""
+    """Return the answer that repartitions what is earned but not what is spent; or neither."""
 
     def points(number: Callable[[Column], Column]) -> Callable[[Column], Column]:
         return lambda v: F.struct(v.CustomerCardNo, number(v).alias("Points"))

@@ -1,4 +1,4 @@
-"""The mission of lab 19: invoices get a field more while shops are open; readers first, then writers."""
+"""The mission of lab 19: invoices get one more field while shops are open; readers change first, then writers."""
 
 import threading
 from collections import Counter
@@ -34,7 +34,7 @@ class Tills:
     """Tills that write invoices as long as the shops are open, a few each moment.
 
     Args:
-        site: where they write to.
+        site: the site to whose topic they write.
     """
 
     def __init__(self, site: Site) -> None:
@@ -51,7 +51,7 @@ class Tills:
         return f"<Tills with the {software} software: {len(self.sent)} invoices>"
 
     def update(self) -> None:
-        """Bring the new software onto all tills; it is there when this returns, and invoices have a Discount."""
+        """Install the new software on all tills; when this returns, it is in use, and invoices have a Discount."""
         self._are_new.set()
         wait_until(lambda: self.discounted() >= ENOUGH or self._closed.is_set(), "invoices of the new tills")
         if self._site.old.state is State.RUNNING:
@@ -78,7 +78,7 @@ class Tills:
 
 
 def points_of_invoices(site: Site) -> Topology:
-    """Tell for each invoice how many points it earns, by what it says in all."""
+    """Send for each invoice how many points it earns, by its total amount."""
     builder = StreamsBuilder()
     sold = builder.stream(site.topic("invoices"), value=OLD)
     notes = sold.map_values(

@@ -16,7 +16,7 @@ MINUTE = 60_000
 TRUCKS = {"a": "truck-1", "b": "truck-2", "c": "truck-3", "tick": "all"}
 PLACES = {"v1": "Basel", "v2": "Bern", "v3": "Thun", "v4": "Olten", "w1": "Chur", "old": "Biel", "null": "nowhere"}
 SLOWER = 600
-"""100 ms of the recordings are a minute of the story: so many times as slow."""
+"""100 ms of the recordings are a minute of the story: this many times slower."""
 
 
 def stops() -> Recording:
@@ -33,7 +33,7 @@ def pallets() -> Recording:
 
 
 def told_by_stream_time() -> Recording:
-    """Return readings, and a report for each minute that they tell of."""
+    """Return readings, and a report for each minute that they cover."""
     topics = {"in": "truck-readings", "out": "readings-so-far"}
     return Recording.of("processor-punctuate-stream-time", Costume(topics, {}, TRUCKS, SLOWER, _reading))
 
@@ -51,7 +51,7 @@ def positions() -> Recording:
 
 
 def highest_readings() -> Recording:
-    """Return readings, and in each minute the highest of each truck; folded here, as no vector has it."""
+    """Return readings, and in each minute the highest of each truck; computed here, since no vector has it."""
     readings = [
         ("truck-2", 6.5, 10),
         ("truck-10", 4.0, 20),
@@ -141,7 +141,7 @@ def never_put(outcome: Outcome) -> bool:
 
 
 def nulls_passed_over(outcome: Outcome) -> bool:
-    """Nothing comes of null values."""
+    """Null values produce no result."""
     moments = outcome.at(is_null)
     return bool(outcome.actual) and all(moment.expected and not moment.actual for moment in moments)
 
@@ -164,7 +164,7 @@ def called_by_wall_clock(outcome: Outcome) -> bool:
 
 
 def called_by_records(outcome: Outcome) -> bool:
-    """Something came of records, and should not have."""
+    """Records produced a result, and should not have."""
     return any(moment.extra for moment in outcome.moments if isinstance(moment.step, Piped))
 
 
@@ -201,7 +201,7 @@ def in_another_order(outcome: Outcome) -> bool:
 
 
 def rows_told_again(outcome: Outcome) -> bool:
-    """A report tells of keys that have had no record since the report before."""
+    """A report includes keys that have had no record since the previous report."""
     return any(_keys(moment.actual) > _keys(moment.expected) for moment in outcome.moments if moment.expected)
 
 
@@ -259,7 +259,7 @@ def _spelled(rows: tuple[OutcomeRow, ...] | list[OutcomeRow]) -> Counter[str]:
 
 
 def _texts(outcome: Outcome) -> list[tuple[str, str]]:
-    """The texts that differ, as due and as they came, where one came for one."""
+    """The texts that differ, expected and actual, where one record came for one expected."""
     return [
         (str(moment.expected[0].value), str(moment.actual[0].value))
         for moment in outcome.differing

@@ -1,4 +1,4 @@
-"""The exercises of lab 21: changes that add up to what is true now, and views that are asked instead of computed."""
+"""The exercises of lab 21: changes that add up to the current state, and views that are queried, not computed."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -39,10 +39,10 @@ DEALS = (
     "GOLD BUY 10 100", "WHEAT SELL 40 6", "GOLD BUY 30 120", "GOLD SELL 8 150", "WHEAT BUY 10 5", "GOLD BUY 8 95",
     "GOLD SELL 40 110", "WHEAT SELL 20 9", "GOLD SELL 5 108", "GOLD SELL 15 100", "WHEAT BUY 90 7", "GOLD BUY 26 90",
 )  # fmt: skip
-"""They add to a position, take from it, close one, and turn what is held into what is owed and back."""
+"""Deals that add to a position, reduce it, close one, and turn a long position into a short one and back."""
 
 Average = Callable[[int, float, int, float], float]
-"""Makes the average of what was held, its average, what is held now, and the price of the deal."""
+"""Returns the new average, given what was held, its average, what is held now, and the price of the deal."""
 
 
 def _mixed(held: int, average: float, now: int, price: float) -> float:

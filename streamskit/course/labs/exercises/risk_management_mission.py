@@ -126,4 +126,4 @@ def held(deals: Iterable[KeyedDeal], without: str = "") -> dict[str, int]:
 
 
 ANOTHER_STEP = "no longer matches it"
-"""What a start says that is refused, because what is kept belongs to a step that the program does not have."""
+"""The message of a start that is refused because the stored state belongs to a step that the program lacks."""

@@ -1,4 +1,4 @@
-"""Lab 05: what bytes mean, with which serde, by which schema; and serdes of one's own."""
+"""Lab 04: what bytes mean, with which serde, by which schema; and custom serdes."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -69,7 +69,7 @@ MISREAD: dict[str, Typical] = {
 
 
 def stock() -> Recording:
-    """Return the recorded stream of longs, as bytes, among bytes that no long has."""
+    """Return the recorded stream of longs, as bytes, among bytes that are not a long."""
     dress = Costume({"in": "stock", "out": "stock-levels"}, {}, {"a": "tv", "b": "watch"}, MINUTE)
     recording = Recording.of("errors-deserialization-continue", dress, driver=SKIPPING)
     return replace(recording, steps=tuple(_as_bytes(step, Serdes.long()) for step in recording.steps))
@@ -192,7 +192,7 @@ def _does_not_fit(first: Serde, second: Serde) -> Verdict:
     )
 
 
-# ---- a serde of one's own, as Java would write it --------------------------------------------------------------------
+# ---- a custom serde, as Java would write it --------------------------------------------------------------------------
 
 WHOLE = Serdes.integer()
 CENTS = [WHOLE.deserialize(JAVA["integer"]), WHOLE.deserialize(JAVA["integer-most"]), 0, 6150, -(2**31)]
@@ -307,7 +307,7 @@ LINES: tuple[bytes | None, ...] = (
     b"NVDA|-1|3.5",
     "KÄSE|0.5|-2".encode(),
 )
-"""What comes: good lines, one of them of an old till, six that are none, one of them empty; and a null."""
+"""The input: good lines, one of them from an old till, six invalid lines, one of them empty; and a null."""
 
 
 def tickets() -> Recording:

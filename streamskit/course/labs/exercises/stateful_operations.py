@@ -1,4 +1,4 @@
-"""The exercises of lab 07: what a row remembers, by which key, and which of its updates go out."""
+"""The exercises of lab 07: what a row remembers, by which key, and which of its updates are emitted."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
@@ -88,7 +88,7 @@ TRADE = tuple(
 
 
 def folded(of_returns: int) -> Iterator[OutcomeRow]:
-    """Fold the trade by product, each return times `of_returns`; a row for each record that counts."""
+    """Fold the trades by product, each return times `of_returns`; yield a row for each record that counts."""
     totals: dict[str, int] = defaultdict(int)
     times: dict[str, int] = defaultdict(int)
     for number, record in enumerate(TRADE):
@@ -105,7 +105,7 @@ def net_sales() -> Recording:
     return Recording(TRADE, {"net-sales": rows}, {"net-sales": tuple(finals.values())}, source="a plain sum in Python")
 
 
-# ---- what the cache lets out -----------------------------------------------------------------------------------------
+# ---- what the cache emits --------------------------------------------------------------------------------------------
 
 COMMITS = (
     [("ann", 5, 0), ("ann", 7, 1), ("ben", 3, 2), ("ann", 1, 3)],
@@ -115,7 +115,7 @@ COMMITS = (
 
 
 def cached_updates() -> int:
-    """Run the sum of the payments with the cache, a micro-batch for each commit interval; count what goes out."""
+    """Run the sum of the payments with the cache, a micro-batch for each commit interval; count what is emitted."""
     builder = StreamsBuilder()
     payments = builder.stream("payments", value=Serdes.long()).group_by_key()
     payments.reduce(lambda total, payment: total + payment).to_stream().to("totals")

@@ -100,7 +100,7 @@ def without_repartition(topology: Topology, partitions: Partitions) -> int:
 
 
 def written_too(topology: Topology, partitions: Partitions) -> int:
-    """Count the topics that are written, too."""
+    """Count the topics that are written as well."""
     return sum(
         max([*sizes, *(partitions[str(node.topic)] for node in nodes if isinstance(node, Sink))])
         for sizes, nodes in zip(_sizes(topology, partitions), topology.sub_topologies(), strict=True)
@@ -238,11 +238,11 @@ LONG = Serdes.long()
 SHOPS = ("Bergen", "Espoo", "Lund", "Malmo", "Tampere", "Turku", "Vaasa")
 LARGEST = "Oslo"
 SHARE = 0.4
-"""Which part of the sales one task may have at most."""
+"""The largest share of the sales that one task may have."""
 
 
 def sales(seed: int, count: int = 200) -> list[tuple[str, dict[str, Any]]]:
-    """Return sales, four of five of them in one shop."""
+    """Return sales, four out of five in one shop."""
     chance = random.Random(seed)
     return [
         (

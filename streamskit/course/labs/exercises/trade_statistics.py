@@ -1,4 +1,4 @@
-"""The exercises of lab 17: what to keep of the trades in a window, and what to ask of it."""
+"""The exercises of lab 17: what to keep of the trades in a window, and what to query."""
 
 import random
 from collections import defaultdict
@@ -41,7 +41,7 @@ STARTS = starts_of(TWELVE, 5 * SECOND, SECOND)
 
 
 def _in_windows(size: int, topic: str, seed: int, value: Callable[[list[Trade]], Any]) -> Recording:
-    """Return what comes of some trades in windows that tumble; a value that is None does not come."""
+    """Return the results of some trades in tumbling windows; a value that is None is left out."""
     steps = piped("trades", trades(14, seed, per_second=0.9, symbols=("KO", "PG")))
     kept: dict[Windowed, list[Trade]] = defaultdict(list)
 
@@ -129,7 +129,7 @@ def _highest_value(store: Any, symbol: str, first: int, last: int) -> float | No
 SIZE = 10_000
 """How long a window is, in milliseconds."""
 LOST = 0.01
-"""Which part of the ticks may be lost at most."""
+"""The largest share of the ticks that may be lost."""
 SYMBOLS = (("KO", 0), ("PG", 1), ("IBM", 0), ("AMD", 1))
 """Symbols, and the partition in which each is."""
 
@@ -180,7 +180,7 @@ def as_records(some: Iterable[Tick]) -> list[dict[str, Any]]:
 
 
 def judge_fitting_grace(site: Site, returned: KafkaStreams) -> Verdict:
-    """Judge a running count by what it makes of today's ticks: it tells which grace was chosen."""
+    """Judge a running count by its results for today's ticks: they show which grace was chosen."""
     site.broker.produce(site.topic("ticks"), as_records(TODAY))
     returned.await_processed("60 seconds")
     found = {(window.key, window.start): count for window, count in returned.store("ticks-by-window").all()}
@@ -210,7 +210,7 @@ def overdue(some: Sequence[Tick], by_partition: bool = True) -> list[tuple[Tick,
 
 
 def share_lost(some: Sequence[Tick], grace: int, by_partition: bool = True) -> float:
-    """Return which part of the ticks is dropped with so many seconds of grace."""
+    """Return the share of the ticks that is dropped with `grace` seconds of grace."""
     return sum(late >= grace * 1000 for _, late in overdue(some, by_partition)) / len(some)
 
 
@@ -231,7 +231,7 @@ def longest_delay(part: float = 1.0) -> int:
 
 @cache
 def counts(grace: int) -> dict[tuple[str, int], int]:
-    """Count what is not too late with so many seconds of grace, by symbol and start of the window."""
+    """Count what is not too late with `grace` seconds of grace, by symbol and start of the window."""
     found: dict[tuple[str, int], int] = {}
     for tick, late in overdue([*YESTERDAY, *TODAY]):
         if late < grace * 1000:
@@ -246,14 +246,14 @@ OTHER_GRACES: dict[str, Callable[[], int]] = {
     "delays without the window": lambda: longest_delay(1 - LOST),
     "one clock for two partitions": lambda: least_grace(by_partition=False),
 }
-"""Graces that come of a mistake."""
+"""Grace periods that result from a mistake."""
 
 
 # ---- wrong answers ---------------------------------------------------------------------------------------------------
 
 
 def started_with(grace: int) -> Callable[[Site], KafkaStreams]:
-    """Return an answer that starts the count with so many seconds of grace."""
+    """Return an answer that starts the count with `grace` seconds of grace."""
 
     def answer(site: Site) -> KafkaStreams:
         streams = site.application(ticks_by_window(site, f"{grace} seconds"))

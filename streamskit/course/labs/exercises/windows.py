@@ -18,7 +18,7 @@ from streamskit.course.labs.recording import Costume, OutcomeRow, Recording
 
 PEOPLE = {"a": "ann", "b": "bob", "c": "cleo"}
 MINUTE = 600
-"""100 ms of the recordings are a minute of the stories: so many times as slow."""
+"""100 ms of the recordings are a minute of the stories: this many times slower."""
 
 NO_GRACE, DAYS = "0 seconds", "1 day"
 
@@ -26,13 +26,13 @@ BY_GRACE = {"late record counted": late_records_counted, "record in time dropped
 
 
 def recorded(vector: str, source: str, target: str, store: str = "", scale: int = MINUTE) -> Callable[[], Recording]:
-    """Return what makes the recording of a vector of this area.
+    """Return a function that makes the recording of a vector.
 
     Args:
         vector: its name.
         source: the topic that is read.
-        target: the topic that is written, and the store.
-        store: how the vector calls the store that is compared; none is.
+        target: the topic that is written, and the story's name of the store.
+        store: the vector's name of the store to compare; without it no store is compared.
         scale: how many times slower the story is.
     """
     dress = Costume({"in": source, "out": target}, {store: target}, PEOPLE, scale)
