@@ -27,7 +27,7 @@ def main(arguments: Sequence[str] = ()) -> int:
     if chosen.command_config is not None and address is None:
         parser.error("--command-config has the credentials for a cluster: name that cluster with --bootstrap-servers.")
     if chosen.topics is not None and address is None:
-        parser.error("--topics are those of a cluster: name it with --bootstrap-servers.")
+        parser.error("--topics are those of a cluster: name that cluster with --bootstrap-servers.")
     checks = tuple(doctor())
     if address is not None and not any(check.name == "Broker" and check.status == "problem" for check in checks):
         cluster = _cluster(address, chosen.command_config)

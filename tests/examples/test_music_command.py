@@ -78,4 +78,4 @@ def test_client_settings_without_a_cluster_are_refused(
     monkeypatch.setattr("sys.argv", ["music", "--command-config=client.properties"])
     with pytest.raises(SystemExit):
         command.main()
-    assert "name it with --bootstrap-servers." in capsys.readouterr().err
+    assert "name that cluster with --bootstrap-servers." in capsys.readouterr().err

@@ -37,7 +37,7 @@ def test_a_broker_that_is_away_is_told_once(monkeypatch: pytest.MonkeyPatch, cap
 def test_what_is_of_a_cluster_needs_one(option: str, capsys: Any) -> None:
     with pytest.raises(SystemExit):
         doctor.main([option])
-    assert "name it with --bootstrap-servers." in capsys.readouterr().err
+    assert "name that cluster with --bootstrap-servers." in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
