@@ -13,6 +13,9 @@ TableRow = tuple[bytes, int] | None
 Swap = Callable[[int, bytes, TableRow], tuple[TableRow, TableRow]]
 """Takes side (also `STORED` and the next), key and new row; returns the row before, and the row of the other side."""
 
+SwapTold = Callable[[int, bytes, TableRow], tuple[TableRow, TableRow, TableRow]]
+"""As `Swap`, and also returns the other side's row from before an update that changes both."""
+
 EARLIER = 2
 """The side on which the left table's row is sent ahead of its update on side 0; the right table's is the next."""
 
@@ -62,8 +65,7 @@ class TableJoinOperator(Operator):
     def open(self, context: OperatorContext) -> ProcessRecord:
         forward, drop, tells_row_times = context.forward, context.drop, self.tells_row_times
         kept = _kept_together(context) if self.retention == (None, None) else _kept_apart(context, self.retention)
-        told: dict[tuple[int, bytes], TableRow] = {}
-        tell, swap = _told_earlier(kept, told)
+        tell, swap = _told_earlier(kept)
         (left_outer, right_outer), tells_old, on_close = self.outer, self.tells_old, self.on_close
         old_of_both = self.old_of_both
 
@@ -79,15 +81,14 @@ class TableJoinOperator(Operator):
             row: TableRow = None if value is None else (value, row_time(record))
             if side >= EARLIER:
                 return tell(side, key, row)
-            before, partner = swap(side, key, row)
+            before, partner, partner_before = swap(side, key, row)
             if old_of_both or not tells_old[side]:
                 old = None if before is None or on_close[side] else before[0]
             is_outer = right_outer if side else left_outer
             if partner is None and (not is_outer or (value is None and old is None)):
                 return None
             other, latest = partner or (None, timestamp)
-            partner_before = told.get((1 - side, key), partner) if old_of_both else partner
-            other_old = None if partner_before is None else partner_before[0]
+            other_old, _ = (partner_before if old_of_both else partner) or (None, timestamp)
             if side:
                 (value, other), (old, other_old) = pair(other, value), pair(other_old, old)
             else:
@@ -99,15 +100,9 @@ class TableJoinOperator(Operator):
         return process
 
 
-def _told_earlier(
-    swap: Swap, before: dict[tuple[int, bytes], TableRow]
-) -> tuple[Callable[[int, bytes, TableRow], None], Swap]:
-    """Return how to set a row ahead of its update, and how to swap a row that may have been set this way.
-
-    Args:
-        swap: how to swap a row.
-        before: where to note the previous rows of those set just ahead of their update, by side and key.
-    """
+def _told_earlier(swap: Swap) -> tuple[Callable[[int, bytes, TableRow], None], SwapTold]:
+    """Return how to set a row ahead of its update, and how to swap a row that may have been set this way."""
+    before: dict[tuple[int, bytes], TableRow] = {}
 
     def tell(side: int, key: bytes, row: TableRow) -> None:
         if side >= STORED:
@@ -115,9 +110,11 @@ def _told_earlier(
         else:
             before[side - EARLIER, key], _ = swap(side - EARLIER, key, row)
 
-    def swap_told(side: int, key: bytes, row: TableRow) -> tuple[TableRow, TableRow]:
+    def swap_told(side: int, key: bytes, row: TableRow) -> tuple[TableRow, TableRow, TableRow]:
         now, partner = swap(side, key, row)
-        return (before.pop((side, key), now) if before else now), partner
+        if not before:
+            return now, partner, partner
+        return before.pop((side, key), now), partner, before.get((1 - side, key), partner)
 
     return tell, swap_told
 

@@ -56,17 +56,24 @@ def keeps_latest(node: Node, topology: Topology, cache: bool) -> bool:
         topology: the topology that it is part of.
         cache: whether the application has record caches.
     """
-    return stores_latest(node, topology) or (cache and caches_rows(node, topology))
+    return stores_latest(node, topology) or caches_rows(node, topology, cache)
 
 
-def caches_rows(node: Node, topology: Topology) -> bool:
+def caches_rows(node: Node, topology: Topology, cache: bool) -> bool:
     """Return whether a step has to remember its rows for the sake of its store's record cache.
 
     The cache of a store passes on no deletion of a row that never existed, such as one that a filter does not let
     through. Mirrors `CachingKeyValueStore#putAndMaybeForward`.
+
+    Args:
+        node: the step.
+        topology: the topology that it is part of.
+        cache: whether the application has record caches.
     """
     store = node.row_store
-    if store is None or not store.cached or store.kind != "key-value" or node.operator_input is not None:
+    if not cache or store is None or not store.cached:
+        return False
+    if store.kind != "key-value" or node.operator_input is not None:
         return False
     return node.skips_absent_rows and bool(topology.children(node))
 

@@ -173,7 +173,7 @@ def _operator_for(node: Node, name: str, plan: Plan) -> PlannedOperator:
         given = node.tells_given_old_values
         # Rows may be remembered for processors or versions only; a step that sends no old values, and has no cache,
         # lets every deletion through.
-        asked = sends_old_values(node, plan.topology) or (plan.options.cache and caches_rows(node, plan.topology))
+        asked = sends_old_values(node, plan.topology) or caches_rows(node, plan.topology, plan.options.cache)
         skips = node.skips_absent_rows and asked
         latest = operators.LatestValueOperator(name, history, skips, timed, given)
         return PlannedOperator(latest, node, shared_table=plan.level_with(node))

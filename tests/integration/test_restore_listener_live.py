@@ -63,7 +63,8 @@ def test_what_a_listener_raises_ends_the_start(counted: Topology, broker: Broker
             raise ValueError("no room")
 
     streams = KafkaStreams(counted, name, broker.bootstrap_servers, state_dir=state_dir)
-    with pytest.raises(StreamsError, match="has to be an object of a subclass of StateRestoreListener"):
+    said = "A restore listener has to be an object of a subclass of StateRestoreListener"
+    with pytest.raises(StreamsError, match=said):
         streams.set_global_state_restore_listener(print)  # type: ignore[arg-type]
     streams.set_global_state_restore_listener(Broken())
     with pytest.raises(StreamsError, match="The restore listener raised ValueError: no room"):
