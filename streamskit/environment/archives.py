@@ -27,7 +27,7 @@ def java_options(program: str) -> list[str]:
         program: "spark" or "broker".
 
     >>> java_options("spark")  # doctest: +SKIP
-    ['-XX:SharedArchiveFile=.../classes-spark-0b1f.jsa', '-Xlog:disable']
+    ['-XX:SharedArchiveFile=.../classes/java-0b1f.jsa:.../classes/spark-2c4e.jsa', '-Xlog:disable']
     """
     java = find_java()
     base = [] if has_own_archive(java) else [str(base_archive(java))]

@@ -98,7 +98,7 @@ class Checkpoint:
         The files with the rows of the state are not among them: they are many, and have checksums inside.
 
         Raises:
-            StreamsError: one of them is damaged, or missing.
+            StreamsError: one of them is damaged, or the note of which query this is, `metadata`, is missing.
         """
         last = (self.folder / log / str(number) for log in ("offsets", "commits")
                 for number in _numbers(self.folder / log)[-2:])  # fmt: skip

@@ -47,31 +47,44 @@ class Page:
     """
 
     def __init__(self, url: str) -> None:
-        self.url = url
+        self._url = url
         self.shown: list[int] = []
         self.dark = 0
         self._over = threading.Event()
-        self._thread = threading.Thread(target=self._look, daemon=True)
+        self._thread = threading.Thread(target=self._look_again_and_again, daemon=True)
         self._thread.start()
 
     def __repr__(self) -> str:
         return f"<Page that asks {self.url}: shown {len(self.shown)} times, dark {self.dark} times>"
+
+    @property
+    def url(self) -> str:
+        """The address that is queried."""
+        return self._url
+
+    @url.setter
+    def url(self, url: str) -> None:
+        self._url = url
+        self._look()  # at once, so that a switch that is a moment too early is always seen
 
     def close(self) -> None:
         """Stop looking."""
         self._over.set()
         self._thread.join(10)
 
-    def _look(self) -> None:
+    def _look_again_and_again(self) -> None:
         while not self._over.wait(SECONDS_BETWEEN_LOOKS):
-            url = self.url
-            try:
-                with QueryClient(url, retry=0) as client:
-                    row = client.store(TOTALS).get(SHOWN)
-            except StreamsError:
-                self.dark += url == self.url  # unless somebody has switched it meanwhile
-            else:
-                self.shown.append(row["count"] if row else 0)
+            self._look()
+
+    def _look(self) -> None:
+        url = self.url
+        try:
+            with QueryClient(url, retry=0) as client:
+                row = client.store(TOTALS).get(SHOWN)
+        except StreamsError:
+            self.dark += url == self.url  # unless somebody has switched it meanwhile
+        else:
+            self.shown.append(row["count"] if row else 0)
 
 
 def averages(site: Site, corrected: bool = False) -> Topology:
