@@ -21,8 +21,12 @@ def main(line: Connection) -> int:
     sending = threading.Lock()
 
     def say(number: int | None, is_fine: bool, said: Any) -> None:
+        try:
+            data = cloudpickle.dumps((number, is_fine, said))
+        except Exception as failure:  # a row may hold what no other process can be given
+            data = cloudpickle.dumps((number, False, f"The answer cannot be sent to this process: {failure}"))
         with sending, contextlib.suppress(OSError):  # the other end may be gone
-            line.send((number, is_fine, said))
+            line.send_bytes(data)
 
     program, application_id, bootstrap_servers, options = cloudpickle.loads(line.recv_bytes())
     try:

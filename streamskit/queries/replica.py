@@ -68,9 +68,9 @@ class Replica(Generic[R]):
         if self._stores:
             self._reader.start(self._stores)
 
-    def stop(self) -> None:
-        """Stop reading; the stores keep what they have."""
-        self._reader.stop()
+    def stop(self, seconds: float = 10.0) -> None:
+        """Stop reading, and wait at most this many seconds for that; the stores keep what they have."""
+        self._reader.stop(seconds)
         self.say_stopped("The application is closed; these are the last values it had.")
 
     @property

@@ -66,6 +66,9 @@ logger = logging.getLogger("streamskit")
 
 STORES_READER = "the thread that reads the changelogs"
 
+READER_SECONDS = RELEASE_SECONDS = 10.0
+"""How long a closing application waits at most for what reads its topics, and for its group."""
+
 FILL_SECONDS = 600.0
 """How long a start waits for the stores to be filled from their changelogs."""
 
@@ -115,6 +118,7 @@ class Application:
         self.threads = StreamThreads(config.application_id, config.num_stream_threads)
         self.catalogue = catalogue(config.application_id, topology, self.plans)
         self._partitions: dict[str, int] = {}
+        self._has_slots = False  # another KafkaStreams of the same application may have taken some
         self._build_stores()
         self._build_supervision()
 
@@ -235,6 +239,7 @@ class Application:
         self._spark = self._spark or spark_session()
         if self.config.in_real_time:
             take_slots(self._spark, str(self.config.folder), self.plans, partitions, busy)
+            self._has_slots = True
             self.why_mode = in_real_time(self.plans, partitions)
         self._checks.warn_of_files(self._spark.sparkContext.master or "local")
         self._runner.confirm()
@@ -294,27 +299,32 @@ class Application:
             deadline: how long that may take, in seconds of the monotonic clock.
             leave_group: whether an instance leaves the group with which it shares the stores.
         """
+
+        def still(most: float) -> float:
+            return max(0.0, min(most, deadline - time.monotonic()))
+
         with ExitStack() as left:  # runs in reverse order; an exception in one callback does not skip the others
-            left.callback(self.release)
-            left.callback(give_back_slots, str(self.config.folder))
+            left.callback(lambda: self.release(still(RELEASE_SECONDS)))
+            if self._has_slots:
+                left.callback(give_back_slots, str(self.config.folder))
             left.callback(self.threads.stop)
-            left.callback(self.side_effects.stop)
-            left.callback(self.global_copies.stop)
+            left.callback(lambda: self.side_effects.stop(still(READER_SECONDS)))
+            left.callback(lambda: self.global_copies.stop(still(READER_SECONDS)))
             if isinstance(self.copies, QueryServer):
                 left.callback(self.copies.stop, leave_group)
             else:
-                left.callback(self.copies.stop)
+                left.callback(lambda: self.copies.stop(still(READER_SECONDS)))
             for beside in (self.group_offsets, self._purging, self.checkpoint_copies):
                 left.callback(beside.stop)
             self._watchdog.stop()
             self._topic_watch.stop()
             in_time = self.supervisor.stop(max(0.0, deadline - time.monotonic()), FINISH_SECONDS)
-            self.checkpoint_copies.finish(LAST_COPY_SECONDS)
+            self.checkpoint_copies.finish(still(LAST_COPY_SECONDS))
             if in_time and self.supervisor.failure is None:
                 ends = partial(self._catch_up(deadline).ends, self.topics.side_effects)
                 in_time = self.side_effects.drain(ends, deadline)
-                self._purging.finish(LAST_PURGE_SECONDS)
-                self.group_offsets.finish(LAST_COMMIT_SECONDS)
+                self._purging.finish(still(LAST_PURGE_SECONDS))
+                self.group_offsets.finish(still(LAST_COMMIT_SECONDS))
         return in_time
 
     def let_go(self) -> None:
@@ -348,10 +358,10 @@ class Application:
         copies = self.copies.instance if isinstance(self.copies, QueryServer) else self.copies
         return copies.restorations
 
-    def release(self) -> None:
-        """Let another process run it."""
+    def release(self, seconds: float = RELEASE_SECONDS) -> None:
+        """Let another process run it; saying so to the group may take this many seconds."""
         try:
-            self._runner.release()
+            self._runner.release(seconds)
         finally:
             self.lock.release()
 
@@ -439,13 +449,17 @@ class Application:
 
     def _read_by_itself(self) -> dict[str, dict[int, int]]:
         """How far it has read its own internal topics: by topic and partition, the offset to continue from."""
-        between, found = self.topics.between, self.side_effects.done
-        for query in self.supervisor.queries:
+        between = set(self.topics.between)
+
+        def position(query: RunningQuery) -> dict[str, Mapping[int, int]]:
             # A rebuilt checkpoint may still need records that were processed but are not in its copy yet.
             copied = None if self.config.exactly_once else self.checkpoint_copies.copied(query.plan)
-            offsets = query.progress.offsets if copied is None else copied
-            found |= {topic: offsets[topic] for topic in between if topic in offsets}
-        return found
+            offsets = query.position if copied is None else copied
+            return {topic: found for topic, found in offsets.items() if topic in between}
+
+        # Several queries may read one topic, and the slowest of them still needs its records.
+        read = least((between.intersection(query.plan.topics), position(query)) for query in self.supervisor.queries)
+        return self.side_effects.done | read
 
     def _forget(self) -> None:
         self.home.delete()

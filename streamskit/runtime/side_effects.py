@@ -63,10 +63,10 @@ class SideEffects:
             self._reader.start(self._nodes, self._done)
             self._started = True
 
-    def stop(self) -> None:
-        """Stop calling; the next start goes on."""
+    def stop(self, seconds: float = 10.0) -> None:
+        """Stop calling, and wait at most this many seconds for a call that is under way; the next start goes on."""
         self._stopping.set()
-        self._reader.stop()
+        self._reader.stop(seconds)
         if self._started:
             self._note()
 

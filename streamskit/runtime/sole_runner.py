@@ -227,11 +227,11 @@ class SoleRunner:
         if self._refusal is not None:
             raise self._refusal
 
-    def release(self) -> None:
-        """Let others run the application."""
+    def release(self, seconds: float = 10.0) -> None:
+        """Let others run the application; wait at most this many seconds until the group knows."""
         if self._thread is not None:
             self._stopping.set()
-            self._thread.join(10)
+            self._thread.join(seconds)
             self._thread = None
 
     @property

@@ -53,6 +53,7 @@ class StartupChecks:
         finish(self._folder)
         self._last_start = Fingerprint.load(self._folder)
         self._prints = {plan.name: QueryPrint.of(plan, plan.tasks(partitions)) for plan in self._plans}
+        self._check_cut()
         begun = [name for name, checkpoint in self._checkpoints.items() if checkpoint.has_begun]
         check(
             self._application_id, self._folder, self._last_start.queries, {name: self._prints[name] for name in begun}
@@ -69,6 +70,30 @@ class StartupChecks:
                     "first records."
                 )
             checkpoint.verify()
+
+    def _check_cut(self) -> None:
+        """Make sure that sub-topologies still run as the queries that they ran as.
+
+        A query that begins without a checkpoint reads its topics from the beginning, and forgets its state.
+
+        Raises:
+            StreamsError: one ran as other queries.
+        """
+        cut: dict[int, list[str]] = {}
+        for plan in self._plans:
+            cut.setdefault(plan.number, []).append(plan.name)
+        for name in self._last_start.queries:
+            now = cut.get(int(name.partition(".")[0]), [])
+            if not now or name in now or not Checkpoint(self._folder / name).has_begun:
+                continue
+            if new := [each for each in now if not self._checkpoints[each].has_begun]:
+                raise StreamsError(
+                    f"Sub-topology {name.partition('.')[0]} of '{self._application_id}' ran as query {name} when it "
+                    f"was started last, and Spark would run it as {' and '.join(now)} now: the program, the cache or "
+                    f"the mode has changed. {' and '.join(new)} would forget the state and read the topics from the "
+                    "beginning. Start it with the program and the settings it had, and give new steps an application "
+                    "of their own; or begin anew: clean_up()."
+                )
 
     def check_rights(self) -> None:
         """Make sure that a cluster with access control allows what the application does with the existing topics.

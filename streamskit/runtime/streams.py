@@ -29,7 +29,7 @@ from streamskit.runtime.progress import TopicOffsets
 from streamskit.runtime.recovery.checkpoint_errors import telling_of_a_full_disk
 from streamskit.runtime.spark_reports import in_words, spark_plan
 from streamskit.runtime.states import ACTIVE, ENDING, Listener, State
-from streamskit.runtime.supervisor import STARTING
+from streamskit.runtime.supervisor import STARTING, STOP_SECONDS
 from streamskit.runtime.topics import partition_of_key
 from streamskit.runtime.uncaught_exceptions import Handler, check_handler
 from streamskit.topology import Topology
@@ -134,7 +134,18 @@ class KafkaStreams:
         return self._application.supervisor.failures
 
     def set_state_listener(self, listener: Listener) -> None:
-        """Call `listener(new, old)` whenever the state changes. Mirrors `KafkaStreams#setStateListener`."""
+        """Call `listener(new, old)` whenever the state changes; a listener that was set before is called, too.
+
+        Raises:
+            StreamsError: it is no function.
+
+        Mirrors `KafkaStreams#setStateListener`.
+        """
+        if not callable(listener):
+            raise StreamsError(
+                f"A state listener is a function of the new state and the old one, not {listener!r}: "
+                "lambda new, old: print(old, new)."
+            )
         self._application.states.add_listener(listener)
 
     def set_uncaught_exception_handler(self, handler: Handler) -> None:
@@ -182,7 +193,8 @@ class KafkaStreams:
         """Create the internal topics, start the queries and begin to fill the stores.
 
         Raises:
-            StreamsError: a topic is missing, the application runs already, or a query does not start.
+            StreamsError: a topic is missing, the application runs already, a query does not start, or another thread
+                has closed the application meanwhile.
         """
         if self.state is not State.CREATED or not self._application.states.hold(STARTING):
             raise StreamsError(
@@ -192,20 +204,38 @@ class KafkaStreams:
             busy = sum(each._application.slots_kept_busy() for each in list(self.running.values()))
             self._application = application = self._application.in_chosen_mode()
             self.config = application.config
+            self._check_not_closed()
             application.lock.take(self.running)
             with telling_of_a_full_disk(self.folder):
                 application.claim(busy)
+                self._check_not_closed()
                 self.running[self.application_id] = self
                 application.run()
+            self._check_not_closed()
         except BaseException as failure:
             why = failure if isinstance(failure, StreamsError) else StreamsError(f"Could not start: {failure}")
             self._application.supervisor.fail(why, loudly=False)
             try:
-                self.close()
+                self._end_start()
             except Exception as trouble:  # the failure of the start says more
                 logger.warning("'%s' did not start, and could not be closed in order: %s", self.application_id, trouble)
             raise
         self._application.states.release(STARTING)
+
+    def _check_not_closed(self) -> None:
+        """Raise an error if another thread, a listener or a signal has closed the application while it starts."""
+        if self.state in (State.PENDING_SHUTDOWN, State.NOT_RUNNING):
+            raise StreamsError(f"'{self.application_id}' was closed while it started: make a new KafkaStreams.")
+
+    def _end_start(self) -> None:
+        """End what has been started."""
+        if self.state not in (State.PENDING_SHUTDOWN, State.NOT_RUNNING):
+            self.close()
+            return
+        # Whoever closed it could not stop what was started later.
+        self._application.states.await_none_of(ENDING, 2 * STOP_SECONDS)
+        self._application.stop(time.monotonic() + STOP_SECONDS)
+        self._forget_running()
 
     def close(self, timeout: Duration | CloseOptions = "30 seconds") -> bool:
         """Stop the queries and the filling of the stores, and return whether that met the timeout.
@@ -248,7 +278,7 @@ class KafkaStreams:
         while the application is paused. A new `KafkaStreams` of a closed application does not start paused.
 
         Raises:
-            StreamsError: it does not run.
+            StreamsError: it does not run, or not yet.
 
         Mirrors `KafkaStreams#pause`.
         """
@@ -256,6 +286,8 @@ class KafkaStreams:
         if self.state not in ACTIVE:
             state = self.state.name
             raise StreamsError(f"'{self.application_id}' is {state}: only a running application can be paused.")
+        if self._application.states.is_held(STARTING):
+            raise StreamsError(f"'{self.application_id}' is starting: pause() it when start() has returned.")
         self._application.pause()
 
     def resume(self) -> None:

@@ -126,8 +126,12 @@ class Supervisor:
         finish = 0.0 if self.broker.is_away else min(finish, seconds / 2)
         self._stopping.set()
         self.broker.stop()
-        with self._changing:  # one may be starting again at this moment
+        is_held = self._changing.acquire(timeout=seconds)  # one may be starting again at this moment
+        try:
             threads = {threading.Thread(target=each.stop, args=(finish,), daemon=True): each for each in self.queries}
+        finally:
+            if is_held:
+                self._changing.release()
         for thread in threads:
             thread.start()
         for thread in threads:
@@ -232,8 +236,8 @@ class Supervisor:
             threads = [threading.Thread(target=each.interrupt, args=(why, finish)) for each in queries]
             for thread in threads:
                 thread.start()
-            for thread in threads:
-                thread.join()
+        for thread in threads:  # not inside the lock: a signal's handler may call stop() in this very thread
+            thread.join()
 
     def part_died(self, name: str) -> None:
         """End the application because a part of it ended by itself, and nothing can take its place."""

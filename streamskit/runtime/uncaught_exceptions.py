@@ -56,6 +56,8 @@ class MaxFailures:
             raise ValueError(f"max_failures is how often a query may fail, a whole number from 0 up: {max_failures!r}.")
         self._most = max_failures
         self._interval = to_milliseconds(max_time_interval, "max_time_interval")
+        if self._interval < 1:
+            raise ValueError(f"max_time_interval is the time in which failures are counted, not {max_time_interval!r}.")
         self._failed_at: deque[float] = deque()
         self._counting = threading.Lock()
 

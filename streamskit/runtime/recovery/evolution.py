@@ -16,7 +16,8 @@ def check(application_id: str, folder: Path, before: Mapping[str, QueryPrint], n
     """Compare the queries that have begun with what is to go on in their place.
 
     A change is compatible if the state of a query stays with the operators that made it: other steps without state,
-    more sinks, additional sub-topologies after the others, one more topic to read.
+    more sinks, additional sub-topologies after the others, one more topic to read. Whether a sub-topology still runs as
+    the same queries is checked before (`StartupChecks.compare`).
 
     Args:
         application_id: the name to use in messages.

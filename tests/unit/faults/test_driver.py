@@ -1,12 +1,14 @@
 """The questions that a `Driver` asks its process."""
 
+import threading
 from multiprocessing import Pipe
+from types import SimpleNamespace
 from unittest.mock import Mock
 
 import pytest
 
 from streamskit import StreamsBuilder, StreamsError
-from streamskit.faults import Driver, driver
+from streamskit.faults import Driver, driver, driver_process
 
 
 def test_a_process_that_does_not_answer_is_not_waited_for_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -21,3 +23,25 @@ def test_a_process_that_does_not_answer_is_not_waited_for_for_ever(monkeypatch: 
     with pytest.raises(StreamsError, match=r"has not answered within 0\.15 s"):
         asking.await_processed(100)
     assert [theirs.recv()[1:] for _ in range(2)] == [("rows", "counts"), ("await_processed", 100)]
+
+
+def test_a_row_that_cannot_be_sent_is_an_answer_at_once_and_not_a_silence(monkeypatch: pytest.MonkeyPatch) -> None:
+    ours, theirs = Pipe()
+    lock = SimpleNamespace(all=lambda: [("a", threading.Lock())])  # no process can give a lock to another
+    streams = SimpleNamespace(
+        set_state_listener=lambda listener: None, start=lambda: None, close=lambda: None, store=lambda name: lock
+    )
+    monkeypatch.setattr(driver_process, "KafkaStreams", lambda *what, **how: streams)
+    ours.send_bytes(driver_process.cloudpickle.dumps(("a topology", "shop", "127.0.0.1:9", {})))
+    process = threading.Thread(target=driver_process.main, args=(theirs,))
+    process.start()
+    try:
+        assert ours.recv() == (0, True, None)
+        ours.send((1, "rows", "counts"))
+        assert ours.poll(10), "no answer within 10 s"
+        number, is_fine, said = ours.recv()
+        assert (number, is_fine) == (1, False)
+        assert said.startswith("The answer cannot be sent to this process: ")
+    finally:
+        ours.send(None)
+        process.join(10)

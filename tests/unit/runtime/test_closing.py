@@ -1,5 +1,9 @@
 """What a `KafkaStreams` lets go of when it is closed: all of it, whatever goes wrong on the way."""
 
+import os
+import signal
+import threading
+import time
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -37,7 +41,7 @@ def test_an_application_that_cannot_be_closed_in_order_lets_go_of_all_the_same(
     KafkaStreams.running["app"] = streams
     inside.states.hold(STARTING)
     released: list[str] = []
-    monkeypatch.setattr(inside._runner, "release", lambda: released.append("the runner"))
+    monkeypatch.setattr(inside._runner, "release", lambda seconds: released.append("the runner"))
     broken = getattr(inside, part)
     broken = broken.instance if isinstance(broken, QueryServer) else broken
     monkeypatch.setattr(broken, "release" if part == "_runner" else "stop", full)
@@ -93,3 +97,92 @@ def test_a_query_that_fails_while_the_next_one_starts_ends_the_start(
     monkeypatch.setattr(inside, "_start_query", lambda topics, plan: inside.supervisor.fail(StreamsError("no")))
     with pytest.raises(StreamsError, match="no"):
         inside.run()
+
+
+@pytest.mark.parametrize("stage", ["in_chosen_mode", "claim", "run"])
+def test_an_application_that_is_closed_while_it_starts_does_not_run_on(
+    stage: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    streams = application(tmp_path)
+    inside = streams._application
+    began, closed, stopped = threading.Event(), threading.Event(), []
+
+    def reach(*anything: object) -> object:
+        began.set()
+        assert closed.wait(20), "close() did not return"
+        return inside
+
+    for each in ("claim", "run"):
+        monkeypatch.setattr(inside, each, lambda *anything: None)
+    monkeypatch.setattr(inside, stage, reach)
+    stop = inside.stop
+    monkeypatch.setattr(inside, "stop", lambda *how: stopped.append(closed.is_set()) or stop(*how))
+    monkeypatch.setattr(KafkaStreams, "running", {})
+    refusals: list[StreamsError] = []
+
+    def start() -> None:
+        try:
+            streams.start()
+        except StreamsError as refusal:
+            refusals.append(refusal)
+
+    starting = threading.Thread(target=start)
+    starting.start()
+    assert began.wait(20), "start() did not begin"
+    streams.close()
+    closed.set()
+    starting.join(20)
+    assert [str(refusal) for refusal in refusals] == ["'app' was closed while it started: make a new KafkaStreams."]
+    assert streams.state is State.NOT_RUNNING
+    assert stopped == [False, True], "what was started after the close was not stopped"
+    assert KafkaStreams.running == {}
+
+
+def test_pausing_has_to_wait_for_the_end_of_the_start(tmp_path: Path) -> None:
+    streams = application(tmp_path)
+    streams._application.states.hold(STARTING)
+    with pytest.raises(StreamsError, match=r"'app' is starting: pause\(\) it when start\(\) has returned\."):
+        streams.pause()
+    streams.close()
+
+
+def test_a_signal_that_closes_an_application_during_a_pause_is_heeded(tmp_path: Path) -> None:
+    streams = application(tmp_path)
+    supervisor = streams._application.supervisor
+    streams._application.states.hold("a query")
+    streams._application.states.release("a query")
+    query = SimpleNamespace(
+        plan=SimpleNamespace(name="0"),
+        interrupt=lambda why, finish: time.sleep(1),  # a micro-batch takes so long to end
+        stop=lambda finish=0.0: None,
+        close_producers=lambda: None,
+    )
+    supervisor.queries.append(query)  # type: ignore[arg-type]
+    closed: list[bool] = []
+    before = signal.signal(signal.SIGTERM, lambda *anything: closed.append(streams.close("5 seconds")))
+    try:
+        threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGTERM)).start()
+        streams.pause()
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert closed == [True]
+
+
+def test_closing_takes_no_longer_than_it_may(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    streams = application(tmp_path)
+    inside = streams._application
+    inside.states.hold(STARTING)
+    waits: list[float] = []
+    for part, wait in ((inside._runner, "release"), (inside.side_effects, "stop"), (inside.global_copies, "stop")):
+        monkeypatch.setattr(part, wait, waits.append)
+    for part in (inside.checkpoint_copies, inside._purging, inside.group_offsets):
+        monkeypatch.setattr(part, "finish", waits.append)
+    monkeypatch.setattr(inside.side_effects, "drain", lambda ends, deadline: True)
+    streams.close("1 second")
+    assert len(waits) == 6
+    assert max(waits) <= 1.0
+
+
+def test_a_state_listener_has_to_be_a_function(tmp_path: Path) -> None:
+    with pytest.raises(StreamsError, match="A state listener is a function of the new state and the old one, not 'me'"):
+        application(tmp_path).set_state_listener("me")  # type: ignore[arg-type]

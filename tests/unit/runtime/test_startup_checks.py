@@ -1,12 +1,17 @@
 """What is said before an application's queries start."""
 
 import logging
+from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from streamskit import Serdes, StreamsBuilder, StreamsError
 from streamskit.broker import ExternalBroker
+from streamskit.planning.options import QueryOptions
+from streamskit.planning.planner import plan
+from streamskit.runtime.recovery.checkpoint import Checkpoint
 from streamskit.runtime.recovery.data_loss import DataLoss
 from streamskit.runtime.startup_checks import StartupChecks
 from streamskit.runtime.topics import ApplicationTopics
@@ -46,3 +51,56 @@ def test_nothing_is_said_of_a_users_own_file(tmp_path: Path, caplog: pytest.LogC
     file = tmp_path / "client.properties"
     file.write_text("".join(f"{name}={value}\n" for name, value in SASL.items()))
     assert said(caplog, tmp_path, file, ELSEWHERE) == ""
+
+
+# Sub-topologies that ran as other queries.
+
+
+def checks(folder: Path, more: bool = False, cache: bool = True) -> StartupChecks:
+    """Return the checks of a program with a count of Spark's own, which is a query alone, and perhaps one more sink."""
+    builder = StreamsBuilder()
+    numbers = builder.stream("in", value=Serdes.long())
+    numbers.group_by_key().count("counts")
+    if more:
+        numbers.to("out")
+    plans = plan(builder.build(), "app", QueryOptions(cache))
+    topics = ApplicationTopics("app", plans)
+    return StartupChecks(folder, topics, ExternalBroker("b:9"), DataLoss("app", folder, "stop"))
+
+
+def run_once(folder: Path, **program: Any) -> list[str]:
+    """Compare, and note that all queries of a program have begun; return their names."""
+    first = checks(folder, **program)
+    first.compare(defaultdict(lambda: 1))
+    first.note()
+    names = list(first._checkpoints)
+    for name in names:
+        for log in ("offsets", "commits"):
+            (folder / name / log).mkdir(exist_ok=True)
+            (folder / name / log / "0").write_text("v1\n{}\n{}")
+        (folder / name / "metadata").write_text('{"id":"x"}')
+        assert Checkpoint(folder / name).has_begun
+    return names
+
+
+@pytest.mark.parametrize(("before", "now"), [(False, True), (True, False)])
+def test_a_sub_topology_that_runs_as_other_queries_than_before_is_refused(
+    tmp_path: Path, before: bool, now: bool
+) -> None:
+    names = run_once(tmp_path, more=before)
+    with pytest.raises(StreamsError, match=r"Sub-topology 0 of 'app' ran as query 0\S* when it was started last") as no:
+        checks(tmp_path, more=now).compare(defaultdict(lambda: 1))
+    assert "begin anew: clean_up()" in str(no.value)
+    assert len(names) == (2 if before else 1)
+
+
+def test_a_sub_topology_that_runs_as_the_same_queries_goes_on(tmp_path: Path) -> None:
+    run_once(tmp_path, more=True)
+    checks(tmp_path, more=True).compare(defaultdict(lambda: 1))
+
+
+def test_a_sub_topology_of_which_nothing_had_begun_may_run_as_other_queries(tmp_path: Path) -> None:
+    first = checks(tmp_path)
+    first.compare(defaultdict(lambda: 1))
+    first.note()
+    checks(tmp_path, more=True).compare(defaultdict(lambda: 1))

@@ -69,6 +69,11 @@ def test_max_failures_needs_a_whole_number(count: Any) -> None:
         MaxFailures(count, "1 minute")
 
 
+def test_max_failures_needs_a_time_that_is_longer_than_nothing() -> None:
+    with pytest.raises(ValueError, match="max_time_interval is the time in which failures are counted, not 0"):
+        MaxFailures(3, 0)
+
+
 def test_max_failures_needs_a_duration() -> None:
     with pytest.raises(ValueError, match="max_time_interval 'soon' is not a duration"):
         MaxFailures(3, "soon")
