@@ -2,10 +2,12 @@
 
 import argparse
 import importlib
+import inspect
 import os
 import signal
 import threading
-from collections.abc import Sequence
+import traceback
+from collections.abc import Callable, Sequence
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -163,10 +165,39 @@ def _imported(option: str, named: str, kind: type[Any]) -> Any:
             f"{option} {named} names nothing that can be imported: {failure}. Write module:name, where name is a "
             f"{kind.__name__} or a function that returns one, and start in the folder of the module."
         ) from failure
-    made = found() if callable(found) else found
+    except Exception as failure:
+        raise _broken(option, named, f"importing {module}", failure) from failure
+    made = _made(option, named, found) if callable(found) else found
     if not isinstance(made, kind):
         raise StreamsError(f"{option} {named} is a {type(made).__name__} and no {kind.__name__}.")
     return made
+
+
+def _made(option: str, named: str, make: Callable[[], Any]) -> Any:
+    """Return what a function returns that takes no arguments."""
+    try:
+        inspect.signature(make).bind()
+    except TypeError as failure:
+        raise StreamsError(
+            f"{option} {named} cannot be called: {failure}. Name a function that needs no arguments."
+        ) from failure
+    except ValueError:
+        pass  # a class or function of C does not say what it takes
+    try:
+        return make()
+    except StreamsError:
+        raise
+    except Exception as failure:
+        raise _broken(option, named, f"calling {named.partition(':')[2]}()", failure) from failure
+
+
+def _broken(option: str, named: str, what: str, failure: Exception) -> StreamsError:
+    last = traceback.extract_tb(failure.__traceback__)[-1]
+    line = "" if isinstance(failure, SyntaxError) else f" ({last.filename}, line {last.lineno})"  # that says it itself
+    return StreamsError(
+        f"{option} {named}: {what} raised {type(failure).__name__}: {failure}{line}. "
+        "Correct the program, then start again."
+    )
 
 
 def _own_folder(config: StreamsConfig, here: HostInfo) -> Path:

@@ -81,7 +81,7 @@ class HostedStores:
     @property
     def lives(self) -> bool:
         """Whether the changelogs are read; also before the start and after the end."""
-        return self._reader.lives
+        return self._reader.lives and not self.failure
 
     def start(self, ids: Mapping[str, str]) -> None:
         """Open the folder, if there is one, and begin to read.
@@ -120,10 +120,13 @@ class HostedStores:
 
     def states(self, topic: str) -> list[PartitionState]:
         """Return the partitions of a changelog that are here, with how far they are."""
-        return [
-            PartitionState(where.partition, role, *self.progress(where), self.is_ready(where))
-            for where, role in self._by_topic.get(topic, ())
-        ]
+        found = []
+        for where, role in self._by_topic.get(topic, ()):
+            # In this order: a partition that is given up in between has no end any more, and is left out.
+            ready, position = self.is_ready(where), self._reader.positions.get(where, 0)
+            if (end := self._reader.ends.get(where)) is not None:
+                found.append(PartitionState(where.partition, role, position, end, ready))
+        return found
 
     def is_ready(self, where: TopicPartition) -> bool:
         """Return whether a partition is here and has been restored."""
@@ -166,6 +169,11 @@ class HostedStores:
             for where in gone:
                 self.restorations.suspend(where)
                 self._give_up(where)
+
+    def give_up(self, failure: StreamsError) -> None:
+        """Read no more, because of a failure, and have the stores say so."""
+        self._fail(failure)
+        self._reader.stop()
 
     def _open(self, where: TopicPartition) -> int:
         return min(self._stores[name].open(where.partition).position for name in self._filled[where.topic])
@@ -210,6 +218,8 @@ class HostedStores:
             self._folder.note()
 
     def _fail(self, failure: StreamsError) -> None:
+        if self.failure:
+            return  # the first is the reason of the others
         self.failure = str(failure)
         for store in self._stores.values():
             store.stopped = f"No more updates come: {failure}"

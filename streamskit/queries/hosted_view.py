@@ -1,7 +1,8 @@
 """The part of a store that an instance hosts, as a program sees it."""
 
+import copy
 from collections.abc import Collection
-from typing import Any
+from typing import Any, Self
 
 from streamskit.common.errors import InvalidStateStorePartitionError
 from streamskit.queries.queryable_instance import ANSWERING, QueryableInstance
@@ -22,6 +23,8 @@ class HostedView:
         standing_in: partitions that it also answers for as a standby, if it has them.
         for_all: whether to speak for all instances: see `Instance.local`.
     """
+
+    _timestamped = False
 
     def __init__(
         self, instance: QueryableInstance, name: str, standing_in: Collection[int] = (), for_all: bool = False
@@ -47,6 +50,12 @@ class HostedView:
 
         return asked
 
+    def with_timestamps(self) -> Self:
+        """Return a view whose values come with the time they were set, as the stores have it."""
+        view = copy.copy(self)
+        view._timestamped = True
+        return view
+
     def _check(self, key: Any) -> None:
         described = self._instance.stores[self._name]
         partition = self._instance.partition_of(self._name, described.store.key.serialize(key) or b"")
@@ -63,4 +72,5 @@ class HostedView:
         return [state.partition for state in states if state.role in ANSWERING or state.partition in self._standing_in]
 
     def _here(self) -> Any:
-        return self._instance.local(self._name, self._partitions(), for_all=self._for_all)
+        found = self._instance.local(self._name, self._partitions(), for_all=self._for_all)
+        return found.with_timestamps() if self._timestamped else found

@@ -143,6 +143,8 @@ class Instance:
             check()
             if self._refusal is not None:
                 raise self._refusal
+            if self._hosted.failure:
+                raise StreamsError(self._hosted.failure)
             if time.monotonic() > deadline:
                 raise StreamsError(f"The instance at {self.here} has no share of the stores yet: wait longer.")
             time.sleep(0.02)
@@ -331,7 +333,7 @@ class Instance:
                 logger.error(self._replaced)
 
     def _try(self, job: Callable[[], None]) -> None:
-        """Run a job in the reader's thread, and again while the broker does not answer."""
+        """Run a job in the reader's thread, and again while the broker does not answer; another failure is final."""
 
         def attempt() -> None:
             try:
@@ -339,6 +341,14 @@ class Instance:
             except KafkaException as failure:
                 logger.debug("The share could not be taken up yet: %s", failure)
                 threading.Timer(1.0, lambda: self._try(job)).start()
+            except Exception as failure:  # of a restore listener, of the disk: anything
+                why = str(failure) if isinstance(failure, StreamsError) else f"{type(failure).__name__}: {failure}"
+                said = StreamsError(
+                    f"The instance at {self.here} could not take up its share of the stores: {why.rstrip('.')}. "
+                    "Put that right, then start it again."
+                )
+                logger.error("%s", said, exc_info=failure)
+                self._hosted.give_up(said)
 
         self._hosted.do(attempt)
 

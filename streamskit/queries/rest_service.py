@@ -15,6 +15,8 @@ RESERVED = ("state", "health", "ready", "metrics", "dashboard", "docs", "openapi
 """What the paths that every instance already has begin with."""
 
 PARAMETER = re.compile(r"\{([^{}]*)\}")
+AS_SENT = re.compile(r"(?:[A-Za-z0-9._~!$&'()*+,;=:@/-]|%[0-9A-Fa-f]{2})*")
+"""What stands in a URL as it is, between the parameters of a path."""
 
 
 class RestCall:
@@ -114,8 +116,9 @@ class RestService:
 
         The function gets the `RestCall`, then the parameters of the path by name, then those after the question mark,
         if it takes more; its annotations give their types. What it returns is sent as JSON; None becomes a 404; a
-        Starlette `Response` is sent as it is. It only reads: there is no method other than GET. An `async def` may
-        `await call.ask(...)` and must be quick; a plain `def` runs in a thread.
+        Starlette `Response` is sent as it is. It may refuse a call: FastAPI's `HTTPException(400, "why")` is an answer
+        as well. It only reads: there is no method other than GET. An `async def` may `await call.ask(...)` and must be
+        quick; a plain `def` runs in a thread.
 
         Args:
             path: the path, with parameters in braces: "/charts/genre/{genre}".
@@ -123,7 +126,7 @@ class RestService:
             key: the key, as text, with parameters of the path in braces: "{genre}", or "all" for a fixed one.
 
         Raises:
-            StreamsError: the path is taken, or path, key and function do not fit together.
+            StreamsError: the path is taken or cannot stand in a URL, or path, key and function do not fit together.
         """
 
         def add(handler: Handler) -> Handler:
@@ -140,6 +143,11 @@ def _check(route: Route, others: list[str]) -> None:
     if not route.path.startswith("/") or route.path[1:].partition("/")[0] in RESERVED:
         taken = ", ".join(f"/{name}" for name in RESERVED)
         raise StreamsError(f"{begin} needs a path that begins with / and with none of these, which are taken: {taken}.")
+    if not AS_SENT.fullmatch(PARAMETER.sub("", route.path)):
+        raise StreamsError(
+            f"{begin} would never be found: a URL has letters with accents, blanks and the like percent-encoded. Write "
+            "the path with plain letters, digits and - . _ ~ between the slashes; a parameter may be any text."
+        )
     if PARAMETER.sub("{}", route.path) in [PARAMETER.sub("{}", other) for other in others]:
         raise StreamsError(f"{begin} is there twice: give each function a path of its own.")
     if (route.store is None) != (route.key is None):

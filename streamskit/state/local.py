@@ -4,6 +4,7 @@ import copy
 import logging
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from heapq import merge
 from itertools import islice
@@ -43,6 +44,15 @@ class StorePartition:
         self.stream_time = storage.mark().stream_time
 
 
+@dataclass
+class _Held:
+    """What changes while a store is filled: its copies with timestamps share it, so that they see all that comes."""
+
+    partitions: dict[int, StorePartition] = field(default_factory=dict)
+    updates: int = 0
+    stopped: str = ""
+
+
 class LocalStore(ReadOnlyStore[Span]):
     """What all local stores share: rows by partition, written by one thread and read by any.
 
@@ -58,18 +68,42 @@ class LocalStore(ReadOnlyStore[Span]):
     def __init__(self, store: Store, make: Callable[[int], Storage] | None = None) -> None:
         self.name = store.name
         self.kind = store.kind
-        self.updates = 0
-        self.stopped = ""
         self.unreadable = 0
         self._store = store
         self._make = make or (lambda number: MemoryStorage())
-        self._partitions: dict[int, StorePartition] = {}
+        self._held = _Held()
 
     def __len__(self) -> int:
         return sum(partition.storage.count() for _, partition in self._readable())
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} '{self.name}': {len(self)} rows after {self.updates} updates>"
+
+    @property
+    def updates(self) -> int:
+        """How many records were taken in."""
+        return self._held.updates
+
+    @updates.setter
+    def updates(self, count: int) -> None:
+        self._held.updates = count
+
+    @property
+    def stopped(self) -> str:
+        """Why no more records will come, as a sentence; "" while they may."""
+        return self._held.stopped
+
+    @stopped.setter
+    def stopped(self, why: str) -> None:
+        self._held.stopped = why
+
+    @property
+    def _partitions(self) -> dict[int, StorePartition]:
+        return self._held.partitions
+
+    @_partitions.setter
+    def _partitions(self, partitions: dict[int, StorePartition]) -> None:
+        self._held.partitions = partitions
 
     # ---- what fills it -----------------------------------------------------------------------------------------------
 
@@ -124,7 +158,8 @@ class LocalStore(ReadOnlyStore[Span]):
     def only(self, partitions: Collection[int]) -> Self:
         """Return a view of some partitions, as they are now."""
         view = copy.copy(self)
-        view._partitions = {number: kept for number, kept in self._partitions.items() if number in partitions}
+        kept = {number: each for number, each in self._partitions.items() if number in partitions}
+        view._held = replace(self._held, partitions=kept)
         return view
 
     @property
@@ -174,12 +209,18 @@ class LocalStore(ReadOnlyStore[Span]):
         return [KeyValue(entry.key, entry.value) for entry in found]
 
     def to_pandas(self) -> pd.DataFrame:
-        """Return the rows of `all` as a data frame: key (and window), the value's fields, the last update's time."""
+        """Return the rows of `all` as a data frame: key (and window), the value's fields, the last update's time.
+
+        The columns are `key`, for windows and sessions `start` and `end`, then the fields of the value, or `value`
+        where it has none, and `timestamp`. A field that has the name of another column is in `value.key` and so on.
+        """
         records = []
         for entry in self._readable_ones(self._listed(self.everything()), self._entry):
             record = dict(entry.key._asdict()) if isinstance(entry.key, Windowed) else {"key": entry.key}
             value = entry.value.value if isinstance(entry.value, ValueAndTimestamp) else entry.value
-            record |= value if isinstance(value, dict) else {"value": value}
+            taken = (*record, "timestamp")
+            columns = value if isinstance(value, dict) else {"value": value}
+            record |= {f"value.{name}" if name in taken else name: each for name, each in columns.items()}
             records.append(record | {"timestamp": entry.timestamp})
         return pd.DataFrame.from_records(records)
 

@@ -35,6 +35,8 @@ class ReadOnlyStore(ABC, Generic[Selection]):
     def with_timestamps(self) -> Self:
         """Return a view whose values come with the time they were set: `ValueAndTimestamp`.
 
+        What the store takes in later is in the view as well.
+
         Mirrors `QueryableStoreTypes#timestampedKeyValueStore` and `timestampedWindowStore`.
         """
         view = copy.copy(self)

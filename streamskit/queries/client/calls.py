@@ -27,7 +27,7 @@ class Calls:
         retry: for how long to ask again while they cannot answer, in seconds.
 
     Raises:
-        ValueError: there is no URL, or one is not valid.
+        ValueError: there is no URL, or one is not valid, or the token cannot be sent.
     """
 
     def __init__(self, urls: Sequence[str], token: str | None, timeout: float, retry: float) -> None:
@@ -35,7 +35,7 @@ class Calls:
         if not self.urls:
             raise ValueError('QueryClient wants at least one URL, like "http://127.0.0.1:8080".')
         self._retry = retry
-        headers = {} if token is None else {"authorization": f"Bearer {token}"}
+        headers = {"authorization": f"Bearer {_sendable(token)}"} if token else {}
         # The environment's proxy is for the outside world.
         self._http = httpx.Client(headers=headers, timeout=timeout, trust_env=False)
 
@@ -87,9 +87,13 @@ class Calls:
             except (httpx.TransportError, httpx.DecodingError) as error:
                 failures.append(f"{url} ({_why(error)})")
                 continue
+            except httpx.InvalidURL:
+                raise StreamsError(
+                    f"The request does not fit into a URL: it would have {len(url + path)} characters. "
+                    "Read long keys with a list or a range."
+                ) from None
             if response.status_code != 503:
-                self.urls.remove(url)
-                self.urls.insert(0, url)
+                self.urls = [url, *(other for other in self.urls if other != url)]  # at once: threads share a client
                 return response
             unable = response
         if unable is None:
@@ -116,6 +120,16 @@ def _checked(url: str) -> str:
     if parsed.scheme not in ("http", "https") or not parsed.host:
         raise ValueError(f'{url!r} is not the URL of an instance: write "http://127.0.0.1:8080".')
     return str(parsed).rstrip("/")
+
+
+def _sendable(token: str) -> str:
+    """Return a token that a header can hold. No sentence says what it is: it is a secret."""
+    if not (token.isascii() and token.isprintable() and token == token.strip()):
+        raise ValueError(
+            "The token cannot be sent: it has blanks or a line end around it, or characters other than letters of "
+            "ASCII, digits and signs. If it comes from a file, read it with .strip()."
+        )
+    return token
 
 
 def _read(response: httpx.Response) -> Any:
@@ -154,4 +168,6 @@ def _why(error: Exception) -> str:
         return "connection refused"
     if isinstance(error, httpx.TimeoutException):
         return "no answer in time"
+    if isinstance(error, httpx.LocalProtocolError):  # its text has the header, and so the token
+        return "the request cannot be sent"
     return str(error) or type(error).__name__

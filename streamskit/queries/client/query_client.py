@@ -37,7 +37,7 @@ class QueryClient:
         retry: for how long to ask again while an instance says that it cannot answer at the moment.
 
     Raises:
-        ValueError: a URL or a duration is not valid.
+        ValueError: a URL, the token or a duration is not valid.
 
     >>> QueryClient("http://127.0.0.1:8080").store("counts").get("KO")  # doctest: +SKIP
     42

@@ -112,7 +112,7 @@ class Catalogue:
             raise StreamsError(
                 f"There is no application '{folder.name}': {folder.parent} has no folder of that name "
                 f"with a {FILE}. Start the application once (KafkaStreams(...).start() writes it), name its "
-                "--state-dir, or name its program with --topology module:function."
+                "state_dir with --applications, or its program with --topology module:function."
             ) from None
         except StreamsError as custom:
             raise StreamsError(

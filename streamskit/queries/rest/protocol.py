@@ -12,6 +12,10 @@ DOTS = {".": "%2E", "..": "%2E%2E"}
 """Parts of a path that proxies and clients would take for relative steps in it."""
 
 
+LINE_ENDS = {ord(end): f"\\u{ord(end):04x}" for end in "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"}
+"""What a reader of lines may take for the end of one, and its escape in JSON; an event has one line for each field."""
+
+
 def path(*parts: str, **query: object) -> str:
     """Return a path of parts, each percent-encoded, and a query; what is None is left out, what is true is `true`.
 
@@ -34,7 +38,7 @@ def _asked(query: Mapping[str, object]) -> dict[str, str]:
 
 
 class Event(NamedTuple):
-    """A server-sent event: what it is ("update", "lost", ...), its data as JSON text, and its id."""
+    """A server-sent event: what it is ("update", "lost", ...), its data as JSON text in one line, and its id."""
 
     kind: str
     data: str
@@ -42,8 +46,9 @@ class Event(NamedTuple):
 
     def text(self) -> str:
         """Return the event as it is written."""
-        named = f"id: {self.identifier}\n" if self.identifier else ""
-        return f"{named}event: {self.kind}\ndata: {self.data}\n\n"
+        kind, data, identifier = (each.translate(LINE_ENDS) for each in self)
+        named = f"id: {identifier}\n" if identifier else ""
+        return f"{named}event: {kind}\ndata: {data}\n\n"
 
     def json(self) -> Any:
         """Return its data."""

@@ -5,19 +5,21 @@ import inspect
 import logging
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
+from enum import Enum
 from typing import Any
 
 import httpx
 from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from streamskit.common.errors import InvalidStateStoreError, StreamsError, UnknownStateStoreError
 from streamskit.queries.group.catalogue import QueryableStore
 from streamskit.queries.hosted_view import HostedView
 from streamskit.queries.queryable_instance import QueryableInstance
-from streamskit.queries.rest.http_errors import AGAIN, REFUSED, Refusal
-from streamskit.queries.rest.json_codec import dumps, encoded, to_json
+from streamskit.queries.rest.http_errors import AGAIN, REFUSED, Refusal, refusal_of
+from streamskit.queries.rest.json_codec import dumps, encoded, to_json, to_text
 from streamskit.queries.rest.peers import ANSWERED_BY, TO_RUN, PeerError
 from streamskit.queries.rest.protocol import path
 from streamskit.queries.rest.queries import path_of
@@ -26,6 +28,14 @@ from streamskit.queries.rest.routing import NOBODY
 from streamskit.queries.rest_service import PARAMETER, RestCall, RestService, Route
 
 logger = logging.getLogger("streamskit")
+
+NOT_PASSED_ON = frozenset(
+    (
+        b"connection", b"keep-alive", b"proxy-authenticate", b"proxy-authorization", b"proxy-connection", b"te",
+        b"trailer", b"transfer-encoding", b"upgrade", b"content-length", b"content-encoding", b"date", b"server",
+    )
+)  # fmt: skip
+"""Headers of one connection, and those that this server writes itself: it passes an answer on unpacked and whole."""
 
 
 class ServiceRoute(StrictRoute):
@@ -109,7 +119,7 @@ async def _at_the_owner(request: Request, route: Route, given: dict[str, Any], s
     """Run a route at the instance that has its key: the active one, else a standby."""
     queries = queries_of(request)
     instance = queries.instance
-    key = PARAMETER.sub(lambda found: str(given[found[1]]), route.key or "")
+    key = PARAMETER.sub(lambda found: _text_of(given[found[1]]), route.key or "")
     partition = instance.partition_of(store.name, queries.key(store, key)[1])
     assert partition is not None  # the route was checked
     forwarded = queries.forwarded_to_us(request, store)
@@ -125,6 +135,11 @@ async def _at_the_owner(request: Request, route: Route, given: dict[str, Any], s
     raise Refusal(503, f"No instance can answer for partition {partition} of store '{store.name}'. {why}", AGAIN)
 
 
+def _text_of(value: Any) -> str:
+    """Return a parameter of the path as the text of a key: `true` for True, and a text as it is."""
+    return to_text("string", value.value if isinstance(value, Enum) else value)
+
+
 def _place(instance: QueryableInstance, store: str, partition: int) -> Place:
     """Return in which role this instance has a partition.
 
@@ -137,7 +152,12 @@ def _place(instance: QueryableInstance, store: str, partition: int) -> Place:
 
 
 async def _run(request: Request, route: Route, given: dict[str, Any], place: Place) -> Response:
-    """Call the function of a route here, and make a response of what it returns."""
+    """Call the function of a route here, and make a response of what it returns.
+
+    Raises:
+        InvalidStateStoreError: a partition that it wants is not here, or not any more: another instance may have it.
+        Refusal: the function refuses, fails, or has found nothing; this is the answer, whichever instance was asked.
+    """
     instance = queries_of(request).instance
     answered_by = {ANSWERED_BY: f"{instance.here} {place.role}"}
     call = RestCall(instance.here, place.role, _stores(instance, place), _asking(request))
@@ -152,14 +172,28 @@ async def _run(request: Request, route: Route, given: dict[str, Any], place: Pla
         body = encoded(dumps(to_json(said)))
     except UnknownStateStoreError as failure:  # a mistake in the function; as an answer it would be a 404
         raise _broken(route, failure, answered_by) from failure
-    except REFUSED:
+    except InvalidStateStoreError:
         raise
+    except REFUSED as failure:
+        raise _refused(route, failure, answered_by) from failure
     except Exception as failure:
         raise _broken(route, failure, answered_by) from failure
     if said is None:
         asked = request.scope["path"]
         raise Refusal(404, f"There is nothing for {asked}.", "Ask for another key.", headers=answered_by)
     return Response(body, media_type="application/json", headers=answered_by)
+
+
+def _refused(route: Route, failure: Exception, headers: dict[str, str]) -> Refusal:
+    """Return what a function raises to refuse a call, with a header that says that it has run."""
+    if isinstance(failure, HTTPException):  # the function's own words
+        said = {**(failure.headers or {}), **headers}
+        return Refusal(
+            failure.status_code, str(failure.detail), f"GET /docs shows what {route.path} takes.", headers=said
+        )
+    refusal = refusal_of(failure)
+    refusal.headers.update(headers)
+    return refusal
 
 
 def _broken(route: Route, failure: Exception, headers: dict[str, str]) -> Refusal:
@@ -175,8 +209,10 @@ def _broken(route: Route, failure: Exception, headers: dict[str, str]) -> Refusa
 
 def _passed_on(heard: httpx.Response) -> Response:
     """Return what another instance has answered."""
-    headers = {name: heard.headers[name] for name in (ANSWERED_BY, "retry-after") if name in heard.headers}
-    return Response(heard.content, heard.status_code, headers, heard.headers.get("content-type"))
+    response = Response(heard.content, heard.status_code)
+    heard_headers = [(name.lower(), value) for name, value in heard.headers.raw]
+    response.raw_headers += [header for header in heard_headers if header[0] not in NOT_PASSED_ON]
+    return response
 
 
 def _stores(instance: QueryableInstance, place: Place) -> Callable[[str], HostedView]:

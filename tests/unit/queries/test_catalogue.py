@@ -92,5 +92,5 @@ def test_a_serde_of_the_programs_own_is_named_with_what_to_do(tmp_path: Path) ->
 
 
 def test_an_application_that_never_ran_is_a_sentence(tmp_path: Path) -> None:
-    with pytest.raises(StreamsError, match="There is no application 'shop'"):
+    with pytest.raises(StreamsError, match=r"no application 'shop'.* name its state_dir with --applications, or"):
         Catalogue.load(tmp_path / "shop")

@@ -1,6 +1,7 @@
 """An instance: which share of the stores it takes up, and what it lets go of whatever happens."""
 
 import socket
+import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from pathlib import Path
@@ -11,10 +12,12 @@ from confluent_kafka import KafkaError, KafkaException
 
 from streamskit import Serdes, Stores
 from streamskit.api.streams_config import StreamsConfig
-from streamskit.common.errors import StreamsError
+from streamskit.common.errors import StreamsError, StreamsRebalancingError
+from streamskit.kafka.topic_partition import TopicPartition
 from streamskit.queries.group.assignment import Assignment
 from streamskit.queries.group.assignor import TaskAssignment
 from streamskit.queries.group.catalogue import Catalogue, QueryableStore
+from streamskit.queries.hosted_stores import HostedStores
 from streamskit.queries.instance import Instance
 from streamskit.queries.metadata import HostInfo
 from streamskit.queries.query_server import QueryServer
@@ -101,3 +104,46 @@ def test_a_port_where_another_program_has_begun_to_listen_since_is_told_at_the_s
         server.start()
     server.stop()
     other.close()
+
+
+@pytest.mark.parametrize(
+    ("raised", "why"),
+    [
+        (OSError(28, "No space left on device"), "OSError: [Errno 28] No space left on device"),
+        (StreamsError("The restore listener raised ValueError: no."), "The restore listener raised ValueError: no"),
+    ],
+)
+def test_an_instance_that_cannot_take_up_its_share_says_why_and_is_not_waited_for(
+    raised: Exception, why: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    instance = Instance(CATALOGUE, "nowhere:1", HostInfo("127.0.0.1", 8080))
+
+    def host(places: dict[Any, str]) -> None:
+        raise raised
+
+    monkeypatch.setattr(instance._hosted, "do", at_once)
+    monkeypatch.setattr(instance._hosted, "host", host)
+    owners = dict.fromkeys(CATALOGUE.tasks(), instance._id)
+    instance._learn(Assignment({instance._id: "127.0.0.1:8080"}, TaskAssignment(owners)))
+    said = (
+        f"The instance at 127.0.0.1:8080 could not take up its share of the stores: {why}. "
+        "Put that right, then start it again."
+    )
+    began = time.monotonic()
+    with pytest.raises(StreamsError) as refused:
+        instance.wait_for({}, began + 60)
+    assert str(refused.value) == said
+    assert time.monotonic() < began + 30
+    assert (instance.stopped, instance.health().failure, instance.lives) == (said, said, False)
+    assert instance._hosted.store("counts").stopped == f"No more updates come: {said}"
+    assert said in caplog.text
+    with pytest.raises(StreamsRebalancingError, match=r"does not answer any more: The instance .* could not take up"):
+        instance.local("counts", [0])
+
+
+def test_a_partition_that_is_being_given_up_has_no_state() -> None:
+    stores = HostedStores(CATALOGUE, "nowhere:1", None, lambda topic, key, value: True, lambda: None)
+    kept, gone = (TopicPartition("app-counts-changelog", number) for number in (0, 1))
+    stores._by_topic = {"app-counts-changelog": [(kept, "active"), (gone, "active")]}
+    stores._reader.ends[kept] = 7
+    assert [(state.partition, state.end) for state in stores.states("app-counts-changelog")] == [(0, 7)]

@@ -9,12 +9,13 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 from itertools import islice
 from typing import Any
 
+import httpx
 import pytest
 
 from streamskit import Serdes
 from streamskit.common.errors import StreamsError, StreamsRebalancingError, UnknownStateStoreError
 from streamskit.environment.processes import wait_until
-from streamskit.queries.client import QueryClient
+from streamskit.queries.client import QueryClient, calls
 from streamskit.queries.client import stores as remote_stores
 from streamskit.queries.metadata import HostInfo, KeyQueryMetadata
 from streamskit.state.stores import ValueAndTimestamp
@@ -217,3 +218,48 @@ def _put_when_heard(made: Cluster) -> None:
 def test_a_host_is_read_from_what_an_instance_says() -> None:
     assert HostInfo.of("127.0.0.1:80") == ("127.0.0.1", 80)
     assert ValueAndTimestamp(1, 2) == (1, 2)
+
+
+@pytest.mark.parametrize("token", ["s3cret\n", " s3cret", "p\u00e4ssword", "s3\0cret", "s3\ncret"])
+def test_a_token_that_cannot_be_sent_is_refused_and_not_shown(token: str) -> None:
+    with pytest.raises(ValueError, match=r"The token cannot be sent: .* read it with \.strip\(\)") as refused:
+        QueryClient("http://127.0.0.1:9", token=token)
+    assert token.strip() not in str(refused.value)
+    assert "cret" not in str(refused.value)
+
+
+def test_an_empty_token_is_none() -> None:
+    with cluster(ALL_ACTIVE) as made, QueryClient(made.url(), token="") as client:
+        assert "counts" in client.stores()
+
+
+def test_what_a_library_says_of_a_header_is_not_passed_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*anything: Any, **more: Any) -> None:
+        raise httpx.LocalProtocolError("Illegal header value b'Bearer s3cret'")
+
+    with QueryClient("http://127.0.0.1:9", token="s3cret") as client:
+        monkeypatch.setattr(client._calls._http, "get", refuse)
+        with pytest.raises(StreamsError, match=r"127\.0\.0\.1:9 \(the request cannot be sent\)") as failure:
+            client.stores()
+    assert "s3cret" not in str(failure.value)
+
+
+def test_a_key_that_fits_into_no_url_is_a_sentence(client: QueryClient) -> None:
+    store = client.store("counts")
+    for length in (9_000, 70_000):
+        with pytest.raises(StreamsError, match="Read long keys with a list or a range"):
+            store.get("k" * length)
+
+
+def test_threads_that_share_a_client_never_see_its_urls_half_sorted(monkeypatch: pytest.MonkeyPatch) -> None:
+    asking = calls.Calls(["http://a", "http://b"], None, 1, 0)
+    first = asking.urls
+
+    def answer(url: str) -> httpx.Response:
+        if url.startswith("http://a"):
+            raise httpx.ConnectError("no")
+        return httpx.Response(200)
+
+    monkeypatch.setattr(asking._http, "get", answer)
+    asking._first_answer("/health")
+    assert (first, asking.urls) == (["http://a", "http://b"], ["http://b", "http://a"])

@@ -7,6 +7,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from itertools import islice
 
 import httpx
 import pytest
@@ -15,12 +16,14 @@ from hypothesis import strategies as st
 
 from streamskit.api.windows import Windowed
 from streamskit.kafka.topic_partition import TopicPartition
+from streamskit.queries.client import QueryClient
 from streamskit.queries.group.catalogue import Catalogue, QueryableStore
 from streamskit.queries.instance import Instance
 from streamskit.queries.metadata import HostInfo, Hosts
 from streamskit.queries.queryable_instance import StoreUpdate
 from streamskit.queries.rest import events, routes_common
 from streamskit.queries.rest.events import Mailbox
+from streamskit.queries.rest.json_codec import dumps
 from streamskit.queries.rest.protocol import Event, EventReader
 from streamskit.serdes import Serdes
 from streamskit.state.rows import Span
@@ -280,3 +283,35 @@ def test_an_instance_tells_of_an_update_that_cannot_be_read_and_reads_on() -> No
     assert [(update.key, update.value, update.offset) for update in told] == [(None, None, 0), ("b", 1, 1)]
     assert "cannot read 5 bytes" in told[0].error
     assert [entry.key for entry in instance._hosted.store("counts").entries(Span())] == ["b"]
+
+
+ENDS_OF_LINES = "".join(map(chr, (10, 11, 12, 13, 28, 29, 30, 0x85, 0x2028, 0x2029)))
+
+
+@pytest.mark.parametrize("end", ENDS_OF_LINES)
+def test_an_event_has_one_line_for_each_field_whatever_it_holds(end: str) -> None:
+    said = {"note": f"a{end}data: forged{end}", "price": 1}
+    event = Event(f"update{end}data: forged", dumps(said), f"1-2{end}data: forged")
+    lines = event.text().splitlines()
+    assert [line.partition(":")[0] for line in lines] == ["id", "event", "data", ""]
+    reader = EventReader()
+    read = next(filter(None, map(reader.read, lines)))
+    assert read.json() == said
+
+
+def test_a_value_with_ends_of_lines_comes_whole_from_every_instance(two: Cluster) -> None:
+    note = f"one{ENDS_OF_LINES}data: {{}}"
+    with QueryClient(two.url()) as client:
+        heard: list[StoreUpdate] = []
+        listening = threading.Thread(target=lambda: heard.extend(islice(client.updates("everywhere"), 1)), daemon=True)
+        listening.start()
+        await_that(lambda: bool(two.instances[0].listeners.get("everywhere")))
+        two.group.put("everywhere", note.encode(), note.encode())
+        listening.join(30)
+    assert [(update.key, update.value) for update in heard] == [(note, note)]
+    listener = Listener(two, "/state/stream/orders")
+    await_that(lambda: bool(listener.of("joined")))
+    two.group.put("orders", b'{"id":1}', dumps({"size": 1, "note": note}).encode(), partition=3)
+    await_that(lambda: bool(listener.of("update")))
+    assert listener.of("update")[0].json()["value"]["note"] == note
+    listener.close()

@@ -1,13 +1,18 @@
 """Routes of an application's own: they run where their key is, with what is there, and say what went wrong."""
 
 import threading
+from enum import StrEnum
 from typing import Any
 
 import pytest
-from starlette.responses import HTMLResponse
+from fastapi import HTTPException
+from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 
-from streamskit import KafkaStreams, RestCall, RestService, StreamsBuilder, StreamsError
-from tests.unit.queries.rest_harness import ALL_ACTIVE, PARTITIONS, Cluster, cluster, long, partition_of
+from streamskit import KafkaStreams, RestCall, RestService, Serdes, StreamsBuilder, StreamsError
+from streamskit.common.errors import StateStoreMigratedError
+from streamskit.serdes import SerdeError
+from streamskit.state.stores import Store
+from tests.unit.queries.rest_harness import ALL_ACTIVE, PARTITIONS, STORES, Cluster, cluster, long, partition_of
 
 TWO = ({0: "active", 1: "active"}, {2: "active", 3: "active"})
 
@@ -293,6 +298,9 @@ def test_the_page_of_the_api_lists_the_routes_with_their_parameters(service: Res
         ("/mine/{name}", {"store": "counts"}, "needs both store= and key=, or neither"),
         ("/mine/{name}", {"store": "counts", "key": "{nam}"}, "has no parameter {nam} for its key '{nam}'"),
         ("/mine/{other}", {}, "has a parameter {other} that the function does not take"),
+        ("/gr\u00f6\u00dfe/{name}", {}, "would never be found: a URL has letters with accents, blanks and the like"),
+        ("/two words/{name}", {}, "would never be found"),
+        ("/mine/{name", {}, "would never be found"),
     ],
 )
 def test_a_route_that_does_not_fit_is_refused_where_it_is_written(path: str, where: dict[str, str], says: str) -> None:
@@ -333,3 +341,96 @@ def test_routes_need_an_address() -> None:
     builder.stream("in").to("out")
     with pytest.raises(StreamsError, match="rest_service has routes, and nothing would serve them"):
         KafkaStreams(builder.build(), "app", "b:9092", rest_service=RestService())
+
+
+REFUSALS: list[tuple[Exception, int, str]] = [
+    (HTTPException(400, "That is no genre."), 400, "That is no genre."),
+    (HTTPException(404, "That genre is gone."), 404, "That genre is gone."),
+    (StreamsError("The shop is closed."), 503, "The shop is closed."),
+    (SerdeError("It is no long."), 500, "A row cannot be read: It is no long."),
+]
+
+
+@pytest.mark.parametrize(("raised", "status", "says"), REFUSALS, ids=lambda it: str(it)[:20])
+def test_what_a_function_refuses_is_the_answer_whichever_instance_is_asked_and_it_runs_once(
+    raised: Exception, status: int, says: str
+) -> None:
+    service, ran = RestService(), list[str]()
+
+    @service.get("/refused/{name}", store="counts", key="{name}")
+    async def refused(call: RestCall, name: str) -> Any:
+        ran.append(f"{call.here} {call.role}")
+        raise raised
+
+    both = ({0: "active", 1: "active", 2: "standby"}, {2: "active", 3: "active", 0: "standby"})
+    with cluster(*both, service=service) as made:
+        owner = f"{made.instances[1].here} active"
+        for asked in (0, 1):
+            answer = made.get(f"/refused/{key_of(2)}", asked)
+            assert (answer.status_code, answer.json()["error"]) == (status, says)
+            assert answer.headers["streamskit-answered-by"] == owner
+        assert ran == [owner, owner]
+
+
+def test_a_function_that_finds_a_partition_gone_is_run_by_the_next_instance_that_has_it() -> None:
+    service = RestService()
+
+    @service.get("/moved/{name}", store="counts", key="{name}")
+    async def moved(call: RestCall, name: str) -> str:
+        if call.role == "active":
+            raise StateStoreMigratedError("It has just moved.")
+        return str(call.here)
+
+    with cluster({0: "active", 1: "active", 2: "standby"}, {2: "active", 3: "active"}, service=service) as made:
+        assert made.get(f"/moved/{key_of(2)}").json() == str(made.instances[0].here)
+
+
+def test_a_response_comes_with_its_headers_from_another_instance_too() -> None:
+    service = RestService()
+
+    @service.get("/elsewhere/{name}", store="counts", key="{name}")
+    async def elsewhere(call: RestCall, name: str) -> Response:
+        return RedirectResponse("/double/a")
+
+    @service.get("/table/{name}", store="counts", key="{name}")
+    async def table(call: RestCall, name: str) -> Response:
+        named = {"content-disposition": "attachment; filename=a.csv", "cache-control": "max-age=60", "etag": '"1"'}
+        made = PlainTextResponse("x,y", headers=named)
+        made.set_cookie("one", "1")
+        made.set_cookie("two", "2")
+        return made
+
+    with cluster(*TWO, service=service) as made:
+        for path in ("elsewhere", "table"):
+            there, here = (made.get(f"/{path}/{key_of(2)}", asked) for asked in (1, 0))
+            assert (here.status_code, here.content) == (there.status_code, there.content)
+            ours, theirs = (sorted(each.headers.multi_items()) for each in (here, there))
+            assert [one for one in ours if one[0] != "date"] == [one for one in theirs if one[0] != "date"]
+        assert made.get(f"/elsewhere/{key_of(2)}").headers["location"] == "/double/a"
+        assert made.get(f"/table/{key_of(2)}").headers.get_list("set-cookie") == there.headers.get_list("set-cookie")
+
+
+def test_a_parameter_that_is_no_text_is_a_key_in_the_form_that_keys_have_in_a_url(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(STORES, "flags", Store("flags", "key-value", Serdes.boolean(), Serdes.long()))
+
+    class Size(StrEnum):
+        SMALL = "a"
+
+    service = RestService()
+
+    @service.get("/flag/{yes}", store="flags", key="{yes}")
+    async def flag(call: RestCall, yes: bool) -> Any:
+        return call.store("flags").get(yes)
+
+    @service.get("/size/{size}", store="counts", key="{size}")
+    async def size(call: RestCall, size: Size) -> Any:
+        return call.store("counts").get(size.value)
+
+    with cluster(*TWO, service=service) as made:
+        made.group.put("flags", b"\x01", long(7))
+        made.group.put("counts", b"a", long(8))
+        for asked in (0, 1):
+            assert made.get("/flag/true", asked).json() == 7
+            assert made.get("/size/a", asked).json() == 8

@@ -16,7 +16,7 @@ from streamskit.queries import (
     local_store,
 )
 from streamskit.serdes import SerdeError
-from streamskit.state.stores import Store
+from streamskit.state.stores import Store, ValueAndTimestamp
 
 
 def window_store(retention: int = 10_000) -> LocalWindowStore:
@@ -180,3 +180,44 @@ def test_a_list_leaves_out_the_rows_that_cannot_be_read_and_counts_them(caplog: 
     with pytest.raises(SerdeError):
         store.get("b")
     assert store.range("c") == [("c", 3)]
+
+
+def test_a_view_with_timestamps_has_what_its_store_takes_in_later() -> None:
+    store = LocalKeyValueStore(Store("counts", "key-value", Serdes.string(), Serdes.long()))
+    timed = store.with_timestamps()
+    store.apply(b"a", struct.pack(">q", 1), 10)
+    store.apply(b"b", struct.pack(">q", 2), 20, partition=1)
+    assert timed.get("a") == ValueAndTimestamp(1, 10)
+    assert timed.all() == [("a", (1, 10)), ("b", (2, 20))]
+    assert (timed.updates, timed.stopped) == (2, "")
+    store.drop(1)
+    store.stopped = "The application is closed."
+    assert timed.all() == [("a", (1, 10))]
+    assert timed.stopped == "The application is closed."
+    assert store.get("a") == 1
+
+
+def test_some_partitions_of_a_store_stay_as_they_were_when_they_were_taken() -> None:
+    store = LocalKeyValueStore(Store("counts", "key-value", Serdes.string(), Serdes.long()))
+    store.apply(b"a", struct.pack(">q", 1), 10)
+    view = store.only([0, 1])
+    store.apply(b"b", struct.pack(">q", 2), 20, partition=1)
+    store.drop(0)
+    assert view.partitions == {0}
+    assert (view.get("a"), view.get("b"), view.updates) == (1, None, 1)
+
+
+def test_a_data_frame_keeps_the_fields_of_a_value_that_are_named_as_its_own_columns() -> None:
+    trades = Serdes.json("struct<key: string, start: bigint, timestamp: bigint, price: double>")
+    store = local_store(Store("trades", "key-value", Serdes.string(), trades))
+    store.apply(b"KO", b'{"key":"other","start":1,"timestamp":111,"price":2.5}', 999)
+    assert store.to_pandas().to_dict("records") == [
+        {"key": "KO", "value.key": "other", "start": 1, "value.timestamp": 111, "price": 2.5, "timestamp": 999}
+    ]
+    spans = Serdes.json("struct<start: bigint, end: bigint>")
+    windows = TimeWindows.of_size_with_no_grace(5000)
+    store = local_store(Store("spans", "window", Serdes.string(), spans, windows, 10_000))
+    store.apply(b"KO" + struct.pack(">qi", 1000, 0), b'{"start":1,"end":2}', 999)
+    assert store.to_pandas().to_dict("records") == [
+        {"key": "KO", "start": 1000, "end": 6000, "value.start": 1, "value.end": 2, "timestamp": 999}
+    ]

@@ -1,0 +1,57 @@
+"""`serve`: what it says to a name on the command line that does not lead to what it needs."""
+
+from pathlib import Path
+
+import pytest
+
+from streamskit.cli.serve import _imported
+from streamskit.common.errors import StreamsError
+from streamskit.queries.rest_service import RestService
+
+PROGRAM = """
+from streamskit import RestService, StreamsError
+service = RestService()
+def make(): return RestService()
+def wants(url, token): return RestService()
+def fails(): return {}["songs"]
+def refuses(): raise StreamsError("The shop is closed.")
+"""
+
+
+@pytest.fixture
+def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder with a program that works, and two that cannot be imported."""
+    (tmp_path / "shop_of_serve.py").write_text(PROGRAM)
+    (tmp_path / "broken_of_serve.py").write_text("price = 1 / 0")
+    (tmp_path / "torn_of_serve.py").write_text("def make(:")
+    monkeypatch.syspath_prepend(tmp_path)
+
+
+@pytest.mark.usefixtures("programs")
+@pytest.mark.parametrize(
+    ("named", "says"),
+    [
+        ("json:loads", "json:loads cannot be called: missing a required argument: 's'. Name a function that needs no"),
+        ("shop_of_serve:wants", "cannot be called: missing a required argument: 'url'"),
+        ("shop_of_serve:fails", r"calling fails\(\) raised KeyError: 'songs' \(.*shop_of_serve.py, line 6\)\. Correct"),
+        ("shop_of_serve:refuses", r"^The shop is closed\.$"),
+        (
+            "broken_of_serve:x",
+            r"importing broken_of_serve raised ZeroDivisionError: .*broken_of_serve.py, line 1\)",
+        ),
+        ("torn_of_serve:x", r"importing torn_of_serve raised SyntaxError: .*\(torn_of_serve.py, line 1\)\. Correct"),
+        ("shop_of_serve:nothing", "names nothing that can be imported"),
+        ("nowhere_of_serve:x", "names nothing that can be imported"),
+        ("json:dumps.x", "names nothing that can be imported"),
+        ("builtins:dict", "is a dict and no RestService"),
+    ],
+)
+def test_a_name_that_leads_nowhere_is_a_sentence(named: str, says: str) -> None:
+    with pytest.raises(StreamsError, match=says):
+        _imported("--rest-service", named, RestService)
+
+
+@pytest.mark.usefixtures("programs")
+@pytest.mark.parametrize("name", ["service", "make"])
+def test_an_object_and_a_function_that_makes_it_are_taken(name: str) -> None:
+    assert isinstance(_imported("--rest-service", f"shop_of_serve:{name}", RestService), RestService)
