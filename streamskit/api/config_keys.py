@@ -27,6 +27,9 @@ logger = logging.getLogger("streamskit")
 DEAD_LETTERS = "errors.dead.letter.queue.topic.name"
 """Kafka's key for the topic that those handlers write to which go on."""
 
+EMPTY_MEANS_OFF = "ssl.endpoint.identification.algorithm"
+"""The setting of a client that says something when it is empty: that brokers' certificates may name other hosts."""
+
 CLIENT_PREFIX = re.compile(r"(main\.consumer|consumer|producer)\.")
 """What may stand before the name of a setting of Kafka's clients."""
 
@@ -342,6 +345,21 @@ def load(path: Path) -> Iterator[Property]:
         raise StreamsError(f"{path} cannot be read: {failure.strerror}.") from failure
 
 
+def of_mapping(properties: Mapping[str, Any]) -> Iterator[Property]:
+    """Yield what a mapping says, its values as they would stand in a file; one that is None is left out."""
+    for name, value in properties.items():
+        if value is not None:
+            yield Property(name, _in_a_file(value))
+
+
+def _in_a_file(value: Any) -> str:
+    if isinstance(value, Secret):
+        return value.reveal()
+    if isinstance(value, bool):
+        return str(value).lower()
+    return ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+
+
 def read(properties: Iterable[Property], keys: Sequence[ConfigKey]) -> dict[str, Any]:
     """Return the settings that properties stand for, by their names in Python; what is only reported is logged.
 
@@ -448,7 +466,7 @@ def _add_client_settings(settings: dict[str, Any], found: Sequence[Property]) ->
     Raises:
         StreamsError: a setting of a client is unknown, missing, or has a value that it does not take.
     """
-    given = {each.name: each.value for each in found if each.value}
+    given = {each.name: each.value for each in found if each.value or each.name.endswith(EMPTY_MEANS_OFF)}
     if given == {"security.protocol": "PLAINTEXT"}:
         return
     if "client_settings" in settings:

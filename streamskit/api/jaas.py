@@ -12,8 +12,15 @@ MODULES = {
     "SCRAM-SHA-512": "org.apache.kafka.common.security.scram.ScramLoginModule",
 }
 
-OPTION = re.compile(r"""\s*(?P<name>[\w.]+)\s*=\s*(?:"(?P<quoted>(?:\\.|[^"\\])*)"|(?P<bare>[^\s;"]+))""", re.DOTALL)
-ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
+OPTION = re.compile(
+    r"""\s*(?P<name>[\w.$-]+)\s*=\s*
+    (?:(?P<quote>["'])(?P<quoted>(?:\\.|(?!(?P=quote))[^\\])*)(?P=quote)|(?P<bare>[^\s;"']+))""",
+    re.DOTALL | re.VERBOSE,
+)
+ESCAPED = re.compile(r"\\([0-3][0-7]{0,2}|[4-7][0-7]?|.)", re.DOTALL)
+"""A backslash with what it makes one character: up to three octal digits, or a letter."""
+
+ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "a": "\a", "v": "\v"}
 
 
 class Credentials(NamedTuple):
@@ -65,4 +72,10 @@ def _quoted(text: str) -> str:
 
 
 def _unquoted(text: str) -> str:
-    return re.sub(r"\\(.)", lambda found: ESCAPES.get(found[1], found[1]), text, flags=re.DOTALL)
+    """Return what text in quotes says, as Java's `StreamTokenizer` reads it."""
+
+    def character(found: re.Match[str]) -> str:
+        said = found[1]
+        return chr(int(said, 8)) if said[0] in "01234567" else ESCAPES.get(said, said)
+
+    return ESCAPED.sub(character, text)

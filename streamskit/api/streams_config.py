@@ -9,7 +9,7 @@ from typing import Any, TypedDict, TypeVar, Unpack
 from streamskit.api import config_keys
 from streamskit.api.auto_offset_reset import AutoOffsetReset
 from streamskit.api.client_settings import ClientSettings
-from streamskit.api.config_keys import AUTO, DURATION, HANDLER, OFF, PATH, REAL_TIME, ConfigKey, Kind, Property
+from streamskit.api.config_keys import AUTO, DURATION, HANDLER, OFF, PATH, REAL_TIME, ConfigKey, Kind
 from streamskit.api.error_handlers import Handler, Handlers
 from streamskit.common.durations import Duration, spell
 from streamskit.common.errors import StreamsError
@@ -419,14 +419,14 @@ class StreamsConfig:
         return replace(config, **changes) if isinstance(config, StreamsConfig) else cls(**changes)
 
     @classmethod
-    def from_properties(cls, properties: str | Path | Mapping[str, str | Secret], **settings: Any) -> "StreamsConfig":
+    def from_properties(cls, properties: str | Path | Mapping[str, Any], **settings: Any) -> "StreamsConfig":
         """Return the config that a Java properties file holds, under Kafka's own names.
 
         A key that Spark has no counterpart for is refused if it would change what the application does, as
         `default.value.serde` would; if it is only about speed, as `rocksdb.config.setter`, a warning says so.
 
         Args:
-            properties: the file, or what it would hold.
+            properties: the file, or what it would hold; there, numbers, True and False may stand for their text.
             settings: those that the file does not have, or that go before it.
 
         Raises:
@@ -438,7 +438,7 @@ class StreamsConfig:
         Mirrors `StreamsConfig(Map)`.
         """
         if isinstance(properties, Mapping):
-            found = [Property(name, revealed(value)) for name, value in properties.items()]
+            found = list(config_keys.of_mapping(properties))
         else:
             found = list(config_keys.load(Path(properties)))
         return cls(**(config_keys.read(found, cls.settings()) | settings))

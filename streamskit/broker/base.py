@@ -14,7 +14,8 @@ class Broker(KafkaClient):
     ...     broker.create_topics("trades")
     """
 
-    _started_by_with = False
+    _started_by_with: tuple[bool, ...] = ()
+    """For each `with` block that is open, the innermost last, whether it started the broker."""
 
     @property
     @abstractmethod
@@ -53,15 +54,18 @@ class Broker(KafkaClient):
         self.start()
 
     def __enter__(self) -> Self:
-        self._started_by_with = not self.is_running
-        if self._started_by_with:
+        starts = not self.is_running
+        if starts:
             self.start()
+        self._started_by_with = (*self._started_by_with, starts)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        if self._started_by_with:
+        *outer, started = self._started_by_with
+        self._started_by_with = tuple(outer)
+        if started:
             self.stop()
             self._discard()
 

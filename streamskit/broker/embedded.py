@@ -24,18 +24,20 @@ log = logging.getLogger("streamskit.broker")
 
 START_SECONDS = 60.0
 PORT_ATTEMPTS = 3
+LAST_PORT = 2**16 - 1
 
 
 class EmbeddedBroker(Broker):
     """Apache Kafka 4.3 in KRaft mode: one node, broker and controller, on loopback.
 
     `data_dir` is the folder for its data (None: a temporary one, removed with the object); `port` its port
-    (None: the one it had last time on this data, else a free one); `settings` are Kafka broker settings on
+    (None or 0: the one it had last time on this data, else a free one); `settings` are Kafka broker settings on
     top of those for teaching; `heap` is the JVM's maximum heap; `cluster_id` is the id that new data gets (None: a
     random one). It ends with this Python process, even when that is killed (except on Windows), unless `detached`:
     then it keeps running, and every EmbeddedBroker with this `data_dir` and `detached` controls the same process.
 
     Raises:
+        BrokerError: `port` is no port, or a detached broker has no data folder.
         SetupError: from `start()`: there is a problem with Java, the jars, the port or the disk.
         BrokerError: from `start()`: there is a problem with the data folder.
 
@@ -58,11 +60,15 @@ class EmbeddedBroker(Broker):
     ) -> None:
         if detached and data_dir is None:
             raise BrokerError("A detached broker outlives this process, so it needs a data_dir of its own.")
+        if port is not None and (type(port) is not int or not 0 <= port <= LAST_PORT):
+            raise BrokerError(
+                f"port={port!r} is not a number from 1 to {LAST_PORT}. Give one, or leave it out for a free one."
+            )
         self._temporary = data_dir is None
         self.data_dir = Path(tempfile.mkdtemp(prefix="streamskit-broker-") if data_dir is None else data_dir).absolute()
         self._folder = DataFolder(self.data_dir)
         self._lock_file = Path(lock_file).absolute() if lock_file else self.data_dir / "broker.json"
-        self._port = port
+        self._port = port or None
         self._detached = detached
         self._settings = dict(settings or {})
         self._heap = heap
@@ -142,7 +148,12 @@ class EmbeddedBroker(Broker):
         return self.data_dir if self._temporary else None
 
     def _check_folder(self) -> None:
-        """Refuse a folder that is not a broker's, is in use, or has no room."""
+        """Refuse a folder that Kafka cannot name, is not a broker's, is in use, or has no room."""
+        if "," in str(self.data_dir):
+            raise BrokerError(
+                f"The data folder {str(self.data_dir)!r} has a comma in its path, at which Kafka would cut it in two. "
+                "Choose a data_dir without one."
+            )
         lock = read_lock(self._lock_file)
         if lock and lock.process():
             raise BrokerError(
@@ -184,7 +195,7 @@ class EmbeddedBroker(Broker):
 
     def _launch(self, port: int) -> None:
         try:
-            self._folder.write_settings(port, settings.free_port(), self._settings)
+            self._folder.write_settings(port, settings.free_port(apart_from=[port]), self._settings)
             if not self._folder.is_formatted:
                 self._folder.format(self._cluster_id)
             process = self._launched()

@@ -148,7 +148,10 @@ class EmbeddedCluster(Broker):
         return self.nodes[number]
 
     def _made(self) -> dict[int, EmbeddedBroker]:
-        ports = {number: (free_port(), free_port()) for number in range(1, self._count + 1)}
+        drawn: list[int] = []
+        for _ in range(2 * self._count):
+            drawn.append(free_port(apart_from=drawn))
+        ports = dict(enumerate(zip(drawn[::2], drawn[1::2], strict=True), start=1))
         replicas, enough = min(3, self._count), min(2, self._count)
         shared = {
             "broker.session.timeout.ms": TEACHING_SETTINGS["broker.session.timeout.ms"],  # others replace a dead one

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
+from types import TracebackType
 from typing import Any, NoReturn
 
 from streamskit.api.client_settings import ClientSettings
@@ -74,6 +75,11 @@ class ExternalBroker(Broker):
         if not self.is_running:
             raise no_answer(self._connection)
         return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Leave it as it is: it runs elsewhere."""
 
     def __repr__(self) -> str:
         return f"ExternalBroker({self.bootstrap_servers!r})"

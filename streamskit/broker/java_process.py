@@ -17,6 +17,7 @@ import psutil
 from streamskit.broker.settings import ALONE, HOST, LOGGING, server_properties
 from streamskit.common.errors import BrokerError, SetupError
 from streamskit.common.ownership import check_own
+from streamskit.common.properties_files import lines
 from streamskit.environment import processes
 from streamskit.environment.archives import java_options
 from streamskit.environment.identity import process_start
@@ -114,14 +115,16 @@ class DataFolder:
         """The port that the broker of this folder had last time."""
         if not self.properties.is_file():
             return None
-        found = re.search(r"^listeners=PLAINTEXT://[^:]+:(\d+)", self.properties.read_text(), re.MULTILINE)
+        listeners = next((line.value for line in lines(self.properties) if line.name == "listeners"), "")
+        found = re.match(r"PLAINTEXT://[^:]+:(\d+)", listeners)
         return int(found[1]) if found else None
 
     def write_settings(self, port: int, controller_port: int, extra: Mapping[str, str]) -> None:
         """Write the files that Kafka reads at its start."""
         self.path.mkdir(parents=True, exist_ok=True)
         own = {} if self.has_crashed else ALONE
-        self.properties.write_text(server_properties(self.kafka, port, controller_port, {**own, **extra}))
+        text = server_properties(self.kafka, port, controller_port, {**own, **extra})
+        self.properties.write_text(text, encoding="ascii")  # Kafka reads Latin-1
         self.logging.write_text(LOGGING)
 
     def format(self, cluster_id: str | None = None) -> None:
@@ -169,7 +172,8 @@ class DataFolder:
         """The process id of a broker that runs on this folder, even one whose lock file is lost."""
         for process in psutil.process_iter(["cmdline"]):
             command = process.info["cmdline"] or []
-            if str(self.properties) in command and command[0] != "sh":  # nor a dependent broker's lifeline
+            is_kafka = "kafka.Kafka" in command and command[0] != "sh"  # nor a dependent broker's lifeline
+            if is_kafka and str(self.properties) in command:  # others may only look into the file
                 return process.pid
         return None
 

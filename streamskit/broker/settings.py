@@ -2,8 +2,10 @@
 
 import random
 import socket
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
+
+import javaproperties
 
 from streamskit.common.errors import SetupError
 
@@ -68,7 +70,7 @@ After a crash it starts without them, as its controller admits it only once its 
 
 
 def server_properties(data: Path, port: int, controller_port: int, extra: Mapping[str, str]) -> str:
-    """Kafka's server.properties for a node that is broker and controller, reachable on loopback only."""
+    """Kafka's server.properties, in ASCII, for a node that is broker and controller, reachable on loopback only."""
     settings = {
         "process.roles": "broker,controller",
         "node.id": str(NODE_ID),
@@ -81,7 +83,7 @@ def server_properties(data: Path, port: int, controller_port: int, extra: Mappin
         **TEACHING_SETTINGS,
         **extra,
     }
-    return "".join(f"{name}={value}\n" for name, value in settings.items())
+    return "".join(f"{javaproperties.join_key_value(name, str(value))}\n" for name, value in settings.items())
 
 
 # Below the ports that systems hand out for outgoing connections: one of those could take the port while the
@@ -101,13 +103,16 @@ def is_free(port: int) -> bool:
     return True
 
 
-def free_port() -> int:
+def free_port(apart_from: Collection[int] = ()) -> int:
     """Return a port of 127.0.0.1 that nobody listens on.
+
+    Args:
+        apart_from: ports that are promised to others, who do not listen yet.
 
     Raises:
         SetupError: none was found.
     """
     for port in random.sample(CANDIDATES, 200):
-        if is_free(port):
+        if port not in apart_from and is_free(port):
             return port
     raise SetupError(f"No free port found on {HOST} between {CANDIDATES.start} and {CANDIDATES.stop}.")

@@ -10,6 +10,7 @@ import importlib.metadata
 import importlib.util
 import ipaddress
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -259,12 +260,23 @@ def _follow(ivy: subprocess.Popen[str], words: IO[str], progress: TellProgress) 
 
 def _proxy_options() -> list[str]:
     """Java's names for the proxies that Python and pip would use (HTTPS_PROXY and the system's settings)."""
-    options = []
-    for scheme, address in urllib.request.getproxies().items():
+    options, proxies = [], urllib.request.getproxies()
+    if direct := _direct_hosts(proxies.pop("no", "")):
+        options.append(f"-Dhttp.nonProxyHosts={'|'.join(direct)}")  # for https, too
+    for scheme, address in proxies.items():
         proxy = urllib.parse.urlsplit(address if "://" in address else f"http://{address}")
         if scheme in ("http", "https") and proxy.hostname:
             options += [f"-D{scheme}.proxyHost={proxy.hostname}", f"-D{scheme}.proxyPort={proxy.port or 80}"]
     return options
+
+
+def _direct_hosts(no_proxy: str) -> list[str]:
+    """Return Java's patterns for the hosts in NO_PROXY, each of which also stands for the hosts below it."""
+    # Java knows no ports there.
+    names = [name.partition(":")[0] if name.count(":") == 1 else name for name in re.split(r"[\s,]+", no_proxy)]
+    hosts = [host for name in names if (host := name.lstrip("."))]
+    patterns = [pattern for host in hosts for pattern in ([host] if host == "*" else [host, f"*.{host}"])]
+    return ["localhost", "127.*", "[::1]", *patterns] if patterns else []  # the first are Java's own, if it gets none
 
 
 def _why_ivy_failed(log: Path) -> str:

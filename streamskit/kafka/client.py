@@ -134,7 +134,8 @@ class KafkaClient(ABC):
         UTF-8, a dict or list JSON, an int a big-endian long and a float a big-endian double. A record with a key goes
         to the partition that Kafka's default partitioner (murmur2) gives it.
 
-        Raises BrokerError with the index of the record that is wrong or was refused, and Kafka's reason.
+        Raises BrokerError with the index of the record that is wrong or was refused, and Kafka's reason; and for a
+        column of a DataFrame that has whole numbers and missing entries, but no serde: pandas makes floats of ints.
 
         >>> broker.produce("trades", [("KO", {"price": 41.5}), ("PEP", {"price": 99.0})])  # doctest: +SKIP
         2

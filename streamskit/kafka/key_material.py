@@ -41,11 +41,21 @@ def key_material(settings: Mapping[str, str]) -> KeyMaterial:
     Raises:
         StreamsError: a store is of Java's own kind, is damaged, or its password is wrong.
     """
-    return _made(tuple(sorted((name, str(value)) for name, value in settings.items() if name.startswith("ssl."))))
+    own = tuple(sorted((name, str(value)) for name, value in settings.items() if name.startswith("ssl.")))
+    return _made(own, tuple(_state(Path(value)) for name, value in own if name.endswith(".location")))
 
 
-@lru_cache(maxsize=64)  # a broker is queried every second; the files are not rewritten that often
-def _made(settings: tuple[tuple[str, str], ...]) -> KeyMaterial:
+def _state(path: Path) -> tuple[int, int] | None:
+    """Return what changes when a file is replaced; None if there is no such file."""
+    try:
+        about = path.stat()
+    except OSError:
+        return None
+    return about.st_mtime_ns, about.st_size
+
+
+@lru_cache(maxsize=64)  # a broker is queried every second, and the stores are not replaced that often
+def _made(settings: tuple[tuple[str, str], ...], states: tuple[tuple[int, int] | None, ...]) -> KeyMaterial:
     own = dict(settings)
     ca = _trusted(own)
     if "ssl.keystore.key" in own:

@@ -50,7 +50,8 @@ def produce(
     with _producer(bootstrap_servers) as producer:
         delivery = Delivery(producer, topic, partitions, encoder(key), encoder(value), denied)
         try:
-            for record in read_records(records):
+            without_serde = [name for name, serde in (("key", key), ("value", value)) if serde is None]
+            for record in read_records(records, without_serde):
                 delivery.send(record)
         except (NotDeliveredError, NoRightError):
             raise

@@ -1,7 +1,7 @@
 """The records a user hands to `produce`, in their many shapes, as one plain shape."""
 
 import contextlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any, NamedTuple, TypeAlias
 
@@ -29,12 +29,19 @@ class OutgoingRecord(NamedTuple):
     partition: int | None = None
 
 
-def read_records(records: Records) -> Iterator[OutgoingRecord]:
+def read_records(records: Records, without_serde: Collection[str] = ()) -> Iterator[OutgoingRecord]:
     """Give each record of an iterable or DataFrame in turn; nothing is read ahead.
 
-    Raises BrokerError with the index of the first record that is not one.
+    Args:
+        records: in any of their shapes.
+        without_serde: which of "key" and "value" are written after their types, as no serde says how.
+
+    Raises:
+        BrokerError: one is no record, and its index is named; or a column's type does not say what its numbers are.
     """
     if isinstance(records, pd.DataFrame):
+        for name in without_serde:
+            _check_type_is_clear(records, name)
         rows: Iterable[Any] = _rows(records)
     elif isinstance(records, (str, bytes, Mapping)) or not isinstance(records, Iterable):
         raise BrokerError(f"records is one {type(records).__name__}, not a list of records. {SHAPES}.")
@@ -103,6 +110,10 @@ def _headers(headers: Any) -> HeaderList:
     except (TypeError, ValueError):
         raise BrokerError(f"the headers {headers!r} are not a list of (name, bytes) pairs.") from None
     for name, value in encoded:
+        if isinstance(name, str) and value is None:  # Kafka has such headers; kafka-python counts their bytes
+            raise BrokerError(
+                f"the header {name!r} is None, which the client in Python cannot send: leave it out, or give b''."
+            )
         if not isinstance(name, str) or not isinstance(value, bytes):
             raise BrokerError(f"the header {name!r}: {value!r} is not a name (str) with bytes.")
     return encoded
@@ -138,6 +149,19 @@ def _rows(frame: pd.DataFrame) -> Iterator[dict[str, Any]]:
         yield dict(zip(columns, row, strict=True))
 
 
+def _check_type_is_clear(frame: pd.DataFrame, name: str) -> None:
+    """Refuse a column of numbers that pandas may have turned into floats, only because some are missing."""
+    if name not in frame.columns or frame[name].dtype != "float64":  # "Float64" is what somebody has asked for
+        return
+    there = frame[name].dropna()
+    if 0 < len(there) < len(frame) and all(number.is_integer() for number in there.tolist()):
+        raise BrokerError(
+            f"The DataFrame's column {name} has whole numbers and missing entries, for which pandas turns ints into "
+            f'floats: say which they are. For longs write df.astype({{"{name}": "Int64"}}), for doubles '
+            f"{name}=Serdes.double()."
+        )
+
+
 def _plain(column: "pd.Series[Any]", name: str) -> list[Any]:
     """A column as plain Python values, missing ones as None."""
     if name in ("timestamp", "partition") and pd.api.types.is_float_dtype(column):
@@ -145,6 +169,6 @@ def _plain(column: "pd.Series[Any]", name: str) -> list[Any]:
         with contextlib.suppress(TypeError):  # a fraction: each record says so
             column = column.astype("Int64")
     missing = column.isna()
-    if name == "headers" or not missing.any():
+    if not missing.any():
         return column.tolist()
     return column.astype(object).where(~missing, None).tolist()

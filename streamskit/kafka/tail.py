@@ -109,7 +109,7 @@ class Tail(Ends):
         """Read on to the ends as they are now.
 
         Raises:
-            BrokerError: the broker does not answer, or has no such topic.
+            BrokerError: the broker does not answer, has no such topic, or does not allow it to be read.
         """
         try:
             self.ends = self._offsets(self._partitions_of(self._topics), END)
@@ -154,14 +154,16 @@ class Tail(Ends):
         # Only for the time of a look: a client goes on fetching what is assigned to it.
         reader.assign({where: self._next[where] for where in unread})
         read, deadline = unread, time.monotonic() + LOOK_SECONDS
-        while unread and time.monotonic() < deadline:
-            batch = reader.poll(0.1)
-            for where, records in batch.records.items():
-                self._kept[where].extend((self._looks, record) for record in records)
-            # The position, not the last record, says how far it is read: transaction markers have offsets too.
-            self._next |= batch.positions
-            unread = {where for where in unread if self._next[where] < self.ends[where]}
-        reader.unassign(read)
+        try:
+            while unread and time.monotonic() < deadline:
+                batch = reader.poll(0.1)
+                for where, records in batch.records.items():
+                    self._kept[where].extend((self._looks, record) for record in records)
+                # The position, not the last record, says how far it is read: transaction markers have offsets too.
+                self._next |= batch.positions
+                unread = {where for where in unread if self._next[where] < self.ends[where]}
+        finally:
+            reader.unassign(read)
 
     def _skip(self) -> set[TopicPartition]:
         """Set where to read on, and return the partitions that have something to read."""

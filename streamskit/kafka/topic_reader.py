@@ -429,10 +429,12 @@ class TopicReader(Generic[R]):
             done.set_exception(self._failure or StreamsError(f"{self._who} are not read any more."))
 
     def _waiting(self) -> Iterator[tuple[Callable[[], Any], Future[Any]]]:
-        """Yield the jobs that nobody has taken yet."""
+        """Yield the jobs that nobody has taken yet, without those that were cancelled."""
         with suppress(queue.Empty):
             while True:
-                yield self._jobs.get_nowait()
+                job, done = self._jobs.get_nowait()
+                if done.set_running_or_notify_cancel():  # from now on it cannot be cancelled
+                    yield job, done
 
     def _read(self) -> None:
         batch = self._reader.poll(0.05)

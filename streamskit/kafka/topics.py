@@ -23,6 +23,7 @@ from kafka.protocol.consumer import IsolationLevel
 
 from streamskit.api.client_settings import BootstrapServers, ClientSettings
 from streamskit.common.errors import BrokerError
+from streamskit.common.names import unknown_name
 from streamskit.environment.processes import eventually
 from streamskit.kafka.access import Right, needing, principal
 from streamskit.kafka.connection import AGAIN_SECONDS, Admin, admin_client
@@ -370,7 +371,9 @@ def _check_same(admin: Admin, name: str, has: int, partitions: int | None, confi
         )
     current = _config(admin, name) if config else {}
     for key, value in config.items():
-        if key in current and current[key]["value"] != value:
+        if key not in current:
+            raise BrokerError(f"Topic {name!r} exists. {unknown_name('setting of a topic', key, current)}")
+        if _items(current[key]["value"]) != _items(value):
             raise BrokerError(
                 f"Topic {name!r} exists with {key}={current[key]['value']}, and {value} was asked for. Use "
                 f"it as it is, or delete it first: broker.delete_topics({name!r})."
@@ -380,6 +383,11 @@ def _check_same(admin: Admin, name: str, has: int, partitions: int | None, confi
 def _config(admin: Admin, name: str) -> dict[str, dict[str, Any]]:
     resource = ConfigResource(ConfigResourceType.TOPIC, name)
     return dict(admin.describe_configs([resource], config_filter="all")["topic"][name])
+
+
+def _items(text: str | None) -> list[str]:
+    """Return the items of a setting that is a list, whose order says nothing, such as "compact,delete"."""
+    return sorted(each.strip() for each in (text or "").split(","))
 
 
 def _text(value: Any) -> str:

@@ -277,6 +277,21 @@ def test_a_broker_moves_to_another_port_when_its_old_one_is_taken(tmp_path: Path
             assert broker.topics() == {}
 
 
+def test_a_broker_runs_in_a_folder_whose_name_is_not_ascii(tmp_path: Path) -> None:
+    folder = tmp_path / "jörg" / "データ"
+    for _ in range(2):
+        with EmbeddedBroker(folder, port=0) as broker:
+            broker.create_topics("trades")
+            broker.produce("trades", [("KO", "up")])
+            address = broker.bootstrap_servers
+            with pytest.raises(BrokerError, match="in use by another broker"):
+                EmbeddedBroker(folder).start()
+    assert len(list(folder.glob("kafka/trades-0"))) == 1
+    with EmbeddedBroker(folder) as broker:
+        assert broker.bootstrap_servers == address
+        assert len(broker.consume("trades")) == 2
+
+
 def test_a_damaged_data_folder_is_told_in_kafkas_words(tmp_path: Path) -> None:
     with EmbeddedBroker(tmp_path):
         pass

@@ -46,6 +46,13 @@ def test_an_existing_topic_with_other_settings_is_refused(broker: Broker, name: 
         broker.create_topics(name, config={"cleanup.policy": "compact"})
 
 
+def test_an_existing_topic_is_not_asked_for_with_a_setting_that_no_topic_has(broker: Broker, name: str) -> None:
+    broker.create_topics(name, config={"cleanup.policy": "compact,delete"})
+    with pytest.raises(BrokerError, match=r"exists\. There is no setting of a topic 'clenup\.policy': did you mean"):
+        broker.create_topics(name, config={"clenup.policy": "compact"})
+    broker.create_topics(name, config={"cleanup.policy": "delete,compact"})
+
+
 @pytest.mark.parametrize(
     ("topic", "config", "words"),
     [

@@ -16,6 +16,7 @@ from streamskit import KafkaStreams, LogAndContinue, LogAndFail, Response, Strea
 from streamskit.api.config_keys import FOREIGN, ConfigKey
 from streamskit.api.streams_config import StreamsSettings
 from streamskit.common.errors import StreamsError, TopologyError
+from streamskit.common.secret import Secret
 from streamskit.kafka.client_libraries import for_java
 from streamskit.planning.planner import plan
 from streamskit.runtime.query import query_options
@@ -307,6 +308,42 @@ def test_kafkas_other_names_and_what_holds_in_any_case_are_known(
 ) -> None:
     assert StreamsConfig.from_properties(KAFKAS | properties) == config(**expected)
     assert not caplog.records
+
+
+@pytest.mark.parametrize(
+    ("properties", "expected"),
+    [
+        ({"statestore.cache.max.bytes": 0}, {"statestore_cache_max_bytes": 0}),
+        ({"commit.interval.ms": 0}, {"commit_interval": 0}),
+        ({"ensure.explicit.internal.resource.naming": True}, {"ensure_explicit_internal_resource_naming": True}),
+        ({"ensure.explicit.internal.resource.naming": False}, {}),
+        ({"bootstrap.servers": ["a:9", "b:9"]}, {"bootstrap_servers": "a:9,b:9"}),
+        ({"state.dir": Path("/data/app")}, {"state_dir": Path("/data/app")}),
+        ({"producer.linger.ms": 5}, {"client_settings": {"producer.linger.ms": "5"}}),
+        ({"streamskit.token": Secret("a long secret"), "task.timeout.ms": None}, {"token": "a long secret"}),
+    ],
+)
+def test_values_that_are_not_text_are_taken_for_what_would_stand_in_a_file(
+    properties: dict[str, Any], expected: dict[str, Any]
+) -> None:
+    assert StreamsConfig.from_properties(KAFKAS | properties) == dataclasses.replace(config(), **expected)
+
+
+def test_a_number_under_a_key_that_is_not_used_is_reported_too(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING, "streamskit"):
+        assert StreamsConfig.from_properties(KAFKAS | {"poll.ms": 100}) == config()
+    assert "poll.ms has no counterpart on Spark" in caplog.text
+
+
+@pytest.mark.parametrize("prefix", ["", "producer.", "main.consumer."])
+def test_brokers_under_other_names_are_allowed_by_an_empty_value_in_a_file(tmp_path: Path, prefix: str) -> None:
+    path = tmp_path / "streams.properties"
+    name = f"{prefix}ssl.endpoint.identification.algorithm"
+    path.write_text(f"application.id=app\nbootstrap.servers=b:9\nsecurity.protocol=SSL\n{name}=\nclient.id=\n")
+    made = StreamsConfig.from_properties(path)
+    own = made.connection.revealed("consumer" if "consumer" in prefix else "producer")
+    assert own == {"security.protocol": "SSL", "ssl.endpoint.identification.algorithm": ""}
+    assert StreamsConfig.from_properties(made.as_properties()) == made
 
 
 @pytest.mark.parametrize(

@@ -2,16 +2,19 @@
 
 import logging
 import os
+import re
 import socket
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
 
-from streamskit.broker import settings
+from streamskit.broker import EmbeddedBroker, EmbeddedCluster, settings
 from streamskit.broker.java_process import BrokerLock, read_lock
+from streamskit.common.errors import BrokerError
 from streamskit.environment.identity import process_start
 
 
@@ -69,3 +72,33 @@ def test_a_free_port_is_outside_the_range_of_outgoing_connections() -> None:
     port = settings.free_port()
     assert settings.is_free(port)
     assert port in settings.CANDIDATES
+
+
+def test_a_port_that_is_promised_to_another_is_not_drawn_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(settings, "CANDIDATES", range(20_000, 20_200))
+    monkeypatch.setattr(settings, "is_free", lambda port: port < 20_003)
+    drawn: list[int] = []
+    for _ in range(3):
+        drawn.append(settings.free_port(apart_from=drawn))
+    assert sorted(drawn) == [20_000, 20_001, 20_002]
+
+
+def test_no_two_nodes_of_a_cluster_get_the_same_port(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(settings, "CANDIDATES", range(20_000, 20_200))
+    monkeypatch.setattr(settings, "is_free", lambda port: port < 20_018)
+    nodes = EmbeddedCluster(nodes=9)._made()
+    listeners = ",".join(node._settings["listeners"] for node in nodes.values())
+    assert sorted(re.findall(r":(\d+)", listeners)) == [str(port) for port in range(20_000, 20_018)]
+
+
+@pytest.mark.parametrize("port", [-1, 65_536, 99_999, "9092", 9092.0, True])
+def test_what_is_no_port_is_refused_at_once(port: Any) -> None:
+    with pytest.raises(BrokerError, match=rf"^port={port!r} is not a number from 1 to 65535\. Give one, or leave it"):
+        EmbeddedBroker(port=port)
+
+
+def test_port_0_is_a_free_one(tmp_path: Path) -> None:
+    broker = EmbeddedBroker(tmp_path, port=0)
+    assert broker._choose_port() in settings.CANDIDATES
+    with pytest.raises(BrokerError, match="no address before its first start"):
+        _ = broker.bootstrap_servers

@@ -246,3 +246,15 @@ def test_no_jar_for_spark_is_one_that_pyspark_ships() -> None:
     assert "kafka-clients" in listed("spark")
     assert "snappy-java" in shipped
     assert not listed("spark") & shipped
+
+
+def test_java_goes_round_the_proxy_to_the_hosts_that_python_reaches_without_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("http_proxy", "https_proxy", "all_proxy", "ftp_proxy", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.upper(), raising=False)
+    monkeypatch.setenv("HTTPS_PROXY", "http://me:hush@proxy.corp:3128")
+    through = ["-Dhttps.proxyHost=proxy.corp", "-Dhttps.proxyPort=3128"]
+    assert jars._proxy_options() == through
+    monkeypatch.setenv("NO_PROXY", "maven.corp, .example.org,10.0.0.7:8443,")
+    direct = "localhost|127.*|[::1]|maven.corp|*.maven.corp|example.org|*.example.org|10.0.0.7|*.10.0.0.7"
+    assert jars._proxy_options() == [f"-Dhttp.nonProxyHosts={direct}", *through]

@@ -63,6 +63,31 @@ def test_header_values_may_be_text() -> None:
     assert read([{"value": 1, "headers": {"trace": "7"}}])[0].headers == [("trace", b"7")]
 
 
+def test_missing_headers_of_a_dataframe_are_none() -> None:
+    frame = pd.DataFrame({"value": [1, 2, 3], "headers": [[("trace", b"7")], float("nan"), None]})
+    assert [record.headers for record in read(frame)] == [[("trace", b"7")], [], []]
+
+
+@pytest.mark.parametrize("name", ["key", "value"])
+def test_whole_numbers_that_pandas_turned_into_floats_because_some_are_missing_are_refused(name: str) -> None:
+    frame = pd.DataFrame({"key": ["KO", "PEP"], "value": [1, 2]} | {name: [7, None]})
+    said = rf'column {name} has whole numbers and .* write df\.astype\({{"{name}": "Int64"}}\), for doubles {name}='
+    with pytest.raises(BrokerError, match=said):
+        next(read_records(frame, ["key", "value"]))
+    clear = [getattr(record, name) for record in read_records(frame.astype({name: "Int64"}), ["key", "value"])]
+    assert clear == [7, None]
+    assert type(clear[0]) is int
+    assert [getattr(record, name) for record in read_records(frame)] == [7.0, None]
+
+
+@pytest.mark.parametrize(
+    "values", [pd.Series([1.5, None]), pd.Series([1.0, None], dtype="Float64"), pd.Series([1.0, 2.0]), [float("nan")]]
+)
+def test_columns_that_say_that_they_are_floats_are_taken(values: Any) -> None:
+    records = list(read_records(pd.DataFrame({"value": values}), ["key", "value"]))
+    assert {type(record.value) for record in records} <= {float, type(None)}
+
+
 def test_a_generator_is_read_one_record_at_a_time() -> None:
     asked: list[int] = []
 
@@ -89,6 +114,7 @@ def test_a_generator_is_read_one_record_at_a_time() -> None:
         ({"value": 1, "timestamp": "2024-01-01"}, "milliseconds since 1970"),
         ({"value": 1, "timestamp": -1}, "before 1970"),
         ({"value": 1, "headers": [("trace", 7)]}, "is not a name"),
+        ({"value": 1, "headers": [("trace", None)]}, "the header 'trace' is None, which the client in Python cannot"),
         ({"value": 1, "headers": "trace"}, "not a list of"),
         ({"value": 1, "partition": "0"}, "not an int"),
     ],

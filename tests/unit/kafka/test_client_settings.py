@@ -108,6 +108,27 @@ def test_a_password_travels_through_the_line_for_java_as_it_is(password: str) ->
     assert jaas.credentials(jaas.line("PLAIN", "alice", password)) == ("alice", Secret(password))
 
 
+@pytest.mark.parametrize(
+    ("options", "username", "password"),
+    [
+        (r"""username='KEY' password='SE "C\' ;RET'""", "KEY", """SE "C' ;RET"""),
+        ("username='al\"ice' password=\"it's\"", 'al"ice', "it's"),
+        (r'username="alice" password="x\101\53\0\7777\a\v\q"', "alice", "xA+\0?77\a\vq"),
+        ("username=alice password=1234", "alice", "1234"),
+        ('user-$.name="x" username="alice" password="hush"', "alice", "hush"),
+    ],
+)
+def test_a_line_is_read_as_java_reads_it(options: str, username: str, password: str) -> None:
+    assert jaas.credentials(f"{jaas.MODULES['PLAIN']} required {options};") == (username, Secret(password))
+
+
+@pytest.mark.parametrize("options", ["username='a\" password='hush'", "username=a password=hu'sh", "username='a"])
+def test_a_line_with_a_quotation_mark_that_is_left_open_is_refused(options: str) -> None:
+    with pytest.raises(StreamsError, match="does not name a user") as failure:
+        jaas.credentials(f"{jaas.MODULES['PLAIN']} required {options};")
+    assert "hush" not in str(failure.value)
+
+
 def test_what_is_for_clients_of_one_kind_goes_before_what_is_for_all() -> None:
     made = settings(client__id="all", producer__client__id="mine", main__consumer__client__id="theirs")
     assert made.of_role("admin")["client.id"] == "all"
@@ -309,6 +330,18 @@ def test_certificates_reach_the_clients_in_python_whatever_holds_them(authority:
     assert ("ENCRYPTED PRIVATE KEY" in (files.key or pem).read_text()) == (kind == "PKCS12")
     assert certificate.split()[0] in (files.certificates or pem).read_text()
     assert for_librdkafka(made, "admin").get("ssl.key.password") == ("changeit" if kind == "PKCS12" else None)
+
+
+def test_a_new_client_gets_the_certificate_of_a_store_that_was_replaced_in_its_place(authority: Authority) -> None:
+    store = authority.issue("carol").with_suffix(".p12")
+    given = {"security.protocol": "SSL", "ssl.keystore.location": str(store), "ssl.keystore.password": "changeit"}
+    made = ClientSettings.of("broker:9093", given)
+    first = key_material(made.revealed("admin"))
+    assert key_material(made.revealed("admin")) == first
+    renewed = authority.issue("carol").read_text()
+    files = key_material(made.revealed("admin"))
+    assert files.certificates is not None
+    assert files.certificates.read_text().splitlines()[1] in renewed
 
 
 def test_a_store_of_another_kind_than_its_type_says_is_told(authority: Authority) -> None:

@@ -88,3 +88,28 @@ def test_a_replication_factor_that_is_too_large_is_told_at_once(monkeypatch: pyt
     refusals = ["Unable to replicate the partition 3 time(s): only 1 broker(s) are registered."] * 2
     with pytest.raises(BrokerError, match="only 1 broker"):
         create_with([], monkeypatch, refusals=refusals)
+
+
+def create_existing(config: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    there = {"cleanup.policy": "compact,delete", "retention.ms": "5", "flush.ms": None}
+    admin = FakeAdmin([], [])
+    admin.made.add("there")
+
+    def described(resources: Any, config_filter: str) -> dict[str, Any]:
+        return {"topic": {"there": {name: {"value": value} for name, value in there.items()}}}
+
+    monkeypatch.setattr(admin, "describe_configs", described, raising=False)
+    monkeypatch.setattr(topics, "admin_client", lambda servers: contextlib.nullcontext(admin))
+    topics.create_topics("127.0.0.1:9092", ("there",), None, config)
+
+
+def test_an_unknown_setting_is_refused_for_an_existing_topic_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    said = r"^Topic 'there' exists\. There is no setting of a topic 'clenup\.policy': did you mean 'cleanup\.policy'\?$"
+    with pytest.raises(BrokerError, match=said):
+        create_existing({"clenup.policy": "compact"}, monkeypatch)
+
+
+def test_the_order_of_a_list_does_not_make_it_another_setting(monkeypatch: pytest.MonkeyPatch) -> None:
+    create_existing({"cleanup.policy": "delete, compact", "retention.ms": 5}, monkeypatch)
+    with pytest.raises(BrokerError, match=r"exists with cleanup\.policy=compact,delete, and compact was asked for"):
+        create_existing({"cleanup.policy": "compact"}, monkeypatch)

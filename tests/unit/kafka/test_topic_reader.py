@@ -288,3 +288,17 @@ def test_what_is_asked_of_a_reader_that_has_ended_is_answered(letters: Letters) 
     letters.reader.stop()
     with pytest.raises(StreamsError, match="The letters are not read any more"):
         letters.reader.do(lambda: None).result(5)
+
+
+def test_a_reader_goes_on_after_a_job_that_was_cancelled(letters: Letters) -> None:
+    letters.reader.start(["in"])
+    going_on, done = threading.Event(), list[str]()
+    letters.reader.do(lambda: going_on.wait(30))
+    cancelled = letters.reader.do(lambda: done.append("cancelled"))
+    assert cancelled.cancel()
+    last = letters.reader.do(lambda: done.append("last"))
+    going_on.set()
+    last.result(30)
+    assert done == ["last"]
+    letters.wait(3)
+    assert letters.failures == []
